@@ -1,6 +1,7 @@
 /**
- * How fast all projections are built from an empty read store, beside what can't be avoided: reading the log, and writing the same documents.
- * `--events=N` makes a log of so many events (default 1,000,000), `--dir=FOLDER` keeps it there: one that stands there already is used as it is.
+ * How fast all projections are built from an empty read store, beside what can't be avoided: reading the log, and
+ * writing the same documents. `--events=N` makes a log of so many events (default 1,000,000), `--dir=FOLDER` keeps it
+ * there: one that stands there already is used as it is.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -20,7 +21,13 @@ import { PROJECTIONS } from '../src/readModels.js';
 import { generateHistory } from './support/history.js';
 import { rawRead, sameDocuments } from './support/raw.js';
 
-const { values } = parseArgs({ options: { events: { type: 'string', default: '1000000' }, dir: { type: 'string' }, generate: { type: 'boolean', default: false } } });
+const { values } = parseArgs({
+  options: {
+    events: { type: 'string', default: '1000000' },
+    dir: { type: 'string' },
+    generate: { type: 'boolean', default: false },
+  },
+});
 const dir = values.dir ?? mkdtempSync(join(tmpdir(), 'catch-up-'));
 
 if (values.generate) {
@@ -36,14 +43,22 @@ if (values.generate) {
 async function measure(): Promise<void> {
   // In a process of its own: its memory is not what is measured here.
   if (!existsSync(eventLogFile(dir))) {
-    execFileSync(process.execPath, [fileURLToPath(import.meta.url), '--generate', '--dir', dir, '--events', values.events], { stdio: 'inherit' });
+    execFileSync(
+      process.execPath,
+      [fileURLToPath(import.meta.url), '--generate', '--dir', dir, '--events', values.events],
+      { stdio: 'inherit' },
+    );
   }
   const caughtUp = await catchUp();
   const read = await rawRead(dir);
   const written = await sameDocuments(dir, PROJECTIONS.map(collectionOf));
   const slower = Math.max(read.seconds, written.seconds);
   const line = (what: string, count: number, unit: string, seconds: number): string =>
-    `${what.padEnd(34)}${String(count).padStart(9)} ${unit.padEnd(10)}${seconds.toFixed(2).padStart(7)} s${Math.round(count / seconds).toLocaleString('en').padStart(10)} /s`;
+    `${what.padEnd(34)}${String(count).padStart(9)} ${unit.padEnd(10)}${seconds.toFixed(2).padStart(7)} s${Math.round(
+      count / seconds,
+    )
+      .toLocaleString('en')
+      .padStart(10)} /s`;
   process.stdout.write(
     [
       line('reading the log raw', read.count, 'events', read.seconds),

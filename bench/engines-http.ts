@@ -1,8 +1,10 @@
 /**
- * Redeeming gifts and looking them up over HTTP on servers of their own, beside the bare clients doing the same appends and finds in the same run.
- * On the EventStoreDB, MongoDB and NATS that EVENTSTORE_URL, MONGODB_URL and NATS_URL name; the first holds nothing yet, of the second a database of its own is used and dropped.
- * With `--embedded=MONGODB_URL,NATS_URL` what is named there runs embedded. `--clients=1,16,64`, `--rounds=N` (default 5), `--amount=N` (redemptions a round with 64 clients, default 1,600;
- * with fewer clients there are fewer), `--profile=DIR` writes a CPU profile of the service.
+ * Redeeming gifts and looking them up over HTTP on servers of their own, beside the bare clients doing the same appends
+ * and finds in the same run. On the EventStoreDB, MongoDB and NATS that EVENTSTORE_URL, MONGODB_URL and NATS_URL name;
+ * the first holds nothing yet, of the second a database of its own is used and dropped. With
+ * `--embedded=MONGODB_URL,NATS_URL` what is named there runs embedded. `--clients=1,16,64`, `--rounds=N` (default 5),
+ * `--amount=N` (redemptions a round with 64 clients, default 1,600; with fewer clients there are fewer),
+ * `--profile=DIR` writes a CPU profile of the service.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -23,7 +25,11 @@ import { type Server, startBaseline, startService } from './support/server.js';
 
 const { values } = parseArgs({
   options: {
-    rounds: { type: 'string', default: '5' }, amount: { type: 'string', default: '1600' }, clients: { type: 'string', default: '1,16,64' }, embedded: { type: 'string', default: '' }, profile: { type: 'string' },
+    rounds: { type: 'string', default: '5' },
+    amount: { type: 'string', default: '1600' },
+    clients: { type: 'string', default: '1,16,64' },
+    embedded: { type: 'string', default: '' },
+    profile: { type: 'string' },
   },
 });
 const ROUNDS = Number(values.rounds);
@@ -38,39 +44,69 @@ const LOOK_UP = 0.7;
 const KEY = 'no secret: of the bench alone'.repeat(2);
 
 const embedded = values.embedded.split(',').filter((name) => name !== '');
-const missing = ['EVENTSTORE_URL', 'MONGODB_URL', 'NATS_URL'].filter((name) => !embedded.includes(name) && (process.env[name] ?? '') === '');
+const missing = ['EVENTSTORE_URL', 'MONGODB_URL', 'NATS_URL'].filter(
+  (name) => !embedded.includes(name) && (process.env[name] ?? '') === '',
+);
 if (missing.length > 0) {
-  console.error(`This bench runs on servers that you start: set ${missing.join(', ')}, or name those but EVENTSTORE_URL in --embedded=…, to have them run embedded.`);
+  console.error(
+    `This bench runs on servers that you start: set ${missing.join(', ')}, or name those but EVENTSTORE_URL in --embedded=…, to have them run embedded.`,
+  );
   process.exit(2);
 }
 const url = (name: string): string | undefined => (embedded.includes(name) ? undefined : process.env[name]);
 const eventStoreUrl = url('EVENTSTORE_URL') ?? '';
-const mongoUrl = url('MONGODB_URL')?.replace(/^([^/]+:\/\/[^/?]+)(?:\/[^?]*)?/, `$1/gift_bench_${randomBytes(4).toString('hex')}`);
+const mongoUrl = url('MONGODB_URL')?.replace(
+  /^([^/]+:\/\/[^/?]+)(?:\/[^?]*)?/,
+  `$1/gift_bench_${randomBytes(4).toString('hex')}`,
+);
 
 const dir = scratch('engines-http');
 const settings = {
-  EVENTSTORE_URL: eventStoreUrl, PAYMENTS: 'simulated', NOTIFICATIONS: 'simulated', TOKEN_KEY: KEY, HASH_KEY: KEY, PUBLIC_URL: 'http://127.0.0.1',
-  ...(mongoUrl === undefined ? {} : { MONGODB_URL: mongoUrl }), ...(url('NATS_URL') === undefined ? {} : { NATS_URL: url('NATS_URL') ?? '' }),
+  EVENTSTORE_URL: eventStoreUrl,
+  PAYMENTS: 'simulated',
+  NOTIFICATIONS: 'simulated',
+  TOKEN_KEY: KEY,
+  HASH_KEY: KEY,
+  PUBLIC_URL: 'http://127.0.0.1',
+  ...(mongoUrl === undefined ? {} : { MONGODB_URL: mongoUrl }),
+  ...(url('NATS_URL') === undefined ? {} : { NATS_URL: url('NATS_URL') ?? '' }),
 };
 
 /** Redemptions of a round. */
-const amountOf = (clients: number): number => Math.ceil((Number(values.amount) * Math.min(64, clients * 4)) / 64 / 4) * (clients >= 16 ? 4 : 2);
+const amountOf = (clients: number): number =>
+  Math.ceil((Number(values.amount) * Math.min(64, clients * 4)) / 64 / 4) * (clients >= 16 ? 4 : 2);
 const wanted = CLIENTS.reduce((sum, clients) => sum + amountOf(clients) * (ROUNDS + WARM_ROUNDS), 0);
 
 importCatalogue(dir, settings);
-const service = await startService(dir, { settings, ...(values.profile === undefined ? {} : { profile: values.profile }) });
+const service = await startService(dir, {
+  settings,
+  ...(values.profile === undefined ? {} : { profile: values.profile }),
+});
 const till = tillOf({ id: '', receiver: undefined, status: 'issued', product_id: 'p1' });
 const tokens = await tokensOf(service.url, [buyer.username, till.username]);
 const json = { 'Content-Type': 'application/json' };
-const headersOf = (username: string): Record<string, string> => ({ ...json, Authorization: `Bearer ${tokens.get(username) ?? ''}` });
+const headersOf = (username: string): Record<string, string> => ({
+  ...json,
+  Authorization: `Bearer ${tokens.get(username) ?? ''}`,
+});
 const events = EventStoreDBClient.connectionString(eventStoreUrl);
 
 /** Buys so many gifts, and waits until each is issued. */
 async function buy(count: number): Promise<string[]> {
-  const purchase = { type: 'gift', reference: 'p1', message: 'Have one on us!', receivers: Array.from({ length: count }, () => ({})) };
+  const purchase = {
+    type: 'gift',
+    reference: 'p1',
+    message: 'Have one on us!',
+    receivers: Array.from({ length: count }, () => ({})),
+  };
   const body = JSON.stringify({ payment: { method: 'card', reference: buyer.card }, purchase });
-  const response = await fetch(`${service.url}/api/v2/transactions`, { method: 'POST', headers: headersOf(buyer.username), body });
-  if (response.status !== 201) throw new Error(`the purchase was answered with ${response.status}: ${(await response.text()).slice(0, 500)}`);
+  const response = await fetch(`${service.url}/api/v2/transactions`, {
+    method: 'POST',
+    headers: headersOf(buyer.username),
+    body,
+  });
+  if (response.status !== 201)
+    throw new Error(`the purchase was answered with ${response.status}: ${(await response.text()).slice(0, 500)}`);
   const { data } = (await response.json()) as { readonly data: { readonly gifts: readonly string[] } };
   const ids = [...data.gifts];
   await issued(ids.at(-1) ?? '');
@@ -98,9 +134,18 @@ await wait(2_000);
 const redeeming = join(dir, 'redeem.jsonl');
 const looking = join(dir, 'look.jsonl');
 const body = JSON.stringify({ location_id: till.location });
-writeFileSync(redeeming, gifts.map((id) => JSON.stringify({ path: `/api/v2/gifts/${id}/redemptions`, body })).join('\n'));
+writeFileSync(
+  redeeming,
+  gifts.map((id) => JSON.stringify({ path: `/api/v2/gifts/${id}/redemptions`, body })).join('\n'),
+);
 writeFileSync(looking, gifts.map((id) => JSON.stringify({ path: `/api/v2/gifts/${id}` })).join('\n'));
-const finder = mongoUrl === undefined ? undefined : await startBaseline('koaFind', dir, { MONGODB_URL: mongoUrl, COLLECTION: layoutOf(collectionOf(giftsProjection)).collection });
+const finder =
+  mongoUrl === undefined
+    ? undefined
+    : await startBaseline('koaFind', dir, {
+        MONGODB_URL: mongoUrl,
+        COLLECTION: layoutOf(collectionOf(giftsProjection)).collection,
+      });
 
 interface Figure {
   readonly perSecond: number;
@@ -113,9 +158,25 @@ async function rawAppends(clients: number, count: number): Promise<Figure> {
   const took: number[] = [];
   const perSecond = await inFlight(clients, Array.from({ length: count }, randomUUID), async (id) => {
     const began = performance.now();
-    const data = { redemption_id: id, location_id: 's1', location_merchant_id: 'm1', merchant_id: 'm1', brand_id: 'b1', product_id: 'p1', value: 275 };
-    const metadata = { at: new Date().toISOString(), commandId: id, correlationId: id, requestId: id, by: { user: 'till1', roles: ['redeem', 'unredeem'] } };
-    await events.appendToStream(`bench-${id}`, jsonEvent({ id, type: 'BenchRedeemed', data, metadata }), { expectedRevision: NO_STREAM });
+    const data = {
+      redemption_id: id,
+      location_id: 's1',
+      location_merchant_id: 'm1',
+      merchant_id: 'm1',
+      brand_id: 'b1',
+      product_id: 'p1',
+      value: 275,
+    };
+    const metadata = {
+      at: new Date().toISOString(),
+      commandId: id,
+      correlationId: id,
+      requestId: id,
+      by: { user: 'till1', roles: ['redeem', 'unredeem'] },
+    };
+    await events.appendToStream(`bench-${id}`, jsonEvent({ id, type: 'BenchRedeemed', data, metadata }), {
+      expectedRevision: NO_STREAM,
+    });
     took.push(performance.now() - began);
   });
   return { perSecond, p50: median(took) };
@@ -125,11 +186,27 @@ let redeemed = 0;
 async function redemptions(clients: number, count: number): Promise<Figure> {
   const pick = { kind: 'once', skip: redeemed, amount: count } as const;
   redeemed += count;
-  return load({ url: service.url, method: 'POST', connections: clients, requests: redeeming, pick, headers: headersOf(till.username), expect: 201 });
+  return load({
+    url: service.url,
+    method: 'POST',
+    connections: clients,
+    requests: redeeming,
+    pick,
+    headers: headersOf(till.username),
+    expect: 201,
+  });
 }
 
 const lookUps = async (server: Server, clients: number): Promise<Figure> =>
-  load({ url: server.url, method: 'GET', connections: clients, requests: looking, pick: { kind: 'random', seconds: FINDING_S }, headers: headersOf(buyer.username), expect: 200 });
+  load({
+    url: server.url,
+    method: 'GET',
+    connections: clients,
+    requests: looking,
+    pick: { kind: 'random', seconds: FINDING_S },
+    headers: headersOf(buyer.username),
+    expect: 200,
+  });
 
 interface Rounds {
   readonly clients: number;
@@ -159,8 +236,11 @@ async function roundsWith(clients: number): Promise<Rounds> {
 const all: Rounds[] = [];
 for (const clients of CLIENTS) all.push(await roundsWith(clients));
 const mid = (figures: readonly Figure[], what: keyof Figure): number => median(figures.map((one) => one[what]));
-const ratio = (ours: readonly Figure[], theirs: readonly Figure[], what: keyof Figure): number => median(ours.map((one, n) => one[what] / (theirs[n] as Figure)[what]));
-console.log(`EventStoreDB${mongoUrl === undefined ? '' : ', MongoDB'}${url('NATS_URL') === undefined ? '' : ', NATS'}; ${gifts.length.toLocaleString('en')} gifts; median of ${ROUNDS} rounds`);
+const ratio = (ours: readonly Figure[], theirs: readonly Figure[], what: keyof Figure): number =>
+  median(ours.map((one, n) => one[what] / (theirs[n] as Figure)[what]));
+console.log(
+  `EventStoreDB${mongoUrl === undefined ? '' : ', MongoDB'}${url('NATS_URL') === undefined ? '' : ', NATS'}; ${gifts.length.toLocaleString('en')} gifts; median of ${ROUNDS} rounds`,
+);
 table(
   all.map(({ clients, append, redeem, find, look }) => ({
     clients: String(clients),
@@ -169,15 +249,26 @@ table(
     ratio: ratio(redeem, append, 'perSecond'),
     'raw append p50 ms': mid(append, 'p50'),
     'redeem p50 ms': mid(redeem, 'p50'),
-    ...(find.length === 0 ? {} : { 'finds behind Koa/s': mid(find, 'perSecond'), 'look-ups/finds': ratio(look, find, 'perSecond') }),
+    ...(find.length === 0
+      ? {}
+      : { 'finds behind Koa/s': mid(find, 'perSecond'), 'look-ups/finds': ratio(look, find, 'perSecond') }),
     'look-ups/s': mid(look, 'perSecond'),
     'look-up p50 ms': mid(look, 'p50'),
   })),
 );
 for (const { clients, append, redeem, find, look } of all) {
-  if (clients === 64) verdict('of the raw appends with 64 clients: redemptions', ratio(redeem, append, 'perSecond'), { atLeast: REDEEM.atLeast });
-  if (clients === 1) verdict('times the raw latency with 1 client: a redemption', ratio(redeem, append, 'p50'), { atMost: REDEEM.slowest });
-  if (find.length > 0) verdict(`of the raw finds behind Koa with ${clients} clients: look-ups`, ratio(look, find, 'perSecond'), { atLeast: LOOK_UP });
+  if (clients === 64)
+    verdict('of the raw appends with 64 clients: redemptions', ratio(redeem, append, 'perSecond'), {
+      atLeast: REDEEM.atLeast,
+    });
+  if (clients === 1)
+    verdict('times the raw latency with 1 client: a redemption', ratio(redeem, append, 'p50'), {
+      atMost: REDEEM.slowest,
+    });
+  if (find.length > 0)
+    verdict(`of the raw finds behind Koa with ${clients} clients: look-ups`, ratio(look, find, 'perSecond'), {
+      atLeast: LOOK_UP,
+    });
 }
 
 await Promise.all([service.stop(), finder?.stop()]);

@@ -1,7 +1,8 @@
 /**
- * Looking gifts up, picked at random out of 1,000,000, against a bare Koa server that sends a constant of the same size.
- * `GET /api/v2/gifts/{id}` with a user's token, no embeds, 64 clients; rounds of both servers alternate and the median round counts.
- * `--gifts=N` measures with another number of gifts, `--profile=DIR` writes a CPU profile of the service.
+ * Looking gifts up, picked at random out of 1,000,000, against a bare Koa server that sends a constant of the same
+ * size. `GET /api/v2/gifts/{id}` with a user's token, no embeds, 64 clients; rounds of both servers alternate and the
+ * median round counts. `--gifts=N` measures with another number of gifts, `--profile=DIR` writes a CPU profile of the
+ * service.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +12,13 @@ import { type LoadResult, load } from './support/load.js';
 import { median, table, verdict } from './support/report.js';
 import { type Server, startBaseline, startService } from './support/server.js';
 
-const { values } = parseArgs({ options: { gifts: { type: 'string', default: '1000000' }, rounds: { type: 'string', default: '5' }, profile: { type: 'string' } } });
+const { values } = parseArgs({
+  options: {
+    gifts: { type: 'string', default: '1000000' },
+    rounds: { type: 'string', default: '5' },
+    profile: { type: 'string' },
+  },
+});
 const CONNECTIONS = 64;
 const SECONDS = 5;
 const REQUESTS = 300_000;
@@ -20,7 +27,12 @@ const data = historyOf(Number(values.gifts));
 const dir = scratch('get-gift');
 const requests = join(dir, 'requests.jsonl');
 const any = (): string => data.gifts[Math.floor(Math.random() * data.gifts.length)]?.id ?? '';
-writeFileSync(requests, Array.from({ length: Math.min(REQUESTS, data.gifts.length) }, () => JSON.stringify({ path: `/api/v2/gifts/${any()}` })).join('\n'));
+writeFileSync(
+  requests,
+  Array.from({ length: Math.min(REQUESTS, data.gifts.length) }, () =>
+    JSON.stringify({ path: `/api/v2/gifts/${any()}` }),
+  ).join('\n'),
+);
 
 const service = await startService(data.dir, values.profile === undefined ? {} : { profile: values.profile });
 const token = (await tokensOf(service.url, [buyer.username])).get(buyer.username) ?? '';
@@ -36,7 +48,15 @@ interface Round extends LoadResult {
 
 async function round(server: Server): Promise<Round> {
   const before = server.cpuSeconds();
-  const result = await load({ url: server.url, method: 'GET', connections: CONNECTIONS, requests, pick: { kind: 'random', seconds: SECONDS }, headers, expect: 200 });
+  const result = await load({
+    url: server.url,
+    method: 'GET',
+    connections: CONNECTIONS,
+    requests,
+    pick: { kind: 'random', seconds: SECONDS },
+    headers,
+    expect: 200,
+  });
   return { ...result, cpu: ((server.cpuSeconds() - before) / result.requests) * 1e6 };
 }
 
@@ -50,8 +70,19 @@ rmSync(dir, { recursive: true });
 
 const row = (name: string, key: 'bare' | 'service'): Record<string, string | number> => {
   const of = (figure: keyof Round): number => median(rounds.map((one) => one[key][figure]));
-  return { server: name, 'requests/s': of('perSecond'), 'p50 ms': of('p50'), 'p99 ms': of('p99'), 'CPU µs/request': of('cpu'), 'clients busy': of('clients') };
+  return {
+    server: name,
+    'requests/s': of('perSecond'),
+    'p50 ms': of('p50'),
+    'p99 ms': of('p99'),
+    'CPU µs/request': of('cpu'),
+    'clients busy': of('clients'),
+  };
 };
-console.log(`${data.gifts.length.toLocaleString('en')} gifts, ${CONNECTIONS} clients, answers of ${bytes} bytes, service at ${Math.round(resident)} MB`);
+console.log(
+  `${data.gifts.length.toLocaleString('en')} gifts, ${CONNECTIONS} clients, answers of ${bytes} bytes, service at ${Math.round(resident)} MB`,
+);
 table([row('bare Koa, constant answer', 'bare'), row('gift commerce', 'service')]);
-verdict('of what bare Koa does', median(rounds.map((one) => one.service.perSecond / one.bare.perSecond)), { atLeast: 0.6 });
+verdict('of what bare Koa does', median(rounds.map((one) => one.service.perSecond / one.bare.perSecond)), {
+  atLeast: 0.6,
+});

@@ -1,6 +1,7 @@
 /**
- * The history of one gift, and a gift as it stood at a time, in a log of 1,000,000 events or more: as `/ops` and `gift history` find them.
- * Gifts are picked at random, so that nothing of them is in any memory of ours. `--gifts=N` makes a log of so many gifts (3.66 events each).
+ * The history of one gift, and a gift as it stood at a time, in a log of 1,000,000 events or more: as `/ops` and
+ * `gift history` find them. Gifts are picked at random, so that nothing of them is in any memory of ours. `--gifts=N`
+ * makes a log of so many gifts (3.66 events each).
  */
 import { parseArgs } from 'node:util';
 import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/eventStore.js';
@@ -16,7 +17,9 @@ import { historyOf } from './support/data.js';
 import { median, table, verdict } from './support/report.js';
 import { startService } from './support/server.js';
 
-const { values } = parseArgs({ options: { gifts: { type: 'string', default: '275000' }, runs: { type: 'string', default: '500' } } });
+const { values } = parseArgs({
+  options: { gifts: { type: 'string', default: '275000' }, runs: { type: 'string', default: '500' } },
+});
 const data = historyOf(Number(values.gifts));
 // Once, so that the read models stand there.
 await (await startService(data.dir)).stop();
@@ -24,7 +27,13 @@ await (await startService(data.dir)).stop();
 const events = await openEmbeddedEventStore({ dir: data.dir });
 const store = await openEmbeddedReadStore({ dir: data.dir });
 const models = openReadModels(store);
-const deps = { events, models, catalogue: models.catalogue, hash: keyedHash(loadKeys({ dataDir: data.dir }).hashKey), publicUrl: 'http://localhost' };
+const deps = {
+  events,
+  models,
+  catalogue: models.catalogue,
+  hash: keyedHash(loadKeys({ dataDir: data.dir }).hashKey),
+  publicUrl: 'http://localhost',
+};
 const any = (): string => data.gifts[Math.floor(Math.random() * data.gifts.length)]?.id ?? '';
 
 async function history(identifier: string): Promise<string[]> {
@@ -47,10 +56,23 @@ async function asOf(giftId: string): Promise<void> {
   const last = (await events.read(`gift-${giftId}`)).at(-1);
   if (found === undefined || last === undefined) throw new Error(`${giftId} is not found`);
   const position = await positionAt(events, last.at);
-  if ((await giftThen(deps, { giftId, purchase: found.purchase, time: last.at, position, embeds: ALL_RELATIONS, personal: false })) === undefined) throw new Error(`${giftId} was not there`);
+  if (
+    (await giftThen(deps, {
+      giftId,
+      purchase: found.purchase,
+      time: last.at,
+      position,
+      embeds: ALL_RELATIONS,
+      personal: false,
+    })) === undefined
+  )
+    throw new Error(`${giftId} was not there`);
 }
 
-async function measured(prepare: () => Promise<string>, run: (id: string) => Promise<unknown>): Promise<{ p50: number; p99: number; most: number }> {
+async function measured(
+  prepare: () => Promise<string>,
+  run: (id: string) => Promise<unknown>,
+): Promise<{ p50: number; p99: number; most: number }> {
   const took: number[] = [];
   for (let n = 0; n < Number(values.runs); n++) {
     const id = await prepare();
@@ -68,7 +90,16 @@ const then = await measured(async () => any(), asOf);
 await store.close();
 await events.close();
 
-const row = (what: string, { p50, p99, most }: typeof byGift): Record<string, string | number> => ({ 'one gift': what, 'p50 ms': p50, 'p99 ms': p99, 'most ms': most });
+const row = (what: string, { p50, p99, most }: typeof byGift): Record<string, string | number> => ({
+  'one gift': what,
+  'p50 ms': p50,
+  'p99 ms': p99,
+  'most ms': most,
+});
 console.log(`${data.events.toLocaleString('en')} events, ${values.runs} gifts each`);
-table([row('history by its id', byGift), row('history by a redemption', byRedemption), row('as of a time, embeds included', then)]);
+table([
+  row('history by its id', byGift),
+  row('history by a redemption', byRedemption),
+  row('as of a time, embeds included', then),
+]);
 verdict('history of one gift, 99th percentile', Math.max(byGift.p99, byRedemption.p99), { atMost: 20 }, ' ms');

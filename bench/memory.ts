@@ -1,7 +1,7 @@
 /**
- * Resident memory of the whole service with 1,000,000 gifts, after start and after looking gifts up at random and listing the catalogue
- * for a while; and how long opening a data folder of that size takes, from starting the process until it is ready.
- * `--gifts=N` measures with another number of gifts.
+ * Resident memory of the whole service with 1,000,000 gifts, after start and after looking gifts up at random and
+ * listing the catalogue for a while; and how long opening a data folder of that size takes, from starting the process
+ * until it is ready. `--gifts=N` measures with another number of gifts.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,13 +11,21 @@ import { load } from './support/load.js';
 import { median, table, verdict } from './support/report.js';
 import { startBaseline, startService } from './support/server.js';
 
-const { values } = parseArgs({ options: { gifts: { type: 'string', default: '1000000' }, seconds: { type: 'string', default: '15' } } });
+const { values } = parseArgs({
+  options: { gifts: { type: 'string', default: '1000000' }, seconds: { type: 'string', default: '15' } },
+});
 const STARTS = 5;
 
 const data = historyOf(Number(values.gifts));
 const dir = scratch('memory');
 const requests = join(dir, 'requests.jsonl');
-writeFileSync(requests, data.gifts.slice(0, 300_000).map(({ id }) => JSON.stringify({ path: `/api/v2/gifts/${id}` })).join('\n'));
+writeFileSync(
+  requests,
+  data.gifts
+    .slice(0, 300_000)
+    .map(({ id }) => JSON.stringify({ path: `/api/v2/gifts/${id}` }))
+    .join('\n'),
+);
 
 // Whatever was never folded is folded now, which is another bench's subject.
 await startService(data.dir).then((first) => first.stop());
@@ -37,14 +45,29 @@ const token = (await tokensOf(service.url, [buyer.username])).get(buyer.username
 const headers = { Authorization: `Bearer ${token}` };
 let most = atStart;
 const watching = setInterval(() => (most = Math.max(most, service.residentMb())), 200);
-const read = await load({ url: service.url, method: 'GET', connections: 64, requests, pick: { kind: 'random', seconds: Number(values.seconds) }, headers, expect: 200 });
-for (const path of ['/api/v2/products?embed[]=brand', '/api/v2/brands?embed[]=stores', '/api/v2/product-tags/categories']) await (await fetch(service.url + path, { headers })).text();
+const read = await load({
+  url: service.url,
+  method: 'GET',
+  connections: 64,
+  requests,
+  pick: { kind: 'random', seconds: Number(values.seconds) },
+  headers,
+  expect: 200,
+});
+for (const path of [
+  '/api/v2/products?embed[]=brand',
+  '/api/v2/brands?embed[]=stores',
+  '/api/v2/product-tags/categories',
+])
+  await (await fetch(service.url + path, { headers })).text();
 clearInterval(watching);
 const after = service.residentMb();
 await service.stop();
 rmSync(dir, { recursive: true });
 
-console.log(`${data.gifts.length.toLocaleString('en')} gifts, ${data.events.toLocaleString('en')} events, all roles in one process`);
+console.log(
+  `${data.gifts.length.toLocaleString('en')} gifts, ${data.events.toLocaleString('en')} events, all roles in one process`,
+);
 table([
   { figure: 'opening, median s', value: median(starts) / 1000 },
   { figure: 'opening, slowest s', value: Math.max(...starts) / 1000 },

@@ -1,7 +1,8 @@
 /**
- * Purchases settled end to end: bought over HTTP, charged, the gift issued, its receiver told, with 1, 16 and 64 clients at once, on the embedded
- * engines with simulated providers, which answer at once. The time to the notification runs from sending the request, as the client sees it,
- * to the provider's answer that the receiver was told, as the log has it (milliseconds). `--profile=DIR` writes a CPU profile of the service.
+ * Purchases settled end to end: bought over HTTP, charged, the gift issued, its receiver told, with 1, 16 and 64
+ * clients at once, on the embedded engines with simulated providers, which answer at once. The time to the notification
+ * runs from sending the request, as the client sees it, to the provider's answer that the receiver was told, as the log
+ * has it (milliseconds). `--profile=DIR` writes a CPU profile of the service.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,8 +35,16 @@ const sentFile = join(dir, 'sent.jsonl');
 writeFileSync(
   requests,
   Array.from({ length: Math.max(...LOADS.map(({ amount }) => amount)) }, (_, n) => {
-    const purchase = { type: 'gift', reference: `p${n % 80}`, message: 'Have one on us!', receivers: [{ phone_number: `07400 1${String(n).padStart(5, '0')}` }] };
-    return JSON.stringify({ path: '/api/v2/transactions', body: JSON.stringify({ payment: { method: 'card', reference: buyer.card }, purchase }) });
+    const purchase = {
+      type: 'gift',
+      reference: `p${n % 80}`,
+      message: 'Have one on us!',
+      receivers: [{ phone_number: `07400 1${String(n).padStart(5, '0')}` }],
+    };
+    return JSON.stringify({
+      path: '/api/v2/transactions',
+      body: JSON.stringify({ payment: { method: 'card', reference: buyer.card }, purchase }),
+    });
   }).join('\n'),
 );
 
@@ -56,7 +65,8 @@ async function toldSince(from: string | undefined, amount: number): Promise<Read
     const told = new Map<string, number>();
     for await (const batch of events.readAll(from, { types: ['NotificationStarted', 'NotificationSent'] })) {
       for (const { type, stream, data, at } of batch.events) {
-        if (type === 'NotificationStarted') transactions.set(stream, (data as { transaction_id: string }).transaction_id);
+        if (type === 'NotificationStarted')
+          transactions.set(stream, (data as { transaction_id: string }).transaction_id);
         else told.set(transactions.get(stream) ?? '', Date.parse(at));
       }
     }
@@ -68,16 +78,36 @@ async function toldSince(from: string | undefined, amount: number): Promise<Read
 
 async function round(clients: number, amount: number): Promise<Round> {
   const from = await events.end();
-  const plan = { url: service.url, method: 'POST', connections: clients, requests, pick: { kind: 'once', skip: 0, amount }, headers, expect: 201, sent: sentFile } as const;
+  const plan = {
+    url: service.url,
+    method: 'POST',
+    connections: clients,
+    requests,
+    pick: { kind: 'once', skip: 0, amount },
+    headers,
+    expect: 201,
+    sent: sentFile,
+  } as const;
   const result = await load(plan);
   const told = await toldSince(from, amount);
-  const sent = readFileSync(sentFile, 'utf8').split('\n').map((line) => JSON.parse(line) as SentRequest);
-  const times = sent.map(({ at, location }) => (told.get(location.split('/').at(-2) ?? '') ?? Number.NaN) - at).sort((one, other) => one - other);
+  const sent = readFileSync(sentFile, 'utf8')
+    .split('\n')
+    .map((line) => JSON.parse(line) as SentRequest);
+  const times = sent
+    .map(({ at, location }) => (told.get(location.split('/').at(-2) ?? '') ?? Number.NaN) - at)
+    .sort((one, other) => one - other);
   if (times.some(Number.isNaN)) throw new Error('a purchase was not told of');
   const began = Math.min(...sent.map(({ at }) => at));
   const seconds = (Math.max(...told.values()) - began) / 1000;
-  const at = (share: number): number => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN;
-  return { perSecond: amount / seconds, answer50: result.p50, told50: at(0.5), told99: at(0.99), clients: result.clients };
+  const at = (share: number): number =>
+    times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN;
+  return {
+    perSecond: amount / seconds,
+    answer50: result.p50,
+    told50: at(0.5),
+    told99: at(0.99),
+    clients: result.clients,
+  };
 }
 
 await round(16, 1_000);

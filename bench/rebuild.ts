@@ -1,7 +1,8 @@
 /**
- * Rebuilding the gifts read model from 1,000,000 events, and verifying it: alone, beside an API that answers 500 requests a second, and with a tenth of the events.
- * Held against reading the log and writing the same documents in batches, each by itself, in the same run. `--gifts=N` takes a log of so many gifts
- * (3.66 events each), `--seconds=N` the time that the API is measured for.
+ * Rebuilding the gifts read model from 1,000,000 events, and verifying it: alone, beside an API that answers 500
+ * requests a second, and with a tenth of the events. Held against reading the log and writing the same documents in
+ * batches, each by itself, in the same run. `--gifts=N` takes a log of so many gifts (3.66 events each), `--seconds=N`
+ * the time that the API is measured for.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +22,14 @@ import { rawRead, sameDocuments, type Took } from './support/raw.js';
 import { median, table, verdict } from './support/report.js';
 import { startService } from './support/server.js';
 
-const { values } = parseArgs({ options: { gifts: { type: 'string', default: '275000' }, seconds: { type: 'string', default: '20' }, rounds: { type: 'string', default: '3' }, raw: { type: 'string' } } });
+const { values } = parseArgs({
+  options: {
+    gifts: { type: 'string', default: '275000' },
+    seconds: { type: 'string', default: '20' },
+    rounds: { type: 'string', default: '3' },
+    raw: { type: 'string' },
+  },
+});
 const GIFTS = Number(values.gifts);
 const SECONDS = Number(values.seconds);
 const ROUNDS = Number(values.rounds);
@@ -33,7 +41,8 @@ const SETTLE_MS = 3_000;
 /** A copy of a history, its read models built, that may be changed. The page cache holds it. */
 async function copyOf(data: BenchData): Promise<string> {
   // Those of an earlier version would be built while it is measured.
-  if (!(await isCurrent(data.dir))) for (const suffix of ['', '-wal', '-shm']) rmSync(join(data.dir, `read.db${suffix}`), { force: true });
+  if (!(await isCurrent(data.dir)))
+    for (const suffix of ['', '-wal', '-shm']) rmSync(join(data.dir, `read.db${suffix}`), { force: true });
   // Once, so that the read models stand there.
   await (await startService(data.dir)).stop();
   const dir = scratch('rebuild');
@@ -48,7 +57,8 @@ async function isCurrent(dir: string): Promise<boolean> {
   return active !== undefined && sameVersion(active, gifts.version);
 }
 
-const command = async (dir: string, args: readonly string[]): Promise<CommandRun> => startCommand(dir, ['projections', ...args, '--json']).ended;
+const command = async (dir: string, args: readonly string[]): Promise<CommandRun> =>
+  startCommand(dir, ['projections', ...args, '--json']).ended;
 /** What the command itself says it took: starting Node is not what is measured. */
 const secondsOf = ({ lines }: CommandRun): number => Number(lines.at(-1)?.['seconds']);
 
@@ -82,10 +92,22 @@ const dir = await copyOf(data);
 try {
   const rounds = [];
   for (let n = 0; n < ROUNDS; n++) {
-    const { read, written } = JSON.parse(execFileSync(process.execPath, [fileURLToPath(import.meta.url), '--raw', dir], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })) as Raw;
+    const { read, written } = JSON.parse(
+      execFileSync(process.execPath, [fileURLToPath(import.meta.url), '--raw', dir], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'inherit'],
+      }),
+    ) as Raw;
     const rebuild = await command(dir, ['rebuild', 'gifts']);
     const verify = await command(dir, ['verify', 'gifts']);
-    rounds.push({ read, rebuild, verify, written, ratio: Math.max(read.seconds, written.seconds) / secondsOf(rebuild), verifyRatio: secondsOf(rebuild) / secondsOf(verify) });
+    rounds.push({
+      read,
+      rebuild,
+      verify,
+      written,
+      ratio: Math.max(read.seconds, written.seconds) / secondsOf(rebuild),
+      verifyRatio: secondsOf(rebuild) / secondsOf(verify),
+    });
   }
   const documents = rounds[0]?.written.count ?? 0;
   const seconds = {
@@ -94,10 +116,15 @@ try {
     rebuild: median(rounds.map(({ rebuild }) => secondsOf(rebuild))),
     verify: median(rounds.map(({ verify }) => secondsOf(verify))),
   };
-  const peak = { rebuild: Math.max(...rounds.map(({ rebuild }) => rebuild.peakMb)), verify: Math.max(...rounds.map(({ verify }) => verify.peakMb)) };
+  const peak = {
+    rebuild: Math.max(...rounds.map(({ rebuild }) => rebuild.peakMb)),
+    verify: Math.max(...rounds.map(({ verify }) => verify.peakMb)),
+  };
   const beside = await withApi();
 
-  console.log(`${data.events.toLocaleString('en')} events, ${documents.toLocaleString('en')} gifts; the median of ${ROUNDS} rounds`);
+  console.log(
+    `${data.events.toLocaleString('en')} events, ${documents.toLocaleString('en')} gifts; the median of ${ROUNDS} rounds`,
+  );
   table([
     { step: 'reading the log raw', s: seconds.read, 'events/s': data.events / seconds.read },
     { step: 'writing the same documents in batches', s: seconds.written, 'events/s': data.events / seconds.written },
@@ -115,10 +142,23 @@ try {
   verdict('verification, to rebuild', median(rounds.map(({ verifyRatio }) => verifyRatio)), { atLeast: 0.5 });
   for (const kind of ['lookUps', 'redemptions'] as const) {
     const most = Math.max(10, 2 * beside.alone[kind].p99);
-    verdict(`${kind === 'lookUps' ? 'look-ups' : 'redemptions'} beside a rebuild, 99th percentile`, beside.during[kind].p99, { atMost: Math.round(most * 10) / 10 }, ' ms');
+    verdict(
+      `${kind === 'lookUps' ? 'look-ups' : 'redemptions'} beside a rebuild, 99th percentile`,
+      beside.during[kind].p99,
+      { atMost: Math.round(most * 10) / 10 },
+      ' ms',
+    );
   }
-  verdict(`memory of a rebuild, to that of a tenth of the events (${Math.round(peak.rebuild)} and ${Math.round(fewRun.peakMb)} MB)`, peak.rebuild / fewRun.peakMb, { atMost: 1.5 });
-  verdict(`memory of a verification, likewise (${Math.round(peak.verify)} and ${Math.round(fewVerify.peakMb)} MB)`, peak.verify / fewVerify.peakMb, { atMost: 1.5 });
+  verdict(
+    `memory of a rebuild, to that of a tenth of the events (${Math.round(peak.rebuild)} and ${Math.round(fewRun.peakMb)} MB)`,
+    peak.rebuild / fewRun.peakMb,
+    { atMost: 1.5 },
+  );
+  verdict(
+    `memory of a verification, likewise (${Math.round(peak.verify)} and ${Math.round(fewVerify.peakMb)} MB)`,
+    peak.verify / fewVerify.peakMb,
+    { atMost: 1.5 },
+  );
 } finally {
   rmSync(dir, { recursive: true });
 }
@@ -137,7 +177,9 @@ async function withApi(): Promise<{ alone: Answered; during: Answered; perSecond
   const service = await startService(dir);
   try {
     const tokens = await tokensOf(service.url, [buyer.username, ...tills]);
-    const bearer = (username: string): { Authorization: string } => ({ Authorization: `Bearer ${tokens.get(username) ?? ''}` });
+    const bearer = (username: string): { Authorization: string } => ({
+      Authorization: `Bearer ${tokens.get(username) ?? ''}`,
+    });
     const lookUps = join(dir, 'look-ups.jsonl');
     const redemptions = join(dir, 'redemptions.jsonl');
     writeFileSync(lookUps, data.gifts.map(({ id }) => JSON.stringify({ path: `/api/v2/gifts/${id}` })).join('\n'));
@@ -147,7 +189,11 @@ async function withApi(): Promise<{ alone: Answered; during: Answered; perSecond
       unredeemed
         .map((gift) => {
           const { username, location } = tillOf(gift);
-          return JSON.stringify({ path: `/api/v2/gifts/${gift.id}/redemptions`, headers: bearer(username), body: JSON.stringify({ location_id: location }) });
+          return JSON.stringify({
+            path: `/api/v2/gifts/${gift.id}/redemptions`,
+            headers: bearer(username),
+            body: JSON.stringify({ location_id: location }),
+          });
         })
         .join('\n'),
     );
@@ -158,8 +204,26 @@ async function withApi(): Promise<{ alone: Answered; during: Answered; perSecond
       taken += amount;
       const json = { 'Content-Type': 'application/json' };
       const [looked, redeemed] = await Promise.all([
-        load({ url: service.url, method: 'GET', connections: 16, requests: lookUps, pick: { kind: 'random', seconds }, perSecond: RATE.lookUps, headers: bearer(buyer.username), expect: 200 }),
-        load({ url: service.url, method: 'POST', connections: 8, requests: redemptions, pick: { kind: 'once', skip, amount }, perSecond: RATE.redemptions, headers: json, expect: 201 }),
+        load({
+          url: service.url,
+          method: 'GET',
+          connections: 16,
+          requests: lookUps,
+          pick: { kind: 'random', seconds },
+          perSecond: RATE.lookUps,
+          headers: bearer(buyer.username),
+          expect: 200,
+        }),
+        load({
+          url: service.url,
+          method: 'POST',
+          connections: 8,
+          requests: redemptions,
+          pick: { kind: 'once', skip, amount },
+          perSecond: RATE.redemptions,
+          headers: json,
+          expect: 201,
+        }),
       ]);
       return { lookUps: looked, redemptions: redeemed };
     };
@@ -172,11 +236,15 @@ async function withApi(): Promise<{ alone: Answered; during: Answered; perSecond
     const during = await loaded;
     const progress = rebuilding.lines().filter(({ action }) => action === 'building');
     const [first, last] = [progress[0], progress.at(-1)];
-    if (first === undefined || last === undefined || first === last) throw new Error('the rebuild did not get far enough to be measured');
+    if (first === undefined || last === undefined || first === last)
+      throw new Error('the rebuild did not get far enough to be measured');
     // Lines come once a second; the log is told by its positions, as the rebuild alone is by all of its events.
     const perSecond = (Number(last['position']) - Number(first['position'])) / (progress.length - 1);
     rebuilding.interrupt();
-    const finished = await rebuilding.ended.then(() => true, () => false);
+    const finished = await rebuilding.ended.then(
+      () => true,
+      () => false,
+    );
     if (!finished) await command(dir, ['rebuild', 'gifts', '--abort']);
     return { alone, during, perSecond };
   } finally {

@@ -1,7 +1,9 @@
 /**
  * Redeeming distinct gifts, durable before 201, with 64 clients at once, against an ordinary CRUD version of the same.
- * Each gift is redeemed once, by a till of a merchant that it is valid for. Both servers hold the same gifts and are asked to redeem the same ones in the same order; both keep their files in the same place.
- * Rounds of both alternate and the median round counts, after some that don't: the engine compiles either server's code meanwhile. `--clients=1` measures one till, or as many as are named; `--profile=DIR` writes a CPU profile of the service.
+ * Each gift is redeemed once, by a till of a merchant that it is valid for. Both servers hold the same gifts and are
+ * asked to redeem the same ones in the same order; both keep their files in the same place. Rounds of both alternate
+ * and the median round counts, after some that don't: the engine compiles either server's code meanwhile. `--clients=1`
+ * measures one till, or as many as are named; `--profile=DIR` writes a CPU profile of the service.
  */
 import { closeSync, fdatasyncSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +13,14 @@ import { type LoadResult, load } from './support/load.js';
 import { median, table, verdict } from './support/report.js';
 import { type Server, startBaseline, startService } from './support/server.js';
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, amount: { type: 'string', default: '8000' }, clients: { type: 'string', default: '64' }, profile: { type: 'string' } } });
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    amount: { type: 'string', default: '8000' },
+    clients: { type: 'string', default: '64' },
+    profile: { type: 'string' },
+  },
+});
 const CONNECTIONS = Number(values.clients);
 const ROUNDS = Number(values.rounds);
 const AMOUNT = Number(values.amount);
@@ -66,21 +75,41 @@ interface Round extends LoadResult {
 async function round(server: Server, requests: string, index: number): Promise<Round> {
   const before = server.cpuSeconds();
   const pick = { kind: 'once', skip: index * AMOUNT, amount: AMOUNT } as const;
-  const result = await load({ url: server.url, method: 'POST', connections: CONNECTIONS, requests, pick, headers: json, expect: 201 });
+  const result = await load({
+    url: server.url,
+    method: 'POST',
+    connections: CONNECTIONS,
+    requests,
+    pick,
+    headers: json,
+    expect: 201,
+  });
   return { ...result, cpu: ((server.cpuSeconds() - before) / result.requests) * 1e6 };
 }
 
 const sync = syncToDisk();
 const rounds: { crud: Round; service: Round }[] = [];
-for (let n = 0; n < WARM_ROUNDS + ROUNDS; n++) rounds.push({ crud: await round(crud, theirs, n), service: await round(service, ours, n) });
+for (let n = 0; n < WARM_ROUNDS + ROUNDS; n++)
+  rounds.push({ crud: await round(crud, theirs, n), service: await round(service, ours, n) });
 rounds.splice(0, WARM_ROUNDS);
 await Promise.all([service.stop(), crud.stop()]);
 rmSync(dir, { recursive: true });
 
 const row = (name: string, key: 'crud' | 'service'): Record<string, string | number> => {
   const of = (figure: keyof Round): number => median(rounds.map((one) => one[key][figure]));
-  return { server: name, 'redeems/s': of('perSecond'), 'p50 ms': of('p50'), 'p99 ms': of('p99'), 'CPU µs/request': of('cpu'), 'clients busy': of('clients') };
+  return {
+    server: name,
+    'redeems/s': of('perSecond'),
+    'p50 ms': of('p50'),
+    'p99 ms': of('p99'),
+    'CPU µs/request': of('cpu'),
+    'clients busy': of('clients'),
+  };
 };
-console.log(`${AMOUNT.toLocaleString('en')} redeems a round, ${CONNECTIONS} clients, every one on disk before its 201; the disk takes ${sync.toFixed(0)} µs to sync 4 kB`);
+console.log(
+  `${AMOUNT.toLocaleString('en')} redeems a round, ${CONNECTIONS} clients, every one on disk before its 201; the disk takes ${sync.toFixed(0)} µs to sync 4 kB`,
+);
 table([row('CRUD on one SQLite table', 'crud'), row('gift commerce', 'service')]);
-verdict('times what CRUD does', median(rounds.map((one) => one.service.perSecond / one.crud.perSecond)), { atLeast: 2 });
+verdict('times what CRUD does', median(rounds.map((one) => one.service.perSecond / one.crud.perSecond)), {
+  atLeast: 2,
+});

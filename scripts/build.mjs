@@ -1,6 +1,6 @@
 /**
- * Compiles src, test and bench to dist, and bundles what is started. It runs after `npm ci` (prepare), so that every command works right away, and before tests
- * and benches. What no source makes any more is removed.
+ * Compiles src, test and bench to dist, and bundles what is started. It runs after `npm ci` (prepare), so that every
+ * command works right away, and before tests and benches. What no source makes any more is removed.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** Puts what is started together in a few files: to load hundreds of modules one by one took longer than all the rest of starting. */
+/**
+ * Puts what is started together in a few files: to load hundreds of modules one by one took longer than all the rest of
+ * starting.
+ */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
@@ -7,7 +10,10 @@ import { filesBelow } from './filesBelow.mjs';
 /** Where they are put, below the project's folder. */
 export const BUNDLED = join('dist', 'service');
 
-/** What is started: programs, threads, and `keys`, which the compose files call. Each is found there by the last part of its name. */
+/**
+ * What is started: programs, threads, and `keys`, which the compose files call. Each is found there by the last part of
+ * its name.
+ */
 const STARTED = [
   'main',
   'cli/gift',
@@ -21,8 +27,8 @@ const STARTED = [
 ];
 
 /**
- * Packages that go in, since every start of the service loads them. All others stay where they are: those with machine code or files of their own,
- * and those that few starts need, such as the clients of servers and providers.
+ * Packages that go in, since every start of the service loads them. All others stay where they are: those with machine
+ * code or files of their own, and those that few starts need, such as the clients of servers and providers.
  */
 const PACKAGES = new Set([
   '@mapbox/tilebelt',
@@ -42,7 +48,10 @@ const PACKAGES = new Set([
   'supercluster',
 ]);
 
-/** Bundles the sources of the project in `root`, and removes what an earlier bundle left. @throws Error when something named can't be found; esbuild tells it on the terminal */
+/**
+ * Bundles the sources of the project in `root`, and removes what an earlier bundle left. @throws Error when something
+ * named can't be found; esbuild tells it on the terminal
+ */
 export function bundle(root) {
   const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const { metafile } = buildSync({
@@ -54,7 +63,9 @@ export function bundle(root) {
     splitting: true,
     external: Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !PACKAGES.has(name)),
     // Packages that are CommonJS load Node's own modules by `require`, which ES modules lack.
-    banner: { js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);" },
+    banner: {
+      js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",
+    },
     format: 'esm',
     platform: 'node',
     target: 'node20',
@@ -64,5 +75,6 @@ export function bundle(root) {
     logLevel: 'warning',
   });
   const made = new Set(Object.keys(metafile.outputs));
-  for (const file of filesBelow(join(root, BUNDLED))) if (!made.has(join(BUNDLED, file))) rmSync(join(root, BUNDLED, file));
+  for (const file of filesBelow(join(root, BUNDLED)))
+    if (!made.has(join(BUNDLED, file))) rmSync(join(root, BUNDLED, file));
 }

@@ -1,4 +1,7 @@
-/** `npm run dev`: compiles and bundles at every change and starts the service again with what came out, as `npm start` would. `npx gift` beside it is of the same sources. */
+/**
+ * `npm run dev`: compiles and bundles at every change and starts the service again with what came out, as `npm start`
+ * would. `npx gift` beside it is of the same sources.
+ */
 import { spawn } from 'node:child_process';
 import { mkdirSync, watch } from 'node:fs';
 import { bundled, removeStale, root, tsc } from './build.mjs';
@@ -21,7 +24,8 @@ function start() {
   child.once('exit', (code, signal) => {
     if (service !== child) return;
     service = undefined;
-    if (!stopping) console.error(`The service ended (${signal ?? `exit code ${code}`}); it starts again at the next change.`);
+    if (!stopping)
+      console.error(`The service ended (${signal ?? `exit code ${code}`}); it starts again at the next change.`);
   });
 }
 

@@ -1,13 +1,21 @@
-/** The mixes of engines that `npm test -- --every-engine` runs the tests on that start the service, beside the embedded ones. */
+/**
+ * The mixes of engines that `npm test -- --every-engine` runs the tests on that start the service, beside the embedded
+ * ones.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './build.mjs';
 
 const HTTP = /^api\//;
 /** They start the service, but choose its engines themselves. */
-const OWN_ENGINES = /^(docs\/|faults\/(files|outages)|api\/fullDisk|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
-/** What processes of several roles do with each other, over HTTP: each of them sees what another has written, does what another asks for, and rebuilds what another serves. */
-const SEVERAL_ROLES = /^(api\/(health|rebuilding|stripe|gifts\/(gifts|redemptions|transactions|vouchers)|ops\/(parked|projections|refunds))\.)/;
+const OWN_ENGINES =
+  /^(docs\/|faults\/(files|outages)|api\/fullDisk|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
+/**
+ * What processes of several roles do with each other, over HTTP: each of them sees what another has written, does what
+ * another asks for, and rebuilds what another serves.
+ */
+const SEVERAL_ROLES =
+  /^(api\/(health|rebuilding|stripe|gifts\/(gifts|redemptions|transactions|vouchers)|ops\/(parked|projections|refunds))\.)/;
 
 /** Long and the same everywhere above the ports: once on servers is enough. */
 const ONCE_ON_SERVERS = /^api\/(crashPoints|fuzz|rebuilding)\./;
@@ -21,12 +29,15 @@ const PAIRS = [{ engines: 'mongodb,nats' }, { engines: 'eventstoredb,nats' }, { 
 
 /** Whether a compiled test file starts the service on the engines that it is given. */
 function startsService(file) {
-  return !OWN_ENGINES.test(file) && /from '[./]*support\/service\.js'/.test(readFileSync(join(root, 'dist/test', file), 'utf8'));
+  return (
+    !OWN_ENGINES.test(file) &&
+    /from '[./]*support\/service\.js'/.test(readFileSync(join(root, 'dist/test', file), 'utf8'))
+  );
 }
 
 /**
- * Which of the files run on which mix: every one on all servers, those of several roles with a process per role and the others in one process; the HTTP tests
- * in turn on one of the pairs, too.
+ * Which of the files run on which mix: every one on all servers, those of several roles with a process per role and the
+ * others in one process; the HTTP tests in turn on one of the pairs, too.
  * @param whole each HTTP test runs on each mix
  */
 function mixesFor(files, whole) {
@@ -35,14 +46,19 @@ function mixesFor(files, whole) {
   return [
     { ...ALL, files: whole ? own : own.filter((file) => !SEVERAL_ROLES.test(file)) },
     { ...SPLIT, files: whole ? http : http.filter((file) => SEVERAL_ROLES.test(file)) },
-    ...PAIRS.map((pair, number) => ({ ...pair, files: whole ? http : http.filter((file, at) => at % PAIRS.length === number && !ONCE_ON_SERVERS.test(file)) })),
+    ...PAIRS.map((pair, number) => ({
+      ...pair,
+      files: whole ? http : http.filter((file, at) => at % PAIRS.length === number && !ONCE_ON_SERVERS.test(file)),
+    })),
   ];
 }
 
 /**
- * Starts what the mixes need, one server of each kind for all of them: every service has a database, and subjects, of its own.
- * EventStoreDB is a double of each service's own, or what TEST_EVENTSTORE_START starts (test/support/engines.ts).
- * @returns `runs`: each a file, the `label` of its mix and the environment that chooses it; `skipped`: those whose servers can't be had, with the reason; `close` ends what was started
+ * Starts what the mixes need, one server of each kind for all of them: every service has a database, and subjects, of
+ * its own. EventStoreDB is a double of each service's own, or what TEST_EVENTSTORE_START starts
+ * (test/support/engines.ts).
+ * @returns `runs`: each a file, the `label` of its mix and the environment that chooses it; `skipped`: those whose
+ * servers can't be had, with the reason; `close` ends what was started
  */
 export async function openMixes(files, whole) {
   const nats = await import(join(root, 'dist/test/support/natsServer.js'));
@@ -65,9 +81,16 @@ export async function openMixes(files, whole) {
   const skipped = [];
   for (const { engines, topology, files: own } of mixesFor(files, whole)) {
     const label = topology === undefined ? engines : `${engines}, ${topology}`;
-    const reason = Object.entries(missing).find(([engine, why]) => why !== undefined && (engines === 'all' || engines.split(',').includes(engine)))?.[1];
+    const reason = Object.entries(missing).find(
+      ([engine, why]) => why !== undefined && (engines === 'all' || engines.split(',').includes(engine)),
+    )?.[1];
     for (const file of own) {
-      if (reason === undefined) runs.push({ file, label, env: { TEST_ENGINES: engines, ...(topology === undefined ? {} : { TEST_TOPOLOGY: topology }), ...env } });
+      if (reason === undefined)
+        runs.push({
+          file,
+          label,
+          env: { TEST_ENGINES: engines, ...(topology === undefined ? {} : { TEST_TOPOLOGY: topology }), ...env },
+        });
       else skipped.push({ file, label, reason });
     }
   }

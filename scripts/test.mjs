@@ -1,8 +1,10 @@
 /**
- * `npm test`: compiles, then runs every test file, a few at a time, each in a process of its own. `npm test -- NAME` runs those whose path
- * holds NAME (`projections`, `test/api/gifts/gifts.test.ts`). `--coverage` (npm run coverage) measures them and fails below 95 % of lines or branches.
- * `--every-engine` runs those that start the service on servers too (engineMixes.mjs); with names, or TEST_MIXES=whole, the HTTP tests on every mix of engines.
- * The last line is `N passed, N failed`, and `, N skipped` where some were; above it stand the files that failed at first and passed when run again, alone.
+ * `npm test`: compiles, then runs every test file, a few at a time, each in a process of its own. `npm test -- NAME`
+ * runs those whose path holds NAME (`projections`, `test/api/gifts/gifts.test.ts`). `--coverage` (npm run coverage)
+ * measures them and fails below 95 % of lines or branches. `--every-engine` runs those that start the service on
+ * servers too (engineMixes.mjs); with names, or TEST_MIXES=whole, the HTTP tests on every mix of engines. The last line
+ * is `N passed, N failed`, and `, N skipped` where some were; above it stand the files that failed at first and passed
+ * when run again, alone.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
@@ -44,7 +46,12 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
 
 /** The files asked for, in the order of their paths. */
 function chosen() {
-  const wanted = names.map((name) => name.replace(/^\.\//, '').replace(/^(dist\/)?test\//, '').replace(/\.[jt]s$/, ''));
+  const wanted = names.map((name) =>
+    name
+      .replace(/^\.\//, '')
+      .replace(/^(dist\/)?test\//, '')
+      .replace(/\.[jt]s$/, ''),
+  );
   return filesBelow('dist/test')
     .filter((file) => file.endsWith('.test.js') && (wanted.length === 0 || wanted.some((name) => file.includes(name))))
     .sort();
@@ -87,7 +94,8 @@ async function runAll(runs) {
   };
   await Promise.all(
     Array.from({ length: SIDE_BY_SIDE }, async (_, lane) => {
-      // One begins with the longest, the others with the shortest: so few long ones run side by side, and none is left for the end.
+      // One begins with the longest, the others with the shortest: so few long ones run side by side, and none is left
+      // for the end.
       const next = () => (lane === 0 ? waiting.shift() : waiting.pop());
       for (let run = next(); run !== undefined; run = next()) {
         const { result, failed } = await once(run);
@@ -97,13 +105,16 @@ async function runAll(runs) {
       }
     }),
   );
-  // Some tests measure time or wait for processes: what failed while other files had their share of the machine is run again, alone. What fails twice has failed.
+  // Some tests measure time or wait for processes: what failed while other files had their share of the machine is run
+  // again, alone. What fails twice has failed.
   for (const run of suspects) {
     console.log(`again, alone: ${run.file.replace(/\.test\.js$/, '')}${run.label === '' ? '' : ` (${run.label})`}`);
     const { result, failed } = await once(run);
     count(result);
     tell(run.file, run.label, result);
-    (failed ? failing : alone).push(`test/${run.file.replace(/\.js$/, '.ts')}${run.label === '' ? '' : ` (${run.label})`}`);
+    (failed ? failing : alone).push(
+      `test/${run.file.replace(/\.js$/, '.ts')}${run.label === '' ? '' : ` (${run.label})`}`,
+    );
   }
 }
 
@@ -121,7 +132,18 @@ function withoutCode() {
 /** @returns whether enough was covered */
 function reportCoverage() {
   const c8 = join(dirname(createRequire(import.meta.url).resolve('c8/package.json')), 'bin', 'c8.js');
-  const options = ['report', '--temp-directory', rawCoverage, '--reporter', 'text', '--reporter', 'lcovonly', '--all', '--src', 'dist/src'];
+  const options = [
+    'report',
+    '--temp-directory',
+    rawCoverage,
+    '--reporter',
+    'text',
+    '--reporter',
+    'lcovonly',
+    '--all',
+    '--src',
+    'dist/src',
+  ];
   options.push('--include', 'dist/src/**/*.js', ...withoutCode().flatMap((file) => ['--exclude', `dist/src/${file}`]));
   // One file alone covers little: then the table is all that is asked for.
   if (names.length === 0) options.push('--check-coverage', '--lines', String(LOWEST), '--branches', String(LOWEST));
@@ -147,7 +169,8 @@ if (good) {
       await mixes.close();
     }
     totals.skipped += mixes.skipped.length;
-    for (const { file, label, reason } of mixes.skipped) skippedNames.push(`${file.replace(/\.test\.js$/, '')} (${label}): ${reason}`);
+    for (const { file, label, reason } of mixes.skipped)
+      skippedNames.push(`${file.replace(/\.test\.js$/, '')} (${label}): ${reason}`);
   } else await runAll(runs);
   if (coverage) good = reportCoverage();
 } else {

@@ -24,7 +24,10 @@ function kill(group) {
   }
 }
 
-/** Processes of a group that still run. Those that have ended and wait for their parent do not count, nor can they be seen where there is no /proc. */
+/**
+ * Processes of a group that still run. Those that have ended and wait for their parent do not count, nor can they be
+ * seen where there is no /proc.
+ */
 function running(group) {
   let ids = [];
   try {
@@ -34,7 +37,9 @@ function running(group) {
   }
   return ids.filter((id) => {
     try {
-      const [state, , pgrp] = readFileSync(`/proc/${id}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+      const [state, , pgrp] = readFileSync(`/proc/${id}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ');
       return pgrp === String(group) && state !== 'Z' && state !== 'X';
     } catch {
       return false; // it has just ended
@@ -53,18 +58,32 @@ async function outlives(group) {
 
 /** Totals of every report in the output of uvu. */
 function totalsOf(output) {
-  const sum = (name) => [...output.matchAll(new RegExp(`^  ${name}: +(\\d+)$`, 'gm'))].reduce((total, match) => total + Number(match[1]), 0);
-  return { reported: /^  Total: +\d+$/m.test(output), total: sum('Total'), passed: sum('Passed'), skipped: sum('Skipped') };
+  const sum = (name) =>
+    [...output.matchAll(new RegExp(`^  ${name}: +(\\d+)$`, 'gm'))].reduce(
+      (total, match) => total + Number(match[1]),
+      0,
+    );
+  return {
+    reported: /^  Total: +\d+$/m.test(output),
+    total: sum('Total'),
+    passed: sum('Passed'),
+    skipped: sum('Skipped'),
+  };
 }
 
 /**
  * @param file path of the compiled file
  * @param env of its process
- * @returns counts of tests, names of what was skipped, `trouble` (why the file has failed beside its tests) and everything it printed.
+ * @returns counts of tests, names of what was skipped, `trouble` (why the file has failed beside its tests) and
+ * everything it printed.
  */
 export async function runTestFile(file, env) {
   const started = Date.now();
-  const child = spawn(process.execPath, ['--enable-source-maps', file], { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const child = spawn(process.execPath, ['--enable-source-maps', file], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
   groups.add(child.pid);
   let output = '';
   const trouble = [];
@@ -97,8 +116,10 @@ export async function runTestFile(file, env) {
   groups.delete(child.pid);
   const counts = totalsOf(output);
   const failed = counts.total - counts.passed;
-  if (!counts.reported && trouble.length === 0) trouble.push(`ended before it reported (${signal ?? `exit code ${code}`})`);
-  else if (failed === 0 && code !== 0 && trouble.length === 0) trouble.push(`${signal ?? `exit code ${code}`} though no test failed`);
+  if (!counts.reported && trouble.length === 0)
+    trouble.push(`ended before it reported (${signal ?? `exit code ${code}`})`);
+  else if (failed === 0 && code !== 0 && trouble.length === 0)
+    trouble.push(`${signal ?? `exit code ${code}`} though no test failed`);
   const names = [...output.matchAll(/^(?:.*\D )?skipped: (.+)$/gm)].map((match) => match[1]);
   // A test that says that it is skipped and returns is no pass.
   const unseen = Math.min(counts.passed, Math.max(0, names.length - counts.skipped));

@@ -47,24 +47,34 @@ export interface App {
 
 /** What may be other than it is. */
 export interface AppOptions {
-  /** The projections that it keeps up to date; default all, as this release makes them. Another's, where tests deploy one release over another. */
+  /**
+   * The projections that it keeps up to date; default all, as this release makes them. Another's, where tests deploy
+   * one release over another.
+   */
   readonly projections?: readonly Projection[];
   /** What stands between the service and its engines; default nothing. Tests let engines fail or wait there. */
   readonly through?: (engines: Engines) => Engines;
 }
 
 /** The service's version. */
-export const VERSION = (JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as { readonly version: string }).version;
+export const VERSION = (
+  JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as { readonly version: string }
+).version;
 
 /**
  * Starts what the roles say. Whatever fails to start closes what was opened before.
- * @throws DataFileError, EngineError, the listener's error (a port that is taken), UnavailableError, or what SQLite or the file system says of a file: `startFailure` has words for them
+ * @throws DataFileError, EngineError, the listener's error (a port that is taken), UnavailableError, or what SQLite or
+ * the file system says of a file: `startFailure` has words for them
  */
 export async function startApp(config: Config, logger: Logger, options: AppOptions = {}): Promise<App> {
   const { projections = PROJECTIONS, through = (engines) => engines } = options;
   const open = resources();
   try {
-    const listening = async (port: number): Promise<Listener> => open.add(await listen(port, config.host, (err) => logger.error({ err, port }, 'the listener met an error')), (one) => one.close());
+    const listening = async (port: number): Promise<Listener> =>
+      open.add(
+        await listen(port, config.host, (err) => logger.error({ err, port }, 'the listener met an error')),
+        (one) => one.close(),
+      );
     // Listening comes first, so that a taken port is found before anything starts to work.
     const listener = config.roles.has('api') ? await listening(config.port) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
@@ -85,22 +95,50 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
 
     if (config.roles.has('worker')) {
       const { records } = engines.store;
-      const providers = await openProviders(config, { records, hash, logger, watch: metrics.providers, publicUrl: config.publicUrl });
+      const providers = await openProviders(config, {
+        records,
+        hash,
+        logger,
+        watch: metrics.providers,
+        publicUrl: config.publicUrl,
+      });
       open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }), (one) => one.close());
     }
-    /** The program's own files may be replaced while it runs: nothing says that it is ready before all of them are loaded. */
+    /**
+     * The program's own files may be replaced while it runs: nothing says that it is ready before all of them are
+     * loaded.
+     */
     let loaded: Promise<void> | undefined;
     if (config.roles.has('projector')) {
       if (projectsBeside(config, options)) {
-        const beside = open.add(projectBeside({ dataDir: config.dataDir, holder, version: VERSION, logger, followers: parts }), (one) => one.close());
+        const beside = open.add(
+          projectBeside({ dataDir: config.dataDir, holder, version: VERSION, logger, followers: parts }),
+          (one) => one.close(),
+        );
         ({ loaded } = beside);
-      } else open.add(await projectHere({ events: engines.events, store: engines.store, projections, logger, holder, followers: parts }), (one) => one.close());
+      } else
+        open.add(
+          await projectHere({
+            events: engines.events,
+            store: engines.store,
+            projections,
+            logger,
+            holder,
+            followers: parts,
+          }),
+          (one) => one.close(),
+        );
     }
     const address = listener === undefined ? undefined : addressOf(config.host, listener.port);
     const publicUrl = config.publicUrl ?? address ?? addressOf(config.host, config.port);
     for (const warning of config.unsaid ?? []) logger.warn(warning);
-    if (makesDeadLinks(config)) logger.warn(`PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`);
-    const processes = config.roles.has('processor') ? open.add(startProcesses({ engines, models, publicUrl, logger, holder, followers: parts }), (one) => one.close()) : undefined;
+    if (makesDeadLinks(config))
+      logger.warn(
+        `PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`,
+      );
+    const processes = config.roles.has('processor')
+      ? open.add(startProcesses({ engines, models, publicUrl, logger, holder, followers: parts }), (one) => one.close())
+      : undefined;
     metrics.watch(opened, projections, () => processes?.status(), {
       health: parts.health,
       nobodyLeads: () => Object.entries(LED).map(([work, lease]) => [work, leaders.nobodySince(lease)]),
@@ -116,9 +154,28 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
       };
       // Its routes and their checks take longest to load: processes of other roles start without.
       const { createApi: create } = await import('./api/api.js');
-      api = await create({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, followers: parts, own, onAnswer, ...beside }, open);
+      api = await create(
+        {
+          config,
+          engines,
+          models,
+          tokenKeys: keys.tokenKeys,
+          hash,
+          publicUrl,
+          version: VERSION,
+          logger,
+          followers: parts,
+          own,
+          onAnswer,
+          ...beside,
+        },
+        open,
+      );
     }
-    const embedded = [...(config.eventStoreUrl === undefined ? [found.events] : []), ...(config.mongodbUrl === undefined ? [found.store] : [])];
+    const embedded = [
+      ...(config.eventStoreUrl === undefined ? [found.events] : []),
+      ...(config.mongodbUrl === undefined ? [found.store] : []),
+    ];
     // What is not well by then shows in readiness.
     await Promise.allSettled([loaded, ...embedded.map(async (one) => one.ping())]);
     // From here on there is work under way that needs the engines: closing begins with the listeners then.
@@ -142,13 +199,26 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
   }
 }
 
-/** Whether read models are kept on another thread than requests are answered on: it opens embedded engines by itself, and other ones, or other projections, can't be handed to it. */
+/**
+ * Whether read models are kept on another thread than requests are answered on: it opens embedded engines by itself,
+ * and other ones, or other projections, can't be handed to it.
+ */
 function projectsBeside({ roles, eventStoreUrl, mongodbUrl }: Config, { projections, through }: AppOptions): boolean {
-  return roles.has('api') && eventStoreUrl === undefined && mongodbUrl === undefined && projections === undefined && through === undefined;
+  return (
+    roles.has('api') &&
+    eventStoreUrl === undefined &&
+    mongodbUrl === undefined &&
+    projections === undefined &&
+    through === undefined
+  );
 }
 
 /** The engines, and the keys that fit their log: none is made for a log that was made with another. */
-async function openWithKeys(config: Config, logger: Logger, open: Resources): Promise<{ readonly engines: Engines; readonly keys: Keys }> {
+async function openWithKeys(
+  config: Config,
+  logger: Logger,
+  open: Resources,
+): Promise<{ readonly engines: Engines; readonly keys: Keys }> {
   const engines = await openEngines(config, logger, open);
   await refuseUnlessHashKeyFits(engines.events, () => findHashKey(config));
   return { engines, keys: loadKeys(config) };

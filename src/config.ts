@@ -69,7 +69,10 @@ function isDecodable({ username, password }: URL): boolean {
   }
 }
 
-/** Reads the settings. An empty variable counts as absent. @throws ConfigError naming every fault; it never shows a secret's value. */
+/**
+ * Reads the settings. An empty variable counts as absent. @throws ConfigError naming every fault; it never shows a
+ * secret's value.
+ */
 export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const faults: string[] = [];
   const text = (name: string): string | undefined => {
@@ -96,7 +99,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     const value = text(name);
     if (value === undefined) return undefined;
     const parsed = URL.canParse(value) ? new URL(value) : undefined;
-    if (parsed !== undefined && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.hash === '') return value;
+    if (parsed !== undefined && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.hash === '')
+      return value;
     faults.push(`${name} must be an http or https address without query, not ${JSON.stringify(value)}`);
     return undefined;
   };
@@ -104,27 +108,42 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   const roles = new Set<ProcessRole>();
   for (const word of (text('ROLES') ?? ROLES.join(',')).split(',').map((one) => one.trim())) {
     const role = ROLES.find((one) => one === word);
-    if (role === undefined) faults.push(`ROLES must be a list of ${ROLES.join(', ')}; ${JSON.stringify(word)} is none of them`);
+    if (role === undefined)
+      faults.push(`ROLES must be a list of ${ROLES.join(', ')}; ${JSON.stringify(word)} is none of them`);
     else roles.add(role);
   }
 
-  const trustedProxies = (text('TRUSTED_PROXIES') ?? '').split(',').map((one) => one.trim()).filter((one) => one !== '');
+  const trustedProxies = (text('TRUSTED_PROXIES') ?? '')
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
   for (const cidr of trustedProxies) {
-    if (!ipaddr.isValidCIDR(cidr)) faults.push(`TRUSTED_PROXIES must be a list of CIDRs such as 10.0.0.0/8; ${JSON.stringify(cidr)} is none`);
+    if (!ipaddr.isValidCIDR(cidr))
+      faults.push(`TRUSTED_PROXIES must be a list of CIDRs such as 10.0.0.0/8; ${JSON.stringify(cidr)} is none`);
   }
 
-  const tokenKeys = text('TOKEN_KEY')?.split(',').map((one) => one.trim());
-  if (tokenKeys?.some((key) => Buffer.byteLength(key) < KEY_BYTES)) faults.push(`TOKEN_KEY must be a comma-separated list of keys of at least ${KEY_BYTES} bytes each`);
+  const tokenKeys = text('TOKEN_KEY')
+    ?.split(',')
+    .map((one) => one.trim());
+  if (tokenKeys?.some((key) => Buffer.byteLength(key) < KEY_BYTES))
+    faults.push(`TOKEN_KEY must be a comma-separated list of keys of at least ${KEY_BYTES} bytes each`);
   const hashKey = text('HASH_KEY');
-  if (hashKey !== undefined && Buffer.byteLength(hashKey) < KEY_BYTES) faults.push(`HASH_KEY must have at least ${KEY_BYTES} bytes`);
+  if (hashKey !== undefined && Buffer.byteLength(hashKey) < KEY_BYTES)
+    faults.push(`HASH_KEY must have at least ${KEY_BYTES} bytes`);
 
   const engine = (name: string, protocols: readonly string[]): string | undefined => {
     const value = text(name);
     if (value === undefined) return undefined;
     // The value may hold a password: it is never shown.
-    const good = value.split(',').every((one) => URL.canParse(one.trim()) && protocols.includes(new URL(one.trim()).protocol));
-    if (good && !value.split(',').every((one) => isDecodable(new URL(one.trim())))) faults.push(`${name} must have the signs in its user and password percent-encoded`);
-    if (!good) faults.push(`${name} must be an address that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
+    const good = value
+      .split(',')
+      .every((one) => URL.canParse(one.trim()) && protocols.includes(new URL(one.trim()).protocol));
+    if (good && !value.split(',').every((one) => isDecodable(new URL(one.trim()))))
+      faults.push(`${name} must have the signs in its user and password percent-encoded`);
+    if (!good)
+      faults.push(
+        `${name} must be an address that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+      );
     return good ? value : undefined;
   };
   /** Addresses of several hosts are no URLs to Node; their own clients read them. */
@@ -139,7 +158,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   const mongodbUrl = cluster('MONGODB_URL', /^mongodb(\+srv)?:\/\/[^/]/, 'mongodb://host:27017/gift');
   if (text('EVENTSTORE_URL') !== undefined) {
     for (const name of ['TOKEN_KEY', 'HASH_KEY']) {
-      if (text(name) === undefined) faults.push(`${name} must be set where EVENTSTORE_URL is: nothing of it is made up for an installation that others share`);
+      if (text(name) === undefined)
+        faults.push(
+          `${name} must be set where EVENTSTORE_URL is: nothing of it is made up for an installation that others share`,
+        );
     }
   }
   const providers = providerSettings(text, faults);
@@ -148,7 +170,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   const appUrl = url('APP_URL');
   const metricsPort = text('METRICS_PORT') === undefined ? undefined : integer('METRICS_PORT', 0, 0, 65_535);
   const port = integer('PORT', 3000, 0, 65_535);
-  if (roles.has('api') && port !== 0 && port === metricsPort) faults.push(`METRICS_PORT must be another than PORT, which is ${port}`);
+  if (roles.has('api') && port !== 0 && port === metricsPort)
+    faults.push(`METRICS_PORT must be another than PORT, which is ${port}`);
   faults.push(...telemetryFaults(env));
   const config: Config = {
     port,

@@ -4,14 +4,24 @@ import { EngineError } from './adapters/engineError.js';
 import { exhausted } from './folderTrouble.js';
 import { makeFolder } from './makeFolder.js';
 
-/** SQLite takes paths of 512 bytes, links followed (`MAX_PATHNAME`); the longest name that stands below the folder has some 30. */
+/**
+ * SQLite takes paths of 512 bytes, links followed (`MAX_PATHNAME`); the longest name that stands below the folder has
+ * some 30.
+ */
 const LONGEST = 470;
 
-/** Makes the folder (mode 0700) and those above it. @returns whether it was not there. @throws EngineError naming DATA_DIR where that can't be done, or its path is too long */
+/**
+ * Makes the folder (mode 0700) and those above it. @returns whether it was not there. @throws EngineError naming
+ * DATA_DIR where that can't be done, or its path is too long
+ */
 export function makeDataDir(dataDir: string): boolean {
   const made = makeOrRefuse(dataDir);
   const bytes = Buffer.byteLength(realpathSync(dataDir));
-  if (bytes > LONGEST) throw new EngineError('DATA_DIR', `the path of ${dataDir} has ${bytes} bytes, links followed, and SQLite takes at most ${LONGEST} of a folder: name one with a shorter path`);
+  if (bytes > LONGEST)
+    throw new EngineError(
+      'DATA_DIR',
+      `the path of ${dataDir} has ${bytes} bytes, links followed, and SQLite takes at most ${LONGEST} of a folder: name one with a shorter path`,
+    );
   return made;
 }
 
@@ -21,6 +31,10 @@ function makeOrRefuse(dataDir: string): boolean {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const why = code === 'EEXIST' || code === 'ENOTDIR' ? 'a file stands there' : `it can't be made (${code})`;
-    throw new EngineError('DATA_DIR', `${dataDir} is no folder that can be used: ${why}; ${exhausted(dataDir) ?? 'name another one, or see that this user may write there'}`, error);
+    throw new EngineError(
+      'DATA_DIR',
+      `${dataDir} is no folder that can be used: ${why}; ${exhausted(dataDir) ?? 'name another one, or see that this user may write there'}`,
+      error,
+    );
   }
 }

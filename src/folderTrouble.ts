@@ -1,10 +1,15 @@
-/** Why nothing can be made in a folder where the system's error says too little: a file system may lack more than permissions and bytes. */
+/**
+ * Why nothing can be made in a folder where the system's error says too little: a file system may lack more than
+ * permissions and bytes.
+ */
 import { linkSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { EngineError } from './adapters/engineError.js';
 
 /** The nearest folder above that is there tells of the file system that a new one would be on. */
-function fileSystemOf(folder: string): { readonly files: number; readonly ffree: number; readonly blocks: number; readonly bavail: number } | undefined {
+function fileSystemOf(
+  folder: string,
+): { readonly files: number; readonly ffree: number; readonly blocks: number; readonly bavail: number } | undefined {
   for (let at = folder; ; at = dirname(at)) {
     try {
       return statfsSync(at);
@@ -25,14 +30,20 @@ export function noInodes(folder: string): string | undefined {
 /** What its file system has run out of, and what helps; `undefined` where that is not what is wrong. */
 export function exhausted(folder: string): string | undefined {
   const system = fileSystemOf(folder);
-  return noInodes(folder) ?? (system !== undefined && system.blocks > 0 && system.bavail === 0 ? `no room is left on the file system of ${folder}: make some` : undefined);
+  return (
+    noInodes(folder) ??
+    (system !== undefined && system.blocks > 0 && system.bavail === 0
+      ? `no room is left on the file system of ${folder}: make some`
+      : undefined)
+  );
 }
 
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /**
  * Gives a file another name, which nobody may have yet. @param link the system's, but for tests
- * @throws EngineError naming DATA_DIR where the file system has no hard links, or none left; the system's error otherwise: EEXIST where the name is taken
+ * @throws EngineError naming DATA_DIR where the file system has no hard links, or none left; the system's error
+ * otherwise: EEXIST where the name is taken
  */
 export function linkFile(from: string, to: string, link = linkSync): void {
   try {
@@ -40,6 +51,10 @@ export function linkFile(from: string, to: string, link = linkSync): void {
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     if (!NO_LINKS.has(code)) throw error;
-    throw new EngineError('DATA_DIR', `the file system of ${dirname(to)} makes no hard link (${code}), by which files are put there whole: name a folder on another one, as ext4, XFS or APFS are`, error);
+    throw new EngineError(
+      'DATA_DIR',
+      `the file system of ${dirname(to)} makes no hard link (${code}), by which files are put there whole: name a folder on another one, as ext4, XFS or APFS are`,
+      error,
+    );
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Holds HASH_KEY against the log. With another key than the log was made with, nobody's username or phone number would be found, and an import would add
- * every voucher code once more, so that it is handed out twice: such a process must not begin.
+ * Holds HASH_KEY against the log. With another key than the log was made with, nobody's username or phone number would
+ * be found, and an import would add every voucher code once more, so that it is handed out twice: such a process must
+ * not begin.
  */
 import { EngineError } from './adapters/engineError.js';
 import type { User, UsernameTaken } from './domain/account.js';
@@ -25,9 +26,10 @@ interface Witness {
 }
 
 /**
- * Refuses a key under which none of the first usernames and voucher codes of the log is found. `findKey` gives `undefined` where none is set or kept; it is asked
- * once the log is seen to have one: another process that makes log and key right now has made the key before. A log with neither takes any key. Of one that was
- * restored without its key, which is lost, only what came after that is held against the new one.
+ * Refuses a key under which none of the first usernames and voucher codes of the log is found. `findKey` gives
+ * `undefined` where none is set or kept; it is asked once the log is seen to have one: another process that makes log
+ * and key right now has made the key before. A log with neither takes any key. Of one that was restored without its
+ * key, which is lost, only what came after that is held against the new one.
  * @throws EngineError naming HASH_KEY; UnavailableError
  */
 export async function refuseUnlessHashKeyFits(events: CheckedLog, findKey: () => Buffer | undefined): Promise<void> {
@@ -39,20 +41,37 @@ export async function refuseUnlessHashKeyFits(events: CheckedLog, findKey: () =>
     if (strange === WITNESSES) break;
   }
   if (strange === 0) return;
-  const what = findKey() === undefined ? 'the key that the event log was made with is missing' : 'this is not the key that the event log was made with';
-  throw new EngineError('HASH_KEY', `${what}: put the installation's ${HASH_KEY_FILE} into DATA_DIR, or set HASH_KEY to what it was; if it is lost for good, see gift restore --without-key`);
+  const what =
+    findKey() === undefined
+      ? 'the key that the event log was made with is missing'
+      : 'this is not the key that the event log was made with';
+  throw new EngineError(
+    'HASH_KEY',
+    `${what}: put the installation's ${HASH_KEY_FILE} into DATA_DIR, or set HASH_KEY to what it was; if it is lost for good, see gift restore --without-key`,
+  );
 }
 
-/** The log's usernames and voucher codes after a position, in its order. Accounts and codes come early in a log, and a reading ends with the first that fits. */
+/**
+ * The log's usernames and voucher codes after a position, in its order. Accounts and codes come early in a log, and a
+ * reading ends with the first that fits.
+ */
 async function* witnesses(events: CheckedLog, after: Position | undefined): AsyncGenerator<Witness> {
-  for await (const batch of events.readAll(after, { types: ['UsernameTaken', 'VoucherCodeAdded'] }, { batchSize: WITNESSES })) {
+  for await (const batch of events.readAll(
+    after,
+    { types: ['UsernameTaken', 'VoucherCodeAdded'] },
+    { batchSize: WITNESSES },
+  )) {
     for (const { type, stream, data } of batch.events) {
       if (type === 'VoucherCodeAdded') {
         const { segment_id, code } = data as VoucherCodeAdded['data'];
         yield { stream, namesUnder: (hash) => [voucherCodeStream(segment_id, hash('code', code))] };
       } else if (type === 'UsernameTaken') {
         const names = await namesOf(events, (data as UsernameTaken['data']).user_id);
-        if (names.length > 0) yield { stream, namesUnder: (hash) => names.map((name) => usernameStream(hash('username', normaliseUsername(name)))) };
+        if (names.length > 0)
+          yield {
+            stream,
+            namesUnder: (hash) => names.map((name) => usernameStream(hash('username', normaliseUsername(name)))),
+          };
       }
     }
   }

@@ -23,8 +23,9 @@ export interface Keys {
 }
 
 /**
- * The keys of this configuration. Makes `token.key` and `hash.key` (mode 0600) in the data folder where they are neither set nor kept yet;
- * of several processes that start at once one makes them. @throws EngineError when a kept key is cut short or no key at all, or the folder can't be made.
+ * The keys of this configuration. Makes `token.key` and `hash.key` (mode 0600) in the data folder where they are
+ * neither set nor kept yet; of several processes that start at once one makes them. @throws EngineError when a kept key
+ * is cut short or no key at all, or the folder can't be made.
  */
 export function loadKeys(config: Pick<Config, 'dataDir' | 'tokenKeys' | 'hashKey'>): Keys {
   makeDataDir(config.dataDir);
@@ -47,18 +48,28 @@ function kept(file: string): string {
     }
   };
   const key = read() ?? (make(file), read());
-  if (key === undefined || !WHOLE.test(key)) throw new EngineError('DATA_DIR', `${file} is not a whole key: put back the one this installation was started with; it was left as it is`);
+  if (key === undefined || !WHOLE.test(key))
+    throw new EngineError(
+      'DATA_DIR',
+      `${file} is not a whole key: put back the one this installation was started with; it was left as it is`,
+    );
   return key;
 }
 
-/** The hash key of this configuration as it is, set or kept; `undefined` where it is neither: none is made. @throws EngineError when a kept key is cut short or no key at all */
+/**
+ * The hash key of this configuration as it is, set or kept; `undefined` where it is neither: none is made. @throws
+ * EngineError when a kept key is cut short or no key at all
+ */
 export function findHashKey(config: Pick<Config, 'dataDir' | 'hashKey'>): Buffer | undefined {
   if (config.hashKey !== undefined) return Buffer.from(config.hashKey);
   const file = join(config.dataDir, HASH_KEY_FILE);
   return existsSync(file) ? Buffer.from(kept(file)) : undefined;
 }
 
-/** Writes the key whole before it gets its name, so that nobody ever reads half of one; and both are on disk before anything is made with it, which nobody would find without. */
+/**
+ * Writes the key whole before it gets its name, so that nobody ever reads half of one; and both are on disk before
+ * anything is made with it, which nobody would find without.
+ */
 function make(file: string): void {
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   const descriptor = openSync(draft, 'wx', 0o600);

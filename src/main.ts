@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * The service's process. It hears signals before it loads anything else: loading takes a good part of a second, and as the first process of a container it would not hear of a signal that nothing
- * handles (https://man7.org/linux/man-pages/man7/pid_namespaces.7.html).
+ * The service's process. It hears signals before it loads anything else: loading takes a good part of a second, and as
+ * the first process of a container it would not hear of a signal that nothing handles
+ * (https://man7.org/linux/man-pages/man7/pid_namespaces.7.html).
  */
 import { constants } from 'node:os';
 import type { StopSignal } from './service.js';

@@ -10,12 +10,17 @@ export function temporaryFolder(prefix: string): string {
   try {
     return mkdtempSync(join(tmpdir(), prefix));
   } catch (error) {
-    throw new EngineError('TMPDIR', `no folder can be made in ${tmpdir()} (${(error as NodeJS.ErrnoException).code}): ${exhausted(tmpdir()) ?? 'set it to one that this user may write to'}`, error);
+    throw new EngineError(
+      'TMPDIR',
+      `no folder can be made in ${tmpdir()} (${(error as NodeJS.ErrnoException).code}): ${exhausted(tmpdir()) ?? 'set it to one that this user may write to'}`,
+      error,
+    );
   }
 }
 
 /**
- * Makes a folder (mode 0700) and those above it, step by step: Node's own `recursive` never ends where the folder above is there and takes none, as /proc does.
+ * Makes a folder (mode 0700) and those above it, step by step: Node's own `recursive` never ends where the folder above
+ * is there and takes none, as /proc does.
  * @returns whether it was not there. @throws the file system's errors
  */
 export function makeFolder(folder: string): boolean {

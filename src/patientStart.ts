@@ -1,4 +1,7 @@
-/** A start that meets engines that are not there yet, or slow, as after a machine has restarted: it waits for them, within bounds, and says for what. */
+/**
+ * A start that meets engines that are not there yet, or slow, as after a machine has restarted: it waits for them,
+ * within bounds, and says for what.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { NoAnswerError } from './adapters/engineError.js';
@@ -17,9 +20,14 @@ export interface Patience {
 /**
  * Starts again and again while a server does not answer, or not in time, until `waitMs` have passed.
  * @param start releases what it opened where it fails
- * @throws what the last attempt failed with; at once, what waiting does not change: refused credentials, a damaged file, a full disk
+ * @throws what the last attempt failed with; at once, what waiting does not change: refused credentials, a damaged
+ * file, a full disk
  */
-export async function startPatiently<T>(start: () => Promise<T>, logger: Logger, { waitMs, betweenMs = BETWEEN_MS }: Patience): Promise<T> {
+export async function startPatiently<T>(
+  start: () => Promise<T>,
+  logger: Logger,
+  { waitMs, betweenMs = BETWEEN_MS }: Patience,
+): Promise<T> {
   const until = performance.now() + waitMs;
   for (;;) {
     try {

@@ -19,7 +19,14 @@ export interface ProcessesOptions {
 }
 
 /** Starts the process managers. */
-export function startProcesses({ engines, models, publicUrl, logger, holder, followers }: ProcessesOptions): Processors {
+export function startProcesses({
+  engines,
+  models,
+  publicUrl,
+  logger,
+  holder,
+  followers,
+}: ProcessesOptions): Processors {
   const { events, bus, store } = engines;
   return runProcessors({
     events,

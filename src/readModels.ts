@@ -13,33 +13,48 @@ import { transactions } from './projections/transactions.js';
 import { voucherCodesProjection } from './projections/voucherCodes.js';
 
 const ALL = {
-  gifts, transactions, accounts: accountsProjection, catalogue: catalogueProjection, voucherCodes: voucherCodesProjection, redemptions, parked: parkedProjection,
+  gifts,
+  transactions,
+  accounts: accountsProjection,
+  catalogue: catalogueProjection,
+  voucherCodes: voucherCodesProjection,
+  redemptions,
+  parked: parkedProjection,
 } as const;
 
 /** What a release adds stands here at first: until it has been built, only the routes that read it are refused. */
 const BY_SOME = ['voucherCodes', 'redemptions', 'parked'] as const satisfies readonly (keyof typeof ALL)[];
 
-/** Read models that only some routes answer from: these say so (`reads`), no other route waits for them, and no process is kept from being ready by them before they are first built. */
+/**
+ * Read models that only some routes answer from: these say so (`reads`), no other route waits for them, and no process
+ * is kept from being ready by them before they are first built.
+ */
 export type ReadBySome = (typeof BY_SOME)[number];
 
 /** Every projection that the projector runs. */
 export const PROJECTIONS = Object.values(ALL) as unknown as readonly Projection[];
 
 /** Every read model. */
-export type ReadModels = { readonly [N in keyof typeof ALL]: (typeof ALL)[N] extends Projection<infer B> ? ReadModel<B> : never };
+export type ReadModels = {
+  readonly [N in keyof typeof ALL]: (typeof ALL)[N] extends Projection<infer B> ? ReadModel<B> : never;
+};
 
 /**
- * Opens every read model on a store; nothing is kept open. `events`: the log that they are filled from, where gifts are to be read as it tells them at that moment: they are redeemed at tills,
- * and nobody there is to wait for a read model.
+ * Opens every read model on a store; nothing is kept open. `events`: the log that they are filled from, where gifts are
+ * to be read as it tells them at that moment: they are redeemed at tills, and nobody there is to wait for a read model.
  */
 export function openReadModels(store: ReadStore, events?: ToldLog): ReadModels {
-  const models = Object.fromEntries(Object.entries(ALL).map(([name, projection]) => [name, openReadModel(store, projection as unknown as Projection)])) as ReadModels;
+  const models = Object.fromEntries(
+    Object.entries(ALL).map(([name, projection]) => [name, openReadModel(store, projection as unknown as Projection)]),
+  ) as ReadModels;
   return { ...models, gifts: linearizable(models.gifts, events, giftStream) };
 }
 
 /** The read models that every route may answer from. */
 export function readByAll(models: ReadModels): Omit<ReadModels, ReadBySome> {
-  return Object.fromEntries(Object.entries(models).filter(([name]) => !(BY_SOME as readonly string[]).includes(name))) as Omit<ReadModels, ReadBySome>;
+  return Object.fromEntries(
+    Object.entries(models).filter(([name]) => !(BY_SOME as readonly string[]).includes(name)),
+  ) as Omit<ReadModels, ReadBySome>;
 }
 
 /** Whether only some routes answer from this projection's read model. */

@@ -1,4 +1,7 @@
-/** Read stores for a short time: a verification's copy is made beside what serves, in files of its own, so that neither waits for the other. */
+/**
+ * Read stores for a short time: a verification's copy is made beside what serves, in files of its own, so that neither
+ * waits for the other.
+ */
 import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type FileLock, openFileLock } from './adapters/embedded/fileLock.js';
@@ -26,8 +29,10 @@ export interface Scratch {
 }
 
 /**
- * Opens an empty one in a folder of its own in the data folder, and removes what killed processes have left there: a copy is as large as what it is of.
- * @throws UnavailableError when the disk is full; EngineError when there can be no such folder, or nothing can be made there
+ * Opens an empty one in a folder of its own in the data folder, and removes what killed processes have left there: a
+ * copy is as large as what it is of.
+ * @throws UnavailableError when the disk is full; EngineError when there can be no such folder, or nothing can be made
+ * there
  */
 export async function openScratch(dataDir: string): Promise<Scratch> {
   makeDataDir(dataDir);
@@ -70,12 +75,20 @@ function makeFolder(dataDir: string): string {
     return folder;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOSPC' || code === 'EDQUOT') throw new UnavailableError(`no copy can be made in ${dataDir}: ${exhausted(dataDir) ?? code}`, { cause: error });
-    throw new EngineError('DATA_DIR', `no copy can be made in ${dataDir} (${code}): see that this user may write there, and that it is not mounted read-only`, error);
+    if (code === 'ENOSPC' || code === 'EDQUOT')
+      throw new UnavailableError(`no copy can be made in ${dataDir}: ${exhausted(dataDir) ?? code}`, { cause: error });
+    throw new EngineError(
+      'DATA_DIR',
+      `no copy can be made in ${dataDir} (${code}): see that this user may write there, and that it is not mounted read-only`,
+      error,
+    );
   }
 }
 
-/** Removes a folder whose maker is gone. One that this user may not look into is another's, and so is one that holds anything else than a copy does. */
+/**
+ * Removes a folder whose maker is gone. One that this user may not look into is another's, and so is one that holds
+ * anything else than a copy does.
+ */
 function removeIfLeft(dir: string): void {
   const made = lstatSync(dir, { throwIfNoEntry: false });
   if (made?.isDirectory() !== true || Date.now() - made.mtimeMs < CLAIMED_MS) return;

@@ -21,7 +21,8 @@ interface Closing {
 }
 
 /**
- * Starts the service as this process's environment says. A failure ends the process with exit code 1, and a line that says what to change.
+ * Starts the service as this process's environment says. A failure ends the process with exit code 1, and a line that
+ * says what to change.
  * @param started told how to stop it, once there is something to stop; until then the process may just end
  */
 export async function serve(started: (stop: (signal: StopSignal) => void) => void): Promise<void> {
@@ -33,7 +34,15 @@ export async function serve(started: (stop: (signal: StopSignal) => void) => voi
     const app = await startPatiently(async () => startApp(config, logger), logger, { waitMs: config.enginesWaitMs });
     started(stopping({ app, telemetry }, logger));
     logger.info(
-      { url: app.url, health: app.healthUrl, roles: [...config.roles], dataDir: config.dataDir, log: app.logId, payments: config.payments, notifications: config.notifications },
+      {
+        url: app.url,
+        health: app.healthUrl,
+        roles: [...config.roles],
+        dataDir: config.dataDir,
+        log: app.logId,
+        payments: config.payments,
+        notifications: config.notifications,
+      },
       'started',
     );
   } catch (error) {
@@ -64,7 +73,10 @@ function tell(text: string): void {
   }
 }
 
-/** What stops the service, once, and ends the process: what others may still have under way, such as sending traces to a collector that is silent, is not waited for. */
+/**
+ * What stops the service, once, and ends the process: what others may still have under way, such as sending traces to a
+ * collector that is silent, is not waited for.
+ */
 function stopping(running: Closing, logger: Logger): (signal: StopSignal) => void {
   let begun = false;
   return (signal) => {

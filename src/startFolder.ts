@@ -1,12 +1,18 @@
 /** The folder that a program is started in. */
 import { writeSync } from 'node:fs';
 
-/** Ends the process with a line that says what to change where the folder that it was started in is gone: packages ask for it while they are loaded, and settings may be paths below it. */
+/**
+ * Ends the process with a line that says what to change where the folder that it was started in is gone: packages ask
+ * for it while they are loaded, and settings may be paths below it.
+ */
 export function refuseWithoutFolder(): void {
   try {
     process.cwd();
   } catch (error) {
-    writeSync(2, `the folder that this program was started in is gone (${(error as NodeJS.ErrnoException).code}): start it in one that is there\n`);
+    writeSync(
+      2,
+      `the folder that this program was started in is gone (${(error as NodeJS.ErrnoException).code}): start it in one that is there\n`,
+    );
     process.exit(1);
   }
 }

@@ -46,7 +46,10 @@ test('a taken port ends it with what to change', async ({ dir }) => {
 
 test('a HOST that is no address of this machine ends it with what to change', async ({ dir }) => {
   // An address for documentation (RFC 5737): nobody has it.
-  assert.deepEqual(await runs({ HOST: '192.0.2.1', PORT: '0', DATA_DIR: dir }), { code: 1, errors: 'HOST 192.0.2.1 is not an address of this machine\n' });
+  assert.deepEqual(await runs({ HOST: '192.0.2.1', PORT: '0', DATA_DIR: dir }), {
+    code: 1,
+    errors: 'HOST 192.0.2.1 is not an address of this machine\n',
+  });
 });
 
 test('a taken port for health and metrics ends it too, naming its own setting, whatever the roles', async ({ dir }) => {
@@ -57,7 +60,10 @@ test('a taken port for health and metrics ends it too, naming its own setting, w
   const { port } = server.address() as AddressInfo;
   try {
     for (const more of [{}, { ROLES: 'worker', PORT: String(port) }]) {
-      assert.deepEqual(await runs({ PORT: '0', ...more, METRICS_PORT: String(port), DATA_DIR: dir }), { code: 1, errors: `port ${port} of 127.0.0.1 is taken: set METRICS_PORT to a free one\n` });
+      assert.deepEqual(await runs({ PORT: '0', ...more, METRICS_PORT: String(port), DATA_DIR: dir }), {
+        code: 1,
+        errors: `port ${port} of 127.0.0.1 is taken: set METRICS_PORT to a free one\n`,
+      });
     }
   } finally {
     server.close();
@@ -76,7 +82,10 @@ test('whatever fails to start after it listens leaves nothing open', async ({ di
 
 test('a data folder where none can be made ends it', async () => {
   const { code, errors } = await runs({ PORT: '0', DATA_DIR: '/proc/gift/data' });
-  assert.deepEqual([code, errors.split(';')[0]], [1, "DATA_DIR: /proc/gift/data is no folder that can be used: it can't be made (ENOENT)"]);
+  assert.deepEqual(
+    [code, errors.split(';')[0]],
+    [1, "DATA_DIR: /proc/gift/data is no folder that can be used: it can't be made (ENOENT)"],
+  );
 });
 
 test('a foreign file ends it and stays as it was', async ({ dir }) => {
@@ -93,14 +102,22 @@ test('a foreign file ends it and stays as it was', async ({ dir }) => {
   }
 });
 
-test('a data folder that is a file, or a key that is cut short, ends it with what to change and no stack', async ({ dir }) => {
+test('a data folder that is a file, or a key that is cut short, ends it with what to change and no stack', async ({
+  dir,
+}) => {
   const file = join(dir, 'file');
   writeFileSync(file, '');
   const folder = await runs({ PORT: '0', DATA_DIR: file });
-  assert.deepEqual([folder.code, folder.errors.split(';')[0]], [1, `DATA_DIR: ${file} is no folder that can be used: a file stands there`]);
+  assert.deepEqual(
+    [folder.code, folder.errors.split(';')[0]],
+    [1, `DATA_DIR: ${file} is no folder that can be used: a file stands there`],
+  );
   writeFileSync(join(dir, 'hash.key'), 'short');
   const key = await runs({ PORT: '0', DATA_DIR: dir });
-  assert.deepEqual(key, { code: 1, errors: `DATA_DIR: ${join(dir, 'hash.key')} is not a whole key: put back the one this installation was started with; it was left as it is\n` });
+  assert.deepEqual(key, {
+    code: 1,
+    errors: `DATA_DIR: ${join(dir, 'hash.key')} is not a whole key: put back the one this installation was started with; it was left as it is\n`,
+  });
 });
 
 test('without the key that its log was made with it does not start, and makes up no other', async ({ dir }) => {
@@ -122,12 +139,17 @@ test('without the key that its log was made with it does not start, and makes up
   }
 });
 
-test('SIGTERM before it has started ends it at once, by itself: the first process of a container hears of no signal that it does not handle', async ({ dir }) => {
+test('SIGTERM before it has started ends it at once, by itself: the first process of a container hears of no signal that it does not handle', async ({
+  dir,
+}) => {
   // It waits for a bus that accepts and is silent.
   const silent = createServer().listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const { port } = silent.address() as AddressInfo;
-  const child = spawn(process.execPath, [MAIN], { env: { ...cleanEnv(), DATA_DIR: dir, PORT: '0', NATS_URL: `nats://127.0.0.1:${port}` }, stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(process.execPath, [MAIN], {
+    env: { ...cleanEnv(), DATA_DIR: dir, PORT: '0', NATS_URL: `nats://127.0.0.1:${port}` },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   const ended = once(child, 'close');
   await once(silent, 'connection');
   child.kill('SIGTERM');
@@ -137,11 +159,14 @@ test('SIGTERM before it has started ends it at once, by itself: the first proces
 
 test('SIGTERM finishes what is under way and ends within 10 s; health has a port of its own', async ({ dir }) => {
   const service = await startProcess({ DATA_DIR: dir, PORT: '0', METRICS_PORT: '0', LOG_LEVEL: 'info' });
-  const health = (JSON.parse(service.lines.find((line) => line.includes('"started"')) ?? '{}') as { health: string }).health;
+  const health = (JSON.parse(service.lines.find((line) => line.includes('"started"')) ?? '{}') as { health: string })
+    .health;
   await untilReady(health);
   assert.deepEqual((await request(`${health}/healthz`, 'GET')).json, { status: 'alive' });
   assert.equal((await request(`${service.url ?? ''}/readyz`, 'GET')).status, 404);
-  const under = request(`${service.url ?? ''}/oauth/token`, 'POST', { body: { grant_type: 'client_credentials', client_id: 'x', client_secret: 'y' } }).catch(() => undefined);
+  const under = request(`${service.url ?? ''}/oauth/token`, 'POST', {
+    body: { grant_type: 'client_credentials', client_id: 'x', client_secret: 'y' },
+  }).catch(() => undefined);
   const started = performance.now();
   await service.end('SIGTERM');
   assert.ok([401, undefined].includes((await under)?.status), 'answered whole, or never taken');
@@ -164,7 +189,10 @@ test('killed with -9 under load again and again, nothing acknowledged is lost', 
     // Each round has gifts of its own: of those before, any number may be redeemed without its answer.
     const batch = gifts.slice(round * 40, (round + 1) * 40);
     const asked = batch.map(async (gift) => {
-      const reply = await request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', { token, body: { location_id: 'bean-soho' } }).catch(() => undefined);
+      const reply = await request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', {
+        token,
+        body: { location_id: 'bean-soho' },
+      }).catch(() => undefined);
       if (reply?.status === 201) acknowledged.add(gift);
     });
     await eventually(() => batch.filter((gift) => acknowledged.has(gift)).length >= 10, 10_000);
@@ -199,7 +227,10 @@ test('what one process per role does together, end to end', async () => {
     const [gift] = await buy(service, 'latte', [{ phone_number: '07700 900002' }]);
     const reply = await redeem(service, gift ?? '', 'bob');
     assert.equal(reply.status, 201);
-    const shown = await service.ask('GET', `/api/v2/gifts/${gift}`, { token: await service.userToken('bob'), headers: { 'gift-position': reply.headers.get('gift-position') ?? '' } });
+    const shown = await service.ask('GET', `/api/v2/gifts/${gift}`, {
+      token: await service.userToken('bob'),
+      headers: { 'gift-position': reply.headers.get('gift-position') ?? '' },
+    });
     assert.equal(shown.json.data.gift_status, 'redeemed');
   } finally {
     await service.close();

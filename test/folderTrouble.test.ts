@@ -13,26 +13,36 @@ const test = suite('why nothing can be made in a folder');
 const probe = smallDisk(1, 4);
 probe?.remove();
 
-testWhere(test, probe !== undefined, NO_MOUNT, 'no inodes, however much room there is: the cause is named, by whatever step of the start meets it', async () => {
-  // The disk's own folder is one of them: after so many more files nothing can be made.
-  for (const free of [0, 1, 2, 3, 4, 5, 6, 7]) {
-    const { dir, remove } = smallDisk(8, 1 + free)!;
-    try {
-      const { code, errors } = await runs({ PORT: '0', DATA_DIR: join(dir, 'data') });
-      assert.is(code, 1, `${free} free`);
-      assert.match(errors, /no inodes are free on the file system of .* \(df -i shows it\): remove files there that nobody needs/, `${free} free: ${errors}`);
-      assert.not.match(errors, /this user may write|    at /, `${free} free`);
-    } finally {
-      remove();
+testWhere(
+  test,
+  probe !== undefined,
+  NO_MOUNT,
+  'no inodes, however much room there is: the cause is named, by whatever step of the start meets it',
+  async () => {
+    // The disk's own folder is one of them: after so many more files nothing can be made.
+    for (const free of [0, 1, 2, 3, 4, 5, 6, 7]) {
+      const { dir, remove } = smallDisk(8, 1 + free)!;
+      try {
+        const { code, errors } = await runs({ PORT: '0', DATA_DIR: join(dir, 'data') });
+        assert.is(code, 1, `${free} free`);
+        assert.match(
+          errors,
+          /no inodes are free on the file system of .* \(df -i shows it\): remove files there that nobody needs/,
+          `${free} free: ${errors}`,
+        );
+        assert.not.match(errors, /this user may write|    at /, `${free} free`);
+      } finally {
+        remove();
+      }
     }
-  }
-});
+  },
+);
 
 test('a folder with room lacks nothing, and neither does one that is not there yet', () => {
   for (const folder of [tmpdir(), join(tmpdir(), 'not', 'there')]) assert.is(exhausted(folder), undefined);
 });
 
-test('a file system without hard links is named as what it is; a name that is taken stays the system\'s word', () => {
+test("a file system without hard links is named as what it is; a name that is taken stays the system's word", () => {
   const dir = mkdtempSync(join(tmpdir(), 'gift-links-'));
   try {
     const [from, to] = [join(dir, 'from'), join(dir, 'to')];
@@ -41,7 +51,12 @@ test('a file system without hard links is named as what it is; a name that is ta
       const refuse = (): never => {
         throw Object.assign(new Error(`${code}: link`), { code });
       };
-      assert.throws(() => linkFile(from, to, refuse), (error: Error) => error instanceof EngineError && error.message.startsWith(`DATA_DIR: the file system of ${dir} makes no hard link (${code})`));
+      assert.throws(
+        () => linkFile(from, to, refuse),
+        (error: Error) =>
+          error instanceof EngineError &&
+          error.message.startsWith(`DATA_DIR: the file system of ${dir} makes no hard link (${code})`),
+      );
     }
     linkFile(from, to);
     assert.is(readFileSync(to, 'utf8'), 'x');

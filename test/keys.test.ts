@@ -24,7 +24,10 @@ test('keys are made once, for their owner only, and kept', ({ dir }) => {
 });
 
 test('keys that are set are used, and none is made', ({ dir }) => {
-  assert.deepEqual(loadKeys({ dataDir: dir, tokenKeys: ['a', 'b'], hashKey: 'c' }), { tokenKeys: ['a', 'b'], hashKey: Buffer.from('c') });
+  assert.deepEqual(loadKeys({ dataDir: dir, tokenKeys: ['a', 'b'], hashKey: 'c' }), {
+    tokenKeys: ['a', 'b'],
+    hashKey: Buffer.from('c'),
+  });
   assert.deepEqual(readdirSync(dir), []);
 });
 
@@ -37,7 +40,10 @@ test('a key cut short is refused, and left as it is', ({ dir }) => {
 test('a file that is no key at all is refused, and left as it is', ({ dir }) => {
   const foreign = Buffer.from('\u0001\u00ff a picture, not a key '.repeat(10));
   writeFileSync(join(dir, 'hash.key'), foreign);
-  assert.throws(() => loadKeys({ dataDir: dir }), /^EngineError: DATA_DIR: .*hash\.key is not a whole key: put back .*; it was left as it is$/);
+  assert.throws(
+    () => loadKeys({ dataDir: dir }),
+    /^EngineError: DATA_DIR: .*hash\.key is not a whole key: put back .*; it was left as it is$/,
+  );
   assert.throws(() => findHashKey({ dataDir: dir }), /hash\.key is not a whole key/);
   assert.deepEqual(readFileSync(join(dir, 'hash.key')), foreign);
 });
@@ -57,7 +63,13 @@ testWhere(test, disk !== undefined, NO_MOUNT, 'a full disk leaves no half of a k
 test('a folder that can’t be used is an error that says what to change', ({ dir }) => {
   writeFileSync(join(dir, 'file'), '');
   for (const dataDir of [join(dir, 'file'), join(dir, 'file', 'below')]) {
-    assert.throws(() => loadKeys({ dataDir }), (error: Error) => error.message.startsWith(`DATA_DIR: ${dataDir} is no folder that can be used: a file stands there; name another one`));
+    assert.throws(
+      () => loadKeys({ dataDir }),
+      (error: Error) =>
+        error.message.startsWith(
+          `DATA_DIR: ${dataDir} is no folder that can be used: a file stands there; name another one`,
+        ),
+    );
   }
 });
 

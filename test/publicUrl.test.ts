@@ -11,7 +11,10 @@ import { addressOf, makesDeadLinks } from '../src/publicUrl.js';
 const test = suite('where callers reach the service');
 
 test('an IPv6 host stands in brackets', () => {
-  assert.equal([addressOf('::1', 3000), addressOf('127.0.0.1', 80), addressOf('gifts.local', 1)], ['http://[::1]:3000', 'http://127.0.0.1:80', 'http://gifts.local:1']);
+  assert.equal(
+    [addressOf('::1', 3000), addressOf('127.0.0.1', 80), addressOf('gifts.local', 1)],
+    ['http://[::1]:3000', 'http://127.0.0.1:80', 'http://gifts.local:1'],
+  );
 });
 
 test('links are dead where they begin with no address in particular', () => {
@@ -28,11 +31,17 @@ test('links are dead where they begin with no address in particular', () => {
 test('a start whose links nobody can open warns, naming the setting', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'public-url-'));
   try {
-    for (const [more, warnings] of [[{}, 1], [{ PUBLIC_URL: 'https://gifts.example' }, 0]] as const) {
+    for (const [more, warnings] of [
+      [{}, 1],
+      [{ PUBLIC_URL: 'https://gifts.example' }, 0],
+    ] as const) {
       const lines: string[] = [];
       const logger = createLogger({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
       // This role makes links and listens nowhere.
-      const app = await startApp(loadConfig({ DATA_DIR: dir, HOST: '::', PORT: '3000', ROLES: 'processor', ...more }), logger);
+      const app = await startApp(
+        loadConfig({ DATA_DIR: dir, HOST: '::', PORT: '3000', ROLES: 'processor', ...more }),
+        logger,
+      );
       await app.close();
       const found = lines.filter((line) => line.includes('PUBLIC_URL is not set'));
       assert.is(found.length, warnings);
@@ -43,12 +52,15 @@ test('a start whose links nobody can open warns, naming the setting', async () =
   }
 });
 
-test('a start with a provider\'s secret and no word about it warns', async () => {
+test("a start with a provider's secret and no word about it warns", async () => {
   const dir = mkdtempSync(join(tmpdir(), 'unsaid-'));
   try {
     const lines: string[] = [];
     const logger = createLogger({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
-    const app = await startApp(loadConfig({ DATA_DIR: dir, ROLES: 'processor', STRIPE_SECRET_KEY: 'sk_live_hunter1' }), logger);
+    const app = await startApp(
+      loadConfig({ DATA_DIR: dir, ROLES: 'processor', STRIPE_SECRET_KEY: 'sk_live_hunter1' }),
+      logger,
+    );
     await app.close();
     assert.is(lines.filter((line) => line.includes('PAYMENTS is not set though STRIPE_SECRET_KEY is')).length, 1);
     assert.not.match(lines.join(''), /hunter1/);

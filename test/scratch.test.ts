@@ -1,6 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { lutimesSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  lutimesSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -32,9 +42,15 @@ test('it goes with its close', async ({ dir }) => {
   assert.equal(copies(dir), []);
 });
 
-test('what a killed process left goes with the next one, however soon; what another still uses stays', async ({ dir }) => {
+test('what a killed process left goes with the next one, however soon; what another still uses stays', async ({
+  dir,
+}) => {
   const module = new URL('../src/scratch.js', import.meta.url).href;
-  const other = spawn(process.execPath, ['--input-type=module', '-e', `await (await import(${JSON.stringify(module)})).openScratch(${JSON.stringify(dir)}); console.log('open'); setInterval(() => undefined, 1000);`]);
+  const other = spawn(process.execPath, [
+    '--input-type=module',
+    '-e',
+    `await (await import(${JSON.stringify(module)})).openScratch(${JSON.stringify(dir)}); console.log('open'); setInterval(() => undefined, 1000);`,
+  ]);
   try {
     await once(other.stdout, 'data');
     const theirs = copies(dir);
@@ -58,7 +74,10 @@ test('what a killed process left goes with the next one, however soon; what anot
 test('one that has just been made, and is not claimed yet, stays', async ({ dir }) => {
   const making = mkdtempSync(join(dir, 'verify-'));
   await (await openScratch(dir)).close();
-  assert.equal(copies(dir).map((name) => join(dir, name)), [making]);
+  assert.equal(
+    copies(dir).map((name) => join(dir, name)),
+    [making],
+  );
 });
 
 test("somebody's own folders and files stay, whatever they are called", async ({ dir }) => {
@@ -73,7 +92,13 @@ test("somebody's own folders and files stay, whatever they are called", async ({
 });
 
 test('where nothing can be made it says where, and what to see to', async ({ dir }) => {
-  const error = await underMode(dir, 0o555, () => rejects(openScratch(dir), EngineError, /^DATA_DIR: no copy can be made in .* \(EACCES\): see that this user may write there, and that it is not mounted read-only$/));
+  const error = await underMode(dir, 0o555, () =>
+    rejects(
+      openScratch(dir),
+      EngineError,
+      /^DATA_DIR: no copy can be made in .* \(EACCES\): see that this user may write there, and that it is not mounted read-only$/,
+    ),
+  );
   assert.ok(error.message.includes(dir));
 });
 

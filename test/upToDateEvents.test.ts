@@ -23,7 +23,11 @@ test.before.each(async (context) => {
   context.dir = mkdtempSync(join(tmpdir(), 'up-to-date-'));
   context.events = await openEmbeddedEventStore({ dir: context.dir });
   const before = recordable([{ type: 'GiftClaimed', data: { user_id: 'ada' } }, REDEEMED], CONTEXT);
-  const since = recordable([{ type: 'GiftRedeemed', data: { redemption_id: 'two', till_id: 't' } }], { ...CONTEXT, commandId: randomUUID() }, SAMPLE);
+  const since = recordable(
+    [{ type: 'GiftRedeemed', data: { redemption_id: 'two', till_id: 't' } }],
+    { ...CONTEXT, commandId: randomUUID() },
+    SAMPLE,
+  );
   await context.events.append(STREAM, [...before, ...since], 'none');
 });
 test.after.each(async ({ dir, events }) => {
@@ -39,7 +43,8 @@ test('a stream, the log and what follows it give old events the present shape', 
   assert.equal(dataOf(await read.read(STREAM)), PRESENT);
   assert.equal(dataOf(await read.read(STREAM, { from: 1, limit: 1 })), [PRESENT[1]]);
   const whole: RecordedEvent[] = [];
-  for await (const batch of read.readAll(undefined, { types: ['GiftRedeemed', 'GiftClaimed'] })) whole.push(...batch.events);
+  for await (const batch of read.readAll(undefined, { types: ['GiftRedeemed', 'GiftClaimed'] }))
+    whole.push(...batch.events);
   assert.equal(dataOf(whole), PRESENT);
   for await (const batch of read.follow(undefined)) {
     assert.equal([dataOf(batch.events), batch.caughtUp, batch.position], [PRESENT, true, whole.at(-1)?.position]);
@@ -52,7 +57,10 @@ test('all else of an event is as it was, and the log itself keeps the old shape'
   const stored = await events.read(STREAM);
   assert.equal(dataOf(stored), [{ user_id: 'ada' }, { redemption_id: 'one' }, { redemption_id: 'two', till_id: 't' }]);
   for (const [index, event] of read.entries()) assert.equal({ ...event }, { ...stored[index], data: event.data });
-  assert.equal(stored.map(({ metadata }) => metadata.schema), [undefined, undefined, 2]);
+  assert.equal(
+    stored.map(({ metadata }) => metadata.schema),
+    [undefined, undefined, 2],
+  );
 });
 
 test('while nothing has changed it is the very store', ({ events }) => {

@@ -14,7 +14,9 @@ router.get('/api/v2/gifts/:giftId', (ctx) => {
 });
 const app = new Koa();
 app.use(router.routes());
-const server = app.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+const server = app.listen(0, '127.0.0.1', () =>
+  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+);
 process.on('SIGTERM', () => {
   server.close();
   server.closeAllConnections();

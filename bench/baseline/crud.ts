@@ -1,6 +1,7 @@
 /**
- * Redeeming as an ordinary CRUD service does it: one table, one UPDATE a request, committed to disk before 201 (WAL, synchronous=FULL).
- * No tokens, no events, no history. `DATABASE` is its file, `GIFTS` a file with the ids of its gifts, one a line.
+ * Redeeming as an ordinary CRUD service does it: one table, one UPDATE a request, committed to disk before 201 (WAL,
+ * synchronous=FULL). No tokens, no events, no history. `DATABASE` is its file, `GIFTS` a file with the ids of its
+ * gifts, one a line.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -13,12 +14,16 @@ import { Sqlite } from '../../src/adapters/embedded/driver.js';
 const database = new Sqlite(process.env['DATABASE'] ?? '');
 database.pragma('journal_mode = WAL');
 database.pragma('synchronous = FULL');
-database.exec('CREATE TABLE gifts (id TEXT PRIMARY KEY, redeemed INTEGER NOT NULL DEFAULT 0, redemption_id TEXT, location_id TEXT, redeemed_at TEXT)');
+database.exec(
+  'CREATE TABLE gifts (id TEXT PRIMARY KEY, redeemed INTEGER NOT NULL DEFAULT 0, redemption_id TEXT, location_id TEXT, redeemed_at TEXT)',
+);
 database.transaction(() => {
   const insert = database.prepare('INSERT INTO gifts (id) VALUES (?)');
   for (const id of readFileSync(process.env['GIFTS'] ?? '', 'utf8').split('\n')) insert.run(id);
 })();
-const redeem = database.prepare('UPDATE gifts SET redeemed = 1, redemption_id = ?, location_id = ?, redeemed_at = ? WHERE id = ? AND redeemed = 0');
+const redeem = database.prepare(
+  'UPDATE gifts SET redeemed = 1, redemption_id = ?, location_id = ?, redeemed_at = ? WHERE id = ? AND redeemed = 0',
+);
 const find = database.prepare('SELECT redeemed FROM gifts WHERE id = ?');
 
 const router = new Router();
@@ -34,7 +39,9 @@ router.post('/api/v2/gifts/:id/redemptions', (ctx) => {
   const redemption = randomUUID();
   if (redeem.run(redemption, location_id, now, id).changes === 1) {
     ctx.status = 201;
-    ctx.body = { data: { id: redemption, gift_id: id, redeemed: true, creation_at: now, updated_at: now, location_id } };
+    ctx.body = {
+      data: { id: redemption, gift_id: id, redeemed: true, creation_at: now, updated_at: now, location_id },
+    };
     return;
   }
   const known = find.get(id) !== undefined;
@@ -44,7 +51,9 @@ router.post('/api/v2/gifts/:id/redemptions', (ctx) => {
 const app = new Koa();
 app.use(bodyParser());
 app.use(router.routes());
-const server = app.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+const server = app.listen(0, '127.0.0.1', () =>
+  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+);
 process.on('SIGTERM', () => {
   server.close();
   server.closeAllConnections();

@@ -1,4 +1,7 @@
-/** The least that look-ups from MongoDB take: a Koa server with a router that finds one document by its id. `MONGODB_URL`, `COLLECTION`. */
+/**
+ * The least that look-ups from MongoDB take: a Koa server with a router that finds one document by its id.
+ * `MONGODB_URL`, `COLLECTION`.
+ */
 import type { AddressInfo } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
@@ -16,7 +19,9 @@ router.get('/api/v2/gifts/:giftId', async (ctx) => {
 const app = new Koa();
 app.use(router.routes());
 await client.connect();
-const server = app.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+const server = app.listen(0, '127.0.0.1', () =>
+  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+);
 process.on('SIGTERM', () => {
   server.close();
   server.closeAllConnections();

@@ -11,18 +11,36 @@ function newEvent(): NewEvent {
     id: randomUUID(),
     type: 'GiftRedeemed',
     at: new Date().toISOString(),
-    data: { redemptionId: randomUUID(), locationId: randomUUID(), merchantId: randomUUID(), brandId: randomUUID(), value: 1_000, productName: 'A cup of coffee' },
-    metadata: { commandId: randomUUID(), correlationId: randomUUID(), requestId: randomUUID(), by: { user: randomUUID(), roles: ['redeem'] } },
+    data: {
+      redemptionId: randomUUID(),
+      locationId: randomUUID(),
+      merchantId: randomUUID(),
+      brandId: randomUUID(),
+      value: 1_000,
+      productName: 'A cup of coffee',
+    },
+    metadata: {
+      commandId: randomUUID(),
+      correlationId: randomUUID(),
+      requestId: randomUUID(),
+      by: { user: randomUUID(), roles: ['redeem'] },
+    },
   };
 }
 
 /** The same as the client wants it. */
 function bareEvent({ id, type, at, data, metadata }: NewEvent): ReturnType<typeof jsonEvent> {
-  return jsonEvent({ id, type, data: data as Record<string, unknown>, metadata: { at, ...metadata } as unknown as Record<string, unknown> });
+  return jsonEvent({
+    id,
+    type,
+    data: data as Record<string, unknown>,
+    metadata: { at, ...metadata } as unknown as Record<string, unknown>,
+  });
 }
 
 /**
- * On the server at TEST_EVENTSTORE_URL; without one on the tests' double, in this very process, which shows that the bench works and judges nothing.
+ * On the server at TEST_EVENTSTORE_URL; without one on the tests' double, in this very process, which shows that the
+ * bench works and judges nothing.
  * @param amount streams that are read, and appends of a round; ten times as many events in the log that is read
  */
 export async function eventStoreArena(amount: number): Promise<Arena> {
@@ -34,17 +52,27 @@ export async function eventStoreArena(amount: number): Promise<Arena> {
   const logEvents = amount * 10;
 
   const streams = Array.from({ length: amount }, () => `bench-${randomUUID()}`);
-  for (let n = 0; n < streams.length; n += 64) await Promise.all(streams.slice(n, n + 64).map(async (stream) => store.append(stream, [newEvent(), newEvent(), newEvent()], 'none')));
+  for (let n = 0; n < streams.length; n += 64)
+    await Promise.all(
+      streams
+        .slice(n, n + 64)
+        .map(async (stream) => store.append(stream, [newEvent(), newEvent(), newEvent()], 'none')),
+    );
   const start = await store.end();
-  for (let n = 0; n < logEvents; n += 500) await store.append(`bench-${randomUUID()}`, Array.from({ length: 500 }, newEvent), 'none');
+  for (let n = 0; n < logEvents; n += 500)
+    await store.append(`bench-${randomUUID()}`, Array.from({ length: 500 }, newEvent), 'none');
   const fromPosition = start === undefined ? START : { commit: BigInt(start), prepare: BigInt(start) };
 
   const appending = (count: number): Contest => {
     const items = (): NewEvent[] => Array.from({ length: count === 1 ? amount / 4 : amount }, newEvent);
     return {
       what: `append, ${count} in flight (a second)`,
-      bare: async () => inFlight(count, items(), async (event) => client.appendToStream(`bench-${randomUUID()}`, bareEvent(event), { expectedRevision: NO_STREAM })),
-      ours: async () => inFlight(count, items(), async (event) => store.append(`bench-${randomUUID()}`, [event], 'none')),
+      bare: async () =>
+        inFlight(count, items(), async (event) =>
+          client.appendToStream(`bench-${randomUUID()}`, bareEvent(event), { expectedRevision: NO_STREAM }),
+        ),
+      ours: async () =>
+        inFlight(count, items(), async (event) => store.append(`bench-${randomUUID()}`, [event], 'none')),
     };
   };
 
@@ -82,7 +110,8 @@ export async function eventStoreArena(amount: number): Promise<Arena> {
         // To its end: one that is left early keeps the client from closing.
         const began = performance.now();
         let seen = 0;
-        for await (const { event } of client.readAll({ fromPosition, maxCount: logEvents })) if (event !== undefined) seen += 1;
+        for await (const { event } of client.readAll({ fromPosition, maxCount: logEvents }))
+          if (event !== undefined) seen += 1;
         if (seen < logEvents) throw new Error(`${seen} of ${logEvents} events came`);
         return (seen / (performance.now() - began)) * 1_000;
       },
@@ -111,7 +140,8 @@ export async function eventStoreArena(amount: number): Promise<Arena> {
   ];
 
   return {
-    engine: double === undefined ? 'EventStoreDB, the server at TEST_EVENTSTORE_URL' : "EventStoreDB, the tests' double",
+    engine:
+      double === undefined ? 'EventStoreDB, the server at TEST_EVENTSTORE_URL' : "EventStoreDB, the tests' double",
     judged: double === undefined,
     contests,
     async close() {

@@ -20,23 +20,48 @@ const position = (n: number): string => String(n).padStart(20, '0');
 /** A gift as the read model holds it, some 600 bytes. */
 function bodyOf(n: number): Record<string, unknown> {
   return {
-    status: n % 3 === 0 ? 'redeemed' : 'sent', transaction_id: `transaction-${n % 2_000}`, sender_id: `user-${n % 500}`, receiver_id: `user-${n % 5_000}`, product_id: `product-${n % 100}`,
-    brand_id: `brand-${n % 20}`, retail_pence: 1_050, expiry_date: '2027-03-01', issued_at: '2026-03-01T12:00:00.000Z', message: 'Many happy returns of the day, and see you soon. '.repeat(3),
-    redemptions: n % 3 === 0 ? [{ id: `redemption-${n}`, location_id: `store-${n % 300}`, at: '2026-04-01T09:30:00.000Z', merchant_id: `merchant-${n % 10}` }] : [], voucher: null, claimed: { by: `user-${n % 5_000}`, at: null },
+    status: n % 3 === 0 ? 'redeemed' : 'sent',
+    transaction_id: `transaction-${n % 2_000}`,
+    sender_id: `user-${n % 500}`,
+    receiver_id: `user-${n % 5_000}`,
+    product_id: `product-${n % 100}`,
+    brand_id: `brand-${n % 20}`,
+    retail_pence: 1_050,
+    expiry_date: '2027-03-01',
+    issued_at: '2026-03-01T12:00:00.000Z',
+    message: 'Many happy returns of the day, and see you soon. '.repeat(3),
+    redemptions:
+      n % 3 === 0
+        ? [
+            {
+              id: `redemption-${n}`,
+              location_id: `store-${n % 300}`,
+              at: '2026-04-01T09:30:00.000Z',
+              merchant_id: `merchant-${n % 10}`,
+            },
+          ]
+        : [],
+    voucher: null,
+    claimed: { by: `user-${n % 5_000}`, at: null },
   };
 }
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
 /**
- * In a database of its own on the server at TEST_MONGODB_URL; without one on the test server, which looks at every document for a guarded write and judges nothing.
+ * In a database of its own on the server at TEST_MONGODB_URL; without one on the test server, which looks at every
+ * document for a guarded write and judges nothing.
  * @param documents so many of them, written anew in each round
  */
 export async function mongoArena(documents: number): Promise<Arena> {
   const server = await contractServer();
   const database = newDatabase(server.url);
   const store = await openMongoReadStore({ url: database.url });
-  const collection: CollectionSpec = { name: 'bench', version: 1, indexes: [{ fields: ['transaction_id'] }, { fields: ['receiver_id', 'status'] }] };
+  const collection: CollectionSpec = {
+    name: 'bench',
+    version: 1,
+    indexes: [{ fields: ['transaction_id'] }, { fields: ['receiver_id', 'status'] }],
+  };
   await store.ensure(collection);
   const db = database.client.db(database.name, { writeConcern: { w: 'majority', journal: true } });
   const plain = db.collection<Plain>('plain');
@@ -61,15 +86,37 @@ export async function mongoArena(documents: number): Promise<Arena> {
       {
         what: 'documents written, batches of 1,000 (a second)',
         ours: async () =>
-          BATCH * (await inFlight(1, starts, (start) => store.write([{ collection, documents: nextBatch(start), checkpoint: { projection: CHECKPOINT, position: position(written) } }]))),
+          BATCH *
+          (await inFlight(1, starts, (start) =>
+            store.write([
+              {
+                collection,
+                documents: nextBatch(start),
+                checkpoint: { projection: CHECKPOINT, position: position(written) },
+              },
+            ]),
+          )),
         bare: async () =>
           BATCH *
           (await inFlight(1, starts, async (start) => {
             const operations = nextBatch(start)
               .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-              .map(({ id, position: p, body }) => ({ replaceOne: { filter: { _id: id, p: { $lt: p } }, replacement: { p, ...body }, upsert: true } }));
+              .map(({ id, position: p, body }) => ({
+                replaceOne: { filter: { _id: id, p: { $lt: p } }, replacement: { p, ...body }, upsert: true },
+              }));
             await plain.bulkWrite(operations, { ordered: false });
-            await plainCheckpoints.bulkWrite([{ replaceOne: { filter: { _id: CHECKPOINT, p: { $lt: position(written) } }, replacement: { p: position(written) }, upsert: true } }], { ordered: false });
+            await plainCheckpoints.bulkWrite(
+              [
+                {
+                  replaceOne: {
+                    filter: { _id: CHECKPOINT, p: { $lt: position(written) } },
+                    replacement: { p: position(written) },
+                    upsert: true,
+                  },
+                },
+              ],
+              { ordered: false },
+            );
           })),
       },
       {

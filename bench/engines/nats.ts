@@ -6,7 +6,14 @@ import { startNats } from '../../test/support/natsServer.js';
 import { type Arena, inFlight } from '../support/contest.js';
 
 /** As a charge is asked for. */
-const REQUEST = { transactionId: 'a'.repeat(24), amount: 1_050, currency: 'gbp', reference: 'pm_card_visa', customer: 'cus_123', metadata: { transaction: 'a'.repeat(24) } };
+const REQUEST = {
+  transactionId: 'a'.repeat(24),
+  amount: 1_050,
+  currency: 'gbp',
+  reference: 'pm_card_visa',
+  customer: 'cus_123',
+  metadata: { transaction: 'a'.repeat(24) },
+};
 const ANSWER = { outcome: 'charged', id: 'pi_123456789' };
 const DEADLINE_MS = 10_000;
 
@@ -15,8 +22,14 @@ export async function natsArena(amount: number): Promise<Arena> {
   const server = await startNats();
   const logId = randomUUID();
   const onError = (error: unknown): void => console.error(error);
-  const [asking, answering] = await Promise.all([openNatsBus({ url: server.url, logId, onError }), openNatsBus({ url: server.url, logId, onError })]);
-  const [bareAsking, bareAnswering] = await Promise.all([connect({ servers: new URL(server.url).host }), connect({ servers: new URL(server.url).host })]);
+  const [asking, answering] = await Promise.all([
+    openNatsBus({ url: server.url, logId, onError }),
+    openNatsBus({ url: server.url, logId, onError }),
+  ]);
+  const [bareAsking, bareAnswering] = await Promise.all([
+    connect({ servers: new URL(server.url).host }),
+    connect({ servers: new URL(server.url).host }),
+  ]);
   await answering.serve('payments.charge', 'workers', async () => ANSWER);
   bareAnswering.subscribe(`bench.${logId}`, {
     queue: 'workers',
@@ -34,9 +47,21 @@ export async function natsArena(amount: number): Promise<Arena> {
     contests: [
       ...[1, 16, 64].map((count) => ({
         what: `request and reply, ${count} in flight (a second)`,
-        ours: async () => inFlight(count, items(count), (request) => asking.request('payments.charge', request, { timeoutMs: DEADLINE_MS })),
+        ours: async () =>
+          inFlight(count, items(count), (request) =>
+            asking.request('payments.charge', request, { timeoutMs: DEADLINE_MS }),
+          ),
         bare: async () =>
-          inFlight(count, items(count), async (request) => JSON.parse((await bareAsking.request(`bench.${logId}`, JSON.stringify(request), { timeout: DEADLINE_MS })).string()) as unknown),
+          inFlight(
+            count,
+            items(count),
+            async (request) =>
+              JSON.parse(
+                (
+                  await bareAsking.request(`bench.${logId}`, JSON.stringify(request), { timeout: DEADLINE_MS })
+                ).string(),
+              ) as unknown,
+          ),
       })),
       {
         what: 'published and taken by the server, 64 in flight (a second)',

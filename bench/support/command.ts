@@ -31,11 +31,17 @@ export interface Command {
 
 /** Starts one on a data folder; it writes JSON lines. */
 export function startCommand(dir: string, args: readonly string[]): Command {
-  const child = spawn(process.execPath, [GIFT, ...args], { env: { PATH: process.env['PATH'], DATA_DIR: dir }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [GIFT, ...args], {
+    env: { PATH: process.env['PATH'], DATA_DIR: dir },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
   const lines = (): Readonly<Record<string, unknown>>[] =>
-    text.split('\n').slice(0, -1).map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
+    text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
   const kill = (): void => void child.kill('SIGKILL');
   process.once('exit', kill);
 
@@ -48,7 +54,8 @@ export function startCommand(dir: string, args: readonly string[]): Command {
     }
     await closed;
     process.off('exit', kill);
-    if (child.exitCode !== 0) throw new Error(`gift ${args.join(' ')} ended with ${child.exitCode ?? child.signalCode}`);
+    if (child.exitCode !== 0)
+      throw new Error(`gift ${args.join(' ')} ended with ${child.exitCode ?? child.signalCode}`);
     return { peakMb, lines: lines() };
   }
   const ended = watched();

@@ -1,4 +1,7 @@
-/** Data folders for benches: a catalogue and accounts whose ids are those of the generated history, and tokens to call with. */
+/**
+ * Data folders for benches: a catalogue and accounts whose ids are those of the generated history, and tokens to call
+ * with.
+ */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,20 +19,47 @@ const USERS = 1_000;
 const PASSWORD = 'a password for benches only';
 const SECRET = 'a secret for benches only';
 
-const range = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, index) => make(index));
+const range = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => make(index));
 
 /** The import file: what the history names, one till `till{n}` a merchant `m{n}`, and the client `bench`. */
 function catalogue(): object {
   return {
     integrations: [{ id: '1', name: 'Scanned at the till' }],
     merchants: range(MERCHANTS, (n) => ({ id: `m${n}`, name: `Merchant ${n}` })),
-    brands: range(BRANDS, (n) => ({ id: `b${n}`, name: `Brand ${n}`, merchant_id: `m${n % MERCHANTS}`, integration_id: '1' })),
-    stores: range(STORES, (n) => ({ id: `s${n}`, brand_id: `b${n % MERCHANTS}`, name: `Store ${n}`, longitude: -0.1 - n / 500, latitude: 51.5 + n / 500 })),
-    products: range(PRODUCTS, (n) => ({ id: `p${n}`, brand_id: `b${n % BRANDS}`, name: `Product ${n}`, sale_price: 250 + n * 25 })),
+    brands: range(BRANDS, (n) => ({
+      id: `b${n}`,
+      name: `Brand ${n}`,
+      merchant_id: `m${n % MERCHANTS}`,
+      integration_id: '1',
+    })),
+    stores: range(STORES, (n) => ({
+      id: `s${n}`,
+      brand_id: `b${n % MERCHANTS}`,
+      name: `Store ${n}`,
+      longitude: -0.1 - n / 500,
+      latitude: 51.5 + n / 500,
+    })),
+    products: range(PRODUCTS, (n) => ({
+      id: `p${n}`,
+      brand_id: `b${n % BRANDS}`,
+      name: `Product ${n}`,
+      sale_price: 250 + n * 25,
+    })),
     // Only those that log in have a password of their own to be hashed; hashing a thousand takes a while.
     users: [
-      ...range(USERS, (n) => ({ id: `u${n}`, username: `user${n}`, ...(n === 0 ? { password: PASSWORD } : { password_hash: UNUSED_HASH }) })),
-      ...range(MERCHANTS, (n) => ({ id: `till${n}`, username: `till${n}`, password: PASSWORD, merchant_id: `m${n}`, permissions: ['redeem', 'unredeem'] })),
+      ...range(USERS, (n) => ({
+        id: `u${n}`,
+        username: `user${n}`,
+        ...(n === 0 ? { password: PASSWORD } : { password_hash: UNUSED_HASH }),
+      })),
+      ...range(MERCHANTS, (n) => ({
+        id: `till${n}`,
+        username: `till${n}`,
+        password: PASSWORD,
+        merchant_id: `m${n}`,
+        permissions: ['redeem', 'unredeem'],
+      })),
     ],
     clients: [{ id: 'bench', secret: SECRET, name: 'Bench' }],
     payment_methods: range(USERS, (n) => ({ reference: `card_${n}`, kind: 'card', users: [`u${n}`] })),
@@ -49,12 +79,14 @@ export interface BenchData {
 /** An empty folder for one run. */
 export const scratch = (name: string): string => mkdtempSync(join(tmpdir(), `gift-bench-${name}-`));
 
-/** The read models of this code: what a kept folder's were made by. Others would be built anew beside what is measured. */
+/**
+ * The read models of this code: what a kept folder's were made by. Others would be built anew beside what is measured.
+ */
 const MODELS = PROJECTIONS.map(checkpointName).join(' ');
 
 /**
- * A data folder with a whole history of so many gifts. A folder of `BENCH_DIR` (default: the temporary folder) is kept and used again while the read models are the same,
- * since a million gifts take minutes to make; `fresh` ones are not.
+ * A data folder with a whole history of so many gifts. A folder of `BENCH_DIR` (default: the temporary folder) is kept
+ * and used again while the read models are the same, since a million gifts take minutes to make; `fresh` ones are not.
  */
 export function historyOf(gifts: number, options: { readonly fresh?: boolean } = {}): BenchData {
   const home = process.env['BENCH_DIR'] ?? tmpdir();
@@ -76,7 +108,10 @@ export function historyOf(gifts: number, options: { readonly fresh?: boolean } =
 export function importCatalogue(dir: string, settings: Readonly<Record<string, string>> = {}): void {
   const file = join(dir, 'bench-catalogue.json');
   writeFileSync(file, JSON.stringify(catalogue()));
-  execFileSync(process.execPath, [GIFT, 'import', file], { env: { PATH: process.env['PATH'], DATA_DIR: dir, ...settings }, stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync(process.execPath, [GIFT, 'import', file], {
+    env: { PATH: process.env['PATH'], DATA_DIR: dir, ...settings },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
 }
 
 /** The till whose merchant a gift of this product is valid for, and a location of that merchant. */
@@ -94,13 +129,17 @@ export const buyer = { username: 'user0', card: 'card_0' } as const;
 /** Logs users in. @returns their access tokens by username */
 export async function tokensOf(url: string, usernames: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const grant = async (body: object, authorization?: string): Promise<string> => {
-    const headers = { 'Content-Type': 'application/json', ...(authorization === undefined ? {} : { Authorization: `Bearer ${authorization}` }) };
+    const headers = {
+      'Content-Type': 'application/json',
+      ...(authorization === undefined ? {} : { Authorization: `Bearer ${authorization}` }),
+    };
     const response = await fetch(`${url}/oauth/token`, { method: 'POST', headers, body: JSON.stringify(body) });
     if (response.status !== 200) throw new Error(`no token: ${response.status} ${await response.text()}`);
     return ((await response.json()) as { readonly access_token: string }).access_token;
   };
   const client = await grant({ grant_type: 'client_credentials', client_id: 'bench', client_secret: SECRET });
   const tokens = new Map<string, string>();
-  for (const username of usernames) tokens.set(username, await grant({ grant_type: 'password', username, password: PASSWORD }, client));
+  for (const username of usernames)
+    tokens.set(username, await grant({ grant_type: 'password', username, password: PASSWORD }, client));
   return tokens;
 }

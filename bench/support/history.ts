@@ -1,12 +1,19 @@
 /**
- * A believable past of the service, generated straight into an embedded data folder: purchases of 1 to 100 gifts, charged, issued and told;
- * half of the gifts redeemed some time later, a tenth unredeemed again. The same options give the same history.
+ * A believable past of the service, generated straight into an embedded data folder: purchases of 1 to 100 gifts,
+ * charged, issued and told; half of the gifts redeemed some time later, a tenth unredeemed again. The same options give
+ * the same history.
  */
 import { mkdirSync } from 'node:fs';
 import { eventLogFile, openEventLog } from '../../src/adapters/embedded/eventStore/log.js';
 import { giftStream, type GiftEvent } from '../../src/domain/gift.js';
 import { notificationStream, type NotificationEvent } from '../../src/domain/notification.js';
-import { issueGifts, transactionStream, type GiftsPurchased, type PurchaseEvent, type PurchaseReceiver } from '../../src/domain/purchase.js';
+import {
+  issueGifts,
+  transactionStream,
+  type GiftsPurchased,
+  type PurchaseEvent,
+  type PurchaseReceiver,
+} from '../../src/domain/purchase.js';
 import type { NewEvent } from '../../src/ports/eventStore.js';
 import { random, type Random } from './random.js';
 
@@ -26,7 +33,10 @@ export interface HistoryLocation {
 
 /** What history is wanted. */
 export interface HistoryOptions {
-  /** The data folder; made when missing. Its event log must be in nobody's use; what stands in it (a catalogue, accounts) becomes as old as the history's beginning. */
+  /**
+   * The data folder; made when missing. Its event log must be in nobody's use; what stands in it (a catalogue,
+   * accounts) becomes as old as the history's beginning.
+   */
   readonly dir: string;
   /** About so many events in all (the lives begun are told to their end). */
   readonly events?: number;
@@ -36,7 +46,10 @@ export interface HistoryOptions {
   readonly seed?: number;
   /** Purchases and their charges only: gifts that nothing has happened to. */
   readonly purchasesOnly?: boolean;
-  /** What is bought and where it is redeemed; default: 80 products `p0`… of 15 brands `b0`…, 60 locations `s0`… of 12 merchants `m0`… */
+  /**
+   * What is bought and where it is redeemed; default: 80 products `p0`… of 15 brands `b0`…, 60 locations `s0`… of 12
+   * merchants `m0`…
+   */
   readonly products?: readonly HistoryProduct[];
   readonly locations?: readonly HistoryLocation[];
   /** Buyers and receivers are `u0` … `u{users - 1}`; default 1,000. */
@@ -150,8 +163,14 @@ export function generateHistory(options: HistoryOptions): History {
     const purchase = purchaseOf(chance, product, users);
     const stream = transactionStream(purchase.transaction_id);
     const at = log.append(stream, 0, { type: 'GiftsPurchased', data: purchase });
-    log.append(stream, 1, { type: 'ChargeStarted', data: { amount: purchase.total, payment_reference: purchase.payment_reference } });
-    log.append(stream, 2, { type: 'PaymentCharged', data: { amount: purchase.total, provider: 'simulated', charge_id: `ch_${chance.hex(12)}` } });
+    log.append(stream, 1, {
+      type: 'ChargeStarted',
+      data: { amount: purchase.total, payment_reference: purchase.payment_reference },
+    });
+    log.append(stream, 2, {
+      type: 'PaymentCharged',
+      data: { amount: purchase.total, provider: 'simulated', charge_id: `ch_${chance.hex(12)}` },
+    });
     counts.purchases++;
     for (const { giftId, event } of issueGifts(purchase, at)) {
       counts.gifts++;
@@ -160,8 +179,14 @@ export function generateHistory(options: HistoryOptions): History {
       if (purchasesOnly) continue;
       log.append(giftStream(giftId), 0, event);
       const channel = receiver === undefined ? 'sms' : 'push';
-      log.append(notificationStream(giftId), 0, { type: 'NotificationStarted', data: { transaction_id: purchase.transaction_id, channel } });
-      log.append(notificationStream(giftId), 1, { type: 'NotificationSent', data: { channel, provider: 'simulated', message_id: chance.hex(8) } });
+      log.append(notificationStream(giftId), 0, {
+        type: 'NotificationStarted',
+        data: { transaction_id: purchase.transaction_id, channel },
+      });
+      log.append(notificationStream(giftId), 1, {
+        type: 'NotificationSent',
+        data: { channel, provider: 'simulated', message_id: chance.hex(8) },
+      });
       const fate = chance.below(10);
       if (fate < 5) schedule(() => redeem(giftId, 1, product, fate === 0));
     }
@@ -171,7 +196,9 @@ export function generateHistory(options: HistoryOptions): History {
     log.appendAll(stream, events);
   });
   const enough = (): boolean =>
-    options.gifts === undefined ? log.count() + scheduled >= (options.events ?? 1_000_000) : counts.gifts >= options.gifts;
+    options.gifts === undefined
+      ? log.count() + scheduled >= (options.events ?? 1_000_000)
+      : counts.gifts >= options.gifts;
   while (!enough()) {
     buy();
     runDue(log.count());
@@ -186,7 +213,8 @@ function purchaseOf(chance: Random, product: HistoryProduct, users: number): Gif
   const receivers = Array.from({ length: 1 + chance.below(100) }, (): PurchaseReceiver => {
     const kind = chance.below(10);
     if (kind < 6) return { user_id: `u${chance.below(users)}` };
-    if (kind < 9) return { phone_number: `+4477009${String(chance.below(100_000)).padStart(5, '0')}`, phone_hash: chance.hex(11) };
+    if (kind < 9)
+      return { phone_number: `+4477009${String(chance.below(100_000)).padStart(5, '0')}`, phone_hash: chance.hex(11) };
     return {};
   });
   return {
@@ -206,20 +234,29 @@ function purchaseOf(chance: Random, product: HistoryProduct, users: number): Gif
 }
 
 function defaultProducts(): HistoryProduct[] {
-  return Array.from({ length: 80 }, (_, index) => ({ id: `p${index}`, brand_id: `b${index % 15}`, name: `Product ${index}`, sale_price: 250 + index * 25 }));
+  return Array.from({ length: 80 }, (_, index) => ({
+    id: `p${index}`,
+    brand_id: `b${index % 15}`,
+    name: `Product ${index}`,
+    sale_price: 250 + index * 25,
+  }));
 }
 
 function defaultLocations(): HistoryLocation[] {
   return Array.from({ length: 60 }, (_, index) => ({ id: `s${index}`, merchant_id: `m${index % 12}` }));
 }
 
-/** The event log's file, written without the adapter: nobody waits for these events, so none needs a commit of its own. */
+/**
+ * The event log's file, written without the adapter: nobody waits for these events, so none needs a commit of its own.
+ */
 function openLog(dir: string, chance: Random) {
   mkdirSync(dir, { recursive: true });
   const database = openEventLog(eventLogFile(dir), {});
   database.pragma('synchronous = OFF');
   database.pragma('cache_size = -200000');
-  const insert = database.prepare('INSERT INTO events (position, stream, revision, type, id, at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)');
+  const insert = database.prepare(
+    'INSERT INTO events (position, stream, revision, type, id, at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  );
   let count = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck().get() as number;
   database.prepare('UPDATE events SET at = ?').run(new Date(BEGIN).toISOString());
 
@@ -227,7 +264,16 @@ function openLog(dir: string, chance: Random) {
     if (database.inTransaction && count % TRANSACTION_EVENTS === 0) database.exec('COMMIT');
     if (!database.inTransaction) database.exec('BEGIN');
     count++;
-    insert.run(count, stream, revision, event.type, event.id, event.at, JSON.stringify(event.data), JSON.stringify(event.metadata));
+    insert.run(
+      count,
+      stream,
+      revision,
+      event.type,
+      event.id,
+      event.at,
+      JSON.stringify(event.data),
+      JSON.stringify(event.metadata),
+    );
   }
 
   return {
@@ -235,7 +281,12 @@ function openLog(dir: string, chance: Random) {
     /** @returns when it happened. */
     append(stream: string, revision: number, event: LifeEvent): string {
       const at = new Date(BEGIN + count * 20).toISOString();
-      const metadata = { commandId: chance.hex(11), correlationId: chance.hex(8), requestId: chance.hex(8), by: { user: 'u0', client: 'c0', roles: [] } };
+      const metadata = {
+        commandId: chance.hex(11),
+        correlationId: chance.hex(8),
+        requestId: chance.hex(8),
+        by: { user: 'u0', client: 'c0', roles: [] },
+      };
       add(stream, revision, { id: chance.uuid(), type: event.type, at, data: event.data, metadata });
       return at;
     },

@@ -1,6 +1,7 @@
 /**
- * A closed set of clients: each sends its next request when the last is answered, or all of them together at a steady rate. They run in a process of their own, so that clients and
- * server don't share a core, and speak no more HTTP than it takes: a client that works harder than the server would measure itself.
+ * A closed set of clients: each sends its next request when the last is answered, or all of them together at a steady
+ * rate. They run in a process of their own, so that clients and server don't share a core, and speak no more HTTP than
+ * it takes: a client that works harder than the server would measure itself.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,8 +25,13 @@ export interface LoadPlan {
   /** A file of `LoadRequest`s, one JSON object a line. */
   readonly requests: string;
   /** `random`: any of them, for `seconds`. `once`: each of them one time, from `skip` on, `amount` in all. */
-  readonly pick: { readonly kind: 'random'; readonly seconds: number } | { readonly kind: 'once'; readonly skip: number; readonly amount: number };
-  /** Together so many a second, and no more. One that all clients were too busy to send in time counts from when it was due. */
+  readonly pick:
+    | { readonly kind: 'random'; readonly seconds: number }
+    | { readonly kind: 'once'; readonly skip: number; readonly amount: number };
+  /**
+   * Together so many a second, and no more. One that all clients were too busy to send in time counts from when it was
+   * due.
+   */
   readonly perSecond?: number;
   /** Headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -60,7 +66,9 @@ const REQUESTS_A_CLIENT = 2_000;
 export async function load(plan: LoadPlan): Promise<LoadResult> {
   const child = fork(fileURLToPath(import.meta.url), { serialization: 'json' });
   child.send(plan);
-  const [[message]] = (await Promise.all([once(child, 'message'), once(child, 'exit')])) as unknown as [[{ result?: LoadResult; fault?: string }]];
+  const [[message]] = (await Promise.all([once(child, 'message'), once(child, 'exit')])) as unknown as [
+    [{ result?: LoadResult; fault?: string }],
+  ];
   if (message.result === undefined) throw new Error(message.fault ?? 'the load ended without a result');
   return message.result;
 }
@@ -71,14 +79,26 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
   const { host, hostname, port } = new URL(plan.url);
   const encoded = (line: string): Buffer => {
     const { path, headers, body = '' } = JSON.parse(line) as LoadRequest;
-    const all = { Host: host, ...plan.headers, ...headers, ...(plan.method === 'GET' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }) };
-    return Buffer.from(`${plan.method} ${path} HTTP/1.1\r\n${Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`);
+    const all = {
+      Host: host,
+      ...plan.headers,
+      ...headers,
+      ...(plan.method === 'GET' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }),
+    };
+    return Buffer.from(
+      `${plan.method} ${path} HTTP/1.1\r\n${Object.entries(all)
+        .map(([name, value]) => `${name}: ${value}\r\n`)
+        .join('')}\r\n${body}`,
+    );
   };
   // Made before the clock runs.
   const chosen =
     pick.kind === 'once'
       ? lines.slice(pick.skip, pick.skip + pick.amount)
-      : Array.from({ length: connections * REQUESTS_A_CLIENT }, () => lines[Math.floor(Math.random() * lines.length)] as string);
+      : Array.from(
+          { length: connections * REQUESTS_A_CLIENT },
+          () => lines[Math.floor(Math.random() * lines.length)] as string,
+        );
   const requests = chosen.map(encoded);
   const latencies: number[] = [];
   const statuses = new Map<string, number>();
@@ -141,16 +161,30 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
   const seconds = (performance.now() - started) / 1000;
   const { user, system } = process.cpuUsage(began);
   const answered = latencies.length;
-  if (answered === 0 || statuses.get(String(plan.expect)) !== answered || (pick.kind === 'once' && answered !== requests.length)) {
+  if (
+    answered === 0 ||
+    statuses.get(String(plan.expect)) !== answered ||
+    (pick.kind === 'once' && answered !== requests.length)
+  ) {
     throw new Error(`of ${answered} answers, by status: ${JSON.stringify(Object.fromEntries(statuses))}`);
   }
   if (plan.sent !== undefined) writeFileSync(plan.sent, sentRequests.join('\n'));
   latencies.sort((one, other) => one - other);
   const at = (share: number): number => latencies[Math.min(answered - 1, Math.floor(answered * share))] ?? Number.NaN;
-  return { requests: answered, perSecond: answered / seconds, p50: at(0.5), p99: at(0.99), max: at(1), clients: (user + system) / 1e6 / seconds };
+  return {
+    requests: answered,
+    perSecond: answered / seconds,
+    p50: at(0.5),
+    p99: at(0.99),
+    max: at(1),
+    clients: (user + system) / 1e6 / seconds,
+  };
 }
 
-/** Whether an answer has all arrived. The servers that are measured send a length with short answers and chunks with long ones. */
+/**
+ * Whether an answer has all arrived. The servers that are measured send a length with short answers and chunks with
+ * long ones.
+ */
 function isWhole(answer: string): boolean {
   const head = answer.indexOf('\r\n\r\n');
   if (head < 0) return false;

@@ -1,8 +1,12 @@
-/** Loaded into a server before its own code: watches its event loop and answers `loopDelay` over the channel to the bench. */
+/**
+ * Loaded into a server before its own code: watches its event loop and answers `loopDelay` over the channel to the
+ * bench.
+ */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 
-// The server's threads load it, too: nobody asks for theirs, and a timer of a millisecond in each takes its share of the processor.
+// The server's threads load it, too: nobody asks for theirs, and a timer of a millisecond in each takes its share of
+// the processor.
 if (isMainThread) {
   const delays = monitorEventLoopDelay({ resolution: 1 });
   delays.enable();

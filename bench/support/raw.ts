@@ -3,7 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
-import { MAX_BATCH_DOCUMENTS, type CollectionSpec, type ReadStore, type StoredDocument } from '../../src/ports/readStore.js';
+import {
+  MAX_BATCH_DOCUMENTS,
+  type CollectionSpec,
+  type ReadStore,
+  type StoredDocument,
+} from '../../src/ports/readStore.js';
 
 /** Writes under way at once, so that the store's thread never waits. */
 const WRITES_IN_FLIGHT = 3;
@@ -53,16 +58,24 @@ export async function sameDocuments(dir: string, collections: readonly Collectio
 }
 
 /** All documents in batches, in the order of their positions: as they came up. */
-async function batchesOf(store: ReadStore, collection: CollectionSpec): Promise<{ collection: CollectionSpec; documents: readonly StoredDocument[] }[]> {
+async function batchesOf(
+  store: ReadStore,
+  collection: CollectionSpec,
+): Promise<{ collection: CollectionSpec; documents: readonly StoredDocument[] }[]> {
   const all: StoredDocument[] = [];
   for (;;) {
     const after = all.at(-1)?.id;
-    const page = await store.find(collection, { ...(after === undefined ? {} : { where: { id: { gt: after } } }), sort: [['id', 1]], limit: 5_000 });
+    const page = await store.find(collection, {
+      ...(after === undefined ? {} : { where: { id: { gt: after } } }),
+      sort: [['id', 1]],
+      limit: 5_000,
+    });
     if (page.length === 0) break;
     all.push(...page);
   }
   all.sort((a, b) => (a.position < b.position ? -1 : 1));
   const batches = [];
-  for (let from = 0; from < all.length; from += MAX_BATCH_DOCUMENTS) batches.push({ collection, documents: all.slice(from, from + MAX_BATCH_DOCUMENTS) });
+  for (let from = 0; from < all.length; from += MAX_BATCH_DOCUMENTS)
+    batches.push({ collection, documents: all.slice(from, from + MAX_BATCH_DOCUMENTS) });
   return batches;
 }

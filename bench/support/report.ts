@@ -11,7 +11,10 @@ export function table(rows: readonly Readonly<Record<string, string | number>>[]
   const names = Object.keys(rows[0] ?? {});
   const cells = rows.map((row) => names.map((name) => shown(row[name] ?? '')));
   const widths = names.map((name, column) => Math.max(name.length, ...cells.map((row) => row[column]?.length ?? 0)));
-  const line = (row: readonly string[]): string => row.map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0))).join('  ');
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)))
+      .join('  ');
   console.log([line(names), ...cells.map(line)].join('\n'));
 }
 
@@ -21,7 +24,12 @@ function shown(value: string | number): string {
 }
 
 /** Says whether a figure is good enough; a bench with one that isn't fails. */
-export function verdict(what: string, figure: number, bound: { readonly atLeast: number } | { readonly atMost: number }, unit = ''): void {
+export function verdict(
+  what: string,
+  figure: number,
+  bound: { readonly atLeast: number } | { readonly atMost: number },
+  unit = '',
+): void {
   const good = 'atLeast' in bound ? figure >= bound.atLeast : figure <= bound.atMost;
   const wanted = 'atLeast' in bound ? `at least ${bound.atLeast}` : `at most ${bound.atMost}`;
   console.log(`${good ? 'ok  ' : 'FAIL'} ${what}: ${shown(figure)}${unit} (${wanted}${unit})`);

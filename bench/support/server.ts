@@ -34,21 +34,65 @@ process.on('exit', () => {
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-/** Starts the service on a data folder; its log goes to `service.log` there. `profile`: a folder that a CPU profile is written to at the end; `settings`: further ones, such as where the engines are. */
-export async function startService(dir: string, options: { readonly roles?: string; readonly profile?: string; readonly settings?: Readonly<Record<string, string>> } = {}): Promise<Server> {
+/**
+ * Starts the service on a data folder; its log goes to `service.log` there. `profile`: a folder that a CPU profile is
+ * written to at the end; `settings`: further ones, such as where the engines are.
+ */
+export async function startService(
+  dir: string,
+  options: {
+    readonly roles?: string;
+    readonly profile?: string;
+    readonly settings?: Readonly<Record<string, string>>;
+  } = {},
+): Promise<Server> {
   const log = join(dir, 'service.log');
-  const env = { PATH: process.env['PATH'], DATA_DIR: dir, PORT: '0', LOG_LEVEL: 'info', ...(options.roles === undefined ? {} : { ROLES: options.roles }), ...options.settings };
+  const env = {
+    PATH: process.env['PATH'],
+    DATA_DIR: dir,
+    PORT: '0',
+    LOG_LEVEL: 'info',
+    ...(options.roles === undefined ? {} : { ROLES: options.roles }),
+    ...options.settings,
+  };
   const profiling = options.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profile}`];
-  return start(['--enable-source-maps', ...profiling, '--import', join(dist, 'bench/support/loopProbe.js'), join(dist, 'service/main.js')], env, log, /"url":"([^"]+)"/, '/readyz');
+  return start(
+    [
+      '--enable-source-maps',
+      ...profiling,
+      '--import',
+      join(dist, 'bench/support/loopProbe.js'),
+      join(dist, 'service/main.js'),
+    ],
+    env,
+    log,
+    /"url":"([^"]+)"/,
+    '/readyz',
+  );
 }
 
 /** Starts a baseline of `bench/baseline` with its settings. */
-export async function startBaseline(name: string, dir: string, settings: Readonly<Record<string, string>>): Promise<Server> {
+export async function startBaseline(
+  name: string,
+  dir: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<Server> {
   const env = { PATH: process.env['PATH'], ...settings };
-  return start(['--import', join(dist, 'bench/support/loopProbe.js'), join(dist, `bench/baseline/${name}.js`)], env, join(dir, `${name}.log`), /^(http\S+)$/m);
+  return start(
+    ['--import', join(dist, 'bench/support/loopProbe.js'), join(dist, `bench/baseline/${name}.js`)],
+    env,
+    join(dir, `${name}.log`),
+    /^(http\S+)$/m,
+  );
 }
 
-async function start(args: readonly string[], env: NodeJS.ProcessEnv, log: string, listening: RegExp, ready?: string): Promise<Server> {
+async function start(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  log: string,
+  listening: RegExp,
+  ready?: string,
+): Promise<Server> {
   const output = openSync(log, 'w');
   const began = performance.now();
   const child = spawn(process.execPath, [...args], { env, stdio: ['ignore', output, output, 'ipc'] });
@@ -57,14 +101,17 @@ async function start(args: readonly string[], env: NodeJS.ProcessEnv, log: strin
   child.once('exit', () => running.delete(child));
   const url = await until(child, log, () => listening.exec(readFileSync(log, 'utf8'))?.[1]);
   const startMs = performance.now() - began;
-  if (ready !== undefined) await until(child, log, async () => ((await fetch(url + ready)).status === 200 ? true : undefined));
+  if (ready !== undefined)
+    await until(child, log, async () => ((await fetch(url + ready)).status === 200 ? true : undefined));
   const pid = child.pid ?? 0;
   return {
     url,
     startMs,
     readyMs: performance.now() - began,
     cpuSeconds() {
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ');
       return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
     },
     residentMb: () => (Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024) / 1e6,
@@ -82,12 +129,17 @@ async function start(args: readonly string[], env: NodeJS.ProcessEnv, log: strin
   };
 }
 
-async function until<T>(child: ChildProcess, log: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> {
+async function until<T>(
+  child: ChildProcess,
+  log: string,
+  look: () => T | undefined | Promise<T | undefined>,
+): Promise<T> {
   const deadline = performance.now() + START_MS;
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    if (child.exitCode !== null || performance.now() > deadline) throw new Error(`the server did not start:\n${readFileSync(log, 'utf8').slice(-4_000)}`);
+    if (child.exitCode !== null || performance.now() > deadline)
+      throw new Error(`the server did not start:\n${readFileSync(log, 'utf8').slice(-4_000)}`);
     await wait(5);
   }
 }

@@ -1,4 +1,6 @@
-/** What goes over a bus, and where to: subjects, and payloads that are JSON of bounded length; anything else is refused. */
+/**
+ * What goes over a bus, and where to: subjects, and payloads that are JSON of bounded length; anything else is refused.
+ */
 import { RemoteError } from '../ports/bus.js';
 
 /** The most bytes a payload may have as JSON. */
@@ -18,7 +20,9 @@ export function bodyOf(payload: object): string {
   return body;
 }
 
-/** Reads a message or an answer. @throws RemoteError naming the subject, and nothing of what came, when it is no JSON */
+/**
+ * Reads a message or an answer. @throws RemoteError naming the subject, and nothing of what came, when it is no JSON
+ */
 export function payloadOf(body: string, subject: string): unknown {
   try {
     return JSON.parse(body) as unknown;

@@ -9,5 +9,7 @@ export class EngineError extends Error {
   }
 }
 
-/** A server does not answer, or not in time. It may do so later: a start waits for it, for as long as the settings say. */
+/**
+ * A server does not answer, or not in time. It may do so later: a start waits for it, for as long as the settings say.
+ */
 export class NoAnswerError extends EngineError {}

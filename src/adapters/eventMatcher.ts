@@ -4,5 +4,7 @@ import type { EventFilter } from '../ports/eventStore.js';
 /** Whether an event is one of those that a filter wants. */
 export function matcherOf({ types, streams }: EventFilter): (stream: string, type: string) => boolean {
   const wanted = types === undefined ? undefined : new Set(types);
-  return (stream, type) => (wanted === undefined || wanted.has(type)) && (streams === undefined || streams.some((prefix) => stream.startsWith(prefix)));
+  return (stream, type) =>
+    (wanted === undefined || wanted.has(type)) &&
+    (streams === undefined || streams.some((prefix) => stream.startsWith(prefix)));
 }

@@ -1,6 +1,9 @@
 /** Where strings that begin alike end: what begins with a prefix is a range of an index. */
 
-/** The first string that is greater than all that begin with `prefix`, as UTF-8 bytes compare; `undefined`: there is none. */
+/**
+ * The first string that is greater than all that begin with `prefix`, as UTF-8 bytes compare; `undefined`: there is
+ * none.
+ */
 export function afterPrefix(prefix: string): string | undefined {
   const points = Array.from(prefix);
   for (let last = points.pop(); last !== undefined; last = points.pop()) {

@@ -7,10 +7,15 @@ const MAX_KEY_LENGTH = 200;
 
 const OPERATORS = new Set(['in', 'prefix', 'gte', 'gt', 'lte', 'lt']);
 
-/** The name of a collection's version, for messages and its checkpoint: `gifts@3`. @throws Error when it can't be part of a stored name. */
+/**
+ * The name of a collection's version, for messages and its checkpoint: `gifts@3`. @throws Error when it can't be part
+ * of a stored name.
+ */
 export function collectionNameOf({ name, version }: CollectionSpec): string {
-  if (!/^[a-z0-9_]+$/.test(name)) throw new Error(`collection name ${JSON.stringify(name)}: only lower-case letters, digits and _`);
-  if (!Number.isSafeInteger(version) || version < 1) throw new Error(`collection ${name}: version ${version} is not a whole number from 1`);
+  if (!/^[a-z0-9_]+$/.test(name))
+    throw new Error(`collection name ${JSON.stringify(name)}: only lower-case letters, digits and _`);
+  if (!Number.isSafeInteger(version) || version < 1)
+    throw new Error(`collection ${name}: version ${version} is not a whole number from 1`);
   return `${name}@${version}`;
 }
 
@@ -24,10 +29,16 @@ export const storedPrefixOf = (name: string): string => `doc_${name}_`;
 export function versionsAmong(stored: readonly string[], name: string): number[] {
   const prefix = storedPrefixOf(name);
   const versions = stored.filter((one) => one.startsWith(prefix)).map((one) => one.slice(prefix.length));
-  return versions.filter((version) => /^[1-9][0-9]*$/.test(version)).map(Number).sort((a, b) => a - b);
+  return versions
+    .filter((version) => /^[1-9][0-9]*$/.test(version))
+    .map(Number)
+    .sort((a, b) => a - b);
 }
 
-/** Makes a layout when its collection is first asked for: collections are constants, asked for with every read and write. */
+/**
+ * Makes a layout when its collection is first asked for: collections are constants, asked for with every read and
+ * write.
+ */
 export function rememberedLayouts<L>(make: (collection: CollectionSpec) => L): (collection: CollectionSpec) => L {
   const layouts = new WeakMap<CollectionSpec, L>();
   return (collection) => {
@@ -40,7 +51,10 @@ export function rememberedLayouts<L>(make: (collection: CollectionSpec) => L): (
   };
 }
 
-/** The value of a body's field that a query can find: anything but a finite number, a string or a boolean counts as absent. */
+/**
+ * The value of a body's field that a query can find: anything but a finite number, a string or a boolean counts as
+ * absent.
+ */
 export function scalarOf(value: unknown): Scalar {
   switch (typeof value) {
     case 'string':
@@ -53,21 +67,36 @@ export function scalarOf(value: unknown): Scalar {
   }
 }
 
-/** The query's conditions. @throws Error when one has an unknown operator or none, or the fields are not the first of one index. */
-export function conditionsOf(collection: string, indexes: readonly { readonly fields: readonly string[] }[], query: Query): [field: string, condition: Condition][] {
+/**
+ * The query's conditions. @throws Error when one has an unknown operator or none, or the fields are not the first of
+ * one index.
+ */
+export function conditionsOf(
+  collection: string,
+  indexes: readonly { readonly fields: readonly string[] }[],
+  query: Query,
+): [field: string, condition: Condition][] {
   const where = Object.entries(query.where ?? {}).filter(([, condition]) => condition !== undefined);
-  refuseUndeclared(collection, indexes, [...where.map(([field]) => field), ...(query.sort ?? []).map(([field]) => field)]);
+  refuseUndeclared(collection, indexes, [
+    ...where.map(([field]) => field),
+    ...(query.sort ?? []).map(([field]) => field),
+  ]);
   for (const [field, condition] of where) {
     if (condition === null || typeof condition !== 'object') continue;
     const operators = Object.keys(condition);
     const unknown = operators.find((operator) => !OPERATORS.has(operator));
-    if (unknown !== undefined || operators.length === 0) throw new Error(`${collection}: the condition on ${field} has ${unknown ?? 'no operator'}`);
+    if (unknown !== undefined || operators.length === 0)
+      throw new Error(`${collection}: the condition on ${field} has ${unknown ?? 'no operator'}`);
   }
   return where;
 }
 
 /** @param indexes their fields without `id`, which every index has. */
-function refuseUndeclared(collection: string, indexes: readonly { readonly fields: readonly string[] }[], used: readonly string[]): void {
+function refuseUndeclared(
+  collection: string,
+  indexes: readonly { readonly fields: readonly string[] }[],
+  used: readonly string[],
+): void {
   const fields = [...new Set(used)].filter((field) => field !== 'id');
   if (fields.length === 0) return;
   const unknown = fields.find((field) => !indexes.some((index) => index.fields.includes(field)));
@@ -82,12 +111,15 @@ function refuseUndeclared(collection: string, indexes: readonly { readonly field
 /** @throws Error when a batch, or corrections at once, have more documents than the port allows. */
 export function refuseTooMany(collection: CollectionSpec, documents: readonly unknown[], what: string): void {
   if (documents.length <= MAX_BATCH_DOCUMENTS) return;
-  throw new Error(`${what} for ${collectionNameOf(collection)}: ${documents.length} documents, at most ${MAX_BATCH_DOCUMENTS} are allowed`);
+  throw new Error(
+    `${what} for ${collectionNameOf(collection)}: ${documents.length} documents, at most ${MAX_BATCH_DOCUMENTS} are allowed`,
+  );
 }
 
 /** A record's value as it is stored. @throws when the key is too long or the value no JSON. */
 export function recordJson(key: string, value: unknown): string {
-  if (key.length > MAX_KEY_LENGTH) throw new Error(`a record's key has at most ${MAX_KEY_LENGTH} characters, not ${key.length}`);
+  if (key.length > MAX_KEY_LENGTH)
+    throw new Error(`a record's key has at most ${MAX_KEY_LENGTH} characters, not ${key.length}`);
   const json = JSON.stringify(value) as string | undefined;
   if (json === undefined) throw new TypeError(`record ${key}: its value is not JSON`);
   return json;

@@ -98,7 +98,10 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     publicUrl,
     now: currentTime,
   };
-  const standing = open.add(standings({ events: engines.events, store: engines.store, projections: PROJECTIONS, own: options.own }), (one) => one.close());
+  const standing = open.add(
+    standings({ events: engines.events, store: engines.store, projections: PROJECTIONS, own: options.own }),
+    (one) => one.close(),
+  );
   const tasks = open.add(openTasks(engines.store, logger, deps.now), (one) => one.close());
   const routes = [
     ...auth.routes,
@@ -112,14 +115,24 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     ...tileRoutes({ catalogue }),
     ...(await stripeRoutes(options, deps)),
     ...(await twilioRoutes(options, deps)),
-    ...opsRoutes({ gifts: deps, engines, models, upkeep: { tasks, standing, logger, dataDir: config.dataDir }, payments: config }),
+    ...opsRoutes({
+      gifts: deps,
+      engines,
+      models,
+      upkeep: { tasks, standing, logger, dataDir: config.dataDir },
+      payments: config,
+    }),
     ...launchPageRoutes({ ...deps, appUrl: config.appUrl }),
   ];
   const seesCatalogue: Follower = {
     async reached(position, timeoutMs) {
       const until = performance.now() + timeoutMs;
       if (!(await models.catalogue.reached(position, timeoutMs))) return false;
-      return within(catalogue.refresh().then(() => true), until - performance.now(), () => false);
+      return within(
+        catalogue.refresh().then(() => true),
+        until - performance.now(),
+        () => false,
+      );
     },
   };
   return httpApplication(routes, {
@@ -129,7 +142,10 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     records: engines.store.records,
     hash,
     keys: keyOwner(presence),
-    positions: positionGate(engines.events, { always: Object.values({ ...readByAll(models), catalogue: seesCatalogue }), where: models }),
+    positions: positionGate(engines.events, {
+      always: Object.values({ ...readByAll(models), catalogue: seesCatalogue }),
+      where: models,
+    }),
     onUnkept: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
     logger,
     onAnswer: options.onAnswer,
@@ -142,11 +158,21 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
 }
 
 /** Stripe's webhooks, where their secret is set. The library is large: it is loaded only then. */
-async function stripeRoutes({ config, logger }: ApiOptions, { events, questions, now }: GiftRouteDeps): Promise<Route[]> {
+async function stripeRoutes(
+  { config, logger }: ApiOptions,
+  { events, questions, now }: GiftRouteDeps,
+): Promise<Route[]> {
   const secret = config.stripeWebhookSecret;
   if (secret === undefined) return [];
   const { stripeEvents } = await import('../workers/payments/stripeEvents.js');
-  return webhookRoutes({ events, questions, now, logger, read: stripeEvents(secret, config.payments), simulated: config.payments === 'simulated' });
+  return webhookRoutes({
+    events,
+    questions,
+    now,
+    logger,
+    read: stripeEvents(secret, config.payments),
+    simulated: config.payments === 'simulated',
+  });
 }
 
 /** Twilio's callbacks, where it sends the messages and can reach us. */
@@ -154,7 +180,13 @@ async function twilioRoutes({ config, engines, logger }: ApiOptions, { events, n
   const { twilio, publicUrl } = config;
   if (twilio === undefined || publicUrl === undefined) return [];
   const read = await twilioCallbacks(twilio, publicUrl);
-  return twilioWebhookRoutes({ events, now, logger, read, ledger: await openLedger(engines.store.records, Date.now, logger) });
+  return twilioWebhookRoutes({
+    events,
+    now,
+    logger,
+    read,
+    ledger: await openLedger(engines.store.records, Date.now, logger),
+  });
 }
 
 /** Ready only once the catalogue has been read for the first time. */
@@ -170,6 +202,9 @@ function withCatalogue(readiness: Readiness, catalogue: CatalogueView): Readines
     }
     // Of one that can't be read any more its follower says so.
     const detail = ready ? (parts['catalogue']?.detail ?? 'works') : 'has not been read yet';
-    return { parts: { ...parts, catalogue: { ready: ready && parts['catalogue']?.ready !== false, detail } }, simulated };
+    return {
+      parts: { ...parts, catalogue: { ready: ready && parts['catalogue']?.ready !== false, detail } },
+      simulated,
+    };
   };
 }

@@ -5,8 +5,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 const EXPECTED = /(?:^|\W)100-continue(?:$|\W)/i;
 
 /**
- * Asks for the body with `100 Continue` where the caller waits for that: called by whoever is about to read it, so that a request that is refused before gets
- * the final answer alone. Asked once, and only in HTTP/1.1.
+ * Asks for the body with `100 Continue` where the caller waits for that: called by whoever is about to read it, so that
+ * a request that is refused before gets the final answer alone. Asked once, and only in HTTP/1.1.
  */
 export function askForBody(request: IncomingMessage, response: ServerResponse): void {
   if (asked.has(request) || request.httpVersion !== '1.1' || !EXPECTED.test(request.headers.expect ?? '')) return;

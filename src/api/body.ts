@@ -20,7 +20,12 @@ type Decompress = (bytes: Buffer, options: { readonly maxOutputLength: number })
 const unzipped: Decompress = promisify(unzip);
 /** By content coding; `x-gzip` is `gzip` (RFC 9110 8.4.1). `undefined`: as it is. */
 const CODINGS: ReadonlyMap<string, Decompress | undefined> = new Map([
-  ['', undefined], ['identity', undefined], ['gzip', unzipped], ['x-gzip', unzipped], ['deflate', unzipped], ['br', promisify(brotliDecompress)],
+  ['', undefined],
+  ['identity', undefined],
+  ['gzip', unzipped],
+  ['x-gzip', unzipped],
+  ['deflate', unzipped],
+  ['br', promisify(brotliDecompress)],
 ]);
 /** Throws at bytes that are no UTF-8; a byte order mark in front is no part of the text. */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -32,8 +37,10 @@ export interface BodyRules {
 }
 
 /**
- * The parsed body; `undefined` where it is optional and absent. It may be any JSON value, with fields of any name (`__proto__` is one of its own): the schema refuses them.
- * @throws HttpError `unsupported_content_type`, `request_too_large`, `malformed_json`, `schema` (a form that is no Unicode text, a name that stands twice in one object); CallerLeftError when it breaks off
+ * The parsed body; `undefined` where it is optional and absent. It may be any JSON value, with fields of any name
+ * (`__proto__` is one of its own): the schema refuses them.
+ * @throws HttpError `unsupported_content_type`, `request_too_large`, `malformed_json`, `schema` (a form that is no
+ * Unicode text, a name that stands twice in one object); CallerLeftError when it breaks off
  */
 export async function readBody({ req, res }: Context, rules: BodyRules): Promise<unknown> {
   if (rules.optional && (!announcesBody(req) || (await isEmpty(req, res)))) return undefined;
@@ -47,7 +54,9 @@ export async function readBody({ req, res }: Context, rules: BodyRules): Promise
     text = utf8.decode(decompress === undefined ? bytes : await decompress(bytes, { maxOutputLength: LIMIT_BYTES }));
     if (type === JSON_TYPE) parsed = JSON.parse(text);
   } catch (error) {
-    throw new HttpError((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'request_too_large' : 'malformed_json');
+    throw new HttpError(
+      (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'request_too_large' : 'malformed_json',
+    );
   }
   if (type === JSON_TYPE) {
     // Of two values under one name a reader takes the first, another the last (RFC 7493 2.3): neither is done.
@@ -75,7 +84,10 @@ function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
-/** Whether a body without a length turns out to have no bytes. What has come stays to be read. @throws CallerLeftError when it breaks off */
+/**
+ * Whether a body without a length turns out to have no bytes. What has come stays to be read. @throws CallerLeftError
+ * when it breaks off
+ */
 async function isEmpty(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
   if (request.headers['content-length'] !== undefined) return false;
   askForBody(request, response);
@@ -109,7 +121,10 @@ function typeOf({ headers }: IncomingMessage): string {
   return media.essence;
 }
 
-/** What decompresses the body; `undefined`: it is as it is. @throws HttpError `unsupported_content_type` for a coding that is not known */
+/**
+ * What decompresses the body; `undefined`: it is as it is. @throws HttpError `unsupported_content_type` for a coding
+ * that is not known
+ */
 function decompressorOf({ headers }: IncomingMessage): Decompress | undefined {
   // Names of codings have no case (RFC 9110 8.4.1).
   const coding = (headers['content-encoding'] ?? '').toLowerCase();
@@ -127,7 +142,8 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
     const take = (chunk: Buffer): void => {
       length += chunk.length;
       if (length <= LIMIT_BYTES) return void received.push(chunk);
-      // What is left of the body is read and forgotten, else the connection's next request would wait behind it for ever.
+      // What is left of the body is read and forgotten, else the connection's next request would wait behind it for
+      // ever.
       request.off('data', take).resume();
       reject(new HttpError('request_too_large'));
     };

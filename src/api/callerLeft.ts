@@ -13,8 +13,9 @@ export class CallerLeftError extends Error {
 export const CALLER_LEFT = 499;
 
 /**
- * Aborted, with CallerLeftError, when the connection closes before the answer has been sent, or the caller says that nothing more will come: whoever goes
- * away can't be told from whoever only sends no more before the answer is written, and what takes long is made for those alone who surely still wait.
+ * Aborted, with CallerLeftError, when the connection closes before the answer has been sent, or the caller says that
+ * nothing more will come: whoever goes away can't be told from whoever only sends no more before the answer is written,
+ * and what takes long is made for those alone who surely still wait.
  */
 export function callerLeft(response: ServerResponse): AbortSignal {
   const leaving = new AbortController();
@@ -33,8 +34,15 @@ export function callerLeft(response: ServerResponse): AbortSignal {
   return leaving.signal;
 }
 
-/** Whether an answer that broke off did so since its caller went, not by a fault of ours. Faults of engines are told as UnavailableError; a connection's own name a system call. */
+/**
+ * Whether an answer that broke off did so since its caller went, not by a fault of ours. Faults of engines are told as
+ * UnavailableError; a connection's own name a system call.
+ */
 export function brokenByCaller(error: object): boolean {
   const { code, syscall } = error as NodeJS.ErrnoException;
-  return error instanceof CallerLeftError || code === 'ERR_STREAM_PREMATURE_CLOSE' || (syscall !== undefined && (code === 'ECONNRESET' || code === 'EPIPE'));
+  return (
+    error instanceof CallerLeftError ||
+    code === 'ERR_STREAM_PREMATURE_CLOSE' ||
+    (syscall !== undefined && (code === 'ECONNRESET' || code === 'EPIPE'))
+  );
 }

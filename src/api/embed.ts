@@ -1,4 +1,7 @@
-/** What gifts embed (spec 4.3, 4.4; decisions 5): entities are joined from the catalogue in memory and from the gifts' own documents. */
+/**
+ * What gifts embed (spec 4.3, 4.4; decisions 5): entities are joined from the catalogue in memory and from the gifts'
+ * own documents.
+ */
 import type { Catalogue } from '../projections/catalogue/wholeCatalogue.js';
 import { brandEntity, integrationEntity, productEntity, segmentEntity, storeEntity } from './catalogue/entities.js';
 import type { EmbeddedCollector, EmbeddedKind } from './embedded.js';
@@ -6,7 +9,13 @@ import { type Viewer, messageEntity, redemptionEntity, seesMessage, seesVoucher,
 import type { JoinedGift } from './gifts/join.js';
 
 /** Relations of a gift's purchased product. */
-const PRODUCT_RELATIONS = ['purchase', 'purchase.brand', 'purchase.segments', 'purchase.brand.stores', 'purchase.brand.integration'] as const;
+const PRODUCT_RELATIONS = [
+  'purchase',
+  'purchase.brand',
+  'purchase.segments',
+  'purchase.brand.stores',
+  'purchase.brand.integration',
+] as const;
 
 /** Relations of a gift in a list. */
 export const LISTED_GIFT_RELATIONS = ['message', 'voucher', 'voucher.segment', ...PRODUCT_RELATIONS] as const;
@@ -15,7 +24,10 @@ export const LISTED_GIFT_RELATIONS = ['message', 'voucher', 'voucher.segment', .
 export const GIFT_RELATIONS = ['message', 'redeemed', 'voucher', 'voucher.segment', ...PRODUCT_RELATIONS] as const;
 
 /** Relations of a transaction. */
-export const TRANSACTION_RELATIONS = ['gifts', ...LISTED_GIFT_RELATIONS.map((relation) => `gifts.${relation}`)] as const;
+export const TRANSACTION_RELATIONS = [
+  'gifts',
+  ...LISTED_GIFT_RELATIONS.map((relation) => `gifts.${relation}`),
+] as const;
 
 /** The kind of entity that each relation embeds. */
 const KINDS: Readonly<Record<(typeof GIFT_RELATIONS)[number], EmbeddedKind>> = {
@@ -36,12 +48,20 @@ export function requestKinds(embedded: EmbeddedCollector, relations: readonly st
 }
 
 /** Adds what one gift embeds. */
-export function embedGift(embedded: EmbeddedCollector, joined: JoinedGift, relations: readonly string[], viewer: Viewer, catalogue: Catalogue): void {
+export function embedGift(
+  embedded: EmbeddedCollector,
+  joined: JoinedGift,
+  relations: readonly string[],
+  viewer: Viewer,
+  catalogue: Catalogue,
+): void {
   const wants = (relation: keyof typeof KINDS): boolean => relations.includes(relation);
   const { id, gift, transaction } = joined;
   const { redemption, voucher } = gift;
-  if (wants('message') && seesMessage(joined, viewer.user.id)) embedded.add('messages', gift.message_id, () => messageEntity(joined));
-  if (wants('redeemed') && redemption?.redeemed === true) embedded.add('redemptions', redemption.id, () => redemptionEntity(id, redemption));
+  if (wants('message') && seesMessage(joined, viewer.user.id))
+    embedded.add('messages', gift.message_id, () => messageEntity(joined));
+  if (wants('redeemed') && redemption?.redeemed === true)
+    embedded.add('redemptions', redemption.id, () => redemptionEntity(id, redemption));
   if (wants('voucher') && voucher !== undefined && seesVoucher(joined, viewer.user, catalogue)) {
     embedded.add('vouchers', voucher.id, () => voucherV1(id, voucher));
     if (wants('voucher.segment')) embedSegment(embedded, voucher.segment_id, catalogue);
@@ -55,7 +75,13 @@ function embedSegment(embedded: EmbeddedCollector, id: string, catalogue: Catalo
 }
 
 /** What was bought stays visible, whether it is still sold or not (decisions 5). */
-function embedProduct(embedded: EmbeddedCollector, productId: string, wants: (relation: keyof typeof KINDS) => boolean, viewer: Viewer, catalogue: Catalogue): void {
+function embedProduct(
+  embedded: EmbeddedCollector,
+  productId: string,
+  wants: (relation: keyof typeof KINDS) => boolean,
+  viewer: Viewer,
+  catalogue: Catalogue,
+): void {
   const product = catalogue.products.get(productId);
   if (product === undefined) return;
   embedded.add('products', product.id, () => productEntity(product));
@@ -63,7 +89,9 @@ function embedProduct(embedded: EmbeddedCollector, productId: string, wants: (re
   const brand = catalogue.brands.get(product.brand_id);
   if (brand === undefined || !wants('purchase.brand')) return;
   embedded.add('brands', brand.id, () => brandEntity(catalogue, brand, viewer.user.id));
-  if (wants('purchase.brand.stores')) for (const store of catalogue.storesOf(brand.id)) embedded.add('stores', store.id, () => storeEntity(store));
+  if (wants('purchase.brand.stores'))
+    for (const store of catalogue.storesOf(brand.id)) embedded.add('stores', store.id, () => storeEntity(store));
   const integration = catalogue.integrations.get(brand.integration_id ?? '');
-  if (integration !== undefined && wants('purchase.brand.integration')) embedded.add('integrations', integration.id, () => integrationEntity(integration));
+  if (integration !== undefined && wants('purchase.brand.integration'))
+    embedded.add('integrations', integration.id, () => integrationEntity(integration));
 }

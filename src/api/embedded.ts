@@ -1,7 +1,11 @@
-/** Collects what is answered under `embedded` (decisions 5): one list a kind, each entity once whatever leads to it, a requested kind with nothing in it `[]`. */
+/**
+ * Collects what is answered under `embedded` (decisions 5): one list a kind, each entity once whatever leads to it, a
+ * requested kind with nothing in it `[]`.
+ */
 
 /** The keys of `embedded`: the entity kinds in plural. */
-export type EmbeddedKind = 'gifts' | 'messages' | 'redemptions' | 'vouchers' | 'segments' | 'products' | 'brands' | 'stores' | 'integrations';
+export type EmbeddedKind =
+  'gifts' | 'messages' | 'redemptions' | 'vouchers' | 'segments' | 'products' | 'brands' | 'stores' | 'integrations';
 
 /** What stands under `embedded`. */
 export type Embedded = Readonly<Partial<Record<EmbeddedKind, readonly object[]>>>;

@@ -1,4 +1,7 @@
-/** The only place that knows statuses: every error a caller can get, with its status and exact message (spec 7, decisions 1 to 7). */
+/**
+ * The only place that knows statuses: every error a caller can get, with its status and exact message (spec 7,
+ * decisions 1 to 7).
+ */
 import { inAscii, shortened } from '../callerWords.js';
 import { EventTooLargeError } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -53,7 +56,10 @@ export const ERRORS = {
   gift_has_voucher: [409, 'a voucher code of this gift is out.'],
   gift_has_no_receiver: [409, 'gift has no receiver.'],
   gift_being_told: [409, 'the receiver is still being told.'],
-  invalid_expiry_date: [422, 'expiry_date must be a day to come, later than the present one and at most ten years ahead.'],
+  invalid_expiry_date: [
+    422,
+    'expiry_date must be a day to come, later than the present one and at most ten years ahead.',
+  ],
   parked_work_not_found: [404, 'Parked work not found'],
   parked_work_ambiguous: [409, 'several pieces of parked work wait here: name one by its id.'],
   work_retried: [409, 'this work has been retried.'],
@@ -73,7 +79,7 @@ export const ERRORS = {
   gift_not_in_transaction: [422, 'gift not in this transaction.'],
   gift_already_refunded: [409, 'gift already refunded.'],
   nothing_to_refund: [409, 'nothing to refund.'],
-  gift_code_out: [409, "gift has a voucher: say voided once its code is worthless."],
+  gift_code_out: [409, 'gift has a voucher: say voided once its code is worthless.'],
   gift_disputed: [409, "gift's payment is disputed."],
   gift_already_cancelled: [409, 'gift is cancelled already.'],
   idempotency_key_reused: [422, 'Idempotency key already used with another request.'],
@@ -89,7 +95,10 @@ export class HttpError extends Error {
   readonly headers: Readonly<Record<string, string>>;
   /** Fields beside `error`, for this caller alone: kept nowhere, so that a repeated request makes them again. */
   readonly more: object | undefined;
-  constructor(code: ErrorCode, options: { message?: string; headers?: Readonly<Record<string, string>>; more?: object } = {}) {
+  constructor(
+    code: ErrorCode,
+    options: { message?: string; headers?: Readonly<Record<string, string>>; more?: object } = {},
+  ) {
     super(options.message ?? ERRORS[code][1]);
     this.code = code;
     this.headers = options.headers ?? {};
@@ -97,10 +106,16 @@ export class HttpError extends Error {
   }
 }
 
-/** The header by which an error names the field that it is about, where its message may be one of many: `purchase.receivers[1].phone_number` (docs/decisions.md 1). */
+/**
+ * The header by which an error names the field that it is about, where its message may be one of many:
+ * `purchase.receivers[1].phone_number` (docs/decisions.md 1).
+ */
 export const FIELD_HEADER = 'Gift-Error-Field';
 
-/** A field's name as a header: printable ASCII, at most 256 characters. No headers for the empty name, which is the body or query itself. */
+/**
+ * A field's name as a header: printable ASCII, at most 256 characters. No headers for the empty name, which is the body
+ * or query itself.
+ */
 export function fieldHeader(field: string): Readonly<Record<string, string>> {
   return field === '' ? {} : { [FIELD_HEADER]: inAscii(shortened(field, 255)) };
 }
@@ -125,7 +140,14 @@ export interface ErrorAnswer {
 export function answerOf(error: unknown): ErrorAnswer {
   if (error instanceof HttpError) {
     const [status] = ERRORS[error.code];
-    return { status, code: error.code, message: error.message, headers: error.headers, unforeseen: false, ...(error.more === undefined ? {} : { more: error.more }) };
+    return {
+      status,
+      code: error.code,
+      message: error.message,
+      headers: error.headers,
+      unforeseen: false,
+      ...(error.more === undefined ? {} : { more: error.more }),
+    };
   }
   if (error instanceof Refusal) {
     return table(error.code, { ...retryAfterOf(error.code), ...fieldHeader(error.field) }, false);

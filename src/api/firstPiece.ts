@@ -5,10 +5,15 @@ import type { Readable } from 'node:stream';
 import { CallerLeftError } from './callerLeft.js';
 
 /**
- * Waits for its first piece, or its end. `onError` is told of what fails while a stream is given up, which nobody else would hear of.
+ * Waits for its first piece, or its end. `onError` is told of what fails while a stream is given up, which nobody else
+ * would hear of.
  * @throws whatever the stream fails with; CallerLeftError, once it is given up, where nobody waits for it any more
  */
-export async function firstPiece(stream: Readable, response: ServerResponse, onError: (error: Error) => void): Promise<void> {
+export async function firstPiece(
+  stream: Readable,
+  response: ServerResponse,
+  onError: (error: Error) => void,
+): Promise<void> {
   // Not `callerLeft`: who only sends no more still reads what comes.
   const leaving = new AbortController();
   const leave = (): void => leaving.abort();

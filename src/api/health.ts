@@ -1,4 +1,7 @@
-/** `/healthz`: the process is alive. `/readyz`: its engines answer and what it serves has caught up. Neither needs a token (decisions 10). */
+/**
+ * `/healthz`: the process is alive. `/readyz`: its engines answer and what it serves has caught up. Neither needs a
+ * token (decisions 10).
+ */
 import type { Middleware } from 'koa';
 import { HttpError } from './errors.js';
 
@@ -10,7 +13,10 @@ export interface PartHealth {
 }
 
 /** Looks at every part. */
-export type Readiness = () => Promise<{ readonly parts: Readonly<Record<string, PartHealth>>; readonly simulated: readonly string[] }>;
+export type Readiness = () => Promise<{
+  readonly parts: Readonly<Record<string, PartHealth>>;
+  readonly simulated: readonly string[];
+}>;
 
 /** Serves both paths. */
 export function health(readiness: Readiness): Middleware {
@@ -18,7 +24,8 @@ export function health(readiness: Readiness): Middleware {
     const path = ctx.path.replace(/(?<=.)\/$/, '');
     if (path !== '/healthz' && path !== '/readyz') return next();
     (ctx.state as { route?: string }).route = path;
-    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw new HttpError('method_not_allowed', { headers: { Allow: 'GET, HEAD' } });
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD')
+      throw new HttpError('method_not_allowed', { headers: { Allow: 'GET, HEAD' } });
     ctx.set('Cache-Control', 'no-store');
     ctx.type = 'application/json';
     if (path === '/healthz') {
@@ -29,7 +36,11 @@ export function health(readiness: Readiness): Middleware {
     const ready = Object.values(parts).every((part) => part.ready);
     ctx.status = ready ? 200 : 503;
     if (!ready) ctx.set('Retry-After', '1');
-    ctx.body = JSON.stringify({ ...(ready ? { status: 'ready' } : { status: 'not ready', error: 'Service unavailable.' }), parts, simulated });
+    ctx.body = JSON.stringify({
+      ...(ready ? { status: 'ready' } : { status: 'not ready', error: 'Service unavailable.' }),
+      parts,
+      simulated,
+    });
     return undefined;
   };
 }

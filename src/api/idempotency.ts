@@ -1,6 +1,6 @@
 /**
- * Idempotency keys (decisions 1). What a command appended is found again in its stream by the command id; here stands what is beside
- * the log: that a request with the key is running, and the answers to give again, refusals among them.
+ * Idempotency keys (decisions 1). What a command appended is found again in its stream by the command id; here stands
+ * what is beside the log: that a request with the key is running, and the answers to give again, refusals among them.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { CLOCK_SLACK_MS } from '../clock.js';
@@ -19,8 +19,8 @@ const MAX_DEPTH = 32;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * An answer as it is sent again. `body` is JSON text; absent where it was too long to keep, or not to be kept: then it is made again from the log, as far
- * as the first answer had seen that (its `Gift-Position`).
+ * An answer as it is sent again. `body` is JSON text; absent where it was too long to keep, or not to be kept: then it
+ * is made again from the log, as far as the first answer had seen that (its `Gift-Position`).
  */
 export interface StoredAnswer {
   readonly status: number;
@@ -31,7 +31,13 @@ export interface StoredAnswer {
 }
 
 type Entry =
-  | { readonly state: 'running'; readonly bodyHash: string; readonly until: number; readonly first?: StoredAnswer; readonly holder?: Holder }
+  | {
+      readonly state: 'running';
+      readonly bodyHash: string;
+      readonly until: number;
+      readonly first?: StoredAnswer;
+      readonly holder?: Holder;
+    }
   | { readonly state: 'done'; readonly bodyHash: string; readonly answer: StoredAnswer };
 
 /** A key that is held by this request. */
@@ -40,7 +46,8 @@ export interface HeldKey {
   readonly first: StoredAnswer | undefined;
   /**
    * Keeps the first outcome for at least 24 hours.
-   * @returns false where another request holds the key by now, since this one's process was taken for gone: it says what the outcome is, by the log
+   * @returns false where another request holds the key by now, since this one's process was taken for gone: it says
+   * what the outcome is, by the log
    */
   settle(answer: StoredAnswer): Promise<boolean>;
   /** Gives the key back: nothing was decided, now. */
@@ -82,16 +89,24 @@ export function idempotencyKey(header: string | undefined): string | undefined {
 /** A command id for a request without a key: a random UUID, which Node draws many at a time. */
 export const randomCommandId = (): string => randomUUID();
 
-/** The command id of a keyed request: scoped to user, client and route; `route` has the method and the path with the gift resolved. */
+/**
+ * The command id of a keyed request: scoped to user, client and route; `route` has the method and the path with the
+ * gift resolved.
+ */
 export function keyedCommandId(hash: KeyedHash, principal: Principal, route: string, key: string): string {
   const user = principal.kind === 'user' ? principal.user.id : '';
   const client = principal.kind === 'anonymous' ? '' : principal.clientId;
   return hash('command', JSON.stringify([user, client, route, key]));
 }
 
-/** SHA-256 (base64url) of a body, whatever the order of its keys. @throws HttpError `malformed_json` for one nested deeper than any schema goes */
+/**
+ * SHA-256 (base64url) of a body, whatever the order of its keys. @throws HttpError `malformed_json` for one nested
+ * deeper than any schema goes
+ */
 export function bodyHashOf(body: unknown): string {
-  return createHash('sha256').update(JSON.stringify(sorted(body, 0)) ?? '').digest('base64url');
+  return createHash('sha256')
+    .update(JSON.stringify(sorted(body, 0)) ?? '')
+    .digest('base64url');
 }
 
 function sorted(value: unknown, depth: number): unknown {
@@ -99,22 +114,32 @@ function sorted(value: unknown, depth: number): unknown {
   if (depth > MAX_DEPTH) throw new HttpError('malformed_json');
   if (Array.isArray(value)) {
     const items: unknown[] = value.map((one) => sorted(one, depth + 1));
-    // Fields end in a list, so that a list that ends in one is marked, and one that ends in the mark. No other is: the hashes that stand in the log stay.
+    // Fields end in a list, so that a list that ends in one is marked, and one that ends in the mark. No other is: the
+    // hashes that stand in the log stay.
     const last: unknown = value.at(-1);
     return Array.isArray(last) || last === '[]' ? [...items, '[]'] : items;
   }
   // Keys alone: to sort tens of thousands with their values takes twice as long, and any caller may send them.
-  const entries = Object.keys(value).sort().map((key) => [key, sorted((value as Readonly<Record<string, unknown>>)[key], depth + 1)]);
+  const entries = Object.keys(value)
+    .sort()
+    .map((key) => [key, sorted((value as Readonly<Record<string, unknown>>)[key], depth + 1)]);
   return entries.concat([['', '{}']]);
 }
 
 /**
- * Takes the key, or gives the answer of the request that had it. A key whose request's process is gone is free at once. Where that one was only frozen and goes on, the
- * effect is one all the same: the log knows the command by its id, and a refusal that it can keep no more is not told.
+ * Takes the key, or gives the answer of the request that had it. A key whose request's process is gone is free at once.
+ * Where that one was only frozen and goes on, the effect is one all the same: the log knows the command by its id, and
+ * a refusal that it can keep no more is not told.
  * @param owner who holds keys; absent: a request that died holds its key for 30 s
  * @throws HttpError `request_in_progress`, `idempotency_key_reused`; UnavailableError
  */
-export async function takeKey(records: Records, commandId: string, bodyHash: string, now: () => number = Date.now, owner?: KeyOwner): Promise<HeldKey | StoredAnswer> {
+export async function takeKey(
+  records: Records,
+  commandId: string,
+  bodyHash: string,
+  now: () => number = Date.now,
+  owner?: KeyOwner,
+): Promise<HeldKey | StoredAnswer> {
   const key = `idempotency:${commandId}`;
   for (;;) {
     const present = await records.get<Entry>(key);
@@ -129,11 +154,20 @@ export async function takeKey(records: Records, commandId: string, bodyHash: str
         const left = entry.until - now();
         const working = entry.holder === undefined || owner === undefined || owner.isWorking(entry.holder, commandId);
         // More is left than was ever given: the clock has been set back, which must not hold the key for longer.
-        if (working && left > 0 && left <= HOLD_MS + CLOCK_SLACK_MS) throw new HttpError('request_in_progress', { headers: { 'Retry-After': String(Math.min(5, Math.ceil(left / 1000))) } });
+        if (working && left > 0 && left <= HOLD_MS + CLOCK_SLACK_MS)
+          throw new HttpError('request_in_progress', {
+            headers: { 'Retry-After': String(Math.min(5, Math.ceil(left / 1000))) },
+          });
         first = entry.first;
       }
     }
-    const running: Entry = { state: 'running', bodyHash, until: now() + HOLD_MS, ...(first === undefined ? {} : { first }), ...(owner === undefined ? {} : { holder: owner.self }) };
+    const running: Entry = {
+      state: 'running',
+      bodyHash,
+      until: now() + HOLD_MS,
+      ...(first === undefined ? {} : { first }),
+      ...(owner === undefined ? {} : { holder: owner.self }),
+    };
     const end = owner?.begin(commandId) ?? (() => undefined);
     let version: number | undefined;
     try {

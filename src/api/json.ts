@@ -1,4 +1,6 @@
-/** Writes answers as JSON: small ones at once, long lists in slices, so that one large answer never holds up the others. */
+/**
+ * Writes answers as JSON: small ones at once, long lists in slices, so that one large answer never holds up the others.
+ */
 import { Readable } from 'node:stream';
 import { slices } from '../async/slices.js';
 
@@ -19,7 +21,9 @@ export function hasLongList(value: unknown): boolean {
   return itemsOf(value, DEPTH) > LONG_LIST;
 }
 
-/** How many items the longest list of a value has, with those inside its items; beyond what is long nothing is counted. */
+/**
+ * How many items the longest list of a value has, with those inside its items; beyond what is long nothing is counted.
+ */
 function itemsOf(value: unknown, depth: number): number {
   if (typeof value !== 'object' || value === null || depth < 0) return 0;
   if (Array.isArray(value)) {

@@ -1,4 +1,7 @@
-/** `/metrics`: how the process and the installation fare, for Prometheus. Like health it needs no token (decisions 10) and tells nothing personal. */
+/**
+ * `/metrics`: how the process and the installation fare, for Prometheus. Like health it needs no token (decisions 10)
+ * and tells nothing personal.
+ */
 import type { Middleware } from 'koa';
 import type { Metrics } from '../metrics/metrics.js';
 import { HttpError } from './errors.js';
@@ -8,7 +11,8 @@ export function metricsPage(metrics: Pick<Metrics, 'text' | 'contentType'>): Mid
   return async (ctx, next) => {
     if (ctx.path !== '/metrics' && ctx.path !== '/metrics/') return next();
     (ctx.state as { route?: string }).route = '/metrics';
-    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw new HttpError('method_not_allowed', { headers: { Allow: 'GET, HEAD' } });
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD')
+      throw new HttpError('method_not_allowed', { headers: { Allow: 'GET, HEAD' } });
     ctx.set('Cache-Control', 'no-store');
     ctx.body = await metrics.text();
     ctx.set('Content-Type', metrics.contentType);

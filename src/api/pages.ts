@@ -8,8 +8,20 @@ const MAX_PER_PAGE = 100;
 
 /** The query parameters of a paginated list: spread into the `properties` of a route's query schema. */
 export const pageParameters = {
-  page: { type: 'integer', minimum: 1, maximum: MAX_WHOLE_NUMBER, default: 1, description: 'The page, counted from 1. Past the end it is empty.' },
-  per_page: { type: 'integer', minimum: 1, maximum: MAX_PER_PAGE, default: PER_PAGE, description: 'How many entries a page holds.' },
+  page: {
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_WHOLE_NUMBER,
+    default: 1,
+    description: 'The page, counted from 1. Past the end it is empty.',
+  },
+  per_page: {
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_PER_PAGE,
+    default: PER_PAGE,
+    description: 'How many entries a page holds.',
+  },
 } as const;
 
 /** Which page is asked for; `page` counts from 1. */
@@ -20,7 +32,10 @@ export interface PageRequest {
 
 /** The page that a validated query asks for. */
 export function pageRequest(query: Readonly<Record<string, unknown>>): PageRequest {
-  return { page: (query['page'] as number | undefined) ?? 1, perPage: (query['per_page'] as number | undefined) ?? PER_PAGE };
+  return {
+    page: (query['page'] as number | undefined) ?? 1,
+    perPage: (query['per_page'] as number | undefined) ?? PER_PAGE,
+  };
 }
 
 /** The entries of a page, out of all. */
@@ -92,7 +107,11 @@ export function pageSchema(entity: Schema, embedded: Schema): Schema {
   const properties = {
     current_page: { type: 'integer', minimum: 1, description: 'Page number of this page.' },
     data: { type: 'array', items: entity, description: 'The entities on this page.' },
-    from: { type: 'integer', minimum: 0, description: 'Index of the first item on the page, counted from 1; 0 on an empty page.' },
+    from: {
+      type: 'integer',
+      minimum: 0,
+      description: 'Index of the first item on the page, counted from 1; 0 on an empty page.',
+    },
     to: { type: 'integer', minimum: 0, description: 'Index of the last item on the page; 0 on an empty page.' },
     last_page: { type: 'integer', minimum: 1, description: 'The last page.' },
     next_page_url: { ...url, description: 'Address of the next page, null on the last.' },
@@ -100,7 +119,10 @@ export function pageSchema(entity: Schema, embedded: Schema): Schema {
     path: { type: 'string', format: 'uri', description: 'Address of the listing, without a query.' },
     per_page: { type: 'integer', minimum: 1, maximum: MAX_PER_PAGE, description: 'Page size.' },
     total: { type: 'integer', minimum: 0, description: 'How many items there are on all pages.' },
-    embedded: { anyOf: [embedded, { type: 'array', items: {}, maxItems: 0 }], description: 'The embedded entities; `[]` when none were requested.' },
+    embedded: {
+      anyOf: [embedded, { type: 'array', items: {}, maxItems: 0 }],
+      description: 'The embedded entities; `[]` when none were requested.',
+    },
   };
   return { type: 'object', additionalProperties: false, required: Object.keys(properties), properties };
 }

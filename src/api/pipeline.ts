@@ -1,6 +1,7 @@
 /**
- * What every route goes through, in the order of decisions 1: token, kind of caller, key and position, body's type, size and syntax,
- * replay, the entity and the caller's right to it, body and query, the handler. 404 and 405 of routes come before, in `server.ts`.
+ * What every route goes through, in the order of decisions 1: token, kind of caller, key and position, body's type,
+ * size and syntax, replay, the entity and the caller's right to it, body and query, the handler. 404 and 405 of routes
+ * come before, in `server.ts`.
  */
 import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
@@ -17,7 +18,16 @@ import { readBody, readBytes } from './body.js';
 import { callerLeft } from './callerLeft.js';
 import { type ErrorCode, HttpError, answerOf } from './errors.js';
 import { firstPiece } from './firstPiece.js';
-import { type HeldKey, type KeyOwner, type StoredAnswer, bodyHashOf, idempotencyKey, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
+import {
+  type HeldKey,
+  type KeyOwner,
+  type StoredAnswer,
+  bodyHashOf,
+  idempotencyKey,
+  keyedCommandId,
+  randomCommandId,
+  takeKey,
+} from './idempotency.js';
 import { hasLongList, jsonBody } from './json.js';
 import { POSITION_HEADER, type PositionGate, waitUntilShown } from './positions.js';
 import { listParameter, parseQuery, readQuery, refuseUnknownParameters } from './query.js';
@@ -53,7 +63,10 @@ interface Checks {
 /** What answers the requests of one route. `allow`: every method of its path. */
 export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHandler {
   const checks: Checks = {
-    body: route.body === undefined || route.signature !== undefined || route.bodyCheckedByHandler === true ? undefined : bodyValidator(route.body),
+    body:
+      route.body === undefined || route.signature !== undefined || route.bodyCheckedByHandler === true
+        ? undefined
+        : bodyValidator(route.body),
     query: route.query === undefined ? undefined : queryValidator(route.query),
   };
   const underApi = takesKeys(route.path);
@@ -65,14 +78,18 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     state.allow = allow;
     state.noStore = noStore;
     const { authorization } = ctx.headers;
-    const principal = deps.recognise(authorization, route.caller) ?? (await deps.authenticate(authorization, route.caller));
+    const principal =
+      deps.recognise(authorization, route.caller) ?? (await deps.authenticate(authorization, route.caller));
     state.principal = principal;
     if (route.roles !== undefined && !hasRole(principal, route.roles)) throw new HttpError('forbidden');
     const key = writes ? idempotencyKey(header(ctx, 'idempotency-key')) : undefined;
     const position = underApi ? deps.positions.parse(header(ctx, 'gift-position')) : undefined;
     const params = resolveParams(route, pathParams);
     const bytes = route.signature === undefined ? undefined : await readBytes(ctx);
-    const body = route.body === undefined || bytes !== undefined ? undefined : await readBody(ctx, { optional: route.bodyOptional === true, form: route.formBody === true });
+    const body =
+      route.body === undefined || bytes !== undefined
+        ? undefined
+        : await readBody(ctx, { optional: route.bodyOptional === true, form: route.formBody === true });
     if (position !== undefined) await deps.positions.wait(position, route.reads);
 
     const call = new RequestCall(ctx, deps, params, principal, writes ? randomCommandId() : '');
@@ -173,13 +190,22 @@ function scopeOf(route: Route, params: Readonly<Record<string, string>>): string
 }
 
 /**
- * Runs a request. A refusal that rests on what read models lack or show is no fact while they are behind the log. So it is told only once they have
- * shown the log's end, as it was after the first run, and a second run came to it as well: a refused run has appended nothing.
+ * Runs a request. A refusal that rests on what read models lack or show is no fact while they are behind the log. So it
+ * is told only once they have shown the log's end, as it was after the first run, and a second run came to it as well:
+ * a refused run has appended nothing.
  * @throws UnavailableError where they don't get there within a second
  */
-async function run(route: Route, checks: Checks, call: RequestCall, ctx: Context, body: unknown, positions: PositionGate): Promise<Answer> {
+async function run(
+  route: Route,
+  checks: Checks,
+  call: RequestCall,
+  ctx: Context,
+  body: unknown,
+  positions: PositionGate,
+): Promise<Answer> {
   const { giftParam } = route;
-  if (giftParam !== undefined && giftIdOf(call.params[giftParam] ?? '') === undefined) throw new HttpError('gift_not_found');
+  if (giftParam !== undefined && giftIdOf(call.params[giftParam] ?? '') === undefined)
+    throw new HttpError('gift_not_found');
   try {
     return await runOnce(route, checks, call, ctx, body);
   } catch (error) {
@@ -221,7 +247,8 @@ function embedsOf(route: Route, parameters: ParsedUrlQuery, body: unknown): read
   if (asked.length === 0) return NO_EMBEDS;
   const wanted = new Set<string>();
   for (const relation of asked) {
-    if (!known.includes(relation)) throw new HttpError('unknown_embed', { message: `Unknown embed: ${shortened(relation)}.` });
+    if (!known.includes(relation))
+      throw new HttpError('unknown_embed', { message: `Unknown embed: ${shortened(relation)}.` });
     const steps = relation.split('.');
     for (let length = 1; length <= steps.length; length++) wanted.add(steps.slice(0, length).join('.'));
   }
@@ -229,7 +256,15 @@ function embedsOf(route: Route, parameters: ParsedUrlQuery, body: unknown): read
 }
 
 /** Runs a request that holds its key, and keeps or releases the key by what came of it. */
-async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Context, body: unknown, deps: PipelineDeps, key: HeldKey): Promise<void> {
+async function runKeyed(
+  route: Route,
+  checks: Checks,
+  call: RequestCall,
+  ctx: Context,
+  body: unknown,
+  deps: PipelineDeps,
+  key: HeldKey,
+): Promise<void> {
   let answer: Answer;
   try {
     answer = await run(route, checks, call, ctx, body, deps.positions);
@@ -237,26 +272,45 @@ async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Co
     const told = answerOf(error);
     if (!isKept(told.code)) await unlessUnkept(deps, call.requestId, () => key.release());
     else {
-      const stored = { status: told.status, headers: { ...allowOf(told.status, ctx.state as RequestState), ...told.headers } };
-      const keep = (): Promise<boolean> => key.settle(told.more === undefined ? { ...stored, body: JSON.stringify({ error: told.message }) } : stored);
-      // A purchase that was not paid stands in the log. Of other refusals nothing does: who is told one that is not kept could be told later, by the same key, that it is done.
+      const stored = {
+        status: told.status,
+        headers: { ...allowOf(told.status, ctx.state as RequestState), ...told.headers },
+      };
+      const keep = (): Promise<boolean> =>
+        key.settle(told.more === undefined ? { ...stored, body: JSON.stringify({ error: told.message }) } : stored);
+      // A purchase that was not paid stands in the log. Of other refusals nothing does: who is told one that is not
+      // kept could be told later, by the same key, that it is done.
       if (told.status === 402) await unlessUnkept(deps, call.requestId, keep);
-      else if (!(await keep())) throw new UnavailableError('another request holds the key by now: what it comes to is the outcome');
+      else if (!(await keep()))
+        throw new UnavailableError('another request holds the key by now: what it comes to is the outcome');
     }
     throw error;
   }
   const { status, headers = {}, body: content, seen } = answer;
-  const text = typeof content === 'string' || content instanceof Readable || hasLongList(content) ? undefined : JSON.stringify(content);
+  const text =
+    typeof content === 'string' || content instanceof Readable || hasLongList(content)
+      ? undefined
+      : JSON.stringify(content);
   const position = positionHeader(deps, answer);
-  const kept = { status, headers: { ...headers, ...position }, ...(text === undefined ? {} : { body: text }), ...(seen === undefined ? {} : { seen }) };
+  const kept = {
+    status,
+    headers: { ...headers, ...position },
+    ...(text === undefined ? {} : { body: text }),
+    ...(seen === undefined ? {} : { seen }),
+  };
   // Kept meanwhile: both are writes to the read store that the caller waits for.
   await Promise.all([unlessUnkept(deps, call.requestId, () => key.settle(kept)), shown(answer)]);
   respond(ctx, deps, answer);
 }
 
-/** Waits until the read models that an answer names show what was written, a second at most. `undefined`: it names none, and need not wait for a turn either; look-ups don't. */
+/**
+ * Waits until the read models that an answer names show what was written, a second at most. `undefined`: it names none,
+ * and need not wait for a turn either; look-ups don't.
+ */
 function shown({ position, shownIn }: Answer): Promise<void> | undefined {
-  return position === undefined || shownIn === undefined || shownIn.length === 0 ? undefined : waitUntilShown(position, shownIn);
+  return position === undefined || shownIn === undefined || shownIn.length === 0
+    ? undefined
+    : waitUntilShown(position, shownIn);
 }
 
 /** The outcome stands in the log; that it can't be kept beside it must not take the answer from the caller. */
@@ -268,7 +322,9 @@ async function unlessUnkept(deps: PipelineDeps, requestId: string, keep: () => P
   }
 }
 
-/** What a 405 says beside its message: every method of the path (RFC 9110 15.5.6), also where a gift's state refused. */
+/**
+ * What a 405 says beside its message: every method of the path (RFC 9110 15.5.6), also where a gift's state refused.
+ */
 export function allowOf(status: number, { allow }: RequestState): Record<string, string> {
   return status === 405 && allow !== undefined ? { Allow: allow } : {};
 }
@@ -280,7 +336,8 @@ function positionHeader(deps: PipelineDeps, { position }: Answer): Record<string
 function respond(ctx: Context, deps: PipelineDeps, answer: Answer): void {
   const { body, position } = answer;
   const headers: string[] = [];
-  if (answer.headers !== undefined) for (const [name, value] of Object.entries(answer.headers)) headers.push(name, value);
+  if (answer.headers !== undefined)
+    for (const [name, value] of Object.entries(answer.headers)) headers.push(name, value);
   if (position !== undefined) headers.push(POSITION_HEADER, deps.positions.format(position));
   if (answer.replayed === true) headers.push(...REPLAYED);
   if ((ctx.state as RequestState).noStore === true) headers.push(...NO_STORE);
@@ -289,7 +346,8 @@ function respond(ctx: Context, deps: PipelineDeps, answer: Answer): void {
     sendJson(ctx, answer.status, headers, content);
     return;
   }
-  // Koa hears of its faults only while it reads: where the caller has gone before, or asked by HEAD, one that nobody hears of would end the process.
+  // Koa hears of its faults only while it reads: where the caller has gone before, or asked by HEAD, one that nobody
+  // hears of would end the process.
   if (content instanceof Readable) content.on('error', faultOf(ctx));
   setCommonHeaders(ctx);
   ctx.status = answer.status;
@@ -304,7 +362,12 @@ function replay(ctx: Context, { positions }: PipelineDeps, stored: StoredAnswer)
   const noStore = (ctx.state as RequestState).noStore === true ? NO_STORE : [];
   // One that would be refused when the caller gives it back is not handed out.
   const place = position === undefined || positions.stored(position) === undefined ? [] : [POSITION_HEADER, position];
-  sendJson(ctx, stored.status, [...Object.entries(headers).flat(), ...place, ...REPLAYED, ...noStore], stored.body ?? '');
+  sendJson(
+    ctx,
+    stored.status,
+    [...Object.entries(headers).flat(), ...place, ...REPLAYED, ...noStore],
+    stored.body ?? '',
+  );
 }
 
 const REPLAYED = ['Idempotent-Replayed', 'true'] as const;
@@ -316,9 +379,11 @@ export function commonErrors(route: Route): ErrorCode[] {
   if (route.caller !== 'none') codes.push('authentication_failed');
   if (route.caller === 'user') codes.push('forbidden');
   if (takesKeys(route.path)) codes.push('invalid_position');
-  if (route.method !== 'GET' && takesKeys(route.path)) codes.push('invalid_idempotency_key', 'request_in_progress', 'idempotency_key_reused');
+  if (route.method !== 'GET' && takesKeys(route.path))
+    codes.push('invalid_idempotency_key', 'request_in_progress', 'idempotency_key_reused');
   if (route.signature !== undefined) codes.push('request_too_large', 'unsupported_content_type', 'too_many_requests');
-  else if (route.body !== undefined) codes.push('unsupported_content_type', 'request_too_large', 'malformed_json', 'schema');
+  else if (route.body !== undefined)
+    codes.push('unsupported_content_type', 'request_too_large', 'malformed_json', 'schema');
   if (route.query !== undefined || route.knownParametersOnly === true) codes.push('schema');
   if (route.embeds !== undefined) codes.push('unknown_embed');
   if (route.giftParam !== undefined) codes.push('gift_not_found');

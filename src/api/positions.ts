@@ -31,36 +31,56 @@ export interface Followers {
 }
 
 /**
- * Waits until the read models that a write touches show it, a second at most. What has been written stands, and is answered all the same where they are late or can't be reached:
- * who is told otherwise would buy once more.
+ * Waits until the read models that a write touches show it, a second at most. What has been written stands, and is
+ * answered all the same where they are late or can't be reached: who is told otherwise would buy once more.
  */
 export async function waitUntilShown(position: Position, followers: readonly Follower[]): Promise<void> {
-  const reached = Promise.all(followers.map((follower) => follower.reached(position, POSITION_WAIT_MS))).catch((error: unknown) => {
-    if (!(error instanceof UnavailableError)) throw error;
-  });
+  const reached = Promise.all(followers.map((follower) => follower.reached(position, POSITION_WAIT_MS))).catch(
+    (error: unknown) => {
+      if (!(error instanceof UnavailableError)) throw error;
+    },
+  );
   await within(reached, POSITION_WAIT_MS, () => undefined);
 }
 
 /** Reads, writes and waits for positions of one log. */
 export interface PositionGate {
-  /** The position that a header names; `undefined` without a header, and for one of another log. @throws HttpError `invalid_position` */
+  /**
+   * The position that a header names; `undefined` without a header, and for one of another log. @throws HttpError
+   * `invalid_position`
+   */
   parse(header: string | undefined): Position | undefined;
-  /** The position of a header that was stored with an answer; `undefined` without one, and where none of this log can be meant: such a one counts as absent. */
+  /**
+   * The position of a header that was stored with an answer; `undefined` without one, and where none of this log can be
+   * meant: such a one counts as absent.
+   */
   stored(header: string | undefined): Position | undefined;
   /** A position as a header says it. */
   format(position: Position): string;
-  /** Waits until every read model that a route answers from has reached the position. @throws UnavailableError after a second */
+  /**
+   * Waits until every read model that a route answers from has reached the position. @throws UnavailableError after a
+   * second
+   */
   wait(position: Position, reads?: readonly ReadBySome[]): Promise<void>;
-  /** Waits until every read model that a route answers from shows the whole log as it stands now. @throws UnavailableError after a second, or where the log can't be reached */
+  /**
+   * Waits until every read model that a route answers from shows the whole log as it stands now. @throws
+   * UnavailableError after a second, or where the log can't be reached
+   */
   waitForEnd(reads?: readonly ReadBySome[]): Promise<void>;
 }
 
 /** The gate of a log, for the read models that answers are made of. */
-export function positionGate(events: Pick<EventStore, 'logId' | 'isPosition' | 'end'>, { always, where }: Followers): PositionGate {
+export function positionGate(
+  events: Pick<EventStore, 'logId' | 'isPosition' | 'end'>,
+  { always, where }: Followers,
+): PositionGate {
   const { logId } = events;
   const wait: PositionGate['wait'] = async (position, reads = []) => {
-    const reached = await Promise.all([...always, ...reads.map((name) => where[name])].map((follower) => follower.reached(position, POSITION_WAIT_MS)));
-    if (reached.includes(false)) throw new UnavailableError('the read models have not reached the position that was asked for');
+    const reached = await Promise.all(
+      [...always, ...reads.map((name) => where[name])].map((follower) => follower.reached(position, POSITION_WAIT_MS)),
+    );
+    if (reached.includes(false))
+      throw new UnavailableError('the read models have not reached the position that was asked for');
   };
   const read = (header: string): { readonly log?: string | undefined; readonly position?: string | undefined } => {
     const [, log, position] = POSITION.exec(header) ?? [];

@@ -1,6 +1,7 @@
 /**
- * Reads query parameters as a route's schema means them: numbers, booleans (`1`, `0`, `true`, `false`) and lists. A list parameter is written with brackets
- * (`embed[]=a&embed[]=b`), without (`embed=a`), or with an index in them (`embed[0]=a&embed[1]=b`, as PHP's and qs' clients do): all mean the same.
+ * Reads query parameters as a route's schema means them: numbers, booleans (`1`, `0`, `true`, `false`) and lists. A
+ * list parameter is written with brackets (`embed[]=a&embed[]=b`), without (`embed=a`), or with an index in them
+ * (`embed[0]=a&embed[1]=b`, as PHP's and qs' clients do): all mean the same.
  */
 import { type ParsedUrlQuery, parse } from 'node:querystring';
 import { shortened } from '../callerWords.js';
@@ -18,7 +19,10 @@ export function alsoNamed(names: readonly string[]): Schema {
   return names.length === 0 ? {} : { 'x-also': names };
 }
 
-/** The most that a whole number of a query may be, where nothing of its own bounds it: enough for any list or price, and `page * per_page` stays exact. */
+/**
+ * The most that a whole number of a query may be, where nothing of its own bounds it: enough for any list or price, and
+ * `page * per_page` stays exact.
+ */
 export const MAX_WHOLE_NUMBER = 2_147_483_647;
 
 /** Converts one text; what doesn't convert stays text, so that validation names the fault. */
@@ -26,7 +30,9 @@ function converted(text: string, type: string | undefined): unknown {
   switch (type) {
     case 'integer':
       // What no number of ours can hold is more than any parameter may be: that is what is told.
-      return /^-?\d+$/.test(text) ? Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Number(text))) : text;
+      return /^-?\d+$/.test(text)
+        ? Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Number(text)))
+        : text;
     case 'number':
       return text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
     case 'boolean':
@@ -36,13 +42,19 @@ function converted(text: string, type: string | undefined): unknown {
   }
 }
 
-/** A query's parameters, all of them: Node's own default leaves those after the thousandth out. @param text without `?` @throws HttpError `schema` where one is no Unicode text */
+/**
+ * A query's parameters, all of them: Node's own default leaves those after the thousandth out. @param text without `?`
+ * @throws HttpError `schema` where one is no Unicode text
+ */
 export function parseQuery(text: string): ParsedUrlQuery {
   refuseMalformedParameters(text);
   return parse(text, '&', '=', { maxKeys: 0 });
 }
 
-/** @param text a query or a form, as it came. @throws HttpError `schema` naming the first parameter that is no Unicode text */
+/**
+ * @param text a query or a form, as it came. @throws HttpError `schema` naming the first parameter that is no Unicode
+ * text
+ */
 export function refuseMalformedParameters(text: string): void {
   const name = malformedParameter(text);
   if (name !== undefined) throw faultOf(shortened(name), HALF_A_CHARACTER);
@@ -56,9 +68,13 @@ export function listParameter(query: ParsedUrlQuery, name: string): string[] {
   return Object.entries(query).flatMap(([written, value]) => (bareName(written) === name ? (value ?? []) : []));
 }
 
-const propertiesOf = (schema: Schema | undefined): [name: string, property: Property][] => Object.entries((schema?.['properties'] ?? {}) as Record<string, Property>);
+const propertiesOf = (schema: Schema | undefined): [name: string, property: Property][] =>
+  Object.entries((schema?.['properties'] ?? {}) as Record<string, Property>);
 
-/** The parameters that `schema` knows, converted; others are ignored. @throws HttpError `schema` where one that is no list stands twice, be it by two of its names. */
+/**
+ * The parameters that `schema` knows, converted; others are ignored. @throws HttpError `schema` where one that is no
+ * list stands twice, be it by two of its names.
+ */
 export function readQuery(query: ParsedUrlQuery, schema: Schema): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const [name, property] of propertiesOf(schema)) {
@@ -75,15 +91,24 @@ export function readQuery(query: ParsedUrlQuery, schema: Schema): Record<string,
 }
 
 /**
- * For queries of which nothing may be ignored: a filter by a name that is none would answer everything, which looks like all there is.
+ * For queries of which nothing may be ignored: a filter by a name that is none would answer everything, which looks
+ * like all there is.
  * @throws HttpError `schema` naming the first parameter that there is not, and those that there are
  */
 export function refuseUnknownParameters(query: ParsedUrlQuery, schema: Schema | undefined, embeds: boolean): void {
-  const lists = [...propertiesOf(schema).flatMap(([name, { type }]) => (type === 'array' ? [name] : [])), ...(embeds ? ['embed'] : [])];
+  const lists = [
+    ...propertiesOf(schema).flatMap(([name, { type }]) => (type === 'array' ? [name] : [])),
+    ...(embeds ? ['embed'] : []),
+  ];
   const single = propertiesOf(schema).filter(([, { type }]) => type !== 'array');
   const names = new Set(single.flatMap(([name, property]) => [name, ...(property['x-also'] ?? [])]));
   const unknown = Object.keys(query).find((written) => !names.has(written) && !lists.includes(bareName(written)));
   if (unknown === undefined) return;
   const known = [...single.map(([name]) => name), ...lists.map((name) => `${name}[]`)];
-  throw faultOf(shortened(unknown), known.length === 0 ? 'is not a parameter here, where there are none' : `is not a parameter here; known are ${known.join(', ')}`);
+  throw faultOf(
+    shortened(unknown),
+    known.length === 0
+      ? 'is not a parameter here, where there are none'
+      : `is not a parameter here; known are ${known.join(', ')}`,
+  );
 }

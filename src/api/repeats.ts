@@ -1,14 +1,17 @@
 /**
- * What each error means for a repeated request: whether its idempotency key gives it again, when asking again is worth while, and what it rests on
- * (docs/decisions.md 1). The table is complete at compile time: an error of `errors.ts` that is missing here does not compile, nor does one that is here alone.
+ * What each error means for a repeated request: whether its idempotency key gives it again, when asking again is worth
+ * while, and what it rests on (docs/decisions.md 1). The table is complete at compile time: an error of `errors.ts`
+ * that is missing here does not compile, nor does one that is here alone.
  */
 
 /**
  * What a repeat with the same key meets.
- * - `kept`: the same answer for 24 hours. Only another deliberate act could change it (an import, an unredeem, support), and a repeat is not that act:
+ * - `kept`: the same answer for 24 hours. Only another deliberate act could change it (an import, an unredeem,
+ * support), and a repeat is not that act:
  *   callers have acted on the refusal, so a duplicate that was delayed on its way must not have the effect after all.
  * - `open`: the request is looked at anew. It never got as far as a decision, or having it done later harms nobody.
- * - `{ retryAfter }`: as `open`, and the answer says when to ask again, in seconds. It waits for something under way, which time alone ends.
+ * - `{ retryAfter }`: as `open`, and the answer says when to ask again, in seconds. It waits for something under way,
+ * which time alone ends.
  */
 type Repeat = 'kept' | 'open' | { readonly retryAfter: number };
 
@@ -72,7 +75,8 @@ const REPEATS = {
   gift_not_paid: ['log', SETTLING],
   gift_cancelled: ['log', 'kept'],
   gift_blocked: ['log', 'kept'],
-  // Of what support does (409) nothing is kept: a repeat looks at how things stand now, and the effect is one in the log.
+  // Of what support does (409) nothing is kept: a repeat looks at how things stand now, and the effect is one in the
+  // log.
   gift_has_voucher: ['log', 'open'],
   gift_has_no_receiver: ['log', 'open'],
   gift_being_told: ['log', MOMENTS],
@@ -84,7 +88,8 @@ const REPEATS = {
   work_discarded: ['log', 'open'],
   gift_not_redeemed: ['log', 'kept'],
   invalid_location: ['read models', 'kept'],
-  // A gift has one voucher, whenever it is made: that a repeat makes it once the pool is filled, or the segment imported, harms nobody.
+  // A gift has one voucher, whenever it is made: that a repeat makes it once the pool is filled, or the segment
+  // imported, harms nobody.
   invalid_segment: ['read models', 'open'],
   voucher_not_available: ['read models', 'open'],
   invalid_product: ['read models', 'kept'],

@@ -1,4 +1,7 @@
-/** A request as traces see it: it follows the caller's trace where the request says so, and is named by its route's pattern. */
+/**
+ * A request as traces see it: it follows the caller's trace where the request says so, and is named by its route's
+ * pattern.
+ */
 import type { Middleware } from 'koa';
 import { inSpan } from '../tracing/spans.js';
 import type { RequestState } from './requestState.js';
@@ -6,7 +9,12 @@ import type { RequestState } from './requestState.js';
 /** Runs each request in a span. Comes before everything else. */
 export const requestSpan: Middleware = (ctx, next) =>
   inSpan(
-    () => ({ name: ctx.method, kind: 'server', headers: ctx.headers, attributes: { 'http.request.method': ctx.method } }),
+    () => ({
+      name: ctx.method,
+      kind: 'server',
+      headers: ctx.headers,
+      attributes: { 'http.request.method': ctx.method },
+    }),
     async (span) => {
       await next();
       const { requestId, route = 'unknown' } = ctx.state as RequestState;

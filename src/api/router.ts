@@ -1,6 +1,7 @@
 /**
- * Finds the route of a request. find-my-way walks a tree of path segments, so that a request costs the same however many routes there are;
- * with @koa/router, which tries them one after another and composes anew for each request, this took longer than all else before the handler.
+ * Finds the route of a request. find-my-way walks a tree of path segments, so that a request costs the same however
+ * many routes there are; with @koa/router, which tries them one after another and composes anew for each request, this
+ * took longer than all else before the handler.
  */
 import findMyWay from 'find-my-way';
 import type { Context } from 'koa';
@@ -23,14 +24,24 @@ export interface Router {
   others(path: string): { readonly path: string; readonly methods: readonly string[] } | undefined;
 }
 
-/** No identifier is longer than a request's head may be (see Node's `maxHeaderSize`), so none is refused for its length here. */
+/**
+ * No identifier is longer than a request's head may be (see Node's `maxHeaderSize`), so none is refused for its length
+ * here.
+ */
 const LONGEST_PARAM = 16_384;
 /** Queries are read by who needs them. */
 const NO_QUERY = Object.freeze({});
 
-/** A router for these routes; `handlerOf` makes what answers each. @throws Error when two routes have the same method and path. */
+/**
+ * A router for these routes; `handlerOf` makes what answers each. @throws Error when two routes have the same method
+ * and path.
+ */
 export function createRouter(routes: readonly Route[], handlerOf: (route: Route) => RouteHandler): Router {
-  const tree = findMyWay({ ignoreTrailingSlash: true, maxParamLength: LONGEST_PARAM, querystringParser: () => NO_QUERY as Record<string, string> });
+  const tree = findMyWay({
+    ignoreTrailingSlash: true,
+    maxParamLength: LONGEST_PARAM,
+    querystringParser: () => NO_QUERY as Record<string, string>,
+  });
   const methods = new Set<'GET' | 'HEAD' | 'POST' | 'PATCH'>();
   for (const route of routes) {
     const answer = handlerOf(route);
@@ -44,7 +55,10 @@ export function createRouter(routes: readonly Route[], handlerOf: (route: Route)
     find(method, path) {
       const found = find(method, path);
       if (found === null) return undefined;
-      return { answer: (found.store as { answer: RouteHandler }).answer, params: found.params as Record<string, string> };
+      return {
+        answer: (found.store as { answer: RouteHandler }).answer,
+        params: found.params as Record<string, string>,
+      };
     },
     others(path) {
       const known = [...methods].flatMap((method) => {
@@ -59,7 +73,9 @@ export function createRouter(routes: readonly Route[], handlerOf: (route: Route)
 
 /** Every method that these routes take at a path pattern, as `Allow` says them. */
 export function allowedAt(routes: readonly Route[], path: string): string {
-  const methods = routes.filter((route) => route.path === path).flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  const methods = routes
+    .filter((route) => route.path === path)
+    .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   return methods.sort().join(', ');
 }
 

@@ -9,7 +9,10 @@ const SECURE_HEADERS_FLAT: readonly string[] = SECURE_HEADERS.flat();
 
 function secureHeaders(): [string, string][] {
   const headers = new Map<string, string>();
-  const response = { setHeader: (name: string, value: string) => headers.set(name, value), removeHeader: (name: string) => headers.delete(name) };
+  const response = {
+    setHeader: (name: string, value: string) => headers.set(name, value),
+    removeHeader: (name: string) => headers.delete(name),
+  };
   void helmet()({ req: {}, request: {}, res: response, response: {} } as unknown as Context, async () => undefined);
   if (headers.size === 0) throw new Error('helmet set no header');
   return [...headers];
@@ -22,14 +25,23 @@ export function setCommonHeaders(ctx: Context): void {
 }
 
 /**
- * Sends JSON text at once, past Koa: nearly every answer goes this way, and Koa's way to set a dozen headers one by one takes longer than
- * most handlers. No header may have been set before.
+ * Sends JSON text at once, past Koa: nearly every answer goes this way, and Koa's way to set a dozen headers one by one
+ * takes longer than most handlers. No header may have been set before.
  */
 export function sendJson(ctx: Context, status: number, headers: readonly string[], text: string): void {
   ctx.respond = false;
   const { requestId } = ctx.state as RequestState;
   const bytes = Buffer.byteLength(text);
-  ctx.res.writeHead(status, [...SECURE_HEADERS_FLAT, 'X-Request-Id', requestId, 'Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(bytes), ...headers]);
+  ctx.res.writeHead(status, [
+    ...SECURE_HEADERS_FLAT,
+    'X-Request-Id',
+    requestId,
+    'Content-Type',
+    'application/json; charset=utf-8',
+    'Content-Length',
+    String(bytes),
+    ...headers,
+  ]);
   // Of ASCII both are the same bytes, and Latin-1 is written with less ado.
   ctx.res.end(text, bytes === text.length ? 'latin1' : 'utf8');
 }

@@ -1,4 +1,7 @@
-/** The HTTP application: request ids, the access log, secure headers, errors as answers, and the router made from the routes. */
+/**
+ * The HTTP application: request ids, the access log, secure headers, errors as answers, and the router made from the
+ * routes.
+ */
 import { randomUUID } from 'node:crypto';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
@@ -28,7 +31,8 @@ export type OnAnswer = (method: string, route: string | undefined, status: numbe
 
 /** Builds the Koa application that serves the routes. */
 export function httpApplication(routes: readonly Route[], deps: ServerDeps): Koa {
-  // Koa asks of each streamed body whether it is one, and at the first mention Node loads its whole HTTP client: 25 to 40 ms for which all answers would wait.
+  // Koa asks of each streamed body whether it is one, and at the first mention Node loads its whole HTTP client: 25 to
+  // 40 ms for which all answers would wait.
   void globalThis.Response;
   const router = createRouter(routes, (route) => serve(route, deps, allowedAt(routes, route.path)));
   return application(deps.logger, deps.beside ?? [], { router, onAnswer: deps.onAnswer });
@@ -41,8 +45,15 @@ export interface ApplicationOptions {
   readonly onAnswer?: OnAnswer | undefined;
 }
 
-/** An application of these middlewares, with what holds for every answer around them; what none of them answers is 404 or 405. */
-export function application(logger: Logger, middlewares: readonly Middleware[], { router, onAnswer }: ApplicationOptions = {}): Koa {
+/**
+ * An application of these middlewares, with what holds for every answer around them; what none of them answers is 404
+ * or 405.
+ */
+export function application(
+  logger: Logger,
+  middlewares: readonly Middleware[],
+  { router, onAnswer }: ApplicationOptions = {},
+): Koa {
   const app = new Koa();
   if (tracingOn()) app.use(requestSpan);
   app.use(outermost(logger, router, onAnswer));
@@ -107,7 +118,10 @@ function outermost(logger: Logger, router: Router | undefined, onAnswer: OnAnswe
   };
 }
 
-/** The request's path. @throws HttpError `not_found` for a target that can't be read: an absolute one whose host is none (RFC 9112 3.2.2). Nothing of ours is there. */
+/**
+ * The request's path. @throws HttpError `not_found` for a target that can't be read: an absolute one whose host is none
+ * (RFC 9112 3.2.2). Nothing of ours is there.
+ */
 function pathOf(ctx: Context): string {
   // Koa's type says nothing of null.
   let path: string | null = null;
@@ -122,7 +136,9 @@ function pathOf(ctx: Context): string {
 
 function callerOf({ principal }: RequestState): object {
   if (principal === undefined || principal.kind === 'anonymous') return {};
-  return principal.kind === 'user' ? { user: principal.user.id, client: principal.clientId } : { client: principal.clientId };
+  return principal.kind === 'user'
+    ? { user: principal.user.id, client: principal.clientId }
+    : { client: principal.clientId };
 }
 
 function answerError(ctx: Context, error: unknown, logger: Logger): void {
@@ -136,7 +152,10 @@ function answerError(ctx: Context, error: unknown, logger: Logger): void {
   const told = answerOf(error);
   if (told.unforeseen) {
     const level = told.status === 500 ? 'error' : 'warn';
-    logger[level]({ req: (ctx.state as RequestState).requestId, err: error }, told.status === 500 ? 'request failed' : 'an engine was unavailable');
+    logger[level](
+      { req: (ctx.state as RequestState).requestId, err: error },
+      told.status === 500 ? 'request failed' : 'an engine was unavailable',
+    );
   }
   setCommonHeaders(ctx);
   ctx.status = told.status;

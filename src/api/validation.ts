@@ -1,4 +1,7 @@
-/** Validates bodies and queries by the very schemas that the description shows; faults are told in the reader's words (decisions 1). */
+/**
+ * Validates bodies and queries by the very schemas that the description shows; faults are told in the reader's words
+ * (decisions 1).
+ */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { shortened } from '../callerWords.js';
@@ -14,7 +17,13 @@ const VOCABULARY = ['x-message', 'x-errors', 'x-also', 'example'];
 /** Of the place of a string in free JSON, whose names may be long. */
 const LONGEST_PLACE = 200;
 
-const bodies = new Ajv2020({ ...OWN_SCHEMAS, strict: true, strictRequired: false, allowUnionTypes: true, verbose: true });
+const bodies = new Ajv2020({
+  ...OWN_SCHEMAS,
+  strict: true,
+  strictRequired: false,
+  allowUnionTypes: true,
+  verbose: true,
+});
 const queries = new Ajv2020({ ...OWN_SCHEMAS, strict: true, allowUnionTypes: true, verbose: true, useDefaults: true });
 for (const ajv of [bodies, queries]) {
   ajv.addVocabulary(VOCABULARY);
@@ -22,14 +31,15 @@ for (const ajv of [bodies, queries]) {
 }
 
 /**
- * A validator for a body, whose strings must all be text (RFC 7493 2.1). `x-message` on a schema is the whole message for any fault in it; `x-errors` gives
- * messages by keyword.
+ * A validator for a body, whose strings must all be text (RFC 7493 2.1). `x-message` on a schema is the whole message
+ * for any fault in it; `x-errors` gives messages by keyword.
  */
 export function bodyValidator(schema: Schema): Validator {
   const validate = asserting(() => bodies.compile(schema));
   return (body) => {
     const place = malformedPlace(body);
-    if (place !== undefined) throw faultOf(shortened(place.replace(/^\./, ''), LONGEST_PLACE) || 'the body', HALF_A_CHARACTER);
+    if (place !== undefined)
+      throw faultOf(shortened(place.replace(/^\./, ''), LONGEST_PLACE) || 'the body', HALF_A_CHARACTER);
     validate(body);
   };
 }
@@ -49,7 +59,9 @@ function asserting(compile: () => ValidateFunction): Validator {
   };
 }
 
-/** The first fault that says something of its own: a failed alternative or condition is only the frame of another fault. */
+/**
+ * The first fault that says something of its own: a failed alternative or condition is only the frame of another fault.
+ */
 function refusalOf(errors: readonly ErrorObject[]): HttpError {
   const error = errors.find(({ keyword }) => !['if', 'oneOf', 'anyOf', 'allOf'].includes(keyword)) ?? errors[0];
   if (error === undefined) return new HttpError('schema', { message: 'the request is not valid' });
@@ -58,14 +70,17 @@ function refusalOf(errors: readonly ErrorObject[]): HttpError {
 
 /** The field that is wrong: of one that is missing or unknown its own name. */
 function faultyField({ keyword, instancePath, params }: ErrorObject): string {
-  const { missingProperty, additionalProperty, unevaluatedProperty } = params as Readonly<Record<string, string | undefined>>;
+  const { missingProperty, additionalProperty, unevaluatedProperty } = params as Readonly<
+    Record<string, string | undefined>
+  >;
   const field = fieldOf(instancePath);
   const name = keyword === 'required' ? missingProperty : (additionalProperty ?? unevaluatedProperty);
   return [field, name].filter((part) => part !== undefined && part !== '').join('.');
 }
 
 function messageOf(error: ErrorObject): string {
-  const own = error.parentSchema as { readonly 'x-message'?: string; readonly 'x-errors'?: Readonly<Record<string, string>> } | undefined;
+  const own = error.parentSchema as
+    { readonly 'x-message'?: string; readonly 'x-errors'?: Readonly<Record<string, string>> } | undefined;
   return own?.['x-errors']?.[error.keyword] ?? own?.['x-message'] ?? inWords(error);
 }
 
@@ -100,7 +115,10 @@ function inWords({ keyword, instancePath, params }: ErrorObject): string {
     case 'unevaluatedProperties':
       return `${inside(shortened(String(p['additionalProperty'] ?? p['unevaluatedProperty'])))} is not a known field`;
     case 'type':
-      return `${subject} must be ${([] as string[]).concat(p['type'] as string | string[]).map((type) => TYPES[type] ?? type).join(' or ')}`;
+      return `${subject} must be ${([] as string[])
+        .concat(p['type'] as string | string[])
+        .map((type) => TYPES[type] ?? type)
+        .join(' or ')}`;
     case 'const':
       return `${subject} must be ${String(p['allowedValue'])}`;
     case 'enum':
@@ -110,7 +128,9 @@ function inWords({ keyword, instancePath, params }: ErrorObject): string {
     case 'maximum':
       return `${subject} must be at most ${String(p['limit'])}`;
     case 'minLength':
-      return p['limit'] === 1 ? `${subject} must not be empty` : `${subject}: at least ${String(p['limit'])} characters`;
+      return p['limit'] === 1
+        ? `${subject} must not be empty`
+        : `${subject}: at least ${String(p['limit'])} characters`;
     case 'maxLength':
       return `${subject}: at most ${String(p['limit'])} characters`;
     case 'minItems':

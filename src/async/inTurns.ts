@@ -1,8 +1,9 @@
 /** One question at a time, for all who ask meanwhile. */
 
 /**
- * Asks for a fact that grows old at once, such as a log's end. Each caller gets the answer to a question that began after its call; those of one turn of the event loop, and those who come while
- * a question is under way, share the next. A question that fails fails for those who share it, and for no one else.
+ * Asks for a fact that grows old at once, such as a log's end. Each caller gets the answer to a question that began
+ * after its call; those of one turn of the event loop, and those who come while a question is under way, share the
+ * next. A question that fails fails for those who share it, and for no one else.
  */
 export function inTurns<T>(ask: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> | undefined;

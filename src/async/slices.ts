@@ -2,14 +2,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 const SLICE_MS = 5;
-/** Of work beside the answers, such as folds: reading, storing and answering have slices of their own in the same turn of the event loop. */
+/**
+ * Of work beside the answers, such as folds: reading, storing and answering have slices of their own in the same turn
+ * of the event loop.
+ */
 export const BESIDE_SLICE_MS = 3;
 
 /** The clock of one long loop. */
 export interface Slices {
   /** Begins a slice, where nothing ran just before. */
   begin(): void;
-  /** Whether the slice is used up; then `await rest()`. Cheap, but not free: where steps are small, ask once in some dozen. */
+  /**
+   * Whether the slice is used up; then `await rest()`. Cheap, but not free: where steps are small, ask once in some
+   * dozen.
+   */
   due(): boolean;
   /** Lets the event loop turn, then begins the next slice. */
   rest(): Promise<void>;
@@ -30,7 +36,10 @@ export function slices(ms = SLICE_MS): Slices {
   };
 }
 
-/** Calls `each` for every item in order and yields to the event loop after each slice (`slices`). What `each` throws ends it. */
+/**
+ * Calls `each` for every item in order and yields to the event loop after each slice (`slices`). What `each` throws
+ * ends it.
+ */
 export async function inSlices<T>(items: Iterable<T>, each: (item: T, index: number) => void): Promise<void> {
   const time = slices();
   let index = 0;

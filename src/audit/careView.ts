@@ -22,17 +22,31 @@ export interface CareView {
   readonly events: readonly EventView[];
 }
 
-/** Shows it, as it stood after `own`: a repeated command is answered as it was. @throws Refusal `gift_not_found`; UnavailableError */
+/**
+ * Shows it, as it stood after `own`: a repeated command is answered as it was. @throws Refusal `gift_not_found`;
+ * UnavailableError
+ */
 export async function careView(deps: CareDeps, giftId: string, own: readonly RecordedEvent[]): Promise<CareView> {
   const stream = giftStream(giftId);
   const last = own.findLast((event) => event.stream === stream)?.revision ?? Number.POSITIVE_INFINITY;
   const history = await deps.events.read(stream);
-  const { gift, payment } = await foundGift(deps, giftId, history.filter(({ revision }) => revision <= last));
+  const { gift, payment } = await foundGift(
+    deps,
+    giftId,
+    history.filter(({ revision }) => revision <= last),
+  );
   const { user_id, phone_hash } = gift.issued.receiver;
   return {
     gift_id: giftId,
     transaction_id: gift.issued.transaction_id,
-    gift_status: payment === 'pending' ? 'pending' : payment === 'declined' ? 'cancelled' : gift.status === 'issued' ? 'sent' : gift.status,
+    gift_status:
+      payment === 'pending'
+        ? 'pending'
+        : payment === 'declined'
+          ? 'cancelled'
+          : gift.status === 'issued'
+            ? 'sent'
+            : gift.status,
     receiver: user_id !== undefined ? 'user' : phone_hash !== undefined ? 'phone number' : 'nobody',
     receiver_id: user_id ?? null,
     expiry_date: gift.issued.expires_on,

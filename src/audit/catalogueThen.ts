@@ -14,17 +14,25 @@ const PAGE = 1_000;
 const READS = 32;
 
 /**
- * What has not changed since stands in the read model as it was then; what has is folded from its stream. A read model that is behind, or not there, is
- * done without: then the log is read from its beginning. @throws UnavailableError
+ * What has not changed since stands in the read model as it was then; what has is folded from its stream. A read model
+ * that is behind, or not there, is done without: then the log is read from its beginning. @throws UnavailableError
  */
-export async function catalogueThen(events: EventStore, model: ReadModel<CatalogueDocument>, position: Position): Promise<Catalogue> {
+export async function catalogueThen(
+  events: EventStore,
+  model: ReadModel<CatalogueDocument>,
+  position: Position,
+): Promise<Catalogue> {
   const state = catalogueState();
   await state.apply((await knownThen(events, model, position)) ?? (await foldedThen(events, position)));
   return state.catalogue();
 }
 
 /** As the read model knows it; `undefined` where it can't say. */
-async function knownThen(events: EventStore, model: ReadModel<CatalogueDocument>, position: Position): Promise<CatalogueDocument[] | undefined> {
+async function knownThen(
+  events: EventStore,
+  model: ReadModel<CatalogueDocument>,
+  position: Position,
+): Promise<CatalogueDocument[] | undefined> {
   try {
     // One that is still being built may have come there, too; only who asks it for documents is told.
     return (await model.reached(position, REACH_MS)) ? await documentsThen(events, model, position) : undefined;
@@ -35,7 +43,11 @@ async function knownThen(events: EventStore, model: ReadModel<CatalogueDocument>
   }
 }
 
-async function documentsThen(events: EventStore, model: ReadModel<CatalogueDocument>, position: Position): Promise<CatalogueDocument[]> {
+async function documentsThen(
+  events: EventStore,
+  model: ReadModel<CatalogueDocument>,
+  position: Position,
+): Promise<CatalogueDocument[]> {
   const then: CatalogueDocument[] = [];
   let changed: string[] = [];
   const refold = async (): Promise<void> => {
@@ -47,7 +59,11 @@ async function documentsThen(events: EventStore, model: ReadModel<CatalogueDocum
     changed = [];
   };
   for (let added = ''; ;) {
-    const page = await model.find({ where: { added: { gt: added, lte: position } }, sort: [['added', 1]], limit: PAGE });
+    const page = await model.find({
+      where: { added: { gt: added, lte: position } },
+      sort: [['added', 1]],
+      limit: PAGE,
+    });
     for (const { id, body } of page) {
       added = body.added;
       if (body.changed <= position) then.push(body);
@@ -72,7 +88,11 @@ async function foldedThen(events: EventStore, position: Position): Promise<Catal
   return [...documents.values()];
 }
 
-function foldedUpTo(before: CatalogueDocument | undefined, events: readonly RecordedEvent[], position: Position): CatalogueDocument | undefined {
+function foldedUpTo(
+  before: CatalogueDocument | undefined,
+  events: readonly RecordedEvent[],
+  position: Position,
+): CatalogueDocument | undefined {
   return events
     .filter((event) => event.position <= position && catalogueProjection.types.includes(event.type))
     .reduce((document, event) => catalogueProjection.evolve(document, event, event.stream, 0), before);

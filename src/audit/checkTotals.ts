@@ -1,6 +1,7 @@
 /**
- * Holds totals against the streams they came from: every transaction that the read model (without one: the log) knows and every gift that its purchase's seed gives is
- * read by its own stream, and summed anew. The totals come from the log in its order, these sums from the streams one by one: what either misses shows, to the penny.
+ * Holds totals against the streams they came from: every transaction that the read model (without one: the log) knows
+ * and every gift that its purchase's seed gives is read by its own stream, and summed anew. The totals come from the
+ * log in its order, these sums from the streams one by one: what either misses shows, to the penny.
  */
 import { inParallel } from '../async/inParallel.js';
 import { type GiftIssued, type GiftRedeemed, giftStream } from '../domain/gift.js';
@@ -14,7 +15,17 @@ import { slices } from '../async/slices.js';
 import { upTo } from './giftHistory.js';
 import { type LogRange, isInRange, readRange } from './range.js';
 import type { TimeZone } from './times.js';
-import { type MerchantOf, type SumName, type Sums, type TotalRow, brandMerchants, emptyTotals, BACK_TYPES, noSums, wentBack } from './totals.js';
+import {
+  type MerchantOf,
+  type SumName,
+  type Sums,
+  type TotalRow,
+  brandMerchants,
+  emptyTotals,
+  BACK_TYPES,
+  noSums,
+  wentBack,
+} from './totals.js';
 
 /** How long the read model may take to reach the range's end, in ms; where there is another way, not so long. */
 const REACH_MS = { only: 5_000, first: 1_000 };
@@ -69,12 +80,24 @@ export interface CheckOptions {
   readonly signal?: AbortSignal;
   /** Told of the transactions that are through. */
   readonly onProgress?: (transactions: number) => void;
-  /** Told where the read model has not come to the range's end: then the log says which transactions there are, at the price of reading it. Absent: it is refused. */
+  /**
+   * Told where the read model has not come to the range's end: then the log says which transactions there are, at the
+   * price of reading it. Absent: it is refused.
+   */
   readonly onBehind?: () => void;
 }
 
-/** Checks the rows that `foldTotals` gave for this range. @throws UnavailableError, also where the read model has not come to the range's end (see `onBehind`); the signal's reason */
-export async function checkTotals(deps: CheckDeps, rows: readonly TotalRow[], range: LogRange, zone: TimeZone, options: CheckOptions = {}): Promise<TotalsCheck> {
+/**
+ * Checks the rows that `foldTotals` gave for this range. @throws UnavailableError, also where the read model has not
+ * come to the range's end (see `onBehind`); the signal's reason
+ */
+export async function checkTotals(
+  deps: CheckDeps,
+  rows: readonly TotalRow[],
+  range: LogRange,
+  zone: TimeZone,
+  options: CheckOptions = {},
+): Promise<TotalsCheck> {
   const { events } = deps;
   const { through } = range;
   const totals = emptyTotals(zone);
@@ -95,13 +118,18 @@ export async function checkTotals(deps: CheckDeps, rows: readonly TotalRow[], ra
     if (bought?.type !== 'GiftsPurchased') return;
     counts.transactions += 1;
     const purchase = bought.data as GiftsPurchased['data'];
-    const charged = await sumPurchase(own, purchase, sums, merchantOf, (text) => fault({ transaction_id: id, fault: text }));
+    const charged = await sumPurchase(own, purchase, sums, merchantOf, (text) =>
+      fault({ transaction_id: id, fault: text }),
+    );
     const ids = deriveGiftIds(purchase.seed, purchase.receivers.length).map((one) => one.gift_id);
     await inParallel(ids, READS, async (giftId) => {
       const life = upTo(await events.read(giftStream(giftId)), through ?? undefined);
       counts.gifts += 1;
       if (life.length === 0) counts.not_issued_yet += charged ? 1 : 0;
-      else await sumGift(life, { purchase, charged }, sums, merchantOf, (text) => fault({ transaction_id: id, gift_id: giftId, fault: text }));
+      else
+        await sumGift(life, { purchase, charged }, sums, merchantOf, (text) =>
+          fault({ transaction_id: id, gift_id: giftId, fault: text }),
+        );
       if (time.due()) await time.rest();
     });
   }
@@ -123,10 +151,18 @@ export async function checkTotals(deps: CheckDeps, rows: readonly TotalRow[], ra
 }
 
 /** The ids of all transactions up to the range's end. */
-async function transactionsOf({ events, transactions }: CheckDeps, { through }: LogRange, { onBehind }: CheckOptions): Promise<AsyncIterable<string>> {
+async function transactionsOf(
+  { events, transactions }: CheckDeps,
+  { through }: LogRange,
+  { onBehind }: CheckOptions,
+): Promise<AsyncIterable<string>> {
   if (through === null) return inLog(events, through);
-  if (await transactions.reached(through, onBehind === undefined ? REACH_MS.only : REACH_MS.first)) return inReadModel(transactions);
-  if (onBehind === undefined) throw new UnavailableError(`the read model of transactions has not come to position ${through}: start the service, or wait until it has caught up`);
+  if (await transactions.reached(through, onBehind === undefined ? REACH_MS.only : REACH_MS.first))
+    return inReadModel(transactions);
+  if (onBehind === undefined)
+    throw new UnavailableError(
+      `the read model of transactions has not come to position ${through}: start the service, or wait until it has caught up`,
+    );
   onBehind();
   return inLog(events, through);
 }
@@ -148,14 +184,23 @@ async function* inLog(events: EventStore, through: Position | null): AsyncGenera
 type Add = (event: RecordedEvent, merchantId: string, name: SumName, count: number, value: number) => void;
 
 /** Counts only what lies in the range. */
-function summing(range: LogRange, add: (at: string, merchantId: string, name: SumName, count: number, value: number) => void): Add {
+function summing(
+  range: LogRange,
+  add: (at: string, merchantId: string, name: SumName, count: number, value: number) => void,
+): Add {
   return (event, merchantId, name, count, value) => {
     if (isInRange(event, range)) add(event.at, merchantId, name, count, value);
   };
 }
 
 /** Sums what of a purchase went back. @returns whether its payment is charged */
-async function sumPurchase(own: readonly RecordedEvent[], purchase: GiftsPurchased['data'], add: Add, merchantOf: MerchantOf, fault: (text: string) => void): Promise<boolean> {
+async function sumPurchase(
+  own: readonly RecordedEvent[],
+  purchase: GiftsPurchased['data'],
+  add: Add,
+  merchantOf: MerchantOf,
+  fault: (text: string) => void,
+): Promise<boolean> {
   const price = purchase.sale_price * purchase.receivers.length;
   if (purchase.total !== price) fault(`bought for ${purchase.total}, but its gifts cost ${price}`);
   let charged: number | undefined;
@@ -177,7 +222,11 @@ async function sumPurchase(own: readonly RecordedEvent[], purchase: GiftsPurchas
 
 /** Sums a gift's life. */
 async function sumGift(
-  life: readonly RecordedEvent[], { purchase, charged }: { readonly purchase: GiftsPurchased['data']; readonly charged: boolean }, add: Add, merchantOf: MerchantOf, fault: (text: string) => void,
+  life: readonly RecordedEvent[],
+  { purchase, charged }: { readonly purchase: GiftsPurchased['data']; readonly charged: boolean },
+  add: Add,
+  merchantOf: MerchantOf,
+  fault: (text: string) => void,
 ): Promise<void> {
   const redeemed = new Map<string, GiftRedeemed['data']>();
   let open: string | undefined;
@@ -191,7 +240,8 @@ async function sumGift(
     } else if (event.type === 'GiftRedeemed') {
       const data = event.data as GiftRedeemed['data'];
       if (open !== undefined) fault(`redeemed twice: ${open} and ${data.redemption_id}`);
-      if (data.value !== purchase.sale_price) fault(`redeemed for ${data.value}, but bought for ${purchase.sale_price}`);
+      if (data.value !== purchase.sale_price)
+        fault(`redeemed for ${data.value}, but bought for ${purchase.sale_price}`);
       open = data.redemption_id;
       redeemed.set(open, data);
       add(event, data.location_merchant_id, 'redeemed', 1, data.value);
@@ -209,9 +259,12 @@ function differencesOf(log: readonly TotalRow[], streams: readonly TotalRow[]): 
   const keyOf = ({ day, merchant_id }: TotalRow): string => `${day} ${merchant_id}`;
   const [left, right] = [log, streams].map((rows) => new Map(rows.map((row) => [keyOf(row), row])));
   const all = new Map([...log, ...streams].map((row) => [keyOf(row), row]));
-  return [...all].sort(([one], [other]) => (one < other ? -1 : 1)).flatMap(([key, { day, merchant_id }]) => {
-    const [inLog, inStreams] = [left?.get(key) ?? noSums(), right?.get(key) ?? noSums()];
-    return (Object.keys(noSums()) as (keyof Sums)[]).filter((field) => inLog[field] !== inStreams[field])
-      .map((field) => ({ day, merchant_id, field, log: inLog[field], streams: inStreams[field] }));
-  });
+  return [...all]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .flatMap(([key, { day, merchant_id }]) => {
+      const [inLog, inStreams] = [left?.get(key) ?? noSums(), right?.get(key) ?? noSums()];
+      return (Object.keys(noSums()) as (keyof Sums)[])
+        .filter((field) => inLog[field] !== inStreams[field])
+        .map((field) => ({ day, merchant_id, field, log: inLog[field], streams: inStreams[field] }));
+    });
 }

@@ -1,4 +1,6 @@
-/** The one way in which an event is shown to anybody: in a history, an export, an answer under `/ops` (decisions 11). */
+/**
+ * The one way in which an event is shown to anybody: in a history, an export, an answer under `/ops` (decisions 11).
+ */
 import { FIELD_CLASSES, type FieldClasses, MASK } from '../domain/fieldClasses.js';
 import { shownStream } from '../domain/streamName.js';
 import { isOfLaterVersion, type Upcasters } from '../domain/upcasters.js';
@@ -28,7 +30,10 @@ export interface Sight {
   readonly personal: boolean;
 }
 
-/** Shows an event. Of a type, or a later release's version of one, that this release does not know nothing is known to be harmless: its data is left out. */
+/**
+ * Shows an event. Of a type, or a later release's version of one, that this release does not know nothing is known to
+ * be harmless: its data is left out.
+ */
 export function eventView(event: RecordedEvent, sight: Sight, upcasters?: Upcasters): EventView {
   const { position, stream, revision, type, id, at, metadata } = event;
   const { user, client, roles } = metadata.by;
@@ -39,7 +44,11 @@ export function eventView(event: RecordedEvent, sight: Sight, upcasters?: Upcast
     type,
     id,
     at,
-    by: { ...(user === undefined ? {} : { user }), ...(client === undefined ? {} : { client }), ...(roles === undefined ? {} : { roles }) },
+    by: {
+      ...(user === undefined ? {} : { user }),
+      ...(client === undefined ? {} : { client }),
+      ...(roles === undefined ? {} : { roles }),
+    },
     request_id: metadata.requestId ?? null,
     command_id: metadata.commandId,
     causation_id: metadata.causationId ?? null,
@@ -50,7 +59,9 @@ export function eventView(event: RecordedEvent, sight: Sight, upcasters?: Upcast
 
 /** The data of an event of this type, as far as it may be shown. The event itself stays as it is. */
 export function dataShown(type: string, data: object, { personal }: Sight): object {
-  const classes = Object.hasOwn(FIELD_CLASSES, type) ? (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[type] : undefined;
+  const classes = Object.hasOwn(FIELD_CLASSES, type)
+    ? (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[type]
+    : undefined;
   if (classes === undefined) return {};
   let shown: unknown = data;
   for (const path of classes.secret) shown = without(shown, stepsOf(path));
@@ -68,7 +79,9 @@ function without(value: unknown, [step, ...rest]: readonly string[]): unknown {
 }
 
 function masked(value: unknown, [step, ...rest]: readonly string[]): unknown {
-  return changed(value, step, (inner) => (rest.length > 0 ? masked(inner, rest) : inner === null || inner === undefined ? inner : MASK));
+  return changed(value, step, (inner) =>
+    rest.length > 0 ? masked(inner, rest) : inner === null || inner === undefined ? inner : MASK,
+  );
 }
 
 /** A copy with one field, or every item of a list, replaced; `undefined` takes a field away. */

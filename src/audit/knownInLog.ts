@@ -1,6 +1,7 @@
 /**
- * What histories ask of read models, told by the log itself where those can't: they are gone, being built, behind, or out of reach. For the command line, which
- * works without a running service; it may take one reading of the log, so nothing that answers many callers does it.
+ * What histories ask of read models, told by the log itself where those can't: they are gone, being built, behind, or
+ * out of reach. For the command line, which works without a running service; it may take one reading of the log, so
+ * nothing that answers many callers does it.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type GiftRedeemed, giftStream } from '../domain/gift.js';
@@ -18,24 +19,41 @@ const REACH_MS = 500;
 const PURCHASES = { types: ['GiftsPurchased'], streams: [transactionStream('')] } as const;
 const REDEMPTIONS = { types: ['GiftRedeemed'], streams: [giftStream('')] } as const;
 
-/** The read models first, then the log. `get` throws UnavailableError where the log can't be read, and the signal's reason. */
-export function knownInLog(events: EventStore, { gifts, redemptions }: Pick<ReadModels, 'gifts' | 'redemptions'>, signal?: AbortSignal): KnownGifts {
+/**
+ * The read models first, then the log. `get` throws UnavailableError where the log can't be read, and the signal's
+ * reason.
+ */
+export function knownInLog(
+  events: EventStore,
+  { gifts, redemptions }: Pick<ReadModels, 'gifts' | 'redemptions'>,
+  signal?: AbortSignal,
+): KnownGifts {
   return {
     gifts: {
-      get: async (giftId) => modelOrLog<{ readonly transaction_id: string }>(events, gifts, giftId, PURCHASES, signal, ({ data }) => {
-        const { seed, receivers, transaction_id } = data as GiftsPurchased['data'];
-        return deriveGiftIds(seed, receivers.length).some(({ gift_id }) => gift_id === giftId) ? { transaction_id } : undefined;
-      }),
+      get: async (giftId) =>
+        modelOrLog<{ readonly transaction_id: string }>(events, gifts, giftId, PURCHASES, signal, ({ data }) => {
+          const { seed, receivers, transaction_id } = data as GiftsPurchased['data'];
+          return deriveGiftIds(seed, receivers.length).some(({ gift_id }) => gift_id === giftId)
+            ? { transaction_id }
+            : undefined;
+        }),
     },
     redemptions: {
-      get: async (id) => modelOrLog<{ readonly gift_id: string }>(events, redemptions, id, REDEMPTIONS, signal, ({ stream, data }) =>
-        (data as GiftRedeemed['data']).redemption_id === id ? { gift_id: idOf(stream) } : undefined),
+      get: async (id) =>
+        modelOrLog<{ readonly gift_id: string }>(events, redemptions, id, REDEMPTIONS, signal, ({ stream, data }) =>
+          (data as GiftRedeemed['data']).redemption_id === id ? { gift_id: idOf(stream) } : undefined,
+        ),
     },
   };
 }
 
 async function modelOrLog<T>(
-  events: EventStore, model: AskedModel<T>, id: string, filter: EventFilter, signal: AbortSignal | undefined, tells: (event: RecordedEvent) => T | undefined,
+  events: EventStore,
+  model: AskedModel<T>,
+  id: string,
+  filter: EventFilter,
+  signal: AbortSignal | undefined,
+  tells: (event: RecordedEvent) => T | undefined,
 ): Promise<T | undefined> {
   try {
     return await getAtLogEnd(events, model, id, REACH_MS);

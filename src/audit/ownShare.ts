@@ -1,4 +1,7 @@
-/** What of a purchase's stream concerns some of its gifts: whom the others were for, and their ids, is nobody's business who asks about these. */
+/**
+ * What of a purchase's stream concerns some of its gifts: whom the others were for, and their ids, is nobody's business
+ * who asks about these.
+ */
 import { deriveGiftIds } from '../domain/giftIds.js';
 import type { GiftsPurchased } from '../domain/purchase.js';
 import type { Kept } from '../domain/refund.js';
@@ -22,7 +25,8 @@ export interface OwnShare {
 /** The share of these gifts; of all of the purchase's gifts, everything as it stands. */
 export function ownShare(purchase: readonly RecordedEvent[], giftIds: readonly string[]): OwnShare {
   const bought = purchase[0]?.data as GiftsPurchased['data'] | undefined;
-  if (bought === undefined || giftIds.length === bought.receivers.length) return { events: purchase, isOthers: () => false };
+  if (bought === undefined || giftIds.length === bought.receivers.length)
+    return { events: purchase, isOthers: () => false };
   const wanted = new Set(giftIds);
   const own = new Set<string>();
   const others = new Set<string>();
@@ -59,6 +63,11 @@ function withOwnGifts(event: RecordedEvent, wanted: ReadonlySet<string>): Record
   if (others === 0) return event;
   const data: Record<string, unknown> = { ...event.data, other_gifts: others };
   if (gift_ids !== undefined) data['gift_ids'] = gift_ids.filter((id) => wanted.has(id));
-  if (kept !== undefined) data['kept'] = Object.fromEntries(Object.entries(kept).map(([why, ids]) => [why, ids.filter((id) => wanted.has(id))] as const).filter(([, ids]) => ids.length > 0));
+  if (kept !== undefined)
+    data['kept'] = Object.fromEntries(
+      Object.entries(kept)
+        .map(([why, ids]) => [why, ids.filter((id) => wanted.has(id))] as const)
+        .filter(([, ids]) => ids.length > 0),
+    );
   return { ...event, data };
 }

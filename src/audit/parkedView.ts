@@ -1,4 +1,7 @@
-/** Parked work as support sees it, and all of it as the log tells it: for who works without a running service, whose read model then stands still. */
+/**
+ * Parked work as support sees it, and all of it as the log tells it: for who works without a running service, whose
+ * read model then stands still.
+ */
 import { parkedId, type ParkedName, type ParkedState, PARKED_NAMES, parkedStream } from '../domain/parked.js';
 import type { Caller, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { folded } from '../projections/folded.js';
@@ -37,8 +40,35 @@ export interface ParkedEntry {
 
 /** Shows it. */
 export function parkedView({ id, document }: ParkedEntry): ParkedView {
-  const { name: process, step, entity, transaction_id, state, cause, times, parked_at, changed_at, changed: position, by, reason } = document;
-  return { id, process, step, entity, transaction_id, state, cause, times, parked_at, changed_at, position, by, reason };
+  const {
+    name: process,
+    step,
+    entity,
+    transaction_id,
+    state,
+    cause,
+    times,
+    parked_at,
+    changed_at,
+    changed: position,
+    by,
+    reason,
+  } = document;
+  return {
+    id,
+    process,
+    step,
+    entity,
+    transaction_id,
+    state,
+    cause,
+    times,
+    parked_at,
+    changed_at,
+    position,
+    by,
+    reason,
+  };
 }
 
 /** One entity's work from its events. @throws Error without any */
@@ -48,8 +78,14 @@ export function parkedEntry(id: string, events: readonly RecordedEvent[]): Parke
   return { id, document };
 }
 
-/** All that was ever parked by these process managers (default all), in order of its last event, from the log alone. @throws UnavailableError */
-export async function parkedInLog(events: EventStore, names: readonly ParkedName[] = PARKED_NAMES): Promise<ParkedEntry[]> {
+/**
+ * All that was ever parked by these process managers (default all), in order of its last event, from the log alone.
+ * @throws UnavailableError
+ */
+export async function parkedInLog(
+  events: EventStore,
+  names: readonly ParkedName[] = PARKED_NAMES,
+): Promise<ParkedEntry[]> {
   const found = new Map<string, ParkedDocument>();
   for (const name of names) {
     for await (const page of streamBetween(events, parkedStream(name), '', undefined)) {
@@ -59,5 +95,7 @@ export async function parkedInLog(events: EventStore, names: readonly ParkedName
       }
     }
   }
-  return [...found].map(([id, document]) => ({ id, document })).sort((one, other) => (one.document.changed < other.document.changed ? -1 : 1));
+  return [...found]
+    .map(([id, document]) => ({ id, document }))
+    .sort((one, other) => (one.document.changed < other.document.changed ? -1 : 1));
 }

@@ -1,9 +1,11 @@
 /**
- * Compares what a payment provider says that it has done on a day with what the log says, to the penny: every charge and refund of the one must stand in the other.
- * Both are read in spans of time side by side, so memory stays as large as the busiest span. The two clocks differ, and an answer may have been recorded on
- * another day than the money moved: what has found no counterpart after a while is looked up by its id, wherever it stands.
+ * Compares what a payment provider says that it has done on a day with what the log says, to the penny: every charge
+ * and refund of the one must stand in the other. Both are read in spans of time side by side, so memory stays as large
+ * as the busiest span. The two clocks differ, and an answer may have been recorded on another day than the money moved:
+ * what has found no counterpart after a while is looked up by its id, wherever it stands.
  *
- * Of refunds that somebody made at the provider itself the log knows how much they came to (`RefundedAtProvider`), not their ids: they answer for the refunds made there before.
+ * Of refunds that somebody made at the provider itself the log knows how much they came to (`RefundedAtProvider`), not
+ * their ids: they answer for the refunds made there before.
  */
 import type { RefundedAtProvider } from '../domain/lateMoney.js';
 import { type PaymentCharged, transactionStream } from '../domain/purchase.js';
@@ -17,7 +19,10 @@ import { openSpanFeed } from './spanFeed.js';
 /** What is wrong: it stands only there, only here, or both disagree. */
 export type DifferenceKind = 'missing_here' | 'missing_there' | 'amount' | 'currency' | 'state';
 
-/** One difference between the provider's ledger (`there`) and the log (`here`). Money is of the currency's smallest unit. */
+/**
+ * One difference between the provider's ledger (`there`) and the log (`here`). Money is of the currency's smallest
+ * unit.
+ */
 export interface Difference {
   readonly what: DifferenceKind;
   readonly kind: LedgerEntry['kind'];
@@ -26,7 +31,12 @@ export interface Difference {
   readonly id: string;
   readonly transaction_id: string | null;
   readonly here: { readonly amount: number; readonly at: string } | null;
-  readonly there: { readonly amount: number | null; readonly currency: string; readonly at: string; readonly status: string } | null;
+  readonly there: {
+    readonly amount: number | null;
+    readonly currency: string;
+    readonly at: string;
+    readonly status: string;
+  } | null;
   /** In words, for a person. */
   readonly detail: string;
 }
@@ -84,7 +94,8 @@ function count(sums: Tally, kind: LedgerEntry['kind'], amount: number, entries =
 }
 
 /**
- * Compares, and gives each difference to `tell`. An aborted `signal` ends it with its reason. `others`: what the log says of other providers, uncompared.
+ * Compares, and gives each difference to `tell`. An aborted `signal` ends it with its reason. `others`: what the log
+ * says of other providers, uncompared.
  * @throws what the ledger throws; UnavailableError
  */
 export async function reconcile(
@@ -121,7 +132,10 @@ export async function reconcile(
   };
   const resolveOurs = async (one: Here): Promise<void> => {
     const found = await ledger.find(one.kind, one.id, one.transactionId);
-    if (found === undefined) return report([missing('missing_there', ledger.provider, one, undefined, `${ledger.provider} knows no such ${one.kind}`)]);
+    if (found === undefined)
+      return report([
+        missing('missing_there', ledger.provider, one, undefined, `${ledger.provider} knows no such ${one.kind}`),
+      ]);
     lookedUp++;
     if (!found.moved && (await failedLater(events, one))) return count(here, one.kind, -one.amount, -1);
     return report(compare(ledger.provider, one, found));
@@ -202,8 +216,15 @@ async function failedLater(events: EventStore, { kind, id, transactionId }: Here
   return history.some(({ type, data }) => type === 'RefundFailed' && (data as RefundFailed['data']).refund_ref === id);
 }
 
-/** The provider's entry in its transaction's stream, on whatever day: the first event there that names it. `spent`: see `toldOutside`. */
-async function inLog(events: EventStore, entry: LedgerEntry, spent: Map<string, number>): Promise<{ found?: Here; why: string }> {
+/**
+ * The provider's entry in its transaction's stream, on whatever day: the first event there that names it. `spent`: see
+ * `toldOutside`.
+ */
+async function inLog(
+  events: EventStore,
+  entry: LedgerEntry,
+  spent: Map<string, number>,
+): Promise<{ found?: Here; why: string }> {
   const { kind, id, transactionId } = entry;
   if (transactionId === null) return { why: 'it names no transaction of this service' };
   const history = await events.read(transactionStream(transactionId));
@@ -211,22 +232,33 @@ async function inLog(events: EventStore, entry: LedgerEntry, spent: Map<string, 
   const field = kind === 'charge' ? 'charge_id' : 'refund_ref';
   for (const event of history) {
     const data = event.data as Readonly<Record<string, unknown>>;
-    if (data[field] === id && typeof data['amount'] === 'number') return { found: { kind, id, transactionId, amount: data['amount'], at: event.at }, why: '' };
+    if (data[field] === id && typeof data['amount'] === 'number')
+      return { found: { kind, id, transactionId, amount: data['amount'], at: event.at }, why: '' };
   }
   if (kind === 'refund') {
     const told = toldOutside(history, entry, spent);
     if (told === undefined) return { why: 'its transaction has no such refund' };
     return { found: { kind, id, transactionId, ...told }, why: '' };
   }
-  if (history.some(({ type }) => type === 'PaymentCharged')) return { why: 'its transaction was charged by another one: charged twice' };
-  return { why: history.some(({ type }) => type === 'PaymentDeclined') ? 'its transaction was declined' : 'its transaction is not settled yet' };
+  if (history.some(({ type }) => type === 'PaymentCharged'))
+    return { why: 'its transaction was charged by another one: charged twice' };
+  return {
+    why: history.some(({ type }) => type === 'PaymentDeclined')
+      ? 'its transaction was declined'
+      : 'its transaction is not settled yet',
+  };
 }
 
 /**
- * This refund as one of those made at the provider itself, and when the log was told of them; `undefined`: it was not, or the ledger tells no amount. The provider
- * tells what all of them have come to, so what it told first once this one was made answers for it; it is taken off what that answers for.
+ * This refund as one of those made at the provider itself, and when the log was told of them; `undefined`: it was not,
+ * or the ledger tells no amount. The provider tells what all of them have come to, so what it told first once this one
+ * was made answers for it; it is taken off what that answers for.
  */
-function toldOutside(history: readonly RecordedEvent[], { at, amount }: LedgerEntry, spent: Map<string, number>): Pick<Here, 'amount' | 'at'> | undefined {
+function toldOutside(
+  history: readonly RecordedEvent[],
+  { at, amount }: LedgerEntry,
+  spent: Map<string, number>,
+): Pick<Here, 'amount' | 'at'> | undefined {
   if (amount === undefined) return undefined;
   const parts: (readonly [id: string, spent: number])[] = [];
   let open = amount;
@@ -248,20 +280,48 @@ function toldOutside(history: readonly RecordedEvent[], { at, amount }: LedgerEn
 function compare(provider: string, here: Here, there: LedgerEntry): Difference[] {
   const { kind, id, transactionId } = here;
   const of = (what: DifferenceKind, detail: string): Difference => ({
-    what, kind, provider, id, transaction_id: transactionId, here: { amount: here.amount, at: here.at }, there: shown(there), detail,
+    what,
+    kind,
+    provider,
+    id,
+    transaction_id: transactionId,
+    here: { amount: here.amount, at: here.at },
+    there: shown(there),
+    detail,
   });
   const differences: Difference[] = [];
   if (!there.moved) differences.push(of('state', `the log counts it, ${provider} says ${there.status}`));
   if (there.currency !== CURRENCY) differences.push(of('currency', `${there.currency} instead of ${CURRENCY}`));
-  if (there.amount !== undefined && there.amount !== here.amount) differences.push(of('amount', `${here.amount} here, ${there.amount} there`));
+  if (there.amount !== undefined && there.amount !== here.amount)
+    differences.push(of('amount', `${here.amount} here, ${there.amount} there`));
   return differences;
 }
 
-function missing(what: 'missing_here' | 'missing_there', provider: string, here: Here | undefined, there: LedgerEntry | undefined, detail: string): Difference {
+function missing(
+  what: 'missing_here' | 'missing_there',
+  provider: string,
+  here: Here | undefined,
+  there: LedgerEntry | undefined,
+  detail: string,
+): Difference {
   const one = here ?? there;
   if (one === undefined) throw new Error('something must be missing');
   const { kind, id, transactionId: transaction_id } = one;
-  return { what, kind, provider, id, transaction_id, here: here === undefined ? null : { amount: here.amount, at: here.at }, there: there === undefined ? null : shown(there), detail };
+  return {
+    what,
+    kind,
+    provider,
+    id,
+    transaction_id,
+    here: here === undefined ? null : { amount: here.amount, at: here.at },
+    there: there === undefined ? null : shown(there),
+    detail,
+  };
 }
 
-const shown = ({ amount, currency, at, status }: LedgerEntry): NonNullable<Difference['there']> => ({ amount: amount ?? null, currency, at, status });
+const shown = ({ amount, currency, at, status }: LedgerEntry): NonNullable<Difference['there']> => ({
+  amount: amount ?? null,
+  currency,
+  at,
+  status,
+});

@@ -27,22 +27,38 @@ export interface ReconciledDay extends Day {
 /** What it came to. */
 export interface DayReport {
   readonly ledgers: readonly Reconciled[];
-  /** What the log says of providers whose ledgers were not at hand: another one is set now, or there is none (invoices). */
+  /**
+   * What the log says of providers whose ledgers were not at hand: another one is set now, or there is none (invoices).
+   */
   readonly uncompared: readonly (Sums & { readonly provider: string })[];
 }
 
-/** The day of a text; one that is not over ends now (`now`: ms since the epoch). @throws TimeError, also where the simulated provider has forgotten the day */
-export function dayOf(text: string, zone: string, { now, settings }: { readonly now: number; readonly settings: Pick<ProviderSettings, 'payments'> }): ReconciledDay {
-  if (!DAY.test(text)) throw new TimeError(`${JSON.stringify(text.slice(0, 40))} is not a day: give one such as 2026-05-04`);
+/**
+ * The day of a text; one that is not over ends now (`now`: ms since the epoch). @throws TimeError, also where the
+ * simulated provider has forgotten the day
+ */
+export function dayOf(
+  text: string,
+  zone: string,
+  { now, settings }: { readonly now: number; readonly settings: Pick<ProviderSettings, 'payments'> },
+): ReconciledDay {
+  if (!DAY.test(text))
+    throw new TimeError(`${JSON.stringify(text.slice(0, 40))} is not a day: give one such as 2026-05-04`);
   const calendar = timeZone(zone);
   const from = Date.parse(calendar.instant(text, 'first'));
   if (from > now) throw new TimeError(`${text} has not begun`);
-  if (settings.payments === 'simulated' && from < now - SIMULATED_KEPT_MS) throw new TimeError('the simulated provider keeps its ledger for 48 h only');
+  if (settings.payments === 'simulated' && from < now - SIMULATED_KEPT_MS)
+    throw new TimeError('the simulated provider keeps its ledger for 48 h only');
   return { day: text, timeZone: zone, from, to: Math.min(Date.parse(calendar.instant(text, 'last')) + 1, now) };
 }
 
 /** Compares; each difference goes to `tell`. @throws what the ledgers throw; UnavailableError */
-export async function reconcileDay({ events, ledger }: ReconcileDeps, day: Day, tell: (difference: Difference) => Promise<void> | void, signal?: AbortSignal): Promise<DayReport> {
+export async function reconcileDay(
+  { events, ledger }: ReconcileDeps,
+  day: Day,
+  tell: (difference: Difference) => Promise<void> | void,
+  signal?: AbortSignal,
+): Promise<DayReport> {
   const wallets = await walletLedger(events, day);
   try {
     const ledgers: PaymentLedger[] = [ledger, wallets];
@@ -61,6 +77,19 @@ export async function reconcileDay({ events, ledger }: ReconcileDeps, day: Day, 
 }
 
 /** The last line of what machines are told of a comparison. */
-export function reconciliationReport({ day, timeZone: time_zone, from, to }: ReconciledDay, { ledgers, uncompared }: DayReport, differences: number): object {
-  return { action: 'done', day, time_zone, from: new Date(from).toISOString(), to: new Date(to).toISOString(), differences, ledgers, uncompared };
+export function reconciliationReport(
+  { day, timeZone: time_zone, from, to }: ReconciledDay,
+  { ledgers, uncompared }: DayReport,
+  differences: number,
+): object {
+  return {
+    action: 'done',
+    day,
+    time_zone,
+    from: new Date(from).toISOString(),
+    to: new Date(to).toISOString(),
+    differences,
+    ledgers,
+    uncompared,
+  };
 }

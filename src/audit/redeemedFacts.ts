@@ -10,7 +10,10 @@ const READS = 32;
 
 /** Knows redemptions. */
 export interface RedeemedFacts {
-  /** What each of these events (`GiftRedeemed`, `GiftUnredeemed`, in log order) is about. @throws UnavailableError; Error where a reversed redemption is not in its gift's stream */
+  /**
+   * What each of these events (`GiftRedeemed`, `GiftUnredeemed`, in log order) is about. @throws UnavailableError;
+   * Error where a reversed redemption is not in its gift's stream
+   */
   of(events: readonly RecordedEvent[]): Promise<GiftRedeemed['data'][]>;
 }
 
@@ -28,7 +31,9 @@ export function redeemedFacts(events: EventStore): RedeemedFacts {
 
   async function find({ stream, data }: RecordedEvent): Promise<GiftRedeemed['data']> {
     const { redemption_id: id } = data as GiftUnredeemed['data'];
-    const redeemed = (await events.read(stream)).find((event) => event.type === 'GiftRedeemed' && (event.data as GiftRedeemed['data']).redemption_id === id);
+    const redeemed = (await events.read(stream)).find(
+      (event) => event.type === 'GiftRedeemed' && (event.data as GiftRedeemed['data']).redemption_id === id,
+    );
     if (redeemed === undefined) throw new Error(`${stream} reverses the redemption ${id}, which it does not have`);
     return redeemed.data as GiftRedeemed['data'];
   }

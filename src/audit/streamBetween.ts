@@ -1,11 +1,22 @@
-/** A part of a stream that many share (a wallet's, parked work's): found by position, so that it costs what the part costs, however long the stream is. */
+/**
+ * A part of a stream that many share (a wallet's, parked work's): found by position, so that it costs what the part
+ * costs, however long the stream is.
+ */
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 
 /** Events read at a time. */
 const PAGE = 500;
 
-/** The events of a stream after one position of the log and up to another (`undefined`: to the stream's end), page by page. @throws UnavailableError */
-export async function* streamBetween(events: Pick<EventStore, 'read'>, stream: string, after: Position, through: Position | undefined): AsyncGenerator<RecordedEvent[]> {
+/**
+ * The events of a stream after one position of the log and up to another (`undefined`: to the stream's end), page by
+ * page. @throws UnavailableError
+ */
+export async function* streamBetween(
+  events: Pick<EventStore, 'read'>,
+  stream: string,
+  after: Position,
+  through: Position | undefined,
+): AsyncGenerator<RecordedEvent[]> {
   for (let from = await firstAfter(events, stream, after); ;) {
     const page = await events.read(stream, { from, limit: PAGE });
     const wanted = page.filter(({ position }) => position > after && (through === undefined || position <= through));

@@ -7,7 +7,8 @@ export const DEFAULT_ZONE = 'Europe/London';
 const DAY_MS = 86_400_000;
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 const LOCAL = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3}))?)?$/;
-const ABSOLUTE = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3})\d{0,6})?)?(?:Z|([+-])(\d\d):?([0-5]\d))$/i;
+const ABSOLUTE =
+  /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3})\d{0,6})?)?(?:Z|([+-])(\d\d):?([0-5]\d))$/i;
 
 /** What was given is no time, or no zone; the message says what would be. */
 export class TimeError extends Error {
@@ -21,8 +22,9 @@ export interface TimeZone {
   /** The day (`YYYY-MM-DD`) of an ISO 8601 time in UTC. Quick for times that rise. */
   dayOf(iso: string): string;
   /**
-   * The instant (ISO 8601, UTC, milliseconds) of a text: a time with an offset (`2026-05-04T12:30:00Z`), a time of the zone (`2026-05-04 12:30`) or a day, of which
-   * `edge` says whether its first or its last instant is meant. @throws TimeError
+   * The instant (ISO 8601, UTC, milliseconds) of a text: a time with an offset (`2026-05-04T12:30:00Z`), a time of the
+   * zone (`2026-05-04 12:30`) or a day, of which `edge` says whether its first or its last instant is meant. @throws
+   * TimeError
    */
   instant(text: string, edge: 'first' | 'last'): string;
 }
@@ -44,7 +46,10 @@ export function timeZone(name: string): TimeZone {
   /** The instant at which the wall clock shows this; the earlier of two, and after a gap the instant as much later. */
   function instantOf(wall: number): number {
     const candidates = [wall - DAY_MS, wall + DAY_MS].map((near) => wall - (wallClock(near) - near));
-    return candidates.toSorted((one, other) => one - other).find((candidate) => wallClock(candidate) === wall) ?? Math.max(...candidates);
+    return (
+      candidates.toSorted((one, other) => one - other).find((candidate) => wallClock(candidate) === wall) ??
+      Math.max(...candidates)
+    );
   }
 
   return {
@@ -79,7 +84,8 @@ export function timeZone(name: string): TimeZone {
 }
 
 /**
- * The instant that is looked back at (ISO 8601, UTC): that of the text, of a day its last; of the day that it is now, now, since what is to come nobody knows.
+ * The instant that is looked back at (ISO 8601, UTC): that of the text, of a day its last; of the day that it is now,
+ * now, since what is to come nobody knows.
  * @param now ISO 8601, UTC. @throws TimeError for a time to come, too
  */
 export function pastInstant(zone: TimeZone, text: string, now: string): string {
@@ -92,7 +98,16 @@ export function pastInstant(zone: TimeZone, text: string, now: string): string {
 function clockOf(name: string): Intl.DateTimeFormat {
   try {
     return new Intl.DateTimeFormat('en-GB', {
-      timeZone: name, calendar: 'gregory', numberingSystem: 'latn', hourCycle: 'h23', year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit',
+      timeZone: name,
+      calendar: 'gregory',
+      numberingSystem: 'latn',
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
     });
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
@@ -101,16 +116,35 @@ function clockOf(name: string): Intl.DateTimeFormat {
 }
 
 /** A wall clock's time in ms; one that no calendar has is refused. */
-function wallOf([year = '', month = '', day = '', hour = '00', minute = '00', second = '00', fraction = '']: readonly (string | undefined)[], given: string): number {
-  const ms = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second), Number(fraction.padEnd(3, '0')));
-  if (Number.isNaN(ms) || new Date(ms).toISOString().slice(0, 19) !== `${year}-${month}-${day}T${hour}:${minute}:${second}`) throw notATime(given);
+function wallOf(
+  [year = '', month = '', day = '', hour = '00', minute = '00', second = '00', fraction = '']: readonly (
+    string | undefined
+  )[],
+  given: string,
+): number {
+  const ms = Date.UTC(
+    Number(year),
+    Number(month) - 1,
+    Number(day),
+    Number(hour),
+    Number(minute),
+    Number(second),
+    Number(fraction.padEnd(3, '0')),
+  );
+  if (
+    Number.isNaN(ms) ||
+    new Date(ms).toISOString().slice(0, 19) !== `${year}-${month}-${day}T${hour}:${minute}:${second}`
+  )
+    throw notATime(given);
   return ms;
 }
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 function notATime(given: string): TimeError {
-  return new TimeError(`${quoted(given)} is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z`);
+  return new TimeError(
+    `${quoted(given)} is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z`,
+  );
 }
 
 /** A caller's own word in a message. */

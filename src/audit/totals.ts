@@ -1,4 +1,7 @@
-/** What was issued, redeemed, taken back, refunded and charged back, per merchant and day, to the penny: a fold of the log. */
+/**
+ * What was issued, redeemed, taken back, refunded and charged back, per merchant and day, to the penny: a fold of the
+ * log.
+ */
 import { type Brand, catalogueStream } from '../domain/catalogue.js';
 import { evolveEntry, type Entry } from '../domain/entry.js';
 import type { GiftIssued } from '../domain/gift.js';
@@ -12,7 +15,9 @@ import { type LogRange, readRange } from './range.js';
 import { redeemedFacts } from './redeemedFacts.js';
 import type { TimeZone } from './times.js';
 
-/** Counts of gifts (`charged_back`: of disputes), values in pence. What a day takes back of an earlier one is negative. */
+/**
+ * Counts of gifts (`charged_back`: of disputes), values in pence. What a day takes back of an earlier one is negative.
+ */
 export interface Sums {
   issued: number;
   issued_value: number;
@@ -30,8 +35,8 @@ export interface Sums {
 export type SumName = 'issued' | 'redeemed' | 'unredeemed' | 'refunded' | 'charged_back';
 
 /**
- * The sums of a day and a merchant. What is issued, refunded and charged back is its brand's merchant's (of the brand as it was then; '' for a brand nobody knows), what is redeemed
- * and taken back the location's.
+ * The sums of a day and a merchant. What is issued, refunded and charged back is its brand's merchant's (of the brand
+ * as it was then; '' for a brand nobody knows), what is redeemed and taken back the location's.
  */
 export interface TotalRow extends Readonly<Sums> {
   /** `YYYY-MM-DD` of the zone. */
@@ -48,7 +53,16 @@ export interface Totals {
 
 /** Nothing yet. */
 export const noSums = (): Sums => ({
-  issued: 0, issued_value: 0, redeemed: 0, redeemed_value: 0, unredeemed: 0, unredeemed_value: 0, refunded: 0, refunded_value: 0, charged_back: 0, charged_back_value: 0,
+  issued: 0,
+  issued_value: 0,
+  redeemed: 0,
+  redeemed_value: 0,
+  unredeemed: 0,
+  unredeemed_value: 0,
+  refunded: 0,
+  refunded_value: 0,
+  charged_back: 0,
+  charged_back_value: 0,
 });
 
 /** Empty totals. */
@@ -65,7 +79,8 @@ export function emptyTotals(zone: TimeZone): Totals {
       sums[`${name}_value`] += value;
     },
     rows: () =>
-      [...days].flatMap(([day, merchants]) => [...merchants].map(([merchant_id, sums]) => ({ day, merchant_id, ...sums })))
+      [...days]
+        .flatMap(([day, merchants]) => [...merchants].map(([merchant_id, sums]) => ({ day, merchant_id, ...sums })))
         .sort((one, other) => compare(one.day, other.day) || compare(one.merchant_id, other.merchant_id)),
   };
 }
@@ -82,12 +97,16 @@ export function brandMerchants(events: EventStore): MerchantOf {
     const read = known.get(brandId) ?? events.read(catalogueStream('brand', brandId));
     known.set(brandId, read);
     let brand: Entry<Brand> = { status: 'none' };
-    for (const event of await read) if (event.position <= position || brand.status === 'none') brand = evolveEntry(brand, event);
+    for (const event of await read)
+      if (event.position <= position || brand.status === 'none') brand = evolveEntry(brand, event);
     return brand.status === 'none' ? '' : brand.value.merchant_id;
   };
 }
 
-/** The types of a purchase's events by which money went back to its buyer, or came back after all: those that `wentBack` reads. */
+/**
+ * The types of a purchase's events by which money went back to its buyer, or came back after all: those that `wentBack`
+ * reads.
+ */
 export const BACK_TYPES: readonly string[] = ['GiftsRefunded', 'RefundFailed', 'RefundedAtProvider', 'DisputeClosed'];
 
 /** The types that totals are made of. */
@@ -97,7 +116,12 @@ const TYPES = ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed', ...BACK_TYPES];
 export type TotalsProgress = (events: number, position: Position) => void;
 
 /** The totals of a range: one reading of the log. @throws UnavailableError; the signal's reason */
-export async function foldTotals(events: EventStore, range: LogRange, zone: TimeZone, options: { readonly signal?: AbortSignal; readonly onProgress?: TotalsProgress } = {}): Promise<TotalRow[]> {
+export async function foldTotals(
+  events: EventStore,
+  range: LogRange,
+  zone: TimeZone,
+  options: { readonly signal?: AbortSignal; readonly onProgress?: TotalsProgress } = {},
+): Promise<TotalRow[]> {
   const totals = emptyTotals(zone);
   const facts = redeemedFacts(events);
   const merchantOf = brandMerchants(events);
@@ -107,7 +131,8 @@ export async function foldTotals(events: EventStore, range: LogRange, zone: Time
     const redeemed = await facts.of(redemptions);
     for (const [index, { type, at }] of redemptions.entries()) {
       const fact = redeemed[index];
-      if (fact !== undefined) totals.add(at, fact.location_merchant_id, type === 'GiftRedeemed' ? 'redeemed' : 'unredeemed', 1, fact.value);
+      if (fact !== undefined)
+        totals.add(at, fact.location_merchant_id, type === 'GiftRedeemed' ? 'redeemed' : 'unredeemed', 1, fact.value);
     }
     for (const event of batch.events) {
       if (event.type === 'GiftIssued') {
@@ -130,24 +155,41 @@ export async function foldTotals(events: EventStore, range: LogRange, zone: Time
 }
 
 /**
- * What went back to the buyer by one of `BACK_TYPES`. Money that bought nothing (charged late, or twice) was never any gift's, so giving it back is no refund here; of money
- * that the provider gave back without us nobody says of how many gifts it was. What the provider could not deliver counts against what it had taken on. A lost dispute is
- * charged back; where it is won on appeal after that, it counts against what was. `own`: the purchase's events, those before a dispute's end at least.
+ * What went back to the buyer by one of `BACK_TYPES`. Money that bought nothing (charged late, or twice) was never any
+ * gift's, so giving it back is no refund here; of money that the provider gave back without us nobody says of how many
+ * gifts it was. What the provider could not deliver counts against what it had taken on. A lost dispute is charged
+ * back; where it is won on appeal after that, it counts against what was. `own`: the purchase's events, those before a
+ * dispute's end at least.
  */
-export function wentBack(event: RecordedEvent, own: readonly RecordedEvent[]): { readonly name: SumName; readonly count: number; readonly value: number } {
+export function wentBack(
+  event: RecordedEvent,
+  own: readonly RecordedEvent[],
+): { readonly name: SumName; readonly count: number; readonly value: number } {
   const { type, data } = event;
   if (type === 'DisputeClosed') return { name: 'charged_back', ...chargedBack(event, own) };
-  if (type === 'RefundedAtProvider') return { name: 'refunded', count: 0, value: (data as RefundedAtProvider['data']).amount };
+  if (type === 'RefundedAtProvider')
+    return { name: 'refunded', count: 0, value: (data as RefundedAtProvider['data']).amount };
   const { gift_ids, amount } = data as (GiftsRefunded | RefundFailed)['data'];
   if (gift_ids.length === 0) return { name: 'refunded', count: 0, value: 0 };
-  return type === 'RefundFailed' ? { name: 'refunded', count: -gift_ids.length, value: -amount } : { name: 'refunded', count: gift_ids.length, value: amount };
+  return type === 'RefundFailed'
+    ? { name: 'refunded', count: -gift_ids.length, value: -amount }
+    : { name: 'refunded', count: gift_ids.length, value: amount };
 }
 
-function chargedBack({ data, position }: RecordedEvent, own: readonly RecordedEvent[]): { readonly count: number; readonly value: number } {
+function chargedBack(
+  { data, position }: RecordedEvent,
+  own: readonly RecordedEvent[],
+): { readonly count: number; readonly value: number } {
   const { dispute_id, outcome } = data as DisputeClosed['data'];
-  const before = own.filter((one) => one.position < position && (one.data as Partial<DisputeClosed['data']>).dispute_id === dispute_id);
-  const { amount = 0 } = (before.find(({ type }) => type === 'DisputeOpened')?.data ?? {}) as Partial<DisputeOpened['data']>;
-  const lost = before.some(({ type, data: earlier }) => type === 'DisputeClosed' && (earlier as DisputeClosed['data']).outcome === 'lost');
+  const before = own.filter(
+    (one) => one.position < position && (one.data as Partial<DisputeClosed['data']>).dispute_id === dispute_id,
+  );
+  const { amount = 0 } = (before.find(({ type }) => type === 'DisputeOpened')?.data ?? {}) as Partial<
+    DisputeOpened['data']
+  >;
+  const lost = before.some(
+    ({ type, data: earlier }) => type === 'DisputeClosed' && (earlier as DisputeClosed['data']).outcome === 'lost',
+  );
   if (outcome === 'lost') return { count: 1, value: amount };
   return lost ? { count: -1, value: -amount } : { count: 0, value: 0 };
 }
@@ -161,12 +203,33 @@ export function sumOf(rows: readonly TotalRow[]): Sums {
 
 const SUM_NAMES = Object.keys(noSums()) as (keyof Sums)[];
 
-/** Rows as CSV, with the heading, without line feeds; each merchant with its name as it was at the range's end. @throws UnavailableError */
-export async function totalsCsv(events: Pick<EventStore, 'read'>, rows: readonly TotalRow[], { through }: Pick<LogRange, 'through'>): Promise<string[]> {
+/**
+ * Rows as CSV, with the heading, without line feeds; each merchant with its name as it was at the range's end. @throws
+ * UnavailableError
+ */
+export async function totalsCsv(
+  events: Pick<EventStore, 'read'>,
+  rows: readonly TotalRow[],
+  { through }: Pick<LogRange, 'through'>,
+): Promise<string[]> {
   const nameAt = catalogueNames(events);
-  const lines = [csvLine(['day', 'merchant_id', ...SUM_NAMES.map((name) => (name.endsWith('_value') ? `${name}_pence` : name)), 'merchant_name'])];
+  const lines = [
+    csvLine([
+      'day',
+      'merchant_id',
+      ...SUM_NAMES.map((name) => (name.endsWith('_value') ? `${name}_pence` : name)),
+      'merchant_name',
+    ]),
+  ];
   for (const { day, merchant_id, ...sums } of rows) {
-    lines.push(csvLine([day, merchant_id, ...SUM_NAMES.map((name) => sums[name]), merchant_id === '' ? '' : await nameAt('merchant', merchant_id, through ?? '')]));
+    lines.push(
+      csvLine([
+        day,
+        merchant_id,
+        ...SUM_NAMES.map((name) => sums[name]),
+        merchant_id === '' ? '' : await nameAt('merchant', merchant_id, through ?? ''),
+      ]),
+    );
   }
   return lines;
 }

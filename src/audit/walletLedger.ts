@@ -9,7 +9,10 @@ import { openSpanFeed, type SpanFeed } from './spanFeed.js';
 const PAGE = 500;
 
 /** The ledger of all wallets on a day (ms since the epoch, up to but not its last). `close` it after use. */
-export async function walletLedger(events: EventStore, day: { readonly from: number; readonly to: number }): Promise<PaymentLedger & Pick<SpanFeed, 'close'>> {
+export async function walletLedger(
+  events: EventStore,
+  day: { readonly from: number; readonly to: number },
+): Promise<PaymentLedger & Pick<SpanFeed, 'close'>> {
   const feed = await openSpanFeed(events, day, { types: ['WalletDebited', 'WalletCredited'] });
   return {
     provider: 'wallet',

@@ -33,16 +33,21 @@ export function backupCommand(terminal: Terminal): Command {
   return outputOptions(
     new Command('backup')
       .summary('write the whole event log into a file, while the service goes on')
-      .description(`Writes every event up to this moment into FILE, reads it back, and says its hash, its position and what else must be kept.
-The file holds all personal data and secrets of the log: keep it as you keep the data folder. An EventStoreDB is backed up by its own means, see docs/deployment.md.`)
+      .description(
+        `Writes every event up to this moment into FILE, reads it back, and says its hash, its position and what else must be kept.
+The file holds all personal data and secrets of the log: keep it as you keep the data folder. An EventStoreDB is backed up by its own means, see docs/deployment.md.`,
+      )
       .argument('<file>', 'where the backup goes; nothing may stand there')
       .option('--reason <text>', 'why; kept with the record that the backup was made'),
     { csv: false },
   )
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Examples:
   $ gift backup /backups/gift-2026-11-21.log
-  $ gift backup "/backups/gift-$(date +%F).log" --json`)
+  $ gift backup "/backups/gift-$(date +%F).log" --json`,
+    )
     .action(async (file: string, flags: BackupFlags) => runBackup(terminal, file, flags));
 }
 
@@ -50,48 +55,80 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
   const reason = reasonOf(flags.reason);
   const path = resolve(file);
   const { config, set } = settingsOf(terminal.env);
-  if (config.eventStoreUrl !== undefined) throw new CommandFailure('EVENTSTORE_URL is set: the log is in EventStoreDB and is backed up by its own means, see "Backup and restore" in docs/deployment.md');
+  if (config.eventStoreUrl !== undefined)
+    throw new CommandFailure(
+      'EVENTSTORE_URL is set: the log is in EventStoreDB and is backed up by its own means, see "Backup and restore" in docs/deployment.md',
+    );
   if (existsSync(path)) throw new CommandFailure(`${file} is there already: name another file`);
-  if (!existsSync(dirname(path))) throw new CommandFailure(`there is no folder ${dirname(path)}: make it, or name another file`);
+  if (!existsSync(dirname(path)))
+    throw new CommandFailure(`there is no folder ${dirname(path)}: make it, or name another file`);
 
-  await withLog(terminal, async ({ events }) => {
-    await recordTaking(terminal, events, 'gift backup', { file: path }, reason);
-    const hashKey = await fittingKey(terminal, events, findHashKey(config));
-    const { signal } = terminal;
-    const bars = progressBars(terminal.stderr);
-    try {
-      const { events: count, position, hash, bytes, log_id, begun_at } = await backupLog(events, {
-        path,
-        hashKeyCheck: hashKey === undefined ? null : keyedHash(hashKey)('backup', events.logId),
-        now: currentTime(),
-        signal,
-        // Positions of the embedded log count its events.
-        onProgress: (step, done, end) => bars.show(step === 'write' ? 'backing up' : 'reading back', done, end === undefined ? undefined : Number(end)),
-      });
-      bars.clear();
-      const keep = keptBeside(config, set, hashKey !== undefined);
-      if (flags.json === true) return await writeLines(terminal.stdout, [jsonLine({ action: 'done', file: path, bytes, events: count, position, hash, log_id, begun_at, keep })]);
-      await writeLines(terminal.stdout, [
-        `${count} events of log ${log_id}, up to position ${position ?? 'none'}, are in ${file} (${bytes} bytes)`,
-        `hash ${hash}`,
-        'keep beside it, since it holds neither:',
-        ...keep.map(({ what, where, why }) => `  ${what} (${where}): ${why}`),
-      ]);
-    } catch (error) {
-      bars.clear();
-      throw failureOf(error, file, signal);
-    }
-  }, { asStored: true });
+  await withLog(
+    terminal,
+    async ({ events }) => {
+      await recordTaking(terminal, events, 'gift backup', { file: path }, reason);
+      const hashKey = await fittingKey(terminal, events, findHashKey(config));
+      const { signal } = terminal;
+      const bars = progressBars(terminal.stderr);
+      try {
+        const {
+          events: count,
+          position,
+          hash,
+          bytes,
+          log_id,
+          begun_at,
+        } = await backupLog(events, {
+          path,
+          hashKeyCheck: hashKey === undefined ? null : keyedHash(hashKey)('backup', events.logId),
+          now: currentTime(),
+          signal,
+          // Positions of the embedded log count its events.
+          onProgress: (step, done, end) =>
+            bars.show(
+              step === 'write' ? 'backing up' : 'reading back',
+              done,
+              end === undefined ? undefined : Number(end),
+            ),
+        });
+        bars.clear();
+        const keep = keptBeside(config, set, hashKey !== undefined);
+        if (flags.json === true)
+          return await writeLines(terminal.stdout, [
+            jsonLine({ action: 'done', file: path, bytes, events: count, position, hash, log_id, begun_at, keep }),
+          ]);
+        await writeLines(terminal.stdout, [
+          `${count} events of log ${log_id}, up to position ${position ?? 'none'}, are in ${file} (${bytes} bytes)`,
+          `hash ${hash}`,
+          'keep beside it, since it holds neither:',
+          ...keep.map(({ what, where, why }) => `  ${what} (${where}): ${why}`),
+        ]);
+      } catch (error) {
+        bars.clear();
+        throw failureOf(error, file, signal);
+      }
+    },
+    { asStored: true },
+  );
 }
 
-/** The key, where it is the log's own: a restore holds its key against the one noted. A backup is made without it all the same: now more than ever. @throws UnavailableError */
-async function fittingKey(terminal: Terminal, events: EventStore, key: Buffer | undefined): Promise<Buffer | undefined> {
+/**
+ * The key, where it is the log's own: a restore holds its key against the one noted. A backup is made without it all
+ * the same: now more than ever. @throws UnavailableError
+ */
+async function fittingKey(
+  terminal: Terminal,
+  events: EventStore,
+  key: Buffer | undefined,
+): Promise<Buffer | undefined> {
   try {
     await refuseUnlessHashKeyFits(events, () => key);
     return key;
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
-    await writeLines(terminal.stderr, [`gift: ${error.message}; the backup is made all the same, and can't tell a restore which key is right`]);
+    await writeLines(terminal.stderr, [
+      `gift: ${error.message}; the backup is made all the same, and can't tell a restore which key is right`,
+    ]);
     return undefined;
   }
 }
@@ -100,8 +137,10 @@ function failureOf(error: unknown, file: string, signal: AbortSignal): unknown {
   if (signal.aborted) return new CommandFailure('interrupted; nothing was left behind', EXIT.interrupted);
   if (error instanceof BackupExistsError) return new CommandFailure(`${error.message}: name another file`);
   const { code } = error as NodeJS.ErrnoException;
-  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG') return new CommandFailure(`no space left for ${file}: name a file on another disk; nothing was left behind`);
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return new CommandFailure(`this user may not write ${file}: name another file`);
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
+    return new CommandFailure(`no space left for ${file}: name a file on another disk; nothing was left behind`);
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
+    return new CommandFailure(`this user may not write ${file}: name another file`);
   return error;
 }
 
@@ -121,14 +160,27 @@ function settingsOf(env: Terminal['env']): { readonly config: Config; readonly s
 function keptBeside({ dataDir, hashKey, tokenKeys }: Config, set: readonly string[], keyFits: boolean): Kept[] {
   const whereOf = (variable: string, given: boolean, file: string, fits = true): string => {
     const path = join(dataDir, file);
-    if (!fits && (given || existsSync(path))) return `what is ${given ? `set in ${variable}` : `in ${path}`} is not the log's own: find that before you need it`;
+    if (!fits && (given || existsSync(path)))
+      return `what is ${given ? `set in ${variable}` : `in ${path}`} is not the log's own: find that before you need it`;
     if (given) return `the variable ${variable}`;
     return existsSync(path) ? path : `neither set here nor in ${path}: find it before you need it`;
   };
   const others = set.filter((name) => !['HASH_KEY', 'TOKEN_KEY'].includes(name));
   return [
-    { what: 'HASH_KEY', where: whereOf('HASH_KEY', hashKey !== undefined, HASH_KEY_FILE, keyFits), why: 'without it usernames and phone numbers are lost' },
-    { what: 'TOKEN_KEY', where: whereOf('TOKEN_KEY', tokenKeys !== undefined, TOKEN_KEY_FILE), why: 'without it everybody logs in anew' },
-    { what: 'settings', where: others.length === 0 ? 'none is set here' : others.join(', '), why: 'the service is started with the same' },
+    {
+      what: 'HASH_KEY',
+      where: whereOf('HASH_KEY', hashKey !== undefined, HASH_KEY_FILE, keyFits),
+      why: 'without it usernames and phone numbers are lost',
+    },
+    {
+      what: 'TOKEN_KEY',
+      where: whereOf('TOKEN_KEY', tokenKeys !== undefined, TOKEN_KEY_FILE),
+      why: 'without it everybody logs in anew',
+    },
+    {
+      what: 'settings',
+      where: others.length === 0 ? 'none is set here' : others.join(', '),
+      why: 'the service is started with the same',
+    },
   ];
 }

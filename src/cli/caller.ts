@@ -10,7 +10,10 @@ export function commandLineCaller(): Caller {
   return { user: `cli:${systemUser()}@${hostname()}` };
 }
 
-/** The system user's name; its number where the system has no name for it, as in containers that run under any number they are given. */
+/**
+ * The system user's name; its number where the system has no name for it, as in containers that run under any number
+ * they are given.
+ */
 function systemUser(): string {
   try {
     return userInfo().username;

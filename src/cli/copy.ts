@@ -12,7 +12,11 @@ import { progressBars } from './progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
 /** What each step does, as the bar says it. */
-const DOING: Readonly<Record<CopyProgress['step'], string>> = { compare: 'comparing', copy: 'copying', verify: 'reading back' };
+const DOING: Readonly<Record<CopyProgress['step'], string>> = {
+  compare: 'comparing',
+  copy: 'copying',
+  verify: 'reading back',
+};
 
 interface CopyFlags {
   readonly from: string;
@@ -25,36 +29,53 @@ interface CopyFlags {
 export function copyCommand(terminal: Terminal): Command {
   return new Command('copy')
     .summary('copy the whole event log to another engine, and seal the old one')
-    .description(`Copies every event, in order, into a log of its own id, reads it back, compares both by count and hash, and then seals the source:
+    .description(
+      `Copies every event, in order, into a log of its own id, reads it back, compares both by count and hash, and then seals the source:
 nothing can be appended to it any more. An interrupted copy is finished by repeating it. A log is a data folder or an EventStoreDB, whose address may stand in an environment variable: what
-stands on the command line everybody on the machine can read, and an address may hold a password.`)
-    .requiredOption('--from <log>', 'the source: a data folder, esdb://…, or env:NAME for the address in an environment variable')
+stands on the command line everybody on the machine can read, and an address may hold a password.`,
+    )
+    .requiredOption(
+      '--from <log>',
+      'the source: a data folder, esdb://…, or env:NAME for the address in an environment variable',
+    )
     .requiredOption('--to <log>', 'the target, empty or begun by an earlier copy: named as the source is')
     .option('--no-seal', 'leave the source open: for a drill')
     .option('--json', 'one JSON object on standard output')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 The service may go on serving while the log is copied; stop it before the end, or it answers writes with 503 from the seal on.
 The keys are no part of the log: give the service on the new engine the same HASH_KEY and TOKEN_KEY (a data folder keeps them in hash.key and token.key).
 
 Examples:
   $ gift copy --from ./data --to "esdb://127.0.0.1:2113?tls=false"
-  $ gift copy --from env:EVENTSTORE_URL --to ./drill --no-seal`)
+  $ gift copy --from env:EVENTSTORE_URL --to ./drill --no-seal`,
+    )
     .action(async (flags: CopyFlags) => runCopy(terminal, flags));
 }
 
 async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags): Promise<void> {
-  const [source, target] = [placeOf(addressOf(from, '--from', terminal), '--from'), placeOf(addressOf(to, '--to', terminal), '--to')];
-  if (source.dir !== undefined && !hasEventLog(source.dir)) throw new CommandFailure(`--from: there is no event log in ${from}`);
+  const [source, target] = [
+    placeOf(addressOf(from, '--from', terminal), '--from'),
+    placeOf(addressOf(to, '--to', terminal), '--to'),
+  ];
+  if (source.dir !== undefined && !hasEventLog(source.dir))
+    throw new CommandFailure(`--from: there is no event log in ${from}`);
   const open = resources();
   const bars = progressBars(terminal.stderr);
-  const onProgress = ({ step, events, share }: CopyProgress): void => bars.show(DOING[step], events, share === undefined ? undefined : { share });
+  const onProgress = ({ step, events, share }: CopyProgress): void =>
+    bars.show(DOING[step], events, share === undefined ? undefined : { share });
   try {
     const opened = async (place: Place): Promise<EventStore> => open.add(await place.open(), (log) => log.close());
     const sourceLog = await opened(source);
     const targetLog = await opened(target);
     // The copy holds the record, too: so it tells where it comes from.
-    if (!(await sourceLog.sealed())) await recordTaking(terminal, sourceLog, 'gift copy', { from: sourceLog.logId, to: targetLog.logId }, null);
-    const { events, copied, hash, sealed } = await copyLog({ source: sourceLog, target: targetLog }, { seal, signal: terminal.signal, onProgress });
+    if (!(await sourceLog.sealed()))
+      await recordTaking(terminal, sourceLog, 'gift copy', { from: sourceLog.logId, to: targetLog.logId }, null);
+    const { events, copied, hash, sealed } = await copyLog(
+      { source: sourceLog, target: targetLog },
+      { seal, signal: terminal.signal, onProgress },
+    );
     bars.clear();
     const words = [
       `${events} events in both logs, ${copied} copied now; hash ${hash}`,
@@ -68,7 +89,8 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
     // What went wrong first is what is told.
     await open.close().catch(() => undefined);
     if (error instanceof CopyRefusedError) throw new CommandFailure(error.message);
-    if (error instanceof CopyInterruptedError) throw new CommandFailure(error.message, error.cause === undefined ? EXIT.interrupted : EXIT.failed);
+    if (error instanceof CopyInterruptedError)
+      throw new CommandFailure(error.message, error.cause === undefined ? EXIT.interrupted : EXIT.failed);
     throw error;
   }
 }
@@ -79,21 +101,33 @@ interface Place {
   readonly open: () => Promise<EventStore>;
 }
 
-/** The address that `env:NAME` stands for; any other text as it is. @throws CommandFailure where the variable is not set */
+/**
+ * The address that `env:NAME` stands for; any other text as it is. @throws CommandFailure where the variable is not set
+ */
 function addressOf(text: string, option: string, { env }: Terminal): string {
   const name = /^env:(.*)$/.exec(text)?.[1]?.trim();
   if (name === undefined) return text;
   const address = env[name]?.trim() ?? '';
-  if (address === '') throw new CommandFailure(`${option} names the environment variable ${JSON.stringify(name.slice(0, 40))}, which is not set`, EXIT.usage);
+  if (address === '')
+    throw new CommandFailure(
+      `${option} names the environment variable ${JSON.stringify(name.slice(0, 40))}, which is not set`,
+      EXIT.usage,
+    );
   return address;
 }
 
 function placeOf(text: string, option: string): Place {
-  if (/^esdb(\+discover)?:\/\//.test(text)) return { open: async () => (await import('../adapters/eventstoredb/eventStore.js')).openEventStoreDb({ url: text }) };
+  if (/^esdb(\+discover)?:\/\//.test(text))
+    return {
+      open: async () => (await import('../adapters/eventstoredb/eventStore.js')).openEventStoreDb({ url: text }),
+    };
   // What follows the scheme may hold a password.
   const scheme = /^([\w+.-]+):\/\//.exec(text)?.[1];
   if (scheme !== undefined || text.trim() === '') {
-    throw new CommandFailure(`${option} must be a data folder, or an address that begins with esdb:// or esdb+discover://${scheme === undefined ? '' : `, not with ${scheme}://`}`, EXIT.usage);
+    throw new CommandFailure(
+      `${option} must be a data folder, or an address that begins with esdb:// or esdb+discover://${scheme === undefined ? '' : `, not with ${scheme}://`}`,
+      EXIT.usage,
+    );
   }
   const dir = resolve(text);
   return { dir, open: async () => openEmbeddedEventStore({ dir }) };

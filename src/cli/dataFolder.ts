@@ -1,4 +1,7 @@
-/** What stands in a data folder, for subcommands that look before they open anything: a folder that may not be looked into is not taken for an empty one. */
+/**
+ * What stands in a data folder, for subcommands that look before they open anything: a folder that may not be looked
+ * into is not taken for an empty one.
+ */
 import { readdirSync, statSync } from 'node:fs';
 import { eventLogFile } from '../adapters/embedded/eventStore/log.js';
 import { CommandFailure } from './terminal.js';
@@ -8,9 +11,14 @@ export function hasEventLog(dataDir: string): boolean {
   return looking(dataDir, () => statSync(eventLogFile(dataDir), { throwIfNoEntry: false }) !== undefined);
 }
 
-/** The names in it; none where there is no such folder. @throws CommandFailure where this user may not look, or a file stands there */
+/**
+ * The names in it; none where there is no such folder. @throws CommandFailure where this user may not look, or a file
+ * stands there
+ */
 export function namesIn(dataDir: string): readonly string[] {
-  return looking(dataDir, () => (statSync(dataDir, { throwIfNoEntry: false }) === undefined ? [] : readdirSync(dataDir)));
+  return looking(dataDir, () =>
+    statSync(dataDir, { throwIfNoEntry: false }) === undefined ? [] : readdirSync(dataDir),
+  );
 }
 
 /** Data folders are made for their owner alone (0700): who asks as somebody else learns nothing of what is in them. */
@@ -19,8 +27,10 @@ function looking<T>(dataDir: string, look: () => T): T {
     return look();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EACCES' || code === 'EPERM') throw new CommandFailure(`this user may not look into ${dataDir}: run the command as the service's user`);
-    if (code === 'ENOTDIR') throw new CommandFailure(`${dataDir} is no folder: set DATA_DIR to the service's data folder`);
+    if (code === 'EACCES' || code === 'EPERM')
+      throw new CommandFailure(`this user may not look into ${dataDir}: run the command as the service's user`);
+    if (code === 'ENOTDIR')
+      throw new CommandFailure(`${dataDir} is no folder: set DATA_DIR to the service's data folder`);
     throw error;
   }
 }

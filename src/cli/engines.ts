@@ -32,10 +32,16 @@ export interface OpenedStores extends OpenedLog {
  * @param asStored its events as they stand there, not in the shapes of this release: for what hands the log on
  * @throws ConfigError, DataFileError, EngineError, UnavailableError; CommandFailure where there is no log
  */
-export async function withLog<T>({ env }: Terminal, work: (opened: OpenedLog) => Promise<T>, { asStored = false }: { readonly asStored?: boolean } = {}): Promise<T> {
+export async function withLog<T>(
+  { env }: Terminal,
+  work: (opened: OpenedLog) => Promise<T>,
+  { asStored = false }: { readonly asStored?: boolean } = {},
+): Promise<T> {
   const config = loadConfig(env);
   if (config.eventStoreUrl === undefined && !hasEventLog(config.dataDir)) {
-    throw new CommandFailure(`there is no event log in ${config.dataDir}: set DATA_DIR to the service's data folder, or EVENTSTORE_URL`);
+    throw new CommandFailure(
+      `there is no event log in ${config.dataDir}: set DATA_DIR to the service's data folder, or EVENTSTORE_URL`,
+    );
   }
   const open = resources();
   try {
@@ -48,14 +54,24 @@ export async function withLog<T>({ env }: Terminal, work: (opened: OpenedLog) =>
 
 /**
  * As `withLog`, with the read store.
- * @param onlyReads what only looks makes no read store where there is none: it gets an empty one elsewhere, which goes with it
+ * @param onlyReads what only looks makes no read store where there is none: it gets an empty one elsewhere, which goes
+ * with it
  */
-export async function withStores<T>(terminal: Terminal, work: (opened: OpenedStores) => Promise<T>, { onlyReads = false }: { readonly onlyReads?: boolean } = {}): Promise<T> {
+export async function withStores<T>(
+  terminal: Terminal,
+  work: (opened: OpenedStores) => Promise<T>,
+  { onlyReads = false }: { readonly onlyReads?: boolean } = {},
+): Promise<T> {
   return withLog(terminal, async (opened) => {
     const { config, open } = opened;
     const absent = onlyReads && config.mongodbUrl === undefined && !existsSync(join(config.dataDir, READ_STORE_FILE));
-    const dataDir = absent ? open.add(temporaryFolder('gift-look-'), async (folder) => rmSync(folder, { recursive: true, force: true })) : config.dataDir;
-    const store = open.add(await openReadStore({ ...config, dataDir }, opened.events, pino({ level: 'silent' })), (one) => one.close());
+    const dataDir = absent
+      ? open.add(temporaryFolder('gift-look-'), async (folder) => rmSync(folder, { recursive: true, force: true }))
+      : config.dataDir;
+    const store = open.add(
+      await openReadStore({ ...config, dataDir }, opened.events, pino({ level: 'silent' })),
+      (one) => one.close(),
+    );
     return work({ ...opened, store, models: openReadModels(store) });
   });
 }

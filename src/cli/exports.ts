@@ -1,4 +1,7 @@
-/** What subcommands that show records share: how they may be shown, for what reason, and the record of who saw what (decisions 11). */
+/**
+ * What subcommands that show records share: how they may be shown, for what reason, and the record of who saw what
+ * (decisions 11).
+ */
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { Sight } from '../audit/eventView.js';
@@ -19,7 +22,9 @@ export interface SightFlags {
 
 /** Adds `--personal` and `--reason`. */
 export function sightOptions(command: Command): Command {
-  return command.option('--personal', 'show personal fields, too; wants --reason').option('--reason <text>', 'why; kept with the record of who saw what');
+  return command
+    .option('--personal', 'show personal fields, too; wants --reason')
+    .option('--reason <text>', 'why; kept with the record of who saw what');
 }
 
 /** How much may be shown. @throws CommandFailure where personal fields are wanted without a reason */
@@ -51,7 +56,9 @@ and so is one that begins with one: a program takes one leading apostrophe away.
 
 /** Adds `--json`, and `--csv` where the command has rows. */
 export function outputOptions(command: Command, { csv }: { csv: boolean }): Command {
-  command.addOption(new Option('--json', 'one JSON object a line on standard output, and nothing else').conflicts('csv'));
+  command.addOption(
+    new Option('--json', 'one JSON object a line on standard output, and nothing else').conflicts('csv'),
+  );
   return csv ? command.option('--csv', 'CSV with a heading on standard output, and nothing else') : command;
 }
 
@@ -63,25 +70,40 @@ export interface CliAccess {
 
 /** The recorder of a subcommand. */
 export function cliAccess(events: EventStore): CliAccess {
-  return { recorder: accessRecorder(events, currentTime), asker: { by: commandLineCaller(), requestId: `cli-${randomUUID()}` } };
+  return {
+    recorder: accessRecorder(events, currentTime),
+    asker: { by: commandLineCaller(), requestId: `cli-${randomUUID()}` },
+  };
 }
 
 /**
- * Leaves the record that the whole log is being taken along. A log that can't take it (sealed, on a full disk) is handed out all the same, now more than ever, and
- * standard error says so. @param what the command as it is called
+ * Leaves the record that the whole log is being taken along. A log that can't take it (sealed, on a full disk) is
+ * handed out all the same, now more than ever, and standard error says so. @param what the command as it is called
  */
-export async function recordTaking(terminal: Terminal, events: EventStore, what: string, asked: Readonly<Record<string, unknown>>, reason: string | null): Promise<void> {
+export async function recordTaking(
+  terminal: Terminal,
+  events: EventStore,
+  what: string,
+  asked: Readonly<Record<string, unknown>>,
+  reason: string | null,
+): Promise<void> {
   const { recorder, asker } = cliAccess(events);
   try {
     await recorder.begin(asker, accessRequest(what, asked, { personal: true, reason }));
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
-    await writeLines(terminal.stderr, [`gift: the log takes no record of this ${what.slice('gift '.length)} (${error.message}); it is made all the same`]);
+    await writeLines(terminal.stderr, [
+      `gift: the log takes no record of this ${what.slice('gift '.length)} (${error.message}); it is made all the same`,
+    ]);
   }
 }
 
 /** What was asked: the command's words, its argument and flags, without those that say how to show it. */
-export function accessRequest(what: string, asked: Readonly<Record<string, unknown>>, { personal, reason }: { readonly personal: boolean; readonly reason: string | null }): AccessRequest {
+export function accessRequest(
+  what: string,
+  asked: Readonly<Record<string, unknown>>,
+  { personal, reason }: { readonly personal: boolean; readonly reason: string | null },
+): AccessRequest {
   const { personal: _p, reason: _r, json: _j, csv: _c, ...rest } = asked;
   return { what, asked: rest, personal, reason };
 }

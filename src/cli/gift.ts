@@ -20,13 +20,22 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE' || unwritten) return;
   unwritten = true;
   process.exitCode = EXIT.failed;
-  process.stderr.write(`gift: what was asked for could not be written to standard output (${error.message}): what stands there is not whole\n`);
+  process.stderr.write(
+    `gift: what was asked for could not be written to standard output (${error.message}): what stands there is not whole\n`,
+  );
 });
 // There is nowhere to say so.
 process.stderr.on('error', () => undefined);
 
 const code = await run(
-  { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr, env: process.env, signal: interrupted.signal, yieldProcessor },
+  {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    signal: interrupted.signal,
+    yieldProcessor,
+  },
   process.argv.slice(2),
 );
 process.exitCode = unwritten && code === EXIT.done ? EXIT.failed : code;

@@ -38,7 +38,13 @@ interface Ticket {
   readonly examples: readonly string[];
   /** Refuses flags that make no sense. @throws CommandFailure */
   readonly check?: (flags: CareFlags) => void;
-  readonly run: (deps: ReassignDeps, giftId: string, context: CommandContext, flags: CareFlags, reason: string) => Promise<Handled>;
+  readonly run: (
+    deps: ReassignDeps,
+    giftId: string,
+    context: CommandContext,
+    flags: CareFlags,
+    reason: string,
+  ) => Promise<Handled>;
   /** What has been done, and where nothing was to be done, why. */
   readonly done: (view: CareView) => string;
   readonly already: (view: CareView) => string;
@@ -51,7 +57,8 @@ const TICKETS: readonly Ticket[] = [
   {
     name: 'resend',
     summary: 'tell the receiver again',
-    description: 'Has the receiver told once more, by SMS or push as they can be reached now; a running service does it. Refused while they are still being told, and of a gift that can\'t be used.',
+    description:
+      "Has the receiver told once more, by SMS or push as they can be reached now; a running service does it. Refused while they are still being told, and of a gift that can't be used.",
     options: [],
     examples: [`gift gifts resend ${GIFT} --reason "deleted the message"`],
     run: async (deps, giftId, context, _flags, reason) => resendGift(deps, giftId, context, reason),
@@ -61,25 +68,47 @@ const TICKETS: readonly Ticket[] = [
   {
     name: 'reassign',
     summary: 'give a gift to another receiver',
-    description: 'Gives a gift to a user, or to whoever has a phone number; a running service tells them. Whoever had it may not redeem it any more. Refused once a voucher\'s code is out.',
-    options: [['--to-user <id>', 'the new receiver, a user'], ['--to-phone <number>', 'the new receiver\'s mobile number; -: it is read from standard input, so that it stands in no list of processes']],
+    description:
+      "Gives a gift to a user, or to whoever has a phone number; a running service tells them. Whoever had it may not redeem it any more. Refused once a voucher's code is out.",
+    options: [
+      ['--to-user <id>', 'the new receiver, a user'],
+      [
+        '--to-phone <number>',
+        "the new receiver's mobile number; -: it is read from standard input, so that it stands in no list of processes",
+      ],
+    ],
     examples: [`gift gifts reassign ${GIFT} --to-phone "07700 900102" --reason "sent to an old number"`],
     check({ toUser, toPhone }) {
-      if ((toUser === undefined) === (toPhone === undefined)) throw new CommandFailure('give one of --to-user and --to-phone', EXIT.usage);
+      if ((toUser === undefined) === (toPhone === undefined))
+        throw new CommandFailure('give one of --to-user and --to-phone', EXIT.usage);
     },
-    run: async (deps, giftId, context, { toUser, toPhone = '' }, reason) => reassignGift(deps, giftId, context, toUser === undefined ? { phone_number: toPhone } : { user_id: toUser }, reason),
-    done: ({ receiver, receiver_id }) => `it is now for ${receiver_id === null ? `whoever has the ${receiver}` : `user ${receiver_id}`}, who is told by a running service`,
+    run: async (deps, giftId, context, { toUser, toPhone = '' }, reason) =>
+      reassignGift(
+        deps,
+        giftId,
+        context,
+        toUser === undefined ? { phone_number: toPhone } : { user_id: toUser },
+        reason,
+      ),
+    done: ({ receiver, receiver_id }) =>
+      `it is now for ${receiver_id === null ? `whoever has the ${receiver}` : `user ${receiver_id}`}, who is told by a running service`,
     already: () => 'it has been for this receiver all along',
   },
   {
     name: 'extend',
     summary: 'let a gift be valid for longer',
-    description: 'Lets a gift be valid to the end of a later day (UTC), at most ten years ahead; its voucher with it. An expired gift is valid again.',
+    description:
+      'Lets a gift be valid to the end of a later day (UTC), at most ten years ahead; its voucher with it. An expired gift is valid again.',
     options: [['--until <day>', 'the new last valid day, such as 2027-05-04']],
     examples: [`gift gifts extend ${GIFT} --until 2027-05-04 --reason "the shop was closed"`],
     check({ until }) {
-      if (until === undefined) throw new CommandFailure('extend wants --until, the new last valid day, such as 2027-05-04', EXIT.usage);
-      if (!isDay(until)) throw new CommandFailure(`--until ${JSON.stringify(until.slice(0, 40))} is not a day: give one such as 2027-05-04`, EXIT.usage);
+      if (until === undefined)
+        throw new CommandFailure('extend wants --until, the new last valid day, such as 2027-05-04', EXIT.usage);
+      if (!isDay(until))
+        throw new CommandFailure(
+          `--until ${JSON.stringify(until.slice(0, 40))} is not a day: give one such as 2027-05-04`,
+          EXIT.usage,
+        );
     },
     run: async (deps, giftId, context, { until = '' }, reason) => extendGift(deps, giftId, context, until, reason),
     done: ({ expiry_date }) => `it is valid to the end of ${expiry_date} (UTC)`,
@@ -88,22 +117,30 @@ const TICKETS: readonly Ticket[] = [
   {
     name: 'block',
     summary: 'block a gift',
-    description: 'Blocks a gift: it can\'t be redeemed, claimed or given a voucher until everything that blocks it has been freed. A code that is out can still be used where it is honoured without asking here.',
+    description:
+      "Blocks a gift: it can't be redeemed, claimed or given a voucher until everything that blocks it has been freed. A code that is out can still be used where it is honoured without asking here.",
     options: [TICKET],
-    examples: [`gift gifts block ${GIFT} --reason "reported as stolen"`, `gift gifts block ${GIFT} --ticket T-1042 --reason "reported as stolen"`],
+    examples: [
+      `gift gifts block ${GIFT} --reason "reported as stolen"`,
+      `gift gifts block ${GIFT} --ticket T-1042 --reason "reported as stolen"`,
+    ],
     check: checkTicket,
-    run: async (deps, giftId, context, { ticket }, reason) => blockGift(deps, giftId, context, { cause: supportCause(ticket), reason }),
+    run: async (deps, giftId, context, { ticket }, reason) =>
+      blockGift(deps, giftId, context, { cause: supportCause(ticket), reason }),
     done: blockedBy,
-    already: (view) => (view.gift_status === 'cancelled' ? 'it is cancelled: it can\'t be used anyway' : blockedBy(view)),
+    already: (view) =>
+      view.gift_status === 'cancelled' ? "it is cancelled: it can't be used anyway" : blockedBy(view),
   },
   {
     name: 'unblock',
     summary: 'free a gift that support has blocked',
-    description: 'Frees a gift of support\'s own block, or of that of a ticket; what else blocks it goes on doing so. A disputed payment is freed by its end alone.',
+    description:
+      "Frees a gift of support's own block, or of that of a ticket; what else blocks it goes on doing so. A disputed payment is freed by its end alone.",
     options: [TICKET],
     examples: [`gift gifts unblock ${GIFT} --reason "found again"`],
     check: checkTicket,
-    run: async (deps, giftId, context, { ticket }, reason) => unblockGift(deps, giftId, context, { cause: supportCause(ticket), reason }),
+    run: async (deps, giftId, context, { ticket }, reason) =>
+      unblockGift(deps, giftId, context, { cause: supportCause(ticket), reason }),
     done: blockedBy,
     already: (view) => `this does not block it; ${blockedBy(view)}`,
   },
@@ -113,32 +150,49 @@ const TICKETS: readonly Ticket[] = [
 export function giftsCommand(terminal: Terminal): Command {
   const group = new Command('gifts')
     .summary('single gifts: resend, reassign, extend, block, unblock')
-    .description('What support does for single gifts. Who did it and why stands in the gift\'s history.')
-    .addHelpText('after', `
+    .description("What support does for single gifts. Who did it and why stands in the gift's history.")
+    .addHelpText(
+      'after',
+      `
 Example:
-  $ ${TICKETS[0]?.examples[0] ?? ''}`);
+  $ ${TICKETS[0]?.examples[0] ?? ''}`,
+    );
   for (const ticket of TICKETS) group.addCommand(ticketCommand(terminal, ticket));
   return group;
 }
 
 function ticketCommand(terminal: Terminal, ticket: Ticket): Command {
   const { name, summary, description, options, examples } = ticket;
-  const command = new Command(name).summary(summary).description(description).argument('<gift>', "the gift's id or shortcode");
+  const command = new Command(name)
+    .summary(summary)
+    .description(description)
+    .argument('<gift>', "the gift's id or shortcode");
   for (const [flags, meaning] of options) command.option(flags, meaning);
   return outputOptions(command.option('--reason <text>', 'why; kept with what is recorded'), { csv: false })
-    .addHelpText('after', `\n${examples.length === 1 ? 'Example' : 'Examples'}:\n${examples.map((example) => `  $ ${example}`).join('\n')}`)
+    .addHelpText(
+      'after',
+      `\n${examples.length === 1 ? 'Example' : 'Examples'}:\n${examples.map((example) => `  $ ${example}`).join('\n')}`,
+    )
     .action(async (gift: string, flags: CareFlags) => runTicket(terminal, ticket, gift, flags));
 }
 
 /** The most bytes that are read of a phone number. */
 const MAX_TYPED = 1_000;
 
-async function runTicket(terminal: Terminal, { name, check, run, done, already }: Ticket, gift: string, given: CareFlags): Promise<void> {
+async function runTicket(
+  terminal: Terminal,
+  { name, check, run, done, already }: Ticket,
+  gift: string,
+  given: CareFlags,
+): Promise<void> {
   const reason = neededReason(given.reason, name);
   check?.(given);
   const giftId = giftIdOf(gift);
   if (giftId === undefined) throw refusalInWords(new Refusal('gift_not_found'));
-  const flags = given.toPhone === '-' ? { ...given, toPhone: (await readStandardInput(terminal, MAX_TYPED))?.toString('utf8') ?? '' } : given;
+  const flags =
+    given.toPhone === '-'
+      ? { ...given, toPhone: (await readStandardInput(terminal, MAX_TYPED))?.toString('utf8') ?? '' }
+      : given;
   const context = commandLineContext();
   const view = await withStores(terminal, async ({ events, models: { gifts, accounts }, config }) => {
     await refuseUnlessHashKeyFits(events, () => findHashKey(config));
@@ -146,11 +200,14 @@ async function runTicket(terminal: Terminal, { name, check, run, done, already }
     const { own } = await run(deps, giftId, context, flags, reason);
     return careView(deps, giftId, own);
   }).catch(toldRefusal);
-  await writeLines(terminal.stdout, [flags.json === true ? jsonLine(view) : `gift ${giftId}: ${view.events.length > 0 ? done(view) : already(view)}`]);
+  await writeLines(terminal.stdout, [
+    flags.json === true ? jsonLine(view) : `gift ${giftId}: ${view.events.length > 0 ? done(view) : already(view)}`,
+  ]);
 }
 
 function checkTicket({ ticket }: CareFlags): void {
-  if (ticket !== undefined && !TICKET_ID.test(ticket)) throw new CommandFailure('--ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -', EXIT.usage);
+  if (ticket !== undefined && !TICKET_ID.test(ticket))
+    throw new CommandFailure('--ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -', EXIT.usage);
 }
 
 function blockedBy({ blocked_by }: CareView): string {

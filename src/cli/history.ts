@@ -32,20 +32,31 @@ interface HistoryFlags extends SightFlags {
 export function historyCommand(terminal: Terminal): Command {
   const command = new Command('history')
     .summary("show every event of a gift's life")
-    .description(`Shows every event of a gift's life across streams, in order: who, when, where, by which request, and what led to it. Secret fields are shown nowhere,
-personal ones masked. With --as-of: the gift as the API would have shown it then, with the catalogue and the accounts of then.`)
+    .description(
+      `Shows every event of a gift's life across streams, in order: who, when, where, by which request, and what led to it. Secret fields are shown nowhere,
+personal ones masked. With --as-of: the gift as the API would have shown it then, with the catalogue and the accounts of then.`,
+    )
     .argument('<gift>', "the gift's id or shortcode, the id of one of its redemptions, or its transaction's")
-    .option('--as-of <time>', 'the gift as it stood then: 2026-05-04T12:30:00Z, "2026-05-04 12:30" or a day, of which the end is meant')
-    .option('--viewer <user>', "with --as-of: with this user's eyes (default: the owner's of then, or else the buyer's)")
+    .option(
+      '--as-of <time>',
+      'the gift as it stood then: 2026-05-04T12:30:00Z, "2026-05-04 12:30" or a day, of which the end is meant',
+    )
+    .option(
+      '--viewer <user>',
+      "with --as-of: with this user's eyes (default: the owner's of then, or else the buyer's)",
+    )
     .option('--embed <relation...>', 'with --as-of: what to embed (default: everything)')
     .option('--time-zone <zone>', 'the zone of times without an offset', DEFAULT_ZONE);
   sightOptions(outputOptions(command, { csv: true }));
   return command
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Examples:
   $ gift history 5f2c9d6a1b7e4c80d3a1
   $ gift history 5f2c9d6a1b7e4c80d3a1 --as-of "2026-05-04 12:30"
-  $ gift history 9c1e5b7a2d4f60813e5a --csv --personal --reason "request of the receiver" > life.csv`)
+  $ gift history 9c1e5b7a2d4f60813e5a --csv --personal --reason "request of the receiver" > life.csv`,
+    )
     .action(async (gift: string, flags: HistoryFlags) => runHistory(terminal, gift, flags));
 }
 
@@ -53,36 +64,58 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
   refuseOddFlags(flags);
   const sight = sightOf(flags);
   const time = flags.asOf === undefined ? undefined : pastInstantOf(flags.timeZone, flags.asOf, '--as-of');
-  await withStores(terminal, async (opened) => {
-    const { events, models, config } = opened;
-    const key = (): Buffer | undefined => findHashKey(config);
-    // With another key the events of a code drawn from a pool would be missing, and nothing would tell.
-    await refuseUnlessHashKeyFits(events, key);
-    // None where the log needs none: a command that reads makes none either.
-    const deps: HistoryDeps = { events, models: knownInLog(events, models, terminal.signal), hash: keyedHash(key() ?? Buffer.alloc(0)) };
-    const found = await namedGifts(deps, gift).catch((error: unknown) => {
-      throw terminal.signal.aborted ? new CommandFailure('interrupted; nothing was shown', EXIT.interrupted) : error;
-    });
-    if (found === undefined) throw new CommandFailure(`nothing is known of ${JSON.stringify(gift.slice(0, 64))}: give a gift's id or shortcode, a redemption's id or a transaction's`);
-    const access = cliAccess(events);
-    const seen = async (count: number): Promise<void> => {
-      // Events are shown in UTC: the zone says something only of the time asked for.
-      const { timeZone, ...asked } = flags;
-      const request = { gift, ...asked, ...(time === undefined ? {} : { timeZone }) };
-      await access.recorder.seen(access.asker, accessRequest('gift history', request, sight), count);
-    };
-    if (time !== undefined) return showThen(terminal, { deps, opened, found, time, flags, personal: sight.personal, seen });
-    const views = (await giftHistory(deps, found)).map((event) => eventView(event, sight));
-    await seen(views.length);
-    await writeLines(terminal.stdout, flags.json === true ? views.map(jsonLine) : flags.csv === true ? csvOf(views) : blocksOf(found, views, terminal.stdout.columns));
-  }, { onlyReads: true });
+  await withStores(
+    terminal,
+    async (opened) => {
+      const { events, models, config } = opened;
+      const key = (): Buffer | undefined => findHashKey(config);
+      // With another key the events of a code drawn from a pool would be missing, and nothing would tell.
+      await refuseUnlessHashKeyFits(events, key);
+      // None where the log needs none: a command that reads makes none either.
+      const deps: HistoryDeps = {
+        events,
+        models: knownInLog(events, models, terminal.signal),
+        hash: keyedHash(key() ?? Buffer.alloc(0)),
+      };
+      const found = await namedGifts(deps, gift).catch((error: unknown) => {
+        throw terminal.signal.aborted ? new CommandFailure('interrupted; nothing was shown', EXIT.interrupted) : error;
+      });
+      if (found === undefined)
+        throw new CommandFailure(
+          `nothing is known of ${JSON.stringify(gift.slice(0, 64))}: give a gift's id or shortcode, a redemption's id or a transaction's`,
+        );
+      const access = cliAccess(events);
+      const seen = async (count: number): Promise<void> => {
+        // Events are shown in UTC: the zone says something only of the time asked for.
+        const { timeZone, ...asked } = flags;
+        const request = { gift, ...asked, ...(time === undefined ? {} : { timeZone }) };
+        await access.recorder.seen(access.asker, accessRequest('gift history', request, sight), count);
+      };
+      if (time !== undefined)
+        return showThen(terminal, { deps, opened, found, time, flags, personal: sight.personal, seen });
+      const views = (await giftHistory(deps, found)).map((event) => eventView(event, sight));
+      await seen(views.length);
+      await writeLines(
+        terminal.stdout,
+        flags.json === true
+          ? views.map(jsonLine)
+          : flags.csv === true
+            ? csvOf(views)
+            : blocksOf(found, views, terminal.stdout.columns),
+      );
+    },
+    { onlyReads: true },
+  );
 }
 
 function refuseOddFlags({ asOf, embed, viewer, csv }: HistoryFlags): void {
-  if (asOf === undefined && (embed !== undefined || viewer !== undefined)) throw new CommandFailure('--embed and --viewer go with --as-of', EXIT.usage);
-  if (asOf !== undefined && csv === true) throw new CommandFailure('--as-of shows one gift: as text or with --json, not as --csv', EXIT.usage);
+  if (asOf === undefined && (embed !== undefined || viewer !== undefined))
+    throw new CommandFailure('--embed and --viewer go with --as-of', EXIT.usage);
+  if (asOf !== undefined && csv === true)
+    throw new CommandFailure('--as-of shows one gift: as text or with --json, not as --csv', EXIT.usage);
   const unknown = embed?.find((relation) => !ALL_RELATIONS.includes(relation));
-  if (unknown !== undefined) throw new CommandFailure(`--embed ${unknown} is unknown: ${ALL_RELATIONS.join(', ')}`, EXIT.usage);
+  if (unknown !== undefined)
+    throw new CommandFailure(`--embed ${unknown} is unknown: ${ALL_RELATIONS.join(', ')}`, EXIT.usage);
 }
 
 interface ThenOptions {
@@ -95,21 +128,44 @@ interface ThenOptions {
   readonly seen: (count: number) => Promise<void>;
 }
 
-async function showThen(terminal: Terminal, { deps, opened, found, time, flags, personal, seen }: ThenOptions): Promise<void> {
+async function showThen(
+  terminal: Terminal,
+  { deps, opened, found, time, flags, personal, seen }: ThenOptions,
+): Promise<void> {
   const { giftIds, purchase } = found;
   const [giftId] = giftIds;
-  if (giftId === undefined || giftIds.length > 1) throw new CommandFailure(`this transaction has ${giftIds.length} gifts: name one of them\n${giftIds.slice(0, 20).join('\n')}`);
+  if (giftId === undefined || giftIds.length > 1)
+    throw new CommandFailure(
+      `this transaction has ${giftIds.length} gifts: name one of them\n${giftIds.slice(0, 20).join('\n')}`,
+    );
   const position = await positionAt(deps.events, time);
   const { viewer, embed } = flags;
-  const embeds = [...new Set((embed ?? ALL_RELATIONS).flatMap((relation) => relation.split('.').map((_, step, steps) => steps.slice(0, step + 1).join('.'))))];
+  const embeds = [
+    ...new Set(
+      (embed ?? ALL_RELATIONS).flatMap((relation) =>
+        relation.split('.').map((_, step, steps) => steps.slice(0, step + 1).join('.')),
+      ),
+    ),
+  ];
   const { publicUrl, host, port } = opened.config;
   const asked = { giftId, purchase, time, position, embeds, personal, viewer };
-  const then = await giftThen({ ...deps, catalogue: opened.models.catalogue, publicUrl: publicUrl ?? addressOf(host, port) }, asked);
+  const then = await giftThen(
+    { ...deps, catalogue: opened.models.catalogue, publicUrl: publicUrl ?? addressOf(host, port) },
+    asked,
+  );
   if (then === 'no viewer') throw new CommandFailure(`at ${time} there was no user ${JSON.stringify(viewer)}`);
-  if (then === undefined || position === undefined) throw new CommandFailure(`at ${time} (log position ${position ?? 'before its beginning'}) there was no such gift`);
+  if (then === undefined || position === undefined)
+    throw new CommandFailure(`at ${time} (log position ${position ?? 'before its beginning'}) there was no such gift`);
   await seen(1);
   const { data, embedded } = then;
-  const shown = { as_of: time, position, time_zone: flags.timeZone, viewer: then.viewer, data, ...(embedded === undefined ? {} : { embedded }) };
+  const shown = {
+    as_of: time,
+    position,
+    time_zone: flags.timeZone,
+    viewer: then.viewer,
+    data,
+    ...(embedded === undefined ? {} : { embedded }),
+  };
   await writeLines(terminal.stdout, [flags.json === true ? jsonLine(shown) : jsonText(shown)]);
 }
 
@@ -118,9 +174,16 @@ function* csvOf(views: readonly EventView[]): Generator<string> {
   for (const view of views) yield csvLine(eventRow(view));
 }
 
-function blocksOf({ giftIds, transactionId }: NamedGifts, views: readonly EventView[], columns: number | undefined): string[] {
+function blocksOf(
+  { giftIds, transactionId }: NamedGifts,
+  views: readonly EventView[],
+  columns: number | undefined,
+): string[] {
   const [giftId] = giftIds;
-  const what = giftIds.length === 1 && giftId !== undefined ? `gift ${giftId} (${shortcodeOf(giftId)}) of transaction ${transactionId}` : `the ${giftIds.length} gifts of transaction ${transactionId}`;
+  const what =
+    giftIds.length === 1 && giftId !== undefined
+      ? `gift ${giftId} (${shortcodeOf(giftId)}) of transaction ${transactionId}`
+      : `the ${giftIds.length} gifts of transaction ${transactionId}`;
   const heading = `${what}: ${views.length} events, the last at log position ${views.at(-1)?.position ?? ''}; times are UTC`;
   return [...blockLines([{ head: heading, more: [] }], columns), '', ...blockLines(eventBlocks(views), columns)];
 }

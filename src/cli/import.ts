@@ -5,7 +5,13 @@ import { readFile, stat } from 'node:fs/promises';
 import { Command } from 'commander';
 import { currentTime } from '../clock.js';
 import { type ImportFault, ImportFaultsError } from '../commands/import/faults.js';
-import { type ImportReport, ImportInterruptedError, PRUNE_WITHOUT_YES, PruneNeedsYesError, importCatalogue } from '../commands/import/importCatalogue.js';
+import {
+  type ImportReport,
+  ImportInterruptedError,
+  PRUNE_WITHOUT_YES,
+  PruneNeedsYesError,
+  importCatalogue,
+} from '../commands/import/importCatalogue.js';
 import type { ImportChange } from '../commands/import/plan.js';
 import { repeatedNames } from '../commands/import/repeatedNames.js';
 import { loadConfig } from '../config.js';
@@ -29,19 +35,24 @@ interface ImportFlags {
 export function importCommand(terminal: Terminal): Command {
   return new Command('import')
     .summary('bring in a catalogue and accounts')
-    .description('Brings the catalogue and the accounts of a JSON file in. The same file again changes nothing; an interrupted import is finished by repeating it.')
+    .description(
+      'Brings the catalogue and the accounts of a JSON file in. The same file again changes nothing; an interrupted import is finished by repeating it.',
+    )
     .argument('<file>', 'the JSON file, or - for standard input')
     .option('--prune', 'retire what has gone from the arrays that stand in the file')
     .option('--dry-run', 'show what would be done, entry by entry, and do nothing')
     .option('--yes', `prune more than ${PRUNE_WITHOUT_YES} entries`)
     .option('--reason <text>', 'why entries are pruned; kept with what is appended')
     .option('--json', 'one JSON object a line on standard output')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Examples:
   $ gift import examples/demo.json
   $ gift import catalogue.json --prune --dry-run
   $ gift import catalogue.json --prune --reason "shops closed in May" --yes
-  $ curl -s https://example.com/catalogue.json | gift import -`)
+  $ curl -s https://example.com/catalogue.json | gift import -`,
+    )
     .action(async (file: string, flags: ImportFlags) => runImport(terminal, file, flags));
 }
 
@@ -65,9 +76,14 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
     await writeLines(terminal.stdout, flags.json === true ? reportAsJson(report) : reportInWords(report));
   } catch (error) {
     progress.clear();
-    if (error instanceof ImportFaultsError) throw await showFaults(terminal, file, error, { json: flags.json === true, ...(log.fresh ? { begunIn: config.dataDir } : {}) });
+    if (error instanceof ImportFaultsError)
+      throw await showFaults(terminal, file, error, {
+        json: flags.json === true,
+        ...(log.fresh ? { begunIn: config.dataDir } : {}),
+      });
     if (error instanceof ImportInterruptedError) throw new CommandFailure(error.message, EXIT.interrupted);
-    if (error instanceof PruneNeedsYesError) throw new CommandFailure(`${error.message}: look at them with --dry-run, then repeat with --yes`);
+    if (error instanceof PruneNeedsYesError)
+      throw new CommandFailure(`${error.message}: look at them with --dry-run, then repeat with --yes`);
     throw error;
   } finally {
     await log.close();
@@ -80,7 +96,10 @@ function pruneOf({ prune, dryRun, reason, yes }: ImportFlags): { reason: string;
     if (reason !== undefined) throw new CommandFailure('--reason goes with --prune', EXIT.usage);
     return undefined;
   }
-  return { reason: dryRun === undefined ? neededReason(reason, '--prune') : (reasonOf(reason) ?? ''), yes: yes === true };
+  return {
+    reason: dryRun === undefined ? neededReason(reason, '--prune') : (reasonOf(reason) ?? ''),
+    yes: yes === true,
+  };
 }
 
 /** The most bytes a file may have: no text of Node's is longer. */
@@ -89,7 +108,9 @@ const MAX_BYTES = constants.MAX_STRING_LENGTH;
 async function readText(terminal: Terminal, file: string): Promise<string> {
   const bytes = file === '-' ? await readStandardInput(terminal, MAX_BYTES) : await readNamed(terminal, file);
   if (bytes === undefined) {
-    throw new CommandFailure(`${nameOf(file)} is larger than ${MAX_BYTES} bytes, which is the most an import may have: split it, leaving each array whole where entries are pruned`);
+    throw new CommandFailure(
+      `${nameOf(file)} is larger than ${MAX_BYTES} bytes, which is the most an import may have: split it, leaving each array whole where entries are pruned`,
+    );
   }
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -143,43 +164,81 @@ function repetitionsIn(text: string): ImportFault[] {
   const repeated = repeatedNames(text);
   if (repeated.length === 0) return [];
   const spot = spotsIn(text);
-  return repeated.map(({ place, at, before }) => ({ place, fault: `stands there twice: see ${spot(before)} and ${spot(at)}` }));
+  return repeated.map(({ place, at, before }) => ({
+    place,
+    fault: `stands there twice: see ${spot(before)} and ${spot(at)}`,
+  }));
 }
 
-/** Faults are messages; with `--json` they are the result. `begunIn`: the folder that had no log before, which may be all that is wrong with the file. */
-async function showFaults(terminal: Terminal, file: string, { faults, appended }: ImportFaultsError, { json, begunIn }: { readonly json: boolean; readonly begunIn?: string }): Promise<CommandFailure> {
+/**
+ * Faults are messages; with `--json` they are the result. `begunIn`: the folder that had no log before, which may be
+ * all that is wrong with the file.
+ */
+async function showFaults(
+  terminal: Terminal,
+  file: string,
+  { faults, appended }: ImportFaultsError,
+  { json, begunIn }: { readonly json: boolean; readonly begunIn?: string },
+): Promise<CommandFailure> {
   if (json) await writeLines(terminal.stdout, faults.map(jsonLine));
-  else await writeLines(terminal.stderr, faults.map(({ place, fault }) => printable(place === '' ? fault : `${place}: ${fault}`)));
+  else
+    await writeLines(
+      terminal.stderr,
+      faults.map(({ place, fault }) => printable(place === '' ? fault : `${place}: ${fault}`)),
+    );
   const count = `${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`;
-  const done = appended === 0 ? 'nothing was imported' : `another import came in between; ${appended} events were appended before`;
-  const elsewhere = begunIn === undefined ? '' : `; there was no event log in ${begunIn}: if the service's is elsewhere, set DATA_DIR to it`;
+  const done =
+    appended === 0 ? 'nothing was imported' : `another import came in between; ${appended} events were appended before`;
+  const elsewhere =
+    begunIn === undefined
+      ? ''
+      : `; there was no event log in ${begunIn}: if the service's is elsewhere, set DATA_DIR to it`;
   return new CommandFailure(`${nameOf(file)} has ${count}; ${done}: correct the file and repeat${elsewhere}`);
 }
 
 function* reportAsJson(report: ImportReport): Generator<string> {
   for (const change of report.changes) yield jsonLine(change);
   const { dryRun, unchanged, events, position } = report;
-  yield jsonLine({ action: 'done', dry_run: dryRun, ...countsOf(report.changes), unchanged, events, ...(position === undefined ? {} : { position }) });
+  yield jsonLine({
+    action: 'done',
+    dry_run: dryRun,
+    ...countsOf(report.changes),
+    unchanged,
+    events,
+    ...(position === undefined ? {} : { position }),
+  });
 }
 
 function countsOf(changes: readonly ImportChange[]): { added: number; changed: number; retired: number } {
   const counts = { added: 0, changed: 0, retired: 0 };
-  for (const { action } of changes) counts[action === 'add' ? 'added' : action === 'change' ? 'changed' : 'retired'] += 1;
+  for (const { action } of changes)
+    counts[action === 'add' ? 'added' : action === 'change' ? 'changed' : 'retired'] += 1;
   return counts;
 }
 
 function* reportInWords({ dryRun, changes, unchanged }: ImportReport): Generator<string> {
   if (dryRun) {
-    for (const { action, array, id, fields } of changes) yield `would ${action} ${array} ${id}${fields === undefined ? '' : `: ${fields.join(', ')}`}`;
+    for (const { action, array, id, fields } of changes)
+      yield `would ${action} ${array} ${id}${fields === undefined ? '' : `: ${fields.join(', ')}`}`;
   } else {
-    for (const array of new Set(changes.map((change) => change.array))) yield `${array}: ${inWords(countsOf(changes.filter((change) => change.array === array)))}`;
+    for (const array of new Set(changes.map((change) => change.array)))
+      yield `${array}: ${inWords(countsOf(changes.filter((change) => change.array === array)))}`;
   }
   const counts = countsOf(changes);
-  const done = changes.length === 0 ? (dryRun ? 'nothing would change' : 'nothing changed') : `${dryRun ? 'would be ' : ''}${inWords(counts)}`;
+  const done =
+    changes.length === 0
+      ? dryRun
+        ? 'nothing would change'
+        : 'nothing changed'
+      : `${dryRun ? 'would be ' : ''}${inWords(counts)}`;
   yield `${done}; ${unchanged} unchanged`;
-  if (dryRun && counts.retired > PRUNE_WITHOUT_YES) yield `more than ${PRUNE_WITHOUT_YES} entries would be pruned: this wants --yes`;
+  if (dryRun && counts.retired > PRUNE_WITHOUT_YES)
+    yield `more than ${PRUNE_WITHOUT_YES} entries would be pruned: this wants --yes`;
 }
 
 function inWords(counts: Readonly<Record<string, number>>): string {
-  return Object.entries(counts).filter(([, count]) => count > 0).map(([word, count]) => `${count} ${word}`).join(', ');
+  return Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([word, count]) => `${count} ${word}`)
+    .join(', ');
 }

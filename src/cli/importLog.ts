@@ -1,4 +1,7 @@
-/** The log that an import goes into, and its hash key: both are made where there are none, but for a dry run, which leaves nothing behind. */
+/**
+ * The log that an import goes into, and its hash key: both are made where there are none, but for a dry run, which
+ * leaves nothing behind.
+ */
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import type { Config } from '../config.js';
@@ -24,7 +27,11 @@ export interface ImportLog {
  * Opens it. A dry run where there is none says so on standard error.
  * @throws CommandFailure, DataFileError, EngineError, UnavailableError
  */
-export async function openImportLog({ stderr }: Pick<Terminal, 'stderr'>, config: Config, dryRun: boolean): Promise<ImportLog> {
+export async function openImportLog(
+  { stderr }: Pick<Terminal, 'stderr'>,
+  config: Config,
+  dryRun: boolean,
+): Promise<ImportLog> {
   const { dataDir, eventStoreUrl } = config;
   const fresh = eventStoreUrl === undefined && !hasEventLog(dataDir);
   const passing = fresh && dryRun ? temporaryFolder('gift-dry-run-') : undefined;
@@ -33,7 +40,8 @@ export async function openImportLog({ stderr }: Pick<Terminal, 'stderr'>, config
   };
   try {
     const events = await openEventStore(passing === undefined ? config : { dataDir: passing });
-    if (passing !== undefined) await writeLines(stderr, [`there is no event log in ${dataDir}: shown is what a first import would do`]);
+    if (passing !== undefined)
+      await writeLines(stderr, [`there is no event log in ${dataDir}: shown is what a first import would do`]);
     return {
       events,
       fresh,

@@ -8,18 +8,35 @@ export const jsonLine = (record: object): string => plain(JSON.stringify(record)
 /** A record as JSON for people, indented. */
 export const jsonText = (record: object): string => plain(JSON.stringify(record, null, 2));
 
-/** The same JSON, without signs that move a terminal's cursor or turn its text around: a gift's message may hold any. Those below U+0020 stand escaped already. */
+/**
+ * The same JSON, without signs that move a terminal's cursor or turn its text around: a gift's message may hold any.
+ * Those below U+0020 stand escaped already.
+ */
 function plain(json: string): string {
-  return json.replaceAll(/[\u007f-\u009f\p{Cf}]/gu, (sign) => Array.from({ length: sign.length }, (_, at) => `\\u${sign.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''));
+  return json.replaceAll(/[\u007f-\u009f\p{Cf}]/gu, (sign) =>
+    Array.from({ length: sign.length }, (_, at) => `\\u${sign.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''),
+  );
 }
 
-/** Rows under their headings, in columns as wide as their widest cell; numbers to the right. Control characters are left out. */
+/**
+ * Rows under their headings, in columns as wide as their widest cell; numbers to the right. Control characters are left
+ * out.
+ */
 export function tableLines(headings: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
   const texts = rows.map((row) => row.map((cell) => printable(cell)));
-  const widths = headings.map((heading, column) => Math.max(heading.length, ...texts.map((row) => row[column]?.length ?? 0)));
-  const right = headings.map((_, column) => rows.length > 0 && rows.every((row) => typeof row[column] === 'number' || row[column] === null));
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...texts.map((row) => row[column]?.length ?? 0)),
+  );
+  const right = headings.map(
+    (_, column) => rows.length > 0 && rows.every((row) => typeof row[column] === 'number' || row[column] === null),
+  );
   const line = (cells: readonly string[]): string =>
-    cells.map((cell, column) => (right[column] === true ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0))).join('  ').trimEnd();
+    cells
+      .map((cell, column) =>
+        right[column] === true ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
+      )
+      .join('  ')
+      .trimEnd();
   return [line(headings), line(widths.map((width) => '-'.repeat(width))), ...texts.map(line)];
 }
 
@@ -35,10 +52,16 @@ const NARROWEST = 40;
 /** Events as blocks, none of whose lines is wider than the terminal (columns; absent: as wide as they come). */
 export function blockLines(blocks: readonly EventBlock[], columns: number | undefined): string[] {
   const width = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(NARROWEST, columns);
-  return blocks.flatMap(({ head, more }) => [...wrapped(printable(head), width, INDENT, ''), ...more.flatMap((text) => wrapped(printable(text), width, `${INDENT}  `, INDENT))]);
+  return blocks.flatMap(({ head, more }) => [
+    ...wrapped(printable(head), width, INDENT, ''),
+    ...more.flatMap((text) => wrapped(printable(text), width, `${INDENT}  `, INDENT)),
+  ]);
 }
 
-/** The words of a text in lines of this width; one that is wider itself is cut. Widths are counted in characters, of which those of East Asian scripts and emoji take two columns. */
+/**
+ * The words of a text in lines of this width; one that is wider itself is cut. Widths are counted in characters, of
+ * which those of East Asian scripts and emoji take two columns.
+ */
 function wrapped(text: string, width: number, indent: string, firstIndent: string): string[] {
   const lines: string[] = [];
   let line = firstIndent;
@@ -72,6 +95,12 @@ function wrapped(text: string, width: number, indent: string, firstIndent: strin
 
 function widthOf(text: string): number {
   let width = 0;
-  for (const sign of text) width += /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u.test(sign) ? 2 : 1;
+  for (const sign of text)
+    width +=
+      /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u.test(
+        sign,
+      )
+        ? 2
+        : 1;
   return width;
 }

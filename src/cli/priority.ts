@@ -5,7 +5,9 @@ import { setFlagsFromString } from 'node:v8';
 
 /** Of all processes that want a processor, the others have it first. */
 const NICE = 15;
-/** Garbage is collected when the heap has grown by so many percent, not only when it has become several times as large. */
+/**
+ * Garbage is collected when the heap has grown by so many percent, not only when it has become several times as large.
+ */
 const HEAP_GROWTH = 20;
 /** A thread for each entry, those that collect garbage too: on Linux each has a priority of its own. */
 const THREADS = '/proc/self/task';

@@ -1,4 +1,6 @@
-/** The command line's one entry: finds the subcommand, runs it, and turns what it throws into a line and an exit code. */
+/**
+ * The command line's one entry: finds the subcommand, runs it, and turns what it throws into a line and an exit code.
+ */
 import { Command, CommanderError } from 'commander';
 import { ConfigError } from '../config.js';
 import { diskRemedy } from '../diskRemedy.js';
@@ -20,20 +22,39 @@ import { CommandFailure, EXIT, type Terminal } from './terminal.js';
 /** The program with all its subcommands, for what is run here and for whoever looks at what there is. */
 export function program(terminal: Terminal): Command {
   const gift = new Command('gift')
-    .description('Gift commerce from the command line. Settings come from the same environment variables as the service\'s (DATA_DIR, HASH_KEY …);\nit may run beside a running service.')
-    .addHelpText('after', `
+    .description(
+      "Gift commerce from the command line. Settings come from the same environment variables as the service's (DATA_DIR, HASH_KEY …);\nit may run beside a running service.",
+    )
+    .addHelpText(
+      'after',
+      `
 Example:
   $ gift import examples/demo.json
 
-Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted.`);
+Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted.`,
+    );
   gift.addCommand(importCommand(terminal));
   gift.addCommand(copyCommand(terminal));
   gift.addCommand(backupCommand(terminal));
   gift.addCommand(restoreCommand(terminal));
-  gift.addCommand(new Command('payments').summary('compare payments with their provider').description('What auditors and support do with payments.').addCommand(reconcileCommand(terminal))
-    .addHelpText('after', '\nExample:\n  $ gift payments reconcile --day 2026-05-04'));
-  gift.addCommand(new Command('purchases').summary('refund purchases').description('What support does with purchases.').addCommand(refundCommand(terminal)).addCommand(refundsCommand(terminal))
-    .addHelpText('after', '\nExample:\n  $ gift purchases refund 6ec0bd7f11c043da975e2a8ad9ebae0b --reason "bought twice by mistake"'));
+  gift.addCommand(
+    new Command('payments')
+      .summary('compare payments with their provider')
+      .description('What auditors and support do with payments.')
+      .addCommand(reconcileCommand(terminal))
+      .addHelpText('after', '\nExample:\n  $ gift payments reconcile --day 2026-05-04'),
+  );
+  gift.addCommand(
+    new Command('purchases')
+      .summary('refund purchases')
+      .description('What support does with purchases.')
+      .addCommand(refundCommand(terminal))
+      .addCommand(refundsCommand(terminal))
+      .addHelpText(
+        'after',
+        '\nExample:\n  $ gift purchases refund 6ec0bd7f11c043da975e2a8ad9ebae0b --reason "bought twice by mistake"',
+      ),
+  );
   gift.addCommand(giftsCommand(terminal));
   gift.addCommand(parkedCommand(terminal));
   gift.addCommand(historyCommand(terminal));
@@ -41,7 +62,10 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
   gift.addCommand(projectionsCommand(terminal));
   for (const command of withInner(gift)) {
     command.exitOverride();
-    command.configureOutput({ writeOut: (text) => terminal.stdout.write(text), writeErr: (text) => terminal.stderr.write(text) });
+    command.configureOutput({
+      writeOut: (text) => terminal.stdout.write(text),
+      writeErr: (text) => terminal.stderr.write(text),
+    });
     command.showHelpAfterError('(--help shows how it is used)');
   }
   return gift;
@@ -65,7 +89,8 @@ export async function run(terminal: Terminal, args: readonly string[]): Promise<
 }
 
 function messageOf(error: unknown): string {
-  if (error instanceof CommandFailure || error instanceof ConfigError || error instanceof LogSealedError) return error.message;
+  if (error instanceof CommandFailure || error instanceof ConfigError || error instanceof LogSealedError)
+    return error.message;
   if (error instanceof UnavailableError) return `${error.message}: ${diskRemedy(error) ?? 'try again'}`;
   return error instanceof Error ? error.message : String(error);
 }

@@ -2,7 +2,10 @@
 import { Presets, SingleBar } from 'cli-progress';
 import type { Terminal } from './terminal.js';
 
-/** How far it is to go: so many in all, or which share of the way has been gone (0 to 1); `undefined`: not known. Neither may be a guess: a total that grows tells nobody anything. */
+/**
+ * How far it is to go: so many in all, or which share of the way has been gone (0 to 1); `undefined`: not known.
+ * Neither may be a guess: a total that grows tells nobody anything.
+ */
 export type Goal = number | { readonly share: number } | undefined;
 
 /** A bar. */
@@ -39,7 +42,18 @@ export function progressBar(stderr: Terminal['stderr'], words: ProgressWords): P
     if (stderr.isTTY !== true) return;
     const text = line(performance.now(), done, goal, note);
     if (bar === undefined) {
-      bar = new SingleBar({ stream: stderr as unknown as NodeJS.WriteStream, clearOnComplete: true, hideCursor: false, fps: 10, noTTYOutput: false, gracefulExit: false, format: '{line}' }, Presets.shades_classic);
+      bar = new SingleBar(
+        {
+          stream: stderr as unknown as NodeJS.WriteStream,
+          clearOnComplete: true,
+          hideCursor: false,
+          fps: 10,
+          noTTYOutput: false,
+          gracefulExit: false,
+          format: '{line}',
+        },
+        Presets.shades_classic,
+      );
       bar.start(1, 0, { line: text });
     }
     bar.update(0, { line: text });
@@ -58,7 +72,13 @@ export function progressLine(words: ProgressWords): (at: number, done: number, g
   const samples: Sample[] = [];
   return (at, done, goal, note = '') => {
     // What grows meanwhile, as a log does, must not bring the bar back.
-    const share = goal === undefined ? undefined : Math.max(samples.at(-1)?.share ?? 0, Math.min(1, typeof goal === 'number' ? (goal === 0 ? 1 : done / goal) : goal.share));
+    const share =
+      goal === undefined
+        ? undefined
+        : Math.max(
+            samples.at(-1)?.share ?? 0,
+            Math.min(1, typeof goal === 'number' ? (goal === 0 ? 1 : done / goal) : goal.share),
+          );
     samples.push({ at, done, share });
     while (samples.length > 2 && at - (samples[1]?.at ?? at) >= WINDOW_MS) samples.shift();
     return lineOf({ ...words, done, goal, share, note }, samples);
@@ -102,12 +122,15 @@ function lineOf({ doing, unit, done, goal, share, note }: Shown, samples: readon
     const perSecond = ((last.done - first.done) / ms) * 1_000;
     if (perSecond >= 0.5) parts.push(`${inWords(perSecond)}/s`);
     const gone = first.share === undefined || last.share === undefined ? 0 : last.share - first.share;
-    if (gone > 0 && last.share !== undefined && last.share < 1) parts.push(`${timeInWords(((1 - last.share) / gone) * ms)} left`);
+    if (gone > 0 && last.share !== undefined && last.share < 1)
+      parts.push(`${timeInWords(((1 - last.share) / gone) * ms)} left`);
   }
   if (note !== '') parts.push(note);
   if (share === undefined) return [doing, ...parts].join(' | ');
   const full = Math.floor(share * BAR_SIZE);
-  return [`${doing} ${'█'.repeat(full)}${'░'.repeat(BAR_SIZE - full)} ${Math.floor(share * 100)} %`, ...parts].join(' | ');
+  return [`${doing} ${'█'.repeat(full)}${'░'.repeat(BAR_SIZE - full)} ${Math.floor(share * 100)} %`, ...parts].join(
+    ' | ',
+  );
 }
 
 const inWords = (count: number): string => Math.round(count).toLocaleString('en-GB');

@@ -22,7 +22,11 @@ export function rangeOptions(command: Command): Command {
 }
 
 /** The range of these options. @throws CommandFailure; UnavailableError */
-export async function rangeOf(events: EventStore, { from, to, timeZone }: RangeFlags, after?: string): Promise<LogRange> {
+export async function rangeOf(
+  events: EventStore,
+  { from, to, timeZone }: RangeFlags,
+  after?: string,
+): Promise<LogRange> {
   try {
     return await logRange(events, { zone: zoneOf(timeZone), from, to, after });
   } catch (error) {

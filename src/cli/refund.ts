@@ -1,4 +1,7 @@
-/** `gift purchases refund TRANSACTION` and `gift purchases refunds TRANSACTION`: what `/ops/transactions/{id}/refund` and its list do. */
+/**
+ * `gift purchases refund TRANSACTION` and `gift purchases refunds TRANSACTION`: what `/ops/transactions/{id}/refund`
+ * and its list do.
+ */
 import { Command } from 'commander';
 import { listRefunds, refundGifts, type RefundStanding } from '../commands/refundGifts.js';
 import { giftIdOf } from '../domain/giftIds.js';
@@ -24,20 +27,28 @@ interface RefundFlags {
 export function refundCommand(terminal: Terminal): Command {
   return new Command('refund')
     .summary('cancel gifts of a purchase and give their price back')
-    .description(`Cancels gifts that have been neither redeemed nor vouchered, then gives exactly their share back to where it came from. A running service does it:
-once asked for it is done, whatever happens, and never twice. Expired gifts are refunded like others.`)
-    .argument('<transaction>', 'the transaction\'s id')
-    .option('--gift <id...>', 'only these gifts (id or shortcode; may be repeated); default: all that belong to no refund yet and can be cancelled')
+    .description(
+      `Cancels gifts that have been neither redeemed nor vouchered, then gives exactly their share back to where it came from. A running service does it:
+once asked for it is done, whatever happens, and never twice. Expired gifts are refunded like others.`,
+    )
+    .argument('<transaction>', "the transaction's id")
+    .option(
+      '--gift <id...>',
+      'only these gifts (id or shortcode; may be repeated); default: all that belong to no refund yet and can be cancelled',
+    )
     .option('--voided', 'refund gifts with a voucher too: their codes have been made worthless')
     .option('--reason <text>', 'why; kept with what is appended')
     .option('--wait <seconds>', 'how long to wait for its end', String(WAIT_S))
     .option('--json', 'one JSON object on standard output')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Examples:
   $ gift purchases refund 6ec0bd7f11c043da975e2a8ad9ebae0b --reason "bought twice by mistake"
   $ gift purchases refund 6ec0bd7f11c043da975e2a8ad9ebae0b --gift 5f2c9d6a1b7e4c80d3a1 --voided --reason "code withdrawn by the brand"
 
-Exit codes: 0 refunded, or still under way after the wait; 1 refused, by the provider too, or nothing to refund.`)
+Exit codes: 0 refunded, or still under way after the wait; 1 refused, by the provider too, or nothing to refund.`,
+    )
     .action(async (transaction: string, flags: RefundFlags) => runRefund(terminal, transaction, flags));
 }
 
@@ -46,32 +57,59 @@ export function refundsCommand(terminal: Terminal): Command {
   return new Command('refunds')
     .summary('list the refunds of a purchase')
     .description('Lists the refunds of a purchase, in order of time.')
-    .argument('<transaction>', 'the transaction\'s id')
+    .argument('<transaction>', "the transaction's id")
     .option('--json', 'one JSON object a line on standard output')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Example:
-  $ gift purchases refunds 6ec0bd7f11c043da975e2a8ad9ebae0b`)
+  $ gift purchases refunds 6ec0bd7f11c043da975e2a8ad9ebae0b`,
+    )
     .action(async (transaction: string, { json }: { readonly json?: true }) => {
       const refunds = await withLog(terminal, ({ events }) => listRefunds(events, transaction)).catch(toldRefusal);
-      const rows = refunds.map(({ id, status, amount, giftIds, provider, ref, code }) => [id, status, pounds(amount), giftIds.length, provider ?? '', ref ?? code ?? '']);
-      const lines = json === true ? refunds.map((one) => jsonLine(asJson(transaction, one))) : tableLines(['refund', 'status', 'amount', 'gifts', 'provider', 'reference'], rows);
+      const rows = refunds.map(({ id, status, amount, giftIds, provider, ref, code }) => [
+        id,
+        status,
+        pounds(amount),
+        giftIds.length,
+        provider ?? '',
+        ref ?? code ?? '',
+      ]);
+      const lines =
+        json === true
+          ? refunds.map((one) => jsonLine(asJson(transaction, one)))
+          : tableLines(['refund', 'status', 'amount', 'gifts', 'provider', 'reference'], rows);
       await writeLines(terminal.stdout, lines);
     });
 }
 
-async function runRefund(terminal: Terminal, transactionId: string, { gift, voided, reason, wait, json }: RefundFlags): Promise<void> {
+async function runRefund(
+  terminal: Terminal,
+  transactionId: string,
+  { gift, voided, reason, wait, json }: RefundFlags,
+): Promise<void> {
   const text = neededReason(reason, 'refund');
-  if (!/^\d{1,5}$/.test(wait)) throw new CommandFailure(`--wait must be a whole number of seconds, not ${JSON.stringify(wait)}`, EXIT.usage);
+  if (!/^\d{1,5}$/.test(wait))
+    throw new CommandFailure(`--wait must be a whole number of seconds, not ${JSON.stringify(wait)}`, EXIT.usage);
   const giftIds = gift?.map((identifier) => {
     const id = giftIdOf(identifier);
-    if (id === undefined) throw new CommandFailure(`--gift must be a gift's id or shortcode, not ${JSON.stringify(identifier.slice(0, 64))}`, EXIT.usage);
+    if (id === undefined)
+      throw new CommandFailure(
+        `--gift must be a gift's id or shortcode, not ${JSON.stringify(identifier.slice(0, 64))}`,
+        EXIT.usage,
+      );
     return id;
   });
   const context = commandLineContext();
   const order = { transactionId, voided: voided === true, reason: text, ...(giftIds === undefined ? {} : { giftIds }) };
-  const { refund } = await withLog(terminal, ({ events }) => refundGifts(events, context, order, { ms: Number(wait) * 1_000, signal: terminal.signal })).catch(toldRefusal);
+  const { refund } = await withLog(terminal, ({ events }) =>
+    refundGifts(events, context, order, { ms: Number(wait) * 1_000, signal: terminal.signal }),
+  ).catch(toldRefusal);
   await writeLines(terminal.stdout, json === true ? [jsonLine(asJson(transactionId, refund))] : inWords(refund));
-  if (refund.status === 'refused') throw new CommandFailure(`${refund.provider} refuses: ${refund.code}; the gifts are cancelled and the refund is parked (gift parked list)`);
+  if (refund.status === 'refused')
+    throw new CommandFailure(
+      `${refund.provider} refuses: ${refund.code}; the gifts are cancelled and the refund is parked (gift parked list)`,
+    );
   if (refund.status === 'nothing') throw new CommandFailure('nothing was refunded: no gift could be cancelled');
   if (terminal.signal.aborted) throw new CommandFailure('interrupted: the refund goes on', EXIT.interrupted);
 }
@@ -80,19 +118,30 @@ function asJson(transaction_id: string, { giftIds, ref, ...refund }: RefundStand
   return { transaction_id, ...refund, gift_ids: giftIds, provider_ref: ref };
 }
 
-const WORDS: Readonly<Record<string, string>> = { redeemed: 'redeemed', code_out: 'with a voucher (see --voided)', disputed: 'with a disputed payment', cancelled: 'cancelled before' };
+const WORDS: Readonly<Record<string, string>> = {
+  redeemed: 'redeemed',
+  code_out: 'with a voucher (see --voided)',
+  disputed: 'with a disputed payment',
+  cancelled: 'cancelled before',
+};
 
 function inWords({ id, status, amount, giftIds, kept, provider, ref }: RefundStanding): string[] {
   const gifts = (count: number): string => `${count} ${count === 1 ? 'gift' : 'gifts'}`;
   const left = Object.entries(kept).map(([why, ids]) => `left as they are: ${gifts(ids.length)} ${WORDS[why] ?? why}`);
   switch (status) {
     case 'refunded':
-      return [`refund ${id}: ${gifts(giftIds.length)} cancelled, £${pounds(amount)} given back by ${provider} (${ref})`, ...left];
+      return [
+        `refund ${id}: ${gifts(giftIds.length)} cancelled, £${pounds(amount)} given back by ${provider} (${ref})`,
+        ...left,
+      ];
     case 'refused':
       return [`refund ${id}: ${gifts(giftIds.length)} cancelled, £${pounds(amount)} not given back`, ...left];
     case 'nothing':
       return [`refund ${id}: nothing`, ...left];
     default:
-      return [`refund ${id}: under way for ${gifts(giftIds.length)}; a running service finishes it (gift purchases refunds shows how it stands)`, ...left];
+      return [
+        `refund ${id}: under way for ${gifts(giftIds.length)}; a running service finishes it (gift purchases refunds shows how it stands)`,
+        ...left,
+      ];
   }
 }

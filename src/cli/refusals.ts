@@ -4,18 +4,21 @@ import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import { CommandFailure } from './terminal.js';
 
 const WHAT_TO_DO: Partial<Readonly<Record<RefusalCode, string>>> = {
-  gift_not_found: 'give a gift\'s id or shortcode',
+  gift_not_found: "give a gift's id or shortcode",
   gift_expired: 'extend it first (gift gifts extend)',
   gift_blocked: 'see why (gift history) and free it first (gift gifts unblock)',
-  gift_has_voucher: 'whoever has it could still use it; refund the gift with --voided once the code is worthless, and buy another',
+  gift_has_voucher:
+    'whoever has it could still use it; refund the gift with --voided once the code is worthless, and buy another',
   gift_has_no_receiver: 'give it to one (gift gifts reassign)',
-  gift_being_told: 'gift history shows how far that is; a telling that is parked is retried or discarded first (gift parked list)',
+  gift_being_told:
+    'gift history shows how far that is; a telling that is parked is retried or discarded first (gift parked list)',
   receiver_not_found: 'there is no active user with this id',
   invalid_phone_number: 'give a mobile number such as 07700 900102 or +447700900102',
   parked_work_not_found: 'gift parked list --state all shows what there is',
   parked_work_ambiguous: 'gift parked list shows their ids',
   work_retried: 'it can be discarded once it is parked again (gift parked show)',
-  work_discarded: 'a telling has been recorded as failed (gift gifts resend tells the receiver again), a charge as declined',
+  work_discarded:
+    'a telling has been recorded as failed (gift gifts resend tells the receiver again), a charge as declined',
 };
 
 /** A failure in words, where it is a refusal; else as it is. */

@@ -30,19 +30,24 @@ export function restoreCommand(terminal: Terminal): Command {
   return outputOptions(
     new Command('restore')
       .summary('make a new event log from a backup')
-      .description(`Checks FILE against its hashes, makes a log of its own id from it in DATA_DIR, which must hold none yet, reads it back and puts it in place.
-Whatever goes wrong, nothing is left behind. Read models are built anew when the service starts; nobody stays logged in.`)
+      .description(
+        `Checks FILE against its hashes, makes a log of its own id from it in DATA_DIR, which must hold none yet, reads it back and puts it in place.
+Whatever goes wrong, nothing is left behind. Read models are built anew when the service starts; nobody stays logged in.`,
+      )
       .argument('<file>', 'a backup made by gift backup')
       .option('--reason <text>', 'why; kept in the new log')
       .option('--without-key', 'the HASH_KEY of the log is lost: restore all the same'),
     { csv: false },
   )
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Put the keys back first: hash.key and token.key into DATA_DIR, or HASH_KEY and TOKEN_KEY. Stop the service that ran on the old log for good: what it still sells is not in the new one.
 
 Examples:
   $ DATA_DIR=/srv/gift gift restore /backups/gift-2026-11-21.log --reason "disk of the old machine died"
-  $ DATA_DIR=./drill gift restore /backups/gift-2026-11-21.log --reason "restore drill"`)
+  $ DATA_DIR=./drill gift restore /backups/gift-2026-11-21.log --reason "restore drill"`,
+    )
     .action(async (file: string, flags: RestoreFlags) => runRestore(terminal, file, flags));
 }
 
@@ -50,29 +55,55 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
   const reason = neededReason(flags.reason, 'restore');
   const path = resolve(file);
   const config = loadConfig(terminal.env);
-  if (config.eventStoreUrl !== undefined) throw new CommandFailure('EVENTSTORE_URL is set: an EventStoreDB is restored by its own means, see "Backup and restore" in docs/deployment.md');
+  if (config.eventStoreUrl !== undefined)
+    throw new CommandFailure(
+      'EVENTSTORE_URL is set: an EventStoreDB is restored by its own means, see "Backup and restore" in docs/deployment.md',
+    );
   refuseUnlessFresh(config.dataDir);
   if (!existsSync(path)) throw new CommandFailure(`there is no file ${file}`);
 
   const { signal, stderr } = terminal;
   const bars = progressBars(stderr);
   try {
-    const backup = await checkBackup(path, { signal, onProgress: (events) => bars.show('checking the backup', events, undefined) });
+    const backup = await checkBackup(path, {
+      signal,
+      onProgress: (events) => bars.show('checking the backup', events, undefined),
+    });
     if (flags.withoutKey !== true) refuseUnlessKeyFits(config, backup);
     const logId = await restoreInto(config.dataDir, async (target) => {
       const words = { compare: 'restoring', copy: 'restoring', verify: 'reading back' };
       const now = currentTime();
-      await restoreLog(target, { path, backup, by: commandLineCaller(), reason, ...(flags.withoutKey === true ? { withoutKey: true } : {}), now, signal, onProgress: ({ step, events }) => bars.show(words[step], events, backup.events) });
+      await restoreLog(target, {
+        path,
+        backup,
+        by: commandLineCaller(),
+        reason,
+        ...(flags.withoutKey === true ? { withoutKey: true } : {}),
+        now,
+        signal,
+        onProgress: ({ step, events }) => bars.show(words[step], events, backup.events),
+      });
       return target.logId;
     });
     bars.clear();
     const { events, position, hash, log_id, begun_at } = backup;
-    const report = { action: 'done', events, position, hash, from: log_id, to: logId, backed_up_at: begun_at, data_dir: config.dataDir };
+    const report = {
+      action: 'done',
+      events,
+      position,
+      hash,
+      from: log_id,
+      to: logId,
+      backed_up_at: begun_at,
+      data_dir: config.dataDir,
+    };
     if (flags.json === true) return await writeLines(terminal.stdout, [jsonLine(report)]);
     await writeLines(terminal.stdout, [
       `${events} events, up to position ${position ?? 'none'} of log ${log_id}, are in ${config.dataDir} as log ${logId}; hash ${hash}`,
       `what was done after ${begun_at} is not in it: compare with what the payment provider knows`,
-      config.mongodbUrl === undefined ? 'start the service: read models are built anew' : 'name an empty database in MONGODB_URL and start the service: read models are built anew',
+      config.mongodbUrl === undefined
+        ? 'start the service: read models are built anew'
+        : 'name an empty database in MONGODB_URL and start the service: read models are built anew',
     ]);
   } catch (error) {
     bars.clear();
@@ -84,9 +115,15 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
 function refuseUnlessFresh(dataDir: string): void {
   const there = namesIn(dataDir);
   const found = there.find((name) => /^(events|read)\.db(-wal|-shm)?$/.test(name));
-  if (found !== undefined) throw new CommandFailure(`${dataDir} holds data already (${found}): nothing is restored over it; set DATA_DIR to a folder without, or move it away`);
+  if (found !== undefined)
+    throw new CommandFailure(
+      `${dataDir} holds data already (${found}): nothing is restored over it; set DATA_DIR to a folder without, or move it away`,
+    );
   const begun = there.find((name) => name.startsWith('restoring-'));
-  if (begun !== undefined) throw new CommandFailure(`another restore into ${dataDir} is running, or was killed: if none runs, remove ${resolve(dataDir, begun)} and repeat`);
+  if (begun !== undefined)
+    throw new CommandFailure(
+      `another restore into ${dataDir} is running, or was killed: if none runs, remove ${resolve(dataDir, begun)} and repeat`,
+    );
 }
 
 function refuseUnlessKeyFits(config: Config, { log_id, hash_key_check: expected }: Backup): void {
@@ -94,11 +131,15 @@ function refuseUnlessKeyFits(config: Config, { log_id, hash_key_check: expected 
   const key = findHashKey(config);
   const remedy = `put the installation's ${HASH_KEY_FILE} into ${config.dataDir}, or set HASH_KEY; if it is lost for good: --without-key`;
   if (key === undefined) throw new CommandFailure(`the HASH_KEY of this log is needed: ${remedy}`);
-  if (keyedHash(key)('backup', log_id) !== expected) throw new CommandFailure(`this is not the HASH_KEY that the log was made with: ${remedy}`);
+  if (keyedHash(key)('backup', log_id) !== expected)
+    throw new CommandFailure(`this is not the HASH_KEY that the log was made with: ${remedy}`);
 }
 
 /** Makes a log beside its place and puts it there once `fill` is done. Whatever fails leaves the folder as it was. */
-async function restoreInto<T>(dataDir: string, fill: (target: Awaited<ReturnType<typeof openEmbeddedEventStore>>) => Promise<T>): Promise<T> {
+async function restoreInto<T>(
+  dataDir: string,
+  fill: (target: Awaited<ReturnType<typeof openEmbeddedEventStore>>) => Promise<T>,
+): Promise<T> {
   const made = makeDataDir(dataDir);
   const prepared = prepareEventLog(dataDir);
   let done = false;
@@ -122,11 +163,14 @@ async function restoreInto<T>(dataDir: string, fill: (target: Awaited<ReturnType
 function failureOf(error: unknown, file: string, signal: AbortSignal): unknown {
   const nothing = 'nothing was restored';
   if (signal.aborted) return new CommandFailure(`interrupted; ${nothing}`, EXIT.interrupted);
-  if (error instanceof BackupDamagedError) return new CommandFailure(`${file} ${error.message}; ${nothing}: take another backup`);
-  if (error instanceof CopyRefusedError || error instanceof CopyInterruptedError) return new CommandFailure(`the new log could not be written (${error.message.split(';')[0]}); ${nothing}`);
+  if (error instanceof BackupDamagedError)
+    return new CommandFailure(`${file} ${error.message}; ${nothing}: take another backup`);
+  if (error instanceof CopyRefusedError || error instanceof CopyInterruptedError)
+    return new CommandFailure(`the new log could not be written (${error.message.split(';')[0]}); ${nothing}`);
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EISDIR') return new CommandFailure(`${file} is a folder, not a backup`);
   if (code === 'EEXIST') return new CommandFailure(`somebody else has made an event log there meanwhile; ${nothing}`);
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return new CommandFailure(`no permission (${(error as Error).message}); ${nothing}`);
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
+    return new CommandFailure(`no permission (${(error as Error).message}); ${nothing}`);
   return error;
 }

@@ -1,4 +1,7 @@
-/** What a command has to do with its surroundings, so that it can be run in a test as in a shell; and the exit codes (decisions 11). */
+/**
+ * What a command has to do with its surroundings, so that it can be run in a test as in a shell; and the exit codes
+ * (decisions 11).
+ */
 import { addAbortSignal, type Readable, type Writable } from 'node:stream';
 
 /** 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted. */
@@ -11,7 +14,10 @@ export interface Terminal {
   readonly stdout: Writable & { readonly columns?: number };
   readonly stderr: Writable & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Lets other processes of the machine have processor and memory first from now on: for work that may take long. Absent: the process is not the command's own. */
+  /**
+   * Lets other processes of the machine have processor and memory first from now on: for work that may take long.
+   * Absent: the process is not the command's own.
+   */
   readonly yieldProcessor?: () => void;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
@@ -32,7 +38,9 @@ export async function writeLines(out: Writable, lines: Iterable<string>): Promis
   for (const line of lines) if (!(await writeText(out, `${line}\n`))) return;
 }
 
-/** Writes text at the speed of the reader. @returns false when nobody reads any more: whoever makes the text can stop. */
+/**
+ * Writes text at the speed of the reader. @returns false when nobody reads any more: whoever makes the text can stop.
+ */
 export async function writeText(out: Writable, text: string): Promise<boolean> {
   if (out.destroyed || out.errored !== null) return false;
   if (!out.write(text)) await drained(out);
@@ -51,12 +59,17 @@ async function drained(out: Writable): Promise<void> {
   });
 }
 
-/** All of standard input; `undefined` when it has more bytes than these. @throws CommandFailure when it is interrupted */
+/**
+ * All of standard input; `undefined` when it has more bytes than these. @throws CommandFailure when it is interrupted
+ */
 export async function readStandardInput({ stdin, signal }: Terminal, maxBytes: number): Promise<Buffer | undefined> {
   return readAtMost(stdin, maxBytes, signal);
 }
 
-/** All that a stream gives; `undefined` when it has more bytes than these, and then not all is read. @throws CommandFailure when it is interrupted; what the stream throws */
+/**
+ * All that a stream gives; `undefined` when it has more bytes than these, and then not all is read. @throws
+ * CommandFailure when it is interrupted; what the stream throws
+ */
 export async function readAtMost(stream: Readable, maxBytes: number, signal: AbortSignal): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -67,7 +80,8 @@ export async function readAtMost(stream: Readable, maxBytes: number, signal: Abo
       chunks.push(Buffer.from(chunk as Uint8Array));
     }
   } catch (error) {
-    if (signal.aborted) throw new CommandFailure('interrupted before anything was read; nothing was done', EXIT.interrupted);
+    if (signal.aborted)
+      throw new CommandFailure('interrupted before anything was read; nothing was done', EXIT.interrupted);
     throw error;
   }
   return Buffer.concat(chunks);

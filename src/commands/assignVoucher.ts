@@ -24,16 +24,25 @@ export interface VoucherRequest {
 }
 
 /**
- * Assigns a voucher, unless the gift has one: that one stays and is answered, whatever has become of its product's segments and its brand's integration.
+ * Assigns a voucher, unless the gift has one: that one stays and is answered, whatever has become of its product's
+ * segments and its brand's integration.
  * @throws Refusal `cannot_redeem`; `voucher_not_available`, `invalid_segment`; the state's; UnavailableError
  */
-export async function assignGiftVoucher(deps: VoucherDeps, loaded: LoadedGift, user: UserDocument, context: CommandContext, request: VoucherRequest): Promise<Handled> {
+export async function assignGiftVoucher(
+  deps: VoucherDeps,
+  loaded: LoadedGift,
+  user: UserDocument,
+  context: CommandContext,
+  request: VoucherRequest,
+): Promise<Handled> {
   return handleGift(deps, loaded, user, context, async (gift, facts) => {
     if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
     const catalogue = deps.catalogue.current();
     if (gift.voucher !== undefined) {
-      // What was asked for when it was made may be gone from the product and its brand by now: only what never was a segment is refused.
-      if (request.segmentId !== undefined && !catalogue.segments.has(request.segmentId)) throw new Refusal('invalid_segment');
+      // What was asked for when it was made may be gone from the product and its brand by now: only what never was a
+      // segment is refused.
+      if (request.segmentId !== undefined && !catalogue.segments.has(request.segmentId))
+        throw new Refusal('invalid_segment');
       return [];
     }
     const [first = ''] = segmentsFor(catalogue, gift.issued, request);
@@ -51,10 +60,20 @@ export async function assignGiftVoucher(deps: VoucherDeps, loaded: LoadedGift, u
   });
 }
 
-/** The segments that the gift's product has today. @throws Refusal `voucher_not_available`, `invalid_segment` where the request names none of them */
-function segmentsFor(catalogue: Catalogue, gift: { readonly product_id: string; readonly brand_id: string }, request: VoucherRequest): readonly string[] {
-  if (request.format === 'V1' && !V1_INTEGRATIONS.has(catalogue.brandOf(gift)?.integration_id ?? '')) throw new Refusal('voucher_not_available');
-  const live = (catalogue.products.get(gift.product_id)?.segments ?? []).filter((id) => !catalogue.retired('segment', id));
+/**
+ * The segments that the gift's product has today. @throws Refusal `voucher_not_available`, `invalid_segment` where the
+ * request names none of them
+ */
+function segmentsFor(
+  catalogue: Catalogue,
+  gift: { readonly product_id: string; readonly brand_id: string },
+  request: VoucherRequest,
+): readonly string[] {
+  if (request.format === 'V1' && !V1_INTEGRATIONS.has(catalogue.brandOf(gift)?.integration_id ?? ''))
+    throw new Refusal('voucher_not_available');
+  const live = (catalogue.products.get(gift.product_id)?.segments ?? []).filter(
+    (id) => !catalogue.retired('segment', id),
+  );
   if (request.segmentId !== undefined && !live.includes(request.segmentId)) throw new Refusal('invalid_segment');
   return live;
 }

@@ -1,4 +1,7 @@
-/** BlockGift and UnblockGift: stop a gift from being used, and free it again, each cause by itself; by support, or by the process of a dispute. */
+/**
+ * BlockGift and UnblockGift: stop a gift from being used, and free it again, each cause by itself; by support, or by
+ * the process of a dispute.
+ */
 import type { Block } from '../domain/gift.js';
 import { block, unblock } from '../domain/giftCare.js';
 import { type CareDeps, careForGift } from './careForGift.js';
@@ -12,14 +15,23 @@ export const supportCause = (ticket?: string): string => (ticket === undefined ?
 export const TICKET_ID = /^[A-Za-z0-9._#-]{1,64}$/;
 
 /**
- * Blocks a gift for a cause. Nothing is appended (`own` is empty) where this cause blocks it already, and where it is cancelled or was declined: it can't be
- * used anyway. @throws Refusal `gift_not_found`, `gift_not_paid`; UnavailableError
+ * Blocks a gift for a cause. Nothing is appended (`own` is empty) where this cause blocks it already, and where it is
+ * cancelled or was declined: it can't be used anyway. @throws Refusal `gift_not_found`, `gift_not_paid`;
+ * UnavailableError
  */
 export async function blockGift(deps: CareDeps, giftId: string, context: CommandContext, why: Block): Promise<Handled> {
   return careForGift(deps, giftId, context, ({ gift, payment }) => block(gift, { payment }, why));
 }
 
-/** Frees a gift of a cause; other causes go on blocking it. Nothing is appended where this cause does not block it. @throws Refusal `gift_not_found`; UnavailableError */
-export async function unblockGift(deps: CareDeps, giftId: string, context: CommandContext, why: Block): Promise<Handled> {
+/**
+ * Frees a gift of a cause; other causes go on blocking it. Nothing is appended where this cause does not block it.
+ * @throws Refusal `gift_not_found`; UnavailableError
+ */
+export async function unblockGift(
+  deps: CareDeps,
+  giftId: string,
+  context: CommandContext,
+  why: Block,
+): Promise<Handled> {
   return careForGift(deps, giftId, context, ({ gift }) => unblock(gift, why));
 }

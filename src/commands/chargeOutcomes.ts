@@ -1,4 +1,7 @@
-/** Tells who waits for it that a transaction's charge has been settled, or waits for its buyer, by whatever process: one follower of the log a process. */
+/**
+ * Tells who waits for it that a transaction's charge has been settled, or waits for its buyer, by whatever process: one
+ * follower of the log a process.
+ */
 import { idOf } from '../domain/streamName.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Followers } from '../supervision/followers.js';
@@ -21,8 +24,14 @@ export interface ChargeOutcomes {
 /** The events that settle a charge, or say that it waits for its buyer. */
 const OUTCOMES = { types: ['PaymentCharged', 'PaymentDeclined', 'PaymentAuthenticationRequired'] };
 
-/** Starts following the log from its present end. A follower that fails goes on behind what it has told, so that no watch misses an outcome. @throws UnavailableError where the log can't be read now */
-export async function openChargeOutcomes(events: EventStore, followers: Pick<Followers, 'start'>): Promise<ChargeOutcomes> {
+/**
+ * Starts following the log from its present end. A follower that fails goes on behind what it has told, so that no
+ * watch misses an outcome. @throws UnavailableError where the log can't be read now
+ */
+export async function openChargeOutcomes(
+  events: EventStore,
+  followers: Pick<Followers, 'start'>,
+): Promise<ChargeOutcomes> {
   const watches = new Map<string, Set<() => void>>();
   let told = await events.end();
 

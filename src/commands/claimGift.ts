@@ -6,6 +6,11 @@ import type { Handled } from './handle.js';
 import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
 
 /** Claims; the owner again changes nothing. @throws Refusal, UnavailableError */
-export async function claimGift(deps: GiftDeps, loaded: LoadedGift, user: UserDocument, context: CommandContext): Promise<Handled> {
+export async function claimGift(
+  deps: GiftDeps,
+  loaded: LoadedGift,
+  user: UserDocument,
+  context: CommandContext,
+): Promise<Handled> {
   return handleGift(deps, loaded, user, context, claim);
 }

@@ -1,10 +1,19 @@
-/** Draws voucher codes from a segment's imported pool: each code goes to one gift, whatever runs side by side (decisions 6). */
+/**
+ * Draws voucher codes from a segment's imported pool: each code goes to one gift, whatever runs side by side (decisions
+ * 6).
+ */
 import { fold } from '../domain/decider.js';
 import { Refusal } from '../domain/refusal.js';
 import { assignVoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
 import type { ReadModel } from '../projections/readModel.js';
-import { type PoolCode, type VoucherCodeDocument, codesOfGift, freeCodes, hasPool } from '../projections/voucherCodes.js';
+import {
+  type PoolCode,
+  type VoucherCodeDocument,
+  codesOfGift,
+  freeCodes,
+  hasPool,
+} from '../projections/voucherCodes.js';
 import { type CommandContext, recordable } from './context.js';
 
 /** So many free codes are looked at in one go; all of them taken by others meanwhile: the next go. */
@@ -20,7 +29,8 @@ export interface DrawnCode {
 /** The imported pools. */
 export interface CodePool {
   /**
-   * A code of the segment's pool for this gift; the one it has, where an earlier attempt drew one and got no further. `undefined`: the segment has no pool.
+   * A code of the segment's pool for this gift; the one it has, where an earlier attempt drew one and got no further.
+   * `undefined`: the segment has no pool.
    * @throws Refusal `voucher_not_available` when the pool is empty; UnavailableError
    */
   draw(segmentId: string, giftId: string, context: CommandContext): Promise<DrawnCode | undefined>;
@@ -28,7 +38,10 @@ export interface CodePool {
 
 /** The pools of this log. */
 export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocument>): CodePool {
-  /** Two draws for one gift look at the same codes in the same order, so they meet at the first free one and both get it. */
+  /**
+   * Two draws for one gift look at the same codes in the same order, so they meet at the first free one and both get
+   * it.
+   */
   const take = async (candidate: PoolCode, giftId: string, context: CommandContext): Promise<boolean> => {
     for (;;) {
       const history = await events.read(candidate.stream);
@@ -46,7 +59,8 @@ export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocumen
   return {
     async draw(segmentId, giftId, context) {
       for (let round = 0; round < ROUNDS; round++) {
-        // Free codes first: one that another draw for this gift takes meanwhile is still among them, or is found to be the gift's own.
+        // Free codes first: one that another draw for this gift takes meanwhile is still among them, or is found to be
+        // the gift's own.
         const candidates = await freeCodes(codes, segmentId, giftId, CANDIDATES);
         const [own] = await codesOfGift(codes, segmentId, giftId);
         if (own !== undefined) return { code: own.code, pin: own.pin };
@@ -54,7 +68,8 @@ export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocumen
           if (await hasPool(codes, segmentId)) break;
           return undefined;
         }
-        for (const candidate of candidates) if (await take(candidate, giftId, context)) return { code: candidate.code, pin: candidate.pin };
+        for (const candidate of candidates)
+          if (await take(candidate, giftId, context)) return { code: candidate.code, pin: candidate.pin };
       }
       throw new Refusal('voucher_not_available');
     },

@@ -21,7 +21,10 @@ export interface CommandContext {
   readonly now: string;
 }
 
-/** Turns decided events into events to append. `upcasters`: what makes an event's present version, which it notes; default those of this release. */
+/**
+ * Turns decided events into events to append. `upcasters`: what makes an event's present version, which it notes;
+ * default those of this release.
+ */
 export function recordable(events: readonly DomainEvent[], context: CommandContext, upcasters?: Upcasters): NewEvent[] {
   const metadata: EventMetadata = {
     commandId: context.commandId,
@@ -34,7 +37,13 @@ export function recordable(events: readonly DomainEvent[], context: CommandConte
   };
   return events.map(({ type, data }) => {
     const note = schemaNote(type, upcasters);
-    return { id: randomUUID(), type, at: context.now, data, metadata: note.schema === undefined ? metadata : { ...metadata, ...note } };
+    return {
+      id: randomUUID(),
+      type,
+      at: context.now,
+      data,
+      metadata: note.schema === undefined ? metadata : { ...metadata, ...note },
+    };
   });
 }
 
@@ -42,7 +51,10 @@ export function recordable(events: readonly DomainEvent[], context: CommandConte
  * The events that an earlier run of this very command appended to a stream; none on a first run.
  * @throws Refusal `idempotency_key_reused` when they came from another body under the same key.
  */
-export function ownEvents(history: readonly RecordedEvent[], context: Pick<CommandContext, 'commandId' | 'bodyHash'>): RecordedEvent[] {
+export function ownEvents(
+  history: readonly RecordedEvent[],
+  context: Pick<CommandContext, 'commandId' | 'bodyHash'>,
+): RecordedEvent[] {
   const own = history.filter((event) => event.metadata.commandId === context.commandId);
   if (own.some((event) => event.metadata.bodyHash !== context.bodyHash)) throw new Refusal('idempotency_key_reused');
   return own;

@@ -1,9 +1,18 @@
 /**
- * CopyLog: brings a whole event log into another engine, in order, with ids, times and metadata kept, and seals the source, so that nobody goes on
- * writing where nobody reads any more. What stands in the target is always a beginning of the source: an interrupted copy is finished by repeating it.
+ * CopyLog: brings a whole event log into another engine, in order, with ids, times and metadata kept, and seals the
+ * source, so that nobody goes on writing where nobody reads any more. What stands in the target is always a beginning
+ * of the source: an interrupted copy is finished by repeating it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConflictError, type EventStore, LogSealedError, MAX_APPEND_BYTES, type Position, type RecordedEvent, type StreamAppend } from '../ports/eventStore.js';
+import {
+  ConflictError,
+  type EventStore,
+  LogSealedError,
+  MAX_APPEND_BYTES,
+  type Position,
+  type RecordedEvent,
+  type StreamAppend,
+} from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { shareOf } from '../projections/rebuilding/share.js';
 import { canonicalText, logHash } from './logHash.js';
@@ -66,17 +75,24 @@ export class CopyInterruptedError extends Error {
   declare readonly cause?: UnavailableError;
   constructor(events: number, sealed: boolean, cause?: UnavailableError) {
     const seal = sealed ? 'the source is sealed already' : 'the source is not sealed';
-    super(`${cause?.message ?? 'interrupted'}; the first ${events} events are in the target, ${seal}: repeat the copy, it goes on from there`, { cause });
+    super(
+      `${cause?.message ?? 'interrupted'}; the first ${events} events are in the target, ${seal}: repeat the copy, it goes on from there`,
+      { cause },
+    );
   }
 }
 
 /**
- * Copies `source` to `target`, which must be empty or hold what an earlier copy brought; reads it back and compares count and hash; and only then seals
- * the source, copies and compares what came in between.
- * @throws CopyRefusedError when the target holds something else or somebody else writes there, when the source has lost events, or when the logs differ
+ * Copies `source` to `target`, which must be empty or hold what an earlier copy brought; reads it back and compares
+ * count and hash; and only then seals the source, copies and compares what came in between.
+ * @throws CopyRefusedError when the target holds something else or somebody else writes there, when the source has lost
+ * events, or when the logs differ
  *   in the end; CopyInterruptedError
  */
-export async function copyLog({ source, target }: CopyDeps, { seal, signal, onProgress }: CopyOptions): Promise<CopyReport> {
+export async function copyLog(
+  { source, target }: CopyDeps,
+  { seal, signal, onProgress }: CopyOptions,
+): Promise<CopyReport> {
   const written = logHash();
   const verified = logHash();
   let copied = 0;
@@ -84,8 +100,14 @@ export async function copyLog({ source, target }: CopyDeps, { seal, signal, onPr
   let targetAt: Position | undefined;
   let sealed = false;
 
-  /** The log's batches after a position; progress is told as that of `step`. Reads the next while the last is worked on. */
-  async function* batches(step: CopyProgress['step'] | undefined, log: CopySource, after: Position | undefined): AsyncGenerator<readonly RecordedEvent[], void> {
+  /**
+   * The log's batches after a position; progress is told as that of `step`. Reads the next while the last is worked on.
+   */
+  async function* batches(
+    step: CopyProgress['step'] | undefined,
+    log: CopySource,
+    after: Position | undefined,
+  ): AsyncGenerator<readonly RecordedEvent[], void> {
     const end = await log.end();
     const feed = log.readAll(after, {}, { batchSize: BATCH })[Symbol.asyncIterator]();
     try {
@@ -98,7 +120,12 @@ export async function copyLog({ source, target }: CopyDeps, { seal, signal, onPr
         // Its failure is met when it is waited for.
         coming.catch(() => undefined);
         yield value.events;
-        if (step !== undefined) onProgress?.({ step, events: step === 'verify' ? verified.count : written.count, share: shareOf(value.position, end) });
+        if (step !== undefined)
+          onProgress?.({
+            step,
+            events: step === 'verify' ? verified.count : written.count,
+            share: shareOf(value.position, end),
+          });
       }
     } finally {
       await feed.return?.();
@@ -116,7 +143,9 @@ export async function copyLog({ source, target }: CopyDeps, { seal, signal, onPr
           const text = canonicalText(there);
           if (here === undefined || text !== canonicalText(here)) {
             const place = `its event ${verified.count + 1} (${there.stream}, revision ${there.revision})`;
-            throw new CopyRefusedError(`the target holds something else: ${place} is not the source's. Name an empty target: a new folder, or an EventStoreDB without events`);
+            throw new CopyRefusedError(
+              `the target holds something else: ${place} is not the source's. Name an empty target: a new folder, or an EventStoreDB without events`,
+            );
           }
           written.add(text);
           verified.add(text);
@@ -147,12 +176,18 @@ export async function copyLog({ source, target }: CopyDeps, { seal, signal, onPr
     if (written.count === verified.count && written.digest() === verified.digest()) return;
     const seen = `${written.count} events with hash ${written.digest()} were copied, ${verified.count} with hash ${verified.digest()} are there`;
     const state = sealed ? 'the source is sealed already, and whole' : 'the source is not sealed';
-    throw new CopyRefusedError(`the target differs from the source (${seen}): somebody else writes to it. ${state}: copy to an empty target that nothing else uses`);
+    throw new CopyRefusedError(
+      `the target differs from the source (${seen}): somebody else writes to it. ${state}: copy to an empty target that nothing else uses`,
+    );
   }
 
   try {
-    if (source.logId === target.logId) throw new CopyRefusedError('source and target are the same log: name another target');
-    if (await target.sealed()) throw new CopyRefusedError('the target is sealed, since it was itself copied to another engine: name another target');
+    if (source.logId === target.logId)
+      throw new CopyRefusedError('source and target are the same log: name another target');
+    if (await target.sealed())
+      throw new CopyRefusedError(
+        'the target is sealed, since it was itself copied to another engine: name another target',
+      );
     sealed = await source.sealed();
     await compare();
     await copyOn();
@@ -180,7 +215,11 @@ async function* eachOf(batches: AsyncIterable<readonly RecordedEvent[]>): AsyncG
 
 /** Consecutive events of one stream as one append, as far as one may have. */
 function appendsOf(events: readonly RecordedEvent[], texts: readonly string[]): StreamAppend[] {
-  const appends: { readonly stream: string; readonly events: RecordedEvent[]; readonly expected: StreamAppend['expected'] }[] = [];
+  const appends: {
+    readonly stream: string;
+    readonly events: RecordedEvent[];
+    readonly expected: StreamAppend['expected'];
+  }[] = [];
   let bytes = 0;
   for (const [index, event] of events.entries()) {
     const { stream, revision } = event;
@@ -198,7 +237,10 @@ function appendsOf(events: readonly RecordedEvent[], texts: readonly string[]): 
   return appends;
 }
 
-/** Appends in order; what the engine could not take is repeated for some seconds, which is safe. @throws CopyRefusedError, UnavailableError */
+/**
+ * Appends in order; what the engine could not take is repeated for some seconds, which is safe. @throws
+ * CopyRefusedError, UnavailableError
+ */
 async function store(target: EventStore, appends: readonly StreamAppend[]): Promise<void> {
   for (const pause of [...PAUSES, undefined]) {
     try {
@@ -216,6 +258,10 @@ async function store(target: EventStore, appends: readonly StreamAppend[]): Prom
 function refusalOf({ stream, expected, actual }: ConflictError): CopyRefusedError {
   const wanted = typeof expected === 'number' ? expected : -1;
   return actual > wanted
-    ? new CopyRefusedError(`somebody else writes to the target (stream ${stream}): stop that, and copy to an empty target. The source is as it was`)
-    : new CopyRefusedError(`the source has lost events of stream ${stream} before revision ${wanted + 1}: such a log can't be copied whole; restore it from a backup`);
+    ? new CopyRefusedError(
+        `somebody else writes to the target (stream ${stream}): stop that, and copy to an empty target. The source is as it was`,
+      )
+    : new CopyRefusedError(
+        `the source has lost events of stream ${stream} before revision ${wanted + 1}: such a log can't be copied whole; restore it from a backup`,
+      );
 }

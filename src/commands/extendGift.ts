@@ -11,7 +11,13 @@ import type { Handled } from './handle.js';
  * Extends to the end of a day (`YYYY-MM-DD`, UTC); the day it has: nothing is appended.
  * @throws Refusal `gift_not_found`, `invalid_expiry_date`, or the state's; UnavailableError
  */
-export async function extendGift(deps: CareDeps, giftId: string, context: CommandContext, expiresOn: string, reason: string): Promise<Handled> {
+export async function extendGift(
+  deps: CareDeps,
+  giftId: string,
+  context: CommandContext,
+  expiresOn: string,
+  reason: string,
+): Promise<Handled> {
   return careForGift(deps, giftId, context, async ({ gift, payment }) => {
     const segmentDays = gift.voucher === undefined ? undefined : await daysOf(deps.events, gift.voucher.segment_id);
     return extend(gift, { now: context.now, payment }, { expires_on: expiresOn, reason, segmentDays });

@@ -1,4 +1,7 @@
-/** Records that a purchase is not charged any more: its gifts are cancelled, and a wallet that had paid gets its money back. */
+/**
+ * Records that a purchase is not charged any more: its gifts are cancelled, and a wallet that had paid gets its money
+ * back.
+ */
 import { fold } from '../domain/decider.js';
 import { purchaseAggregate, settleCharge, transactionStream } from '../domain/purchase.js';
 import { giveUpDebit, walletAggregate, walletStream } from '../domain/wallet.js';
@@ -10,8 +13,9 @@ import { handle } from './handle.js';
 const BY_SUPPORT = { provider: 'support', code: 'discarded' } as const;
 
 /**
- * Settles a charge that is still open as declined. Whether a card's provider took money all the same is for a person to look at before: what it tells of later
- * is given back by itself, and the reconciliation finds the rest. Again, or once it is settled: nothing is left to give up. @throws UnavailableError
+ * Settles a charge that is still open as declined. Whether a card's provider took money all the same is for a person to
+ * look at before: what it tells of later is given back by itself, and the reconciliation finds the rest. Again, or once
+ * it is settled: nothing is left to give up. @throws UnavailableError
  */
 export async function giveUpCharge(events: EventStore, transactionId: string, context: CommandContext): Promise<void> {
   const stream = transactionStream(transactionId);
@@ -21,7 +25,12 @@ export async function giveUpCharge(events: EventStore, transactionId: string, co
   if (state.chargeBy?.kind !== 'card') {
     // A card's reference has no such stream.
     await handle(events, walletStream(payment_reference), context, (history) =>
-      history.length === 0 ? [] : giveUpDebit(fold(walletAggregate, history), { transaction_id: transactionId, amount: total }));
+      history.length === 0
+        ? []
+        : giveUpDebit(fold(walletAggregate, history), { transaction_id: transactionId, amount: total }),
+    );
   }
-  await handle(events, stream, context, (history) => settleCharge(fold(purchaseAggregate, history), { type: 'PaymentDeclined', data: BY_SUPPORT }));
+  await handle(events, stream, context, (history) =>
+    settleCharge(fold(purchaseAggregate, history), { type: 'PaymentDeclined', data: BY_SUPPORT }),
+  );
 }

@@ -1,4 +1,7 @@
-/** Records that a gift's receiver is not told on account of what was asked so far: what has begun has failed, what is due will not begin. */
+/**
+ * Records that a gift's receiver is not told on account of what was asked so far: what has begun has failed, what is
+ * due will not begin.
+ */
 import { giftStream } from '../domain/gift.js';
 import { type NotificationFailed, notificationStream } from '../domain/notification.js';
 import { type Placed, tellingsOf } from '../domain/telling.js';
@@ -10,10 +13,15 @@ import { handle } from './handle.js';
 const GIVEN_UP = 'given up by support';
 
 /**
- * Gives up every telling of a gift that is not settled and that was asked for before `before`: what was asked for since is somebody's wish of today.
- * Again: nothing is left to give up. @throws UnavailableError
+ * Gives up every telling of a gift that is not settled and that was asked for before `before`: what was asked for since
+ * is somebody's wish of today. Again: nothing is left to give up. @throws UnavailableError
  */
-export async function giveUpTelling(events: EventStore, giftId: string, context: CommandContext, before: Position): Promise<void> {
+export async function giveUpTelling(
+  events: EventStore,
+  giftId: string,
+  context: CommandContext,
+  before: Position,
+): Promise<void> {
   const gift = await events.read(giftStream(giftId));
   await handle(events, notificationStream(giftId), context, (history) => {
     const given: NotificationFailed[] = [];
@@ -23,7 +31,10 @@ export async function giveUpTelling(events: EventStore, giftId: string, context:
       if (next.do === 'nothing') return given;
       const { number, ask } = next.do === 'find out' ? next.attempt : next;
       if (ask.position > before) return given;
-      const failed: NotificationFailed = { type: 'NotificationFailed', data: { cause: GIVEN_UP, attempt: number, asked_by: ask.id } };
+      const failed: NotificationFailed = {
+        type: 'NotificationFailed',
+        data: { cause: GIVEN_UP, attempt: number, asked_by: ask.id },
+      };
       given.push(failed);
       log = [...log, { ...failed, id: `${given.length}`, at: context.now, position: '', revision: 0 }];
     }

@@ -1,7 +1,16 @@
-/** The command loop: read, decide, append at the revision read; on a conflict all of it again, a bounded number of times. */
+/**
+ * The command loop: read, decide, append at the revision read; on a conflict all of it again, a bounded number of
+ * times.
+ */
 import { copyWith } from '../domain/copyWith.js';
 import type { DomainEvent } from '../domain/decider.js';
-import { ConflictError, type EventStore, type ExpectedRevision, type NewEvent, type RecordedEvent } from '../ports/eventStore.js';
+import {
+  ConflictError,
+  type EventStore,
+  type ExpectedRevision,
+  type NewEvent,
+  type RecordedEvent,
+} from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { kindOf } from '../domain/streamName.js';
 import { inSpan, tracingOn } from '../tracing/spans.js';
@@ -13,22 +22,29 @@ const REPEATS_OF_UNKNOWN = 2;
 
 /** What a command brought about. */
 export interface Handled {
-  /** The command's own events, as they stand in the stream: appended now (then all with the position of the last of them), or (`replayed`) by an earlier run. Empty: nothing was to be done. */
+  /**
+   * The command's own events, as they stand in the stream: appended now (then all with the position of the last of
+   * them), or (`replayed`) by an earlier run. Empty: nothing was to be done.
+   */
   readonly own: readonly RecordedEvent[];
   /** The whole stream, own events included. */
   readonly history: readonly RecordedEvent[];
   readonly replayed: boolean;
 }
 
-/** The stream up to what the command brought about: an answer made of it is the same when it is repeated later, whatever has happened since. */
+/**
+ * The stream up to what the command brought about: an answer made of it is the same when it is repeated later, whatever
+ * has happened since.
+ */
 export function upToOwn({ own, history }: Handled): readonly RecordedEvent[] {
   const last = own.at(-1);
   return last === undefined ? history : history.slice(0, last.revision + 1);
 }
 
 /**
- * Runs a command on one stream. `decide` gets the stream's events and gives those to append (none: already done); it may be called again after a conflict,
- * and throws Refusal to refuse. `known`: the stream as read just before, spares the first read.
+ * Runs a command on one stream. `decide` gets the stream's events and gives those to append (none: already done); it
+ * may be called again after a conflict, and throws Refusal to refuse. `known`: the stream as read just before, spares
+ * the first read.
  * @throws Refusal, UnavailableError; ConflictError after 16 lost races.
  */
 export async function handle(
@@ -43,13 +59,18 @@ export async function handle(
     () => ({ name: `command ${kindOf(stream)}` }),
     async (span) => {
       const handled = await handleUntraced(events, stream, context, decide, known);
-      span.set({ 'gift.event.types': handled.own.map(({ type }) => type).join(' '), 'gift.replayed': handled.replayed });
+      span.set({
+        'gift.event.types': handled.own.map(({ type }) => type).join(' '),
+        'gift.replayed': handled.replayed,
+      });
       return handled;
     },
   );
 }
 
-async function handleUntraced(...[events, stream, context, decide, known]: Parameters<typeof handle>): Promise<Handled> {
+async function handleUntraced(
+  ...[events, stream, context, decide, known]: Parameters<typeof handle>
+): Promise<Handled> {
   for (let attempt = 1; ; attempt++) {
     const history = attempt === 1 && known !== undefined ? known : await events.read(stream);
     const earlier = ownEvents(history, context);
@@ -66,11 +87,17 @@ async function handleUntraced(...[events, stream, context, decide, known]: Param
 }
 
 /**
- * Appends, for a command that has read and decided by itself; where the outcome is unknown, the same ids again: that is safe and brings the answer.
+ * Appends, for a command that has read and decided by itself; where the outcome is unknown, the same ids again: that is
+ * safe and brings the answer.
  * @returns the events, all with the position of the last.
  * @throws ConflictError, UnavailableError
  */
-export async function append(events: EventStore, stream: string, decided: readonly NewEvent[], expected: ExpectedRevision): Promise<RecordedEvent[]> {
+export async function append(
+  events: EventStore,
+  stream: string,
+  decided: readonly NewEvent[],
+  expected: ExpectedRevision,
+): Promise<RecordedEvent[]> {
   for (let repeat = 0; ; repeat++) {
     try {
       const { revision, position } = await events.append(stream, decided, expected);

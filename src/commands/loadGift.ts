@@ -1,8 +1,18 @@
-/** Everything a decision about a gift needs, gathered from the streams: the gift, its purchase's payment, who owns it. */
+/**
+ * Everything a decision about a gift needs, gathered from the streams: the gift, its purchase's payment, who owns it.
+ */
 import { ownerByPhone, phoneStream, reservationAggregate } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
 import { fold, type DomainEvent } from '../domain/decider.js';
-import { type GiftCaller, type GiftEvent, type GiftFacts, type GiftIssued, type IssuedGift, giftAggregate, giftStream } from '../domain/gift.js';
+import {
+  type GiftCaller,
+  type GiftEvent,
+  type GiftFacts,
+  type GiftIssued,
+  type IssuedGift,
+  giftAggregate,
+  giftStream,
+} from '../domain/gift.js';
 import { giftIdsIn } from '../domain/giftIds.js';
 import { type GiftsPurchased, issueGift, purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import { Refusal } from '../domain/refusal.js';
@@ -28,25 +38,40 @@ export interface LoadedGift {
   /** The gift's stream; empty until the gift is issued. */
   readonly history: readonly RecordedEvent[];
   readonly gift: IssuedGift;
-  /** What issues the gift, where its payment is charged and its stream still empty: goes with the command's own event in one append. */
+  /**
+   * What issues the gift, where its payment is charged and its stream still empty: goes with the command's own event in
+   * one append.
+   */
   readonly issue?: GiftIssued;
   readonly facts: GiftFacts;
   /** Whether `facts` say who owns the number that it was sent to. */
   readonly ownerWanted: OwnerWanted;
 }
 
-/** Whether the decision about a gift depends on who owns the number that it was sent to; where it does not, a stream less is read. */
+/**
+ * Whether the decision about a gift depends on who owns the number that it was sent to; where it does not, a stream
+ * less is read.
+ */
 export type OwnerWanted = (caller: GiftCaller) => boolean;
 
 /**
  * Loads a gift as `user` would decide about it now. `ownerWanted`: default always.
  * @throws Refusal `gift_not_found`; UnavailableError, also while the read model can't say yet whether the gift exists.
  */
-export async function loadGift(deps: GiftDeps, giftId: string, user: UserDocument, now: string, ownerWanted: OwnerWanted = () => true): Promise<LoadedGift> {
+export async function loadGift(
+  deps: GiftDeps,
+  giftId: string,
+  user: UserDocument,
+  now: string,
+  ownerWanted: OwnerWanted = () => true,
+): Promise<LoadedGift> {
   return judge(deps, giftId, await deps.events.read(giftStream(giftId)), user, now, ownerWanted);
 }
 
-/** Whether this command has appended to the gift's stream before: then it is answered as it was, whatever has changed since. */
+/**
+ * Whether this command has appended to the gift's stream before: then it is answered as it was, whatever has changed
+ * since.
+ */
 export function hasRun(loaded: LoadedGift, context: CommandContext): boolean {
   return ownEvents(loaded.history, context).length > 0;
 }
@@ -63,18 +88,34 @@ export async function handleGift(
   decide: (gift: IssuedGift, facts: GiftFacts) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>,
 ): Promise<Handled> {
   const decideOn = async (history: readonly RecordedEvent[]): Promise<readonly DomainEvent[]> => {
-    const current = history === loaded.history ? loaded : await judge(deps, loaded.giftId, history, user, context.now, loaded.ownerWanted);
+    const current =
+      history === loaded.history
+        ? loaded
+        : await judge(deps, loaded.giftId, history, user, context.now, loaded.ownerWanted);
     const decided = await decide(current.gift, current.facts);
     return decided.length > 0 && current.issue !== undefined ? [current.issue, ...decided] : decided;
   };
   return handle(deps.events, giftStream(loaded.giftId), context, decideOn, loaded.history);
 }
 
-async function judge(deps: GiftDeps, giftId: string, history: readonly RecordedEvent[], user: UserDocument, now: string, ownerWanted: OwnerWanted): Promise<LoadedGift> {
+async function judge(
+  deps: GiftDeps,
+  giftId: string,
+  history: readonly RecordedEvent[],
+  user: UserDocument,
+  now: string,
+  ownerWanted: OwnerWanted,
+): Promise<LoadedGift> {
   const { payment, ...found } = await foundGift(deps, giftId, history);
   const caller = callerOf(deps.catalogue, found.gift.issued, user);
   const facts = { now, payment, caller };
-  return { giftId, history, ...found, ownerWanted, facts: ownerWanted(caller) ? await withPhoneOwner(deps, found.gift, facts) : facts };
+  return {
+    giftId,
+    history,
+    ...found,
+    ownerWanted,
+    facts: ownerWanted(caller) ? await withPhoneOwner(deps, found.gift, facts) : facts,
+  };
 }
 
 /** A gift and how its payment stands; `issue` as in `LoadedGift`. */
@@ -85,10 +126,15 @@ export interface FoundGift {
 }
 
 /** The gift of a stream just read; where that is empty, as its purchase tells it. @throws as `loadGift` */
-export async function foundGift(deps: Pick<GiftDeps, 'events' | 'gifts'>, giftId: string, history: readonly RecordedEvent[]): Promise<FoundGift> {
+export async function foundGift(
+  deps: Pick<GiftDeps, 'events' | 'gifts'>,
+  giftId: string,
+  history: readonly RecordedEvent[],
+): Promise<FoundGift> {
   const issued = fold(giftAggregate, history);
   if (issued.status !== 'none') return { gift: issued, payment: 'charged' };
-  // Told as missing while the read model is behind it would be kept for the caller's key, and whoever tries again be refused for a day.
+  // Told as missing while the read model is behind it would be kept for the caller's key, and whoever tries again be
+  // refused for a day.
   const found = await getAtLogEnd(deps.events, deps.gifts, giftId, MISSING_WAIT_MS);
   if (found === undefined) throw new Refusal('gift_not_found');
   const purchase = fold(purchaseAggregate, await deps.events.read(transactionStream(found.transaction_id)));
@@ -105,15 +151,26 @@ function issueOf(purchase: GiftsPurchased['data'], purchasedAt: string, index: n
 }
 
 /** The facts with the owner of the number that the gift was sent to, as it is now. @throws UnavailableError */
-export async function withPhoneOwner(deps: Pick<GiftDeps, 'events'>, gift: IssuedGift, facts: GiftFacts): Promise<GiftFacts> {
+export async function withPhoneOwner(
+  deps: Pick<GiftDeps, 'events'>,
+  gift: IssuedGift,
+  facts: GiftFacts,
+): Promise<GiftFacts> {
   const hash = gift.issued.receiver.phone_hash;
   if (hash === undefined) return facts;
   const phoneOwner = await ownerOfPhone(deps.events, hash, gift.receiverSince ?? gift.issued.purchased_at);
   return phoneOwner === undefined ? facts : copyWith(facts, { phoneOwner });
 }
 
-/** The user as a gift's decisions see them: a merchant's user, and whether the gift is valid for the merchant. The catalogue is asked for those only. @throws as the catalogue does */
-export function callerOf(catalogue: Pick<CatalogueView, 'current'>, gift: Pick<GiftIssued['data'], 'product_id' | 'brand_id'>, user: UserDocument): GiftCaller {
+/**
+ * The user as a gift's decisions see them: a merchant's user, and whether the gift is valid for the merchant. The
+ * catalogue is asked for those only. @throws as the catalogue does
+ */
+export function callerOf(
+  catalogue: Pick<CatalogueView, 'current'>,
+  gift: Pick<GiftIssued['data'], 'product_id' | 'brand_id'>,
+  user: UserDocument,
+): GiftCaller {
   if (user.merchant_id === null) return { user_id: user.id };
   const valid = catalogue.current().validFor(gift, user.merchant_id);
   return { user_id: user.id, merchant: { id: user.merchant_id, valid, permissions: user.permissions } };

@@ -1,4 +1,7 @@
-/** A hash of an event log that two engines agree on: over what an event is, in log order, and nothing that is the engine's own (log id, positions). */
+/**
+ * A hash of an event log that two engines agree on: over what an event is, in log order, and nothing that is the
+ * engine's own (log id, positions).
+ */
 import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../ports/eventStore.js';
 
@@ -28,7 +31,10 @@ export function logHash(): LogHash {
   };
 }
 
-/** An event as JSON in one line: stream, revision, id, type, at, data, metadata; keys of objects sorted. The same event has the same text in every engine. */
+/**
+ * An event as JSON in one line: stream, revision, id, type, at, data, metadata; keys of objects sorted. The same event
+ * has the same text in every engine.
+ */
 export function canonicalText({ stream, revision, id, type, at, data, metadata }: RecordedEvent): string {
   return `${JSON.stringify([stream, revision, id, type, at]).slice(0, -1)},${canonicalJson(data)},${canonicalJson(metadata)}]`;
 }
@@ -38,6 +44,7 @@ function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   let text = '';
-  for (const key of Object.keys(value).sort()) text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson((value as Record<string, unknown>)[key])}`;
+  for (const key of Object.keys(value).sort())
+    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson((value as Record<string, unknown>)[key])}`;
   return `{${text}}`;
 }

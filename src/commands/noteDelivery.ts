@@ -1,6 +1,12 @@
 /** NoteDelivery: what a notification provider tells of a message after it has taken it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { failDelivery, failTelling, type NotificationEvent, notificationStream, type NotificationUndelivered } from '../domain/notification.js';
+import {
+  failDelivery,
+  failTelling,
+  type NotificationEvent,
+  notificationStream,
+  type NotificationUndelivered,
+} from '../domain/notification.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { handle } from './handle.js';
@@ -14,11 +20,19 @@ export interface Undelivered extends Readonly<NotificationUndelivered['data']> {
 }
 
 /**
- * Notes once that a message could not be delivered. Its sending may not have been noted yet: that is waited for, `waitMs` at most. Who noted it later would take it for sent, and nobody would hear that
- * it failed: so then the telling itself is noted as failed.
- * @returns `unsettled`: that telling was not begun, or its end is noted, and not as this message. @throws UnavailableError
+ * Notes once that a message could not be delivered. Its sending may not have been noted yet: that is waited for,
+ * `waitMs` at most. Who noted it later would take it for sent, and nobody would hear that it failed: so then the
+ * telling itself is noted as failed.
+ * @returns `unsettled`: that telling was not begun, or its end is noted, and not as this message. @throws
+ * UnavailableError
  */
-export async function noteUndelivered(events: EventStore, giftId: string, { attempt, ...failed }: Undelivered, context: CommandContext, waitMs: number): Promise<'recorded' | 'known' | 'unsettled'> {
+export async function noteUndelivered(
+  events: EventStore,
+  giftId: string,
+  { attempt, ...failed }: Undelivered,
+  context: CommandContext,
+  waitMs: number,
+): Promise<'recorded' | 'known' | 'unsettled'> {
   const deadline = performance.now() + waitMs;
   for (;;) {
     const over = performance.now() >= deadline;

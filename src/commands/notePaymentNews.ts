@@ -16,7 +16,8 @@ export const PROVIDER_USER = 'system:payment-provider';
 class Foreign extends Error {}
 
 /**
- * Notes the news. `questions`: to whom the provider's ledger is open; absent where there is none, and news say all that can be known.
+ * Notes the news. `questions`: to whom the provider's ledger is open; absent where there is none, and news say all that
+ * can be known.
  * @throws UnavailableError, also where the provider must be asked and can't be; ConflictError after many lost races
  */
 export async function notePaymentNews(
@@ -39,8 +40,15 @@ export async function notePaymentNews(
   }
 }
 
-/** Messages come late, and a total of an hour ago may hold what has failed since: then the provider's own list says what was given back there. */
-async function madeSure(state: MadePurchase, news: PaymentNews, questions: Pick<PaymentQuestions, 'givenBackByOthers'>): Promise<PaymentNews> {
+/**
+ * Messages come late, and a total of an hour ago may hold what has failed since: then the provider's own list says what
+ * was given back there.
+ */
+async function madeSure(
+  state: MadePurchase,
+  news: PaymentNews,
+  questions: Pick<PaymentQuestions, 'givenBackByOthers'>,
+): Promise<PaymentNews> {
   if (news.kind !== 'refunded' && news.kind !== 'refund failed') return news;
   const charge = unsureCharge(state, news);
   return charge === undefined ? news : { ...news, others: await questions.givenBackByOthers(news.provider, charge) };

@@ -1,5 +1,16 @@
 /** RetryParked and DiscardParked: what support does about work that a process manager could not do. */
-import { CHARGE_STEP, discardWork, evolveParked, PARKED_NAMES, parkedId, type ParkedEvent, type ParkedName, parkedStream, type ParkedWork, retryWork } from '../domain/parked.js';
+import {
+  CHARGE_STEP,
+  discardWork,
+  evolveParked,
+  PARKED_NAMES,
+  parkedId,
+  type ParkedEvent,
+  type ParkedName,
+  parkedStream,
+  type ParkedWork,
+  retryWork,
+} from '../domain/parked.js';
 import { giftStream } from '../domain/gift.js';
 import { deriveGiftIds, giftIdOf } from '../domain/giftIds.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
@@ -40,26 +51,42 @@ export interface ParkedOutcome extends FoundWork {
 const ATTEMPTS = 16;
 
 /**
- * The work with this id. The id of a transaction, a refund or a dispute, and a gift's id or shortcode, find all work of the purchase that they belong to: its charge and issue, its gifts' messages (of a gift: its own), its refunds and
- * disputes. Of several it is the one that waits for a person, of those the entity's own first. The read model says where its events stand, the stream what they are: one that the model has not got to yet is found all the same.
+ * The work with this id. The id of a transaction, a refund or a dispute, and a gift's id or shortcode, find all work of
+ * the purchase that they belong to: its charge and issue, its gifts' messages (of a gift: its own), its refunds and
+ * disputes. Of several it is the one that waits for a person, of those the entity's own first. The read model says
+ * where its events stand, the stream what they are: one that the model has not got to yet is found all the same.
  * @throws Refusal `parked_work_not_found`, UnavailableError
  */
 export async function findParked(deps: ParkedDeps, idOrEntity: string): Promise<FoundWork> {
   return (await lookFor(deps, idOrEntity)).found;
 }
 
-/** Hands parked work back to its process manager. @throws Refusal `parked_work_not_found`, `parked_work_ambiguous`, `work_discarded`; UnavailableError */
-export async function retryParked(deps: ParkedDeps, idOrEntity: string, context: CommandContext, reason: string): Promise<ParkedOutcome> {
+/**
+ * Hands parked work back to its process manager. @throws Refusal `parked_work_not_found`, `parked_work_ambiguous`,
+ * `work_discarded`; UnavailableError
+ */
+export async function retryParked(
+  deps: ParkedDeps,
+  idOrEntity: string,
+  context: CommandContext,
+  reason: string,
+): Promise<ParkedOutcome> {
   return decided(deps, idOrEntity, context, ({ name, work }) => retryWork(name, work, reason));
 }
 
 /**
- * Takes parked work off the list for good: a person has seen to it. Then a telling is recorded as failed, so that nobody will ever tell it on its account, and a
- * charge as declined, so that its gifts don't stay pending for ever: only then, for a discard that loses against a retry must not have ended what that one
- * promised. A crash in between is healed by discarding it again.
+ * Takes parked work off the list for good: a person has seen to it. Then a telling is recorded as failed, so that
+ * nobody will ever tell it on its account, and a charge as declined, so that its gifts don't stay pending for ever:
+ * only then, for a discard that loses against a retry must not have ended what that one promised. A crash in between is
+ * healed by discarding it again.
  * @throws Refusal `parked_work_not_found`, `parked_work_ambiguous`, `work_retried`; UnavailableError
  */
-export async function discardParked(deps: ParkedDeps, idOrEntity: string, context: CommandContext, reason: string): Promise<ParkedOutcome> {
+export async function discardParked(
+  deps: ParkedDeps,
+  idOrEntity: string,
+  context: CommandContext,
+  reason: string,
+): Promise<ParkedOutcome> {
   const outcome = await decided(deps, idOrEntity, context, ({ work }) => discardWork(work, reason));
   const discarded = outcome.own ?? outcome.history.findLast(({ type }) => type === 'WorkDiscarded');
   if (discarded === undefined) return outcome;
@@ -75,7 +102,12 @@ interface Looked {
   readonly last: number;
 }
 
-async function decided(deps: ParkedDeps, idOrEntity: string, context: CommandContext, decide: (found: FoundWork) => readonly ParkedEvent[]): Promise<ParkedOutcome> {
+async function decided(
+  deps: ParkedDeps,
+  idOrEntity: string,
+  context: CommandContext,
+  decide: (found: FoundWork) => readonly ParkedEvent[],
+): Promise<ParkedOutcome> {
   let wanted = idOrEntity;
   for (let attempt = 1; ; attempt++) {
     const { found, last } = await lookFor(deps, wanted, context);
@@ -87,7 +119,9 @@ async function decided(deps: ParkedDeps, idOrEntity: string, context: CommandCon
     if (event === undefined) return { ...found, replayed: false };
     try {
       const [own] = await append(deps.events, parkedStream(found.name), recordable([event], context), last);
-      return own === undefined ? { ...found, replayed: false } : { ...found, work: evolveParked(found.work, event), history: [...found.history, own], own, replayed: false };
+      return own === undefined
+        ? { ...found, replayed: false }
+        : { ...found, work: evolveParked(found.work, event), history: [...found.history, own], own, replayed: false };
     } catch (error) {
       if (!(error instanceof ConflictError) || attempt === ATTEMPTS) throw error;
     }
@@ -101,12 +135,17 @@ function foundThen({ id, name, history }: FoundWork, own: RecordedEvent): FoundW
 }
 
 /**
- * Of several works: the one that this very command has decided on in an earlier run; else one that waits, else any, of those the one whose own id was given first. A command means no other one's work
- * where there is any of its own.
+ * Of several works: the one that this very command has decided on in an earlier run; else one that waits, else any, of
+ * those the one whose own id was given first. A command means no other one's work where there is any of its own.
  * @throws Refusal `parked_work_ambiguous` where a command could mean several that wait
  */
-function meant(all: readonly Looked[], own: readonly string[], context: CommandContext | undefined): Looked | undefined {
-  const earlier = context === undefined ? undefined : all.find(({ found }) => ownEvents(found.history, context).length > 0);
+function meant(
+  all: readonly Looked[],
+  own: readonly string[],
+  context: CommandContext | undefined,
+): Looked | undefined {
+  const earlier =
+    context === undefined ? undefined : all.find(({ found }) => ownEvents(found.history, context).length > 0);
   if (earlier !== undefined) return earlier;
   const isOwn = ({ found }: Looked): boolean => own.includes(found.id);
   const owned = all.filter(isOwn);
@@ -129,15 +168,22 @@ async function lookFor(deps: ParkedDeps, idOrEntity: string, context?: CommandCo
   return found;
 }
 
-/** The works with these ids that were ever parked, in the order of the ids where the read model knows any, else as the log has them. */
+/**
+ * The works with these ids that were ever parked, in the order of the ids where the read model knows any, else as the
+ * log has them.
+ */
 async function worksWith(deps: ParkedDeps, ids: readonly string[]): Promise<Looked[]> {
   const documents = await deps.parked.getMany(ids).catch((error: unknown): undefined[] => {
     // The log knows what the read model can't say.
     if (error instanceof UnavailableError) return [];
     throw error;
   });
-  const known = documents.flatMap((document, index) => (document === undefined ? [] : [{ id: ids[index] ?? '', document }]));
-  return known.length === 0 ? searched(deps.events, new Set(ids)) : Promise.all(known.map(async ({ id, document }) => readKnown(deps.events, id, document)));
+  const known = documents.flatMap((document, index) =>
+    document === undefined ? [] : [{ id: ids[index] ?? '', document }],
+  );
+  return known.length === 0
+    ? searched(deps.events, new Set(ids))
+    : Promise.all(known.map(async ({ id, document }) => readKnown(deps.events, id, document)));
 }
 
 /** The ids of all work that could be parked around what this names: a transaction, or a gift (id or shortcode). */
@@ -149,7 +195,9 @@ async function relatedIds(deps: ParkedDeps, named: string): Promise<string[]> {
   const [bought] = purchase;
   if (bought === undefined) return [];
   const of = (field: 'refund_id' | 'dispute_id', concerns: (data: object) => boolean = () => true): string[] =>
-    purchase.flatMap(({ data }) => (concerns(data) ? ((data as Readonly<Record<string, string | undefined>>)[field] ?? []) : []));
+    purchase.flatMap(({ data }) =>
+      concerns(data) ? ((data as Readonly<Record<string, string | undefined>>)[field] ?? []) : [],
+    );
   const { seed, receivers } = bought.data as GiftsPurchased['data'];
   const gifts = giftId === undefined ? deriveGiftIds(seed, receivers.length).map((ids) => ids.gift_id) : [giftId];
   // A refund of other gifts alone is none of this one's.
@@ -158,12 +206,14 @@ async function relatedIds(deps: ParkedDeps, named: string): Promise<string[]> {
     const { gift_ids: concerned = [] } = data as { readonly gift_ids?: readonly string[] };
     return giftId === undefined || concerned.length === 0 || concerned.includes(giftId);
   };
-  return [...new Set([
-    parkedId('purchase', transactionId),
-    ...gifts.map((id) => parkedId('notification', id)),
-    ...[transactionId, ...of('refund_id', concernsGift)].map((id) => parkedId('refund', id)),
-    ...of('dispute_id').map((id) => parkedId('dispute', id)),
-  ])];
+  return [
+    ...new Set([
+      parkedId('purchase', transactionId),
+      ...gifts.map((id) => parkedId('notification', id)),
+      ...[transactionId, ...of('refund_id', concernsGift)].map((id) => parkedId('refund', id)),
+      ...of('dispute_id').map((id) => parkedId('dispute', id)),
+    ]),
+  ];
 }
 
 /** No id is longer. */
@@ -171,7 +221,10 @@ const MAX_ID = 64;
 
 async function transactionOf({ events, gifts }: ParkedDeps, giftId: string): Promise<string | undefined> {
   const [issued] = await events.read(giftStream(giftId), { limit: 1 });
-  return (issued?.data as { readonly transaction_id?: string } | undefined)?.transaction_id ?? (await gifts.get(giftId))?.transaction_id;
+  return (
+    (issued?.data as { readonly transaction_id?: string } | undefined)?.transaction_id ??
+    (await gifts.get(giftId))?.transaction_id
+  );
 }
 
 /** Its events one by one, and whatever the stream has gained since. */
@@ -196,11 +249,15 @@ async function searched(events: EventStore, ids: ReadonlySet<string>): Promise<L
 }
 
 function looked(id: string, name: ParkedName, history: readonly RecordedEvent[], last: number): Looked {
-  const work = history.reduce<ParkedWork | undefined>((before, event) => evolveParked(before, event as unknown as ParkedEvent), undefined);
+  const work = history.reduce<ParkedWork | undefined>(
+    (before, event) => evolveParked(before, event as unknown as ParkedEvent),
+    undefined,
+  );
   if (work === undefined) throw new Error('parked work has no event');
   return { found: { id, name, work, history }, last };
 }
 
 const entityOf = (event: RecordedEvent): string => (event.data as ParkedEvent['data']).entity;
 
-const ofEntity = (events: readonly RecordedEvent[], entity: string): RecordedEvent[] => events.filter((event) => entityOf(event) === entity);
+const ofEntity = (events: readonly RecordedEvent[], entity: string): RecordedEvent[] =>
+  events.filter((event) => entityOf(event) === entity);

@@ -1,4 +1,7 @@
-/** What a buyer needs to prove who they are: asked of the payment provider whenever it is shown, since it is a secret that nobody here keeps. */
+/**
+ * What a buyer needs to prove who they are: asked of the payment provider whenever it is shown, since it is a secret
+ * that nobody here keeps.
+ */
 import type { Bus } from '../ports/bus.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -12,21 +15,36 @@ const NO_REFUND = { refund_id: 'none', attempt: 1, started_at: new Date(0).toISO
 /** Asks the payment provider on behalf of a request. */
 export interface PaymentQuestions {
   /**
-   * The secret with which the buyer goes on (never to be logged or kept), and whether the payment still waits for that; `undefined`: the provider does
-   * not know the payment. Who asks while the same is being asked gets the same answer. @throws UnavailableError when the provider can't be asked
+   * The secret with which the buyer goes on (never to be logged or kept), and whether the payment still waits for that;
+   * `undefined`: the provider does not know the payment. Who asks while the same is being asked gets the same answer.
+   * @throws UnavailableError when the provider can't be asked
    */
-  action(transactionId: string, paymentId: string): Promise<{ readonly clientSecret: string; readonly waiting: boolean } | undefined>;
-  /** The transaction that a payment of the provider's belongs to; `undefined`: none that this provider knows of. @throws UnavailableError when the provider can't be asked */
+  action(
+    transactionId: string,
+    paymentId: string,
+  ): Promise<{ readonly clientSecret: string; readonly waiting: boolean } | undefined>;
+  /**
+   * The transaction that a payment of the provider's belongs to; `undefined`: none that this provider knows of. @throws
+   * UnavailableError when the provider can't be asked
+   */
   transactionOf(paymentId: string): Promise<string | undefined>;
-  /** Pence of a charge that were given back at the provider so far, and not by us. @throws UnavailableError when the provider can't be asked */
+  /**
+   * Pence of a charge that were given back at the provider so far, and not by us. @throws UnavailableError when the
+   * provider can't be asked
+   */
   givenBackByOthers(provider: string, chargeId: string): Promise<number>;
 }
 
 /** Questions asked over the bus. */
 export function paymentQuestions(bus: Bus): PaymentQuestions {
-  const ask = async <R extends { readonly outcome: string }>(subject: string, request: object, check: Check<R | Trouble>): Promise<Exclude<R, Trouble>> => {
+  const ask = async <R extends { readonly outcome: string }>(
+    subject: string,
+    request: object,
+    check: Check<R | Trouble>,
+  ): Promise<Exclude<R, Trouble>> => {
     const reply = await bus.request<unknown>(subject, request, { timeoutMs: ANSWER_MS }).catch((error: unknown) => {
-      if (error instanceof DeadlineError || error instanceof NoRespondersError || error instanceof RemoteError) throw new UnavailableError('the payment provider cannot be asked', { cause: error });
+      if (error instanceof DeadlineError || error instanceof NoRespondersError || error instanceof RemoteError)
+        throw new UnavailableError('the payment provider cannot be asked', { cause: error });
       throw error;
     });
     const answer = check(reply);
@@ -54,7 +72,11 @@ export function paymentQuestions(bus: Bus): PaymentQuestions {
       return reply.outcome === 'unknown' ? undefined : reply.transaction_id;
     },
     async givenBackByOthers(provider, charge_id) {
-      const reply = await ask(SUBJECTS.lookUpRefund, { ...NO_REFUND, provider, charge_id } satisfies RefundLookup, checks.refundLookupReply);
+      const reply = await ask(
+        SUBJECTS.lookUpRefund,
+        { ...NO_REFUND, provider, charge_id } satisfies RefundLookup,
+        checks.refundLookupReply,
+      );
       return reply.outcome === 'never' ? (reply.others ?? 0) : 0;
     },
   };

@@ -4,7 +4,14 @@ import { inSlices } from '../async/slices.js';
 import { fold } from '../domain/decider.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
-import { brokenCardLimit, type GiftsPurchased, type MadePurchase, type PurchaseReceiver, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import {
+  brokenCardLimit,
+  type GiftsPurchased,
+  type MadePurchase,
+  type PurchaseReceiver,
+  purchaseAggregate,
+  transactionStream,
+} from '../domain/purchase.js';
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { AccountDocument, PaymentMethodDocument } from '../projections/accounts.js';
@@ -46,10 +53,18 @@ export interface Purchased {
 }
 
 /** The transaction that a command makes. */
-const transactionIdOf = (context: Pick<CommandContext, 'commandId'>): string => idFrom(context.commandId, 'transaction', 128);
+const transactionIdOf = (context: Pick<CommandContext, 'commandId'>): string =>
+  idFrom(context.commandId, 'transaction', 128);
 
-/** The transaction that an earlier run of this command made; with `upTo`, as it stood with the event there. @throws Refusal `idempotency_key_reused` */
-export async function findPurchase(deps: PurchaseDeps, context: CommandContext, upTo?: Position): Promise<Purchased | undefined> {
+/**
+ * The transaction that an earlier run of this command made; with `upTo`, as it stood with the event there. @throws
+ * Refusal `idempotency_key_reused`
+ */
+export async function findPurchase(
+  deps: PurchaseDeps,
+  context: CommandContext,
+  upTo?: Position,
+): Promise<Purchased | undefined> {
   const transactionId = transactionIdOf(context);
   const history = await deps.events.read(transactionStream(transactionId));
   const [first] = history;
@@ -59,11 +74,25 @@ export async function findPurchase(deps: PurchaseDeps, context: CommandContext, 
   return last < 0 ? settle(deps, transactionId, true) : purchasedOf(transactionId, history.slice(0, last + 1), true);
 }
 
-/** Buys. @throws Refusal in the order of decisions 1 (reference, access, product, amount, receivers), naming the first receiver that is refused by its field in the request; UnavailableError */
-export async function purchaseGifts(deps: PurchaseDeps, userId: string, context: CommandContext, request: PurchaseRequest): Promise<Purchased> {
+/**
+ * Buys. @throws Refusal in the order of decisions 1 (reference, access, product, amount, receivers), naming the first
+ * receiver that is refused by its field in the request; UnavailableError
+ */
+export async function purchaseGifts(
+  deps: PurchaseDeps,
+  userId: string,
+  context: CommandContext,
+  request: PurchaseRequest,
+): Promise<Purchased> {
   const transactionId = transactionIdOf(context);
   const purchase = await gather(deps, userId, context, request, transactionId);
-  const { replayed } = await handle(deps.events, transactionStream(transactionId), context, () => [{ type: 'GiftsPurchased', data: purchase }], []);
+  const { replayed } = await handle(
+    deps.events,
+    transactionStream(transactionId),
+    context,
+    () => [{ type: 'GiftsPurchased', data: purchase }],
+    [],
+  );
   return settle(deps, transactionId, replayed);
 }
 
@@ -86,8 +115,15 @@ function purchasedOf(transactionId: string, history: readonly RecordedEvent[], r
   return { transactionId, state, history, position: history.at(-1)?.position, replayed };
 }
 
-async function gather(deps: PurchaseDeps, userId: string, context: CommandContext, request: PurchaseRequest, transactionId: string): Promise<GiftsPurchased['data']> {
-  const method = (await deps.accounts.get(`paymentMethod-${request.payment_reference}`)) as PaymentMethodDocument | undefined;
+async function gather(
+  deps: PurchaseDeps,
+  userId: string,
+  context: CommandContext,
+  request: PurchaseRequest,
+  transactionId: string,
+): Promise<GiftsPurchased['data']> {
+  const method = (await deps.accounts.get(`paymentMethod-${request.payment_reference}`)) as
+    PaymentMethodDocument | undefined;
   if (method === undefined || !method.active) throw new Refusal('invalid_payment_reference');
   if (!method.users.includes(userId)) throw new Refusal('cannot_use_payment_method');
   const catalogue = deps.catalogue.current();
@@ -114,7 +150,10 @@ async function gather(deps: PurchaseDeps, userId: string, context: CommandContex
   };
 }
 
-async function receiversOf(deps: PurchaseDeps, asked: NonNullable<PurchaseRequest['receivers']>): Promise<PurchaseReceiver[]> {
+async function receiversOf(
+  deps: PurchaseDeps,
+  asked: NonNullable<PurchaseRequest['receivers']>,
+): Promise<PurchaseReceiver[]> {
   const receivers: PurchaseReceiver[] = [];
   const users = new Set<string>();
   await inSlices(asked, ({ phone_number, user_id }, index) => {
@@ -132,7 +171,11 @@ async function receiversOf(deps: PurchaseDeps, asked: NonNullable<PurchaseReques
   const ids = [...users];
   const found = await deps.accounts.getMany(ids.map((id) => `user-${id}`));
   const missing = found.findIndex((user) => user?.entry !== 'user' || !user.active);
-  if (missing >= 0) throw new Refusal('receiver_not_found', `receivers[${asked.findIndex(({ user_id }) => user_id === ids[missing])}].user_id`);
+  if (missing >= 0)
+    throw new Refusal(
+      'receiver_not_found',
+      `receivers[${asked.findIndex(({ user_id }) => user_id === ids[missing])}].user_id`,
+    );
   return receivers;
 }
 

@@ -26,25 +26,39 @@ export interface NewReceiver {
 }
 
 /**
- * Gives it. The receiver it had may not redeem it any more; the one it has already: nothing is appended. Refused while that one is still being told: who
- * is told what would be anybody's guess.
- * @throws Refusal `gift_not_found`; `receiver_not_found`, `invalid_phone_number`; the state's, `gift_being_told`; UnavailableError
+ * Gives it. The receiver it had may not redeem it any more; the one it has already: nothing is appended. Refused while
+ * that one is still being told: who is told what would be anybody's guess.
+ * @throws Refusal `gift_not_found`; `receiver_not_found`, `invalid_phone_number`; the state's, `gift_being_told`;
+ * UnavailableError
  */
-export async function reassignGift(deps: ReassignDeps, giftId: string, context: CommandContext, to: NewReceiver, reason: string): Promise<Handled> {
+export async function reassignGift(
+  deps: ReassignDeps,
+  giftId: string,
+  context: CommandContext,
+  to: NewReceiver,
+  reason: string,
+): Promise<Handled> {
   return careForGift(deps, giftId, context, async ({ gift, payment, issue }) => {
     const target = await targetOf(deps, to);
     const events = reassign(gift, { now: context.now, payment }, { ...target, reason });
-    if (events.length > 0 && (issue !== undefined ? isSomebody(issue.data.receiver) : await beingTold(deps, giftId))) throw new Refusal('gift_being_told');
+    if (events.length > 0 && (issue !== undefined ? isSomebody(issue.data.receiver) : await beingTold(deps, giftId)))
+      throw new Refusal('gift_being_told');
     return events;
   });
 }
 
 async function beingTold({ events }: ReassignDeps, giftId: string): Promise<boolean> {
-  const [gift, notification] = await Promise.all([events.read(giftStream(giftId)), events.read(notificationStream(giftId))]);
+  const [gift, notification] = await Promise.all([
+    events.read(giftStream(giftId)),
+    events.read(notificationStream(giftId)),
+  ]);
   return tellingsOf(gift, notification).next.do !== 'nothing';
 }
 
-async function targetOf({ events, accounts, hash }: ReassignDeps, { user_id, phone_number }: NewReceiver): Promise<Omit<GiftReassigned['data'], 'reason' | 'transaction_id'>> {
+async function targetOf(
+  { events, accounts, hash }: ReassignDeps,
+  { user_id, phone_number }: NewReceiver,
+): Promise<Omit<GiftReassigned['data'], 'reason' | 'transaction_id'>> {
   if (user_id !== undefined) {
     const user = await getAtLogEnd(events, accounts, `user-${user_id}`, MISSING_WAIT_MS);
     if (user?.entry !== 'user' || !user.active) throw new Refusal('receiver_not_found');

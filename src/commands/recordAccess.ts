@@ -29,11 +29,18 @@ export interface AccessRecorder {
 export function accessRecorder(events: EventStore, now: () => string): AccessRecorder {
   const record = async (event: AccessEvent, { by, requestId }: Asker, correlationId: string): Promise<void> => {
     const at = now();
-    const recorded = recordable([event], { commandId: randomUUID(), correlationId, by, now: at, ...(requestId === undefined ? {} : { requestId }) });
+    const recorded = recordable([event], {
+      commandId: randomUUID(),
+      correlationId,
+      by,
+      now: at,
+      ...(requestId === undefined ? {} : { requestId }),
+    });
     await append(events, accessStream(at), recorded, 'any');
   };
   return {
-    seen: async (asker, request, count) => record({ type: 'RecordsSeen', data: { ...request, count } }, asker, asker.requestId ?? randomUUID()),
+    seen: async (asker, request, count) =>
+      record({ type: 'RecordsSeen', data: { ...request, count } }, asker, asker.requestId ?? randomUUID()),
     async begin(asker, request) {
       const exportId = randomUUID();
       const correlationId = asker.requestId ?? exportId;
@@ -43,7 +50,11 @@ export function accessRecorder(events: EventStore, now: () => string): AccessRec
         async end(count, position, complete) {
           if (ended) return;
           ended = true;
-          await record({ type: 'ExportEnded', data: { export_id: exportId, count, position, complete } }, asker, correlationId);
+          await record(
+            { type: 'ExportEnded', data: { export_id: exportId, count, position, complete } },
+            asker,
+            correlationId,
+          );
         },
       };
     },

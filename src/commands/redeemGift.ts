@@ -14,20 +14,38 @@ export interface Redeemed {
   readonly replayed: boolean;
 }
 
-/** Loads a gift to be redeemed: who owns it does not matter yet where a merchant user may redeem it. @throws as `loadGift` */
-export async function loadToRedeem(deps: GiftDeps, giftId: string, user: UserDocument, now: string): Promise<LoadedGift> {
+/**
+ * Loads a gift to be redeemed: who owns it does not matter yet where a merchant user may redeem it. @throws as
+ * `loadGift`
+ */
+export async function loadToRedeem(
+  deps: GiftDeps,
+  giftId: string,
+  user: UserDocument,
+  now: string,
+): Promise<LoadedGift> {
   return loadGift(deps, giftId, user, now, (caller) => !mayRedeemForMerchant(caller));
 }
 
 /** Redeems. @param loaded by `loadToRedeem`. @throws Refusal, UnavailableError */
-export async function redeemGift(deps: GiftDeps, loaded: LoadedGift, user: UserDocument, context: CommandContext, locationId: string): Promise<Redeemed> {
+export async function redeemGift(
+  deps: GiftDeps,
+  loaded: LoadedGift,
+  user: UserDocument,
+  context: CommandContext,
+  locationId: string,
+): Promise<Redeemed> {
   const { own, replayed } = await handleGift(deps, loaded, user, context, async (gift, facts) => {
     const catalogue = deps.catalogue.current();
     const store = catalogue.stores.get(locationId);
     const merchantId = store === undefined ? undefined : catalogue.brands.get(store.brand_id)?.merchant_id;
-    const location = merchantId === undefined ? undefined : { id: locationId, merchant_id: merchantId, valid: catalogue.validFor(gift.issued, merchantId) };
+    const location =
+      merchantId === undefined
+        ? undefined
+        : { id: locationId, merchant_id: merchantId, valid: catalogue.validFor(gift.issued, merchantId) };
     // Elsewhere than at the merchant's own locations only the owner may.
-    const elsewhere = merchantId !== undefined && merchantId !== facts.caller.merchant?.id && !loaded.ownerWanted(facts.caller);
+    const elsewhere =
+      merchantId !== undefined && merchantId !== facts.caller.merchant?.id && !loaded.ownerWanted(facts.caller);
     const known = elsewhere ? await withPhoneOwner(deps, gift, facts) : facts;
     return redeem(gift, copyWith(known, { location, redemptionId: idFrom(context.commandId, 'redemption') }));
   });

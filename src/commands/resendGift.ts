@@ -9,10 +9,17 @@ import { type Handled, handle } from './handle.js';
 import { foundGift } from './loadGift.js';
 
 /**
- * Asks for one more telling of the gift's present receiver; the notification process does it. Only once the tellings before are settled: sent, failed or discarded.
- * @throws Refusal `gift_not_found`, `gift_has_no_receiver`, `gift_being_told`, or the state's (a gift that can't be used is not told of); UnavailableError
+ * Asks for one more telling of the gift's present receiver; the notification process does it. Only once the tellings
+ * before are settled: sent, failed or discarded.
+ * @throws Refusal `gift_not_found`, `gift_has_no_receiver`, `gift_being_told`, or the state's (a gift that can't be
+ * used is not told of); UnavailableError
  */
-export async function resendGift(deps: CareDeps, giftId: string, context: CommandContext, reason: string): Promise<Handled> {
+export async function resendGift(
+  deps: CareDeps,
+  giftId: string,
+  context: CommandContext,
+  reason: string,
+): Promise<Handled> {
   return handle(deps.events, notificationStream(giftId), context, async (history) => {
     const stream = await deps.events.read(giftStream(giftId));
     const { gift, payment } = await foundGift(deps, giftId, stream);
@@ -22,7 +29,13 @@ export async function resendGift(deps: CareDeps, giftId: string, context: Comman
     const gift_revision = stream.at(-1)?.revision;
     // Charged and not issued yet: it is told once it is.
     if (gift_revision === undefined || next.do !== 'nothing') throw new Refusal('gift_being_told');
-    // The gift may go to another receiver before this stands in the log: that one is told by its reassignment, and not once more by this.
-    return [{ type: 'NotificationRequested', data: { transaction_id: gift.issued.transaction_id, attempt: nextNumber, gift_revision, reason } }];
+    // The gift may go to another receiver before this stands in the log: that one is told by its reassignment, and not
+    // once more by this.
+    return [
+      {
+        type: 'NotificationRequested',
+        data: { transaction_id: gift.issued.transaction_id, attempt: nextNumber, gift_revision, reason },
+      },
+    ];
   });
 }

@@ -14,11 +14,21 @@ export interface Unredeemed {
 }
 
 /** Reverses the redemption with this id, or the `latest`. @throws Refusal, UnavailableError */
-export async function unredeemGift(deps: GiftDeps, loaded: LoadedGift, user: UserDocument, context: CommandContext, redemptionId: string): Promise<Unredeemed> {
-  const { own, history, replayed } = await handleGift(deps, loaded, user, context, (gift, facts) => unredeem(gift, copyWith(facts, { redemptionId })));
+export async function unredeemGift(
+  deps: GiftDeps,
+  loaded: LoadedGift,
+  user: UserDocument,
+  context: CommandContext,
+  redemptionId: string,
+): Promise<Unredeemed> {
+  const { own, history, replayed } = await handleGift(deps, loaded, user, context, (gift, facts) =>
+    unredeem(gift, copyWith(facts, { redemptionId })),
+  );
   const event = own.find((one) => one.type === 'GiftUnredeemed');
   const reversed = (event?.data as GiftUnredeemed['data'] | undefined)?.redemption_id;
-  const redeemed = history.find((one) => one.type === 'GiftRedeemed' && (one.data as GiftRedeemed['data']).redemption_id === reversed);
+  const redeemed = history.find(
+    (one) => one.type === 'GiftRedeemed' && (one.data as GiftRedeemed['data']).redemption_id === reversed,
+  );
   if (event === undefined || redeemed === undefined) throw new Error('an unredeem reversed no redemption');
   return { redeemed: redeemed as Unredeemed['redeemed'], event, replayed };
 }

@@ -39,11 +39,21 @@ export function demoClient(url: string, print: (line: string) => void): DemoClie
       if (key !== undefined) headers['idempotency-key'] = key;
       const keyed = key === undefined ? '' : ` (Idempotency-Key: ${key})`;
       print(cut(`   > ${method} ${path}${keyed}${body === undefined ? '' : ` ${JSON.stringify(hidden(body))}`}`));
-      const response = await fetch(url + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+      const response = await fetch(url + path, {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
       const text = await response.text();
-      const answer = (response.headers.get('content-type') ?? '').includes('json') ? (JSON.parse(text) as Record<string, unknown>) : { text };
+      const answer = (response.headers.get('content-type') ?? '').includes('json')
+        ? (JSON.parse(text) as Record<string, unknown>)
+        : { text };
       const replayed = response.headers.get('idempotent-replayed');
-      print(cut(`   < ${response.status}${replayed === null ? '' : ` (Idempotent-Replayed: ${replayed})`} ${summary(answer)}`));
+      print(
+        cut(
+          `   < ${response.status}${replayed === null ? '' : ` (Idempotent-Replayed: ${replayed})`} ${summary(answer)}`,
+        ),
+      );
       return { status: response.status, body: answer };
     },
   };
@@ -55,24 +65,51 @@ function cut(line: string): string {
 
 /** Tokens are long and secret. */
 function hidden(body: object): object {
-  return Object.fromEntries(Object.entries(body).map(([key, value]) => [key, key === 'refresh_token' ? '…' : (value as unknown)]));
+  return Object.fromEntries(
+    Object.entries(body).map(([key, value]) => [key, key === 'refresh_token' ? '…' : (value as unknown)]),
+  );
 }
 
 /** What of an answer a reader wants to see. */
 function summary(answer: Record<string, unknown>): string {
-  if (typeof answer['text'] === 'string') return answer['text'].replaceAll(/<style>.*?<\/style>/gs, '').replaceAll(/<[^>]*>|\s+/g, ' ').replaceAll(/ +/g, ' ').trim();
-  if (typeof answer['access_token'] === 'string') return JSON.stringify({ token_type: answer['token_type'], expires_in: answer['expires_in'], access_token: '…' });
+  if (typeof answer['text'] === 'string')
+    return answer['text']
+      .replaceAll(/<style>.*?<\/style>/gs, '')
+      .replaceAll(/<[^>]*>|\s+/g, ' ')
+      .replaceAll(/ +/g, ' ')
+      .trim();
+  if (typeof answer['access_token'] === 'string')
+    return JSON.stringify({ token_type: answer['token_type'], expires_in: answer['expires_in'], access_token: '…' });
   if (typeof answer['voucherType'] === 'string') return brief(answer);
   const { data, embedded, ...rest } = answer;
   const parts = [];
-  if (Array.isArray(data)) parts.push(`${data.length} ${data.length === 1 ? 'entry' : 'entries, first'} ${brief(data[0])}`);
+  if (Array.isArray(data))
+    parts.push(`${data.length} ${data.length === 1 ? 'entry' : 'entries, first'} ${brief(data[0])}`);
   else if (data !== undefined) parts.push(brief(data));
   if (embedded !== undefined && !Array.isArray(embedded)) parts.push(`embedded ${brief(embedded)}`);
   if (parts.length === 0) parts.push(brief(rest));
   return parts.join(' ');
 }
 
-const TOLD = ['id', 'name', 'shortcode', 'sale_price', 'retail', 'gift_status', 'status_code', 'receiver_id', 'redeemed', 'location_id', 'gift_id', 'error', 'voucherType', 'expiresAt', 'giftId', 'segments', 'pins'];
+const TOLD = [
+  'id',
+  'name',
+  'shortcode',
+  'sale_price',
+  'retail',
+  'gift_status',
+  'status_code',
+  'receiver_id',
+  'redeemed',
+  'location_id',
+  'gift_id',
+  'error',
+  'voucherType',
+  'expiresAt',
+  'giftId',
+  'segments',
+  'pins',
+];
 
 function brief(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? '';

@@ -1,6 +1,7 @@
 /**
- * The demo: a fresh data folder, the demo catalogue, the whole service on embedded engines, and the main job over real HTTP;
- * then it goes on serving. Of the settings only PORT, HOST, LOG_LEVEL and DATA_DIR are respected; without DATA_DIR the folder is a temporary one, removed at the end.
+ * The demo: a fresh data folder, the demo catalogue, the whole service on embedded engines, and the main job over real
+ * HTTP; then it goes on serving. Of the settings only PORT, HOST, LOG_LEVEL and DATA_DIR are respected; without
+ * DATA_DIR the folder is a temporary one, removed at the end.
  */
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -39,7 +40,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-/** Whatever engines and providers the environment names are somebody's real ones: the demo has its own. @throws ConfigError */
+/**
+ * Whatever engines and providers the environment names are somebody's real ones: the demo has its own. @throws
+ * ConfigError
+ */
 function settings(dataDir: string): Config {
   const { PORT, HOST, LOG_LEVEL = 'warn' } = process.env;
   return loadConfig({ PORT, HOST, LOG_LEVEL, DATA_DIR: dataDir });
@@ -49,7 +53,8 @@ function settings(dataDir: string): Config {
 async function toldOf(events: EventStore, giftId: string): Promise<Told> {
   for (let wait = 0; wait < 100; wait++) {
     const last = (await events.read(notificationStream(giftId))).at(-1);
-    if (last?.type === 'NotificationSent' || last?.type === 'NotificationFailed') return { outcome: last.type, detail: last.data };
+    if (last?.type === 'NotificationSent' || last?.type === 'NotificationFailed')
+      return { outcome: last.type, detail: last.data };
     await sleep(50);
   }
   return { outcome: 'not told yet', detail: {} };
@@ -57,28 +62,39 @@ async function toldOf(events: EventStore, giftId: string): Promise<Told> {
 
 async function run(): Promise<void> {
   const chosen = process.env['DATA_DIR']?.trim() ?? '';
-  if (chosen !== '' && existsSync(chosen) && readdirSync(chosen).length > 0) throw new Error(`DATA_DIR ${chosen} is not empty: the demo wants a fresh one, or none`);
-  const dataDir = chosen === '' ? open.add(temporaryFolder('gift-demo-'), async (dir) => rmSync(dir, { recursive: true, force: true })) : chosen;
+  if (chosen !== '' && existsSync(chosen) && readdirSync(chosen).length > 0)
+    throw new Error(`DATA_DIR ${chosen} is not empty: the demo wants a fresh one, or none`);
+  const dataDir =
+    chosen === ''
+      ? open.add(temporaryFolder('gift-demo-'), async (dir) => rmSync(dir, { recursive: true, force: true }))
+      : chosen;
   const config = settings(dataDir);
   print(`Gift Commerce demo. Data folder: ${dataDir}`);
   const { hashKey } = loadKeys(config);
   const events = open.add(await openEmbeddedEventStore({ dir: dataDir }), (log) => log.close());
   const catalogue: unknown = JSON.parse(readFileSync(CATALOGUE, 'utf8'));
-  const report = await importCatalogue({ events, hash: keyedHash(hashKey), now: currentTime }, catalogue, { by: { user: 'cli:demo' } });
+  const report = await importCatalogue({ events, hash: keyedHash(hashKey), now: currentTime }, catalogue, {
+    by: { user: 'cli:demo' },
+  });
   print(`Imported examples/demo.json: ${report.changes.length} entries, ${report.events} events.`);
   const { url = '' } = open.add(await started(config), (app) => app.close());
   up = true;
   if (stopping) return open.close();
 
   for (let wait = 0; wait < 200 && (await fetch(`${url}/readyz`)).status !== 200; wait++) await sleep(25);
-  print(`Serving on ${url} (API, projector, process managers, simulated payments and notifications, all in this process).`);
+  print(
+    `Serving on ${url} (API, projector, process managers, simulated payments and notifications, all in this process).`,
+  );
   const again = await walkThrough(demoClient(url, print), (giftId) => toldOf(events, giftId));
   print(`\nStill serving on ${url}; Ctrl-C ends it. To go on (the user token lasts ${config.accessTokenTtl} s):\n`);
   print(again(url));
   print(`\nThe API's description: ${url}/openapi.json, to read: ${url}/docs`);
 }
 
-/** The service; where nobody chose a port and the usual one is taken, on any free one. @throws Error that says what to change */
+/**
+ * The service; where nobody chose a port and the usual one is taken, on any free one. @throws Error that says what to
+ * change
+ */
 async function started(config: Config): Promise<App> {
   const logger = createLogger({ level: config.logLevel });
   try {
@@ -92,7 +108,8 @@ async function started(config: Config): Promise<App> {
 }
 
 function failed(error: unknown): void {
-  for (const one of error instanceof AggregateError ? (error.errors as unknown[]) : [error]) process.stderr.write(`${one instanceof Error ? one.message : String(one)}\n`);
+  for (const one of error instanceof AggregateError ? (error.errors as unknown[]) : [error])
+    process.stderr.write(`${one instanceof Error ? one.message : String(one)}\n`);
   process.exitCode = 1;
 }
 

@@ -13,20 +13,33 @@ const LOCATION = 'kettle-covent-garden';
 const field = (exchange: Exchange, ...path: readonly (string | number)[]): string => {
   let value: unknown = exchange.body;
   for (const part of path) value = (value as Record<string | number, unknown> | undefined)?.[part];
-  if (typeof value !== 'string') throw new Error(`the answer has no ${path.join('.')}: ${JSON.stringify(exchange.body).slice(0, 300)}`);
+  if (typeof value !== 'string')
+    throw new Error(`the answer has no ${path.join('.')}: ${JSON.stringify(exchange.body).slice(0, 300)}`);
   return value;
 };
 
 const expectStatus = (exchange: Exchange, status: number): Exchange => {
-  if (exchange.status !== status) throw new Error(`expected ${status}, got ${exchange.status}: ${JSON.stringify(exchange.body).slice(0, 300)}`);
+  if (exchange.status !== status)
+    throw new Error(`expected ${status}, got ${exchange.status}: ${JSON.stringify(exchange.body).slice(0, 300)}`);
   return exchange;
 };
 
-/** Walks through it. @returns the requests to go on with, for a base address. @throws Error when an answer is not the expected one */
-export async function walkThrough({ step, note, call }: DemoClient, told: (giftId: string) => Promise<Told>): Promise<(url: string) => string> {
+/**
+ * Walks through it. @returns the requests to go on with, for a base address. @throws Error when an answer is not the
+ * expected one
+ */
+export async function walkThrough(
+  { step, note, call }: DemoClient,
+  told: (giftId: string) => Promise<Told>,
+): Promise<(url: string) => string> {
   const login = async (client: string, username: string, password: string): Promise<string> => {
-    const clientToken = await call('POST', '/oauth/token', { body: { grant_type: 'client_credentials', client_id: client, client_secret: `${client}-secret` } });
-    const user = await call('POST', '/oauth/token', { token: field(clientToken, 'access_token'), body: { grant_type: 'password', username, password } });
+    const clientToken = await call('POST', '/oauth/token', {
+      body: { grant_type: 'client_credentials', client_id: client, client_secret: `${client}-secret` },
+    });
+    const user = await call('POST', '/oauth/token', {
+      token: field(clientToken, 'access_token'),
+      body: { grant_type: 'password', username, password },
+    });
     return field(expectStatus(user, 200), 'access_token');
   };
 
@@ -39,9 +52,17 @@ export async function walkThrough({ step, note, call }: DemoClient, told: (giftI
   step('She buys two flat whites: one for a phone number (it is Ben’s), one for the user dai.');
   const purchase = {
     payment: { method: 'card', reference: 'pm_card_visa' },
-    purchase: { type: 'gift', reference: 'flat-white', receivers: [{ phone_number: '07700 900102' }, { user_id: 'dai' }], message: 'Coffee is on me!' },
+    purchase: {
+      type: 'gift',
+      reference: 'flat-white',
+      receivers: [{ phone_number: '07700 900102' }, { user_id: 'dai' }],
+      message: 'Coffee is on me!',
+    },
   };
-  const bought = expectStatus(await call('POST', '/api/v2/transactions', { token: ada, body: purchase, key: 'demo-purchase-1' }), 201);
+  const bought = expectStatus(
+    await call('POST', '/api/v2/transactions', { token: ada, body: purchase, key: 'demo-purchase-1' }),
+    201,
+  );
   const gift = field(bought, 'data', 'gifts', 0);
   const second = field(bought, 'data', 'gifts', 1);
   step('The receivers are told.');
@@ -53,30 +74,70 @@ export async function walkThrough({ step, note, call }: DemoClient, told: (giftI
   step('Ben looks his gift up by shortcode, with what belongs to it.');
   const ben = await login('demo-app', 'ben@demo.example', 'demo-ben');
   const shortcode = field(await call('GET', `/api/v2/gifts/${gift}`, { token: ben }), 'data', 'shortcode');
-  expectStatus(await call('GET', `/api/v2/gifts/${shortcode.toLowerCase()}?embed[]=message&embed[]=purchase.brand.stores`, { token: ben }), 200);
+  expectStatus(
+    await call('GET', `/api/v2/gifts/${shortcode.toLowerCase()}?embed[]=message&embed[]=purchase.brand.stores`, {
+      token: ben,
+    }),
+    200,
+  );
 
   step('The till redeems it; a second time it is refused.');
   const till = await login('demo-pos', TILL.username, TILL.password);
   expectStatus(await call('GET', `/api/v2/gifts/${shortcode}/product/adjustment-codes`, { token: till }), 200);
-  expectStatus(await call('POST', `/api/v2/gifts/${shortcode}/redemptions`, { token: till, body: { location_id: LOCATION }, key: 'demo-redeem-1' }), 201);
-  expectStatus(await call('POST', `/api/v2/gifts/${shortcode}/redemptions`, { token: till, body: { location_id: LOCATION } }), 405);
+  expectStatus(
+    await call('POST', `/api/v2/gifts/${shortcode}/redemptions`, {
+      token: till,
+      body: { location_id: LOCATION },
+      key: 'demo-redeem-1',
+    }),
+    201,
+  );
+  expectStatus(
+    await call('POST', `/api/v2/gifts/${shortcode}/redemptions`, { token: till, body: { location_id: LOCATION } }),
+    405,
+  );
   step('The same request with the same Idempotency-Key gets the first answer again.');
-  expectStatus(await call('POST', `/api/v2/gifts/${shortcode}/redemptions`, { token: till, body: { location_id: LOCATION }, key: 'demo-redeem-1' }), 201);
+  expectStatus(
+    await call('POST', `/api/v2/gifts/${shortcode}/redemptions`, {
+      token: till,
+      body: { location_id: LOCATION },
+      key: 'demo-redeem-1',
+    }),
+    201,
+  );
   step('The till reverses the latest redemption, and redeems again.');
-  expectStatus(await call('PATCH', `/api/v2/gifts/${shortcode}/redemptions/latest`, { token: till, body: { redeemed: false } }), 200);
-  expectStatus(await call('POST', `/api/v2/gifts/${shortcode}/redemptions`, { token: till, body: { location_id: LOCATION } }), 201);
+  expectStatus(
+    await call('PATCH', `/api/v2/gifts/${shortcode}/redemptions/latest`, { token: till, body: { redeemed: false } }),
+    200,
+  );
+  expectStatus(
+    await call('POST', `/api/v2/gifts/${shortcode}/redemptions`, { token: till, body: { location_id: LOCATION } }),
+    201,
+  );
 
   step('Ada buys a gift to share by URL; whoever opens it sees this page.');
-  const shared = expectStatus(await call('POST', '/api/v2/transactions', { token: ada, body: { ...purchase, purchase: { type: 'gift', reference: 'flat-white', message: 'Enjoy' } } }), 201);
+  const shared = expectStatus(
+    await call('POST', '/api/v2/transactions', {
+      token: ada,
+      body: { ...purchase, purchase: { type: 'gift', reference: 'flat-white', message: 'Enjoy' } },
+    }),
+    201,
+  );
   const sharedGift = field(shared, 'data', 'gifts', 0);
-  const link = new URL(field(await call('GET', `/api/v2/gifts/${sharedGift}`, { token: ada }), 'data', 'launch_url')).pathname;
+  const link = new URL(field(await call('GET', `/api/v2/gifts/${sharedGift}`, { token: ada }), 'data', 'launch_url'))
+    .pathname;
   expectStatus(await call('GET', link), 200);
   step('Ben claims it, and generates its voucher: one code, shown in both formats.');
   expectStatus(await call('POST', `/api/v2/gifts/${sharedGift}/claim`, { token: ben }), 200);
   expectStatus(await call('GET', `/api/v2/gifts/${sharedGift}/voucher/options`, { token: ben }), 200);
-  const v1 = expectStatus(await call('POST', `/api/v2/gifts/${sharedGift}/voucher`, { token: ben, body: { embed: ['voucher.segment'] } }), 200);
+  const v1 = expectStatus(
+    await call('POST', `/api/v2/gifts/${sharedGift}/voucher`, { token: ben, body: { embed: ['voucher.segment'] } }),
+    200,
+  );
   const v2 = expectStatus(await call('POST', `/api/v2/gifts/${sharedGift}/voucher/claimed`, { token: ben }), 200);
-  note(`V1 embedded.vouchers[0].code: ${field(v1, 'embedded', 'vouchers', 0, 'code')}; V2 data[0].value: ${field(v2, 'data', 0, 'value')}`);
+  note(
+    `V1 embedded.vouchers[0].code: ${field(v1, 'embedded', 'vouchers', 0, 'code')}; V2 data[0].value: ${field(v2, 'data', 0, 'value')}`,
+  );
 
   return (url) =>
     [

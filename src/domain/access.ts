@@ -1,4 +1,7 @@
-/** Who saw what: the record that calls under `/ops` and exports leave (decisions 11). Stream `access-{yyyy-mm-dd}`, the day in UTC; nothing decides by it. */
+/**
+ * Who saw what: the record that calls under `/ops` and exports leave (decisions 11). Stream `access-{yyyy-mm-dd}`, the
+ * day in UTC; nothing decides by it.
+ */
 import type { DomainEvent } from './decider.js';
 
 /** The stream of a day's records; `at` is ISO 8601, UTC. */
@@ -19,16 +22,25 @@ export interface AccessRequest {
 /** Records were shown, all at once; `count` of them. Appended before the answer goes out. */
 export type RecordsSeen = DomainEvent<'RecordsSeen', AccessRequest & { readonly count: number }>;
 
-/** An export, or a repair of documents, began; from now on records may have been seen or put right. Appended before the first of them is. */
+/**
+ * An export, or a repair of documents, began; from now on records may have been seen or put right. Appended before the
+ * first of them is.
+ */
 export type ExportBegun = DomainEvent<'ExportBegun', AccessRequest & { readonly export_id: string }>;
 
-/** It ended after so many records; not `complete`: it was broken off or refused, and of a repair what was asked for may still be done. `position` is where it had come to, null where it counts no positions. */
-export type ExportEnded = DomainEvent<'ExportEnded', {
-  readonly export_id: string;
-  readonly count: number;
-  readonly position: string | null;
-  readonly complete: boolean;
-}>;
+/**
+ * It ended after so many records; not `complete`: it was broken off or refused, and of a repair what was asked for may
+ * still be done. `position` is where it had come to, null where it counts no positions.
+ */
+export type ExportEnded = DomainEvent<
+  'ExportEnded',
+  {
+    readonly export_id: string;
+    readonly count: number;
+    readonly position: string | null;
+    readonly complete: boolean;
+  }
+>;
 
 /** Events of a day's stream. */
 export type AccessEvent = RecordsSeen | ExportBegun | ExportEnded;

@@ -1,4 +1,7 @@
-/** Accounts as imports bring them (decisions 9): users, API clients, payment methods, and the reservations that keep usernames and phone numbers unique. */
+/**
+ * Accounts as imports bring them (decisions 9): users, API clients, payment methods, and the reservations that keep
+ * usernames and phone numbers unique.
+ */
 
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { type Entry, type EntryEvent, evolveEntry } from './entry.js';
@@ -56,8 +59,8 @@ export interface PhoneHolder {
 }
 
 /**
- * The owner of what was sent to a number at `sentAt` (decisions 2): who had the number then, or else the first who has it later.
- * `holders` are in order of time.
+ * The owner of what was sent to a number at `sentAt` (decisions 2): who had the number then, or else the first who has
+ * it later. `holders` are in order of time.
  */
 export function ownerByPhone(holders: readonly PhoneHolder[], sentAt: string): string | undefined {
   return holders.find((holder) => holder.to === undefined || holder.to > sentAt)?.user_id;
@@ -80,8 +83,9 @@ export const ACCOUNT_KINDS = ['user', 'client', 'paymentMethod'] as const satisf
 export const accountStream = (kind: AccountKind, id: string): string => `${kind}-${id}`;
 
 /**
- * Events of a user's stream. Secret in `UserAdded` and `UserChanged`: `password_hash`. Personal there: `username`, `name`, `phone_number`, `device_tokens`.
- * A pruned user (`UserRetired`) can't be reached or log in any more: the number and the username are free for others.
+ * Events of a user's stream. Secret in `UserAdded` and `UserChanged`: `password_hash`. Personal there: `username`,
+ * `name`, `phone_number`, `device_tokens`. A pruned user (`UserRetired`) can't be reached or log in any more: the
+ * number and the username are free for others.
  */
 export type UserEvent = EntryEvent<'user', User>;
 
@@ -94,7 +98,9 @@ export type PaymentMethodEvent = EntryEvent<'paymentMethod', PaymentMethod>;
 /** The user after one more event: a retired one has no number and no devices any more. */
 export function evolveUser(state: Entry<User>, event: DomainEvent): Entry<User> {
   const next = evolveEntry(state, event);
-  return next.status === 'retired' ? { status: 'retired', value: { ...next.value, phone_number: null, device_tokens: [] } } : next;
+  return next.status === 'retired'
+    ? { status: 'retired', value: { ...next.value, phone_number: null, device_tokens: [] } }
+    : next;
 }
 
 /** What a reservation keeps for one user at a time. */
@@ -155,10 +161,14 @@ export function holderOf(reservation: Reservation): string | undefined {
 
 /** Takes it for a user; no event when it is the user's already. The caller has made sure that nobody else's it is. */
 export function takeReservation(kind: ReservationKind, reservation: Reservation, userId: string): ReservationEvent[] {
-  return holderOf(reservation) === userId ? [] : [{ type: kind === 'username' ? 'UsernameTaken' : 'PhoneTaken', data: { user_id: userId } }];
+  return holderOf(reservation) === userId
+    ? []
+    : [{ type: kind === 'username' ? 'UsernameTaken' : 'PhoneTaken', data: { user_id: userId } }];
 }
 
 /** Gives up what the user holds; no event when it isn't the user's. */
 export function giveUpReservation(kind: ReservationKind, reservation: Reservation, userId: string): ReservationEvent[] {
-  return holderOf(reservation) === userId ? [{ type: kind === 'username' ? 'UsernameGivenUp' : 'PhoneGivenUp', data: { user_id: userId } }] : [];
+  return holderOf(reservation) === userId
+    ? [{ type: kind === 'username' ? 'UsernameGivenUp' : 'PhoneGivenUp', data: { user_id: userId } }]
+    : [];
 }

@@ -88,10 +88,21 @@ export interface CatalogueKinds {
 export type CatalogueKind = keyof CatalogueKinds;
 
 /** The names of all entry kinds, in the order in which imports bring them in: what is referred to comes first. */
-export const CATALOGUE_KINDS = ['integration', 'merchant', 'segment', 'brand', 'product', 'store', 'category'] as const satisfies readonly CatalogueKind[];
+export const CATALOGUE_KINDS = [
+  'integration',
+  'merchant',
+  'segment',
+  'brand',
+  'product',
+  'store',
+  'category',
+] as const satisfies readonly CatalogueKind[];
 
 /** The stream of an entry. */
 export const catalogueStream = (kind: CatalogueKind, id: string): string => `${kind}-${id}`;
 
-/** Events of the catalogue. None has secret or personal fields; `BrandAdded` and `BrandChanged` name users by id in `visible_to`. */
+/**
+ * Events of the catalogue. None has secret or personal fields; `BrandAdded` and `BrandChanged` name users by id in
+ * `visible_to`.
+ */
 export type CatalogueEvent = { [K in CatalogueKind]: EntryEvent<K, CatalogueKinds[K]> }[CatalogueKind];

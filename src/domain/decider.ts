@@ -6,7 +6,10 @@ export interface DomainEvent<T extends string = string, D extends object = objec
   readonly data: D;
 }
 
-/** A domain event that stands in the log: with its time (ISO 8601, UTC, milliseconds). A recorded event of the event store is one. */
+/**
+ * A domain event that stands in the log: with its time (ISO 8601, UTC, milliseconds). A recorded event of the event
+ * store is one.
+ */
 export type Happened<E extends DomainEvent> = E & { readonly at: string };
 
 /** How an aggregate's state comes from its events. */
@@ -17,8 +20,15 @@ export interface Aggregate<S, E extends DomainEvent> {
   evolve(state: S, event: Happened<E>): S;
 }
 
-/** Folds a stream, or what has come since `state`. Whose events a stream holds, its name alone says: they are taken for the aggregate's, as the log has them. */
-export function fold<S, E extends DomainEvent>(aggregate: Aggregate<S, E>, events: Iterable<Happened<DomainEvent>>, state: S = aggregate.initial): S {
+/**
+ * Folds a stream, or what has come since `state`. Whose events a stream holds, its name alone says: they are taken for
+ * the aggregate's, as the log has them.
+ */
+export function fold<S, E extends DomainEvent>(
+  aggregate: Aggregate<S, E>,
+  events: Iterable<Happened<DomainEvent>>,
+  state: S = aggregate.initial,
+): S {
   let after = state;
   for (const event of events) after = aggregate.evolve(after, event as Happened<E>);
   return after;

@@ -1,6 +1,6 @@
 /**
- * The life that every imported entry has (decisions 9): `{Kind}Added` with the whole entry, `{Kind}Changed` with the fields that changed,
- * `{Kind}Retired` when an import pruned it. A retired entry that comes back is added again.
+ * The life that every imported entry has (decisions 9): `{Kind}Added` with the whole entry, `{Kind}Changed` with the
+ * fields that changed, `{Kind}Retired` when an import pruned it. A retired entry that comes back is added again.
  */
 import type { DomainEvent } from './decider.js';
 
@@ -20,7 +20,8 @@ export type EntryRetired<K extends string> = DomainEvent<`${Capitalize<K>}Retire
 export type EntryEvent<K extends string, V extends object> = EntryAdded<K, V> | EntryChanged<K, V> | EntryRetired<K>;
 
 /** What is known of an entry. A retired one keeps its last values. */
-export type Entry<V extends object> = { readonly status: 'none' } | { readonly status: 'live' | 'retired'; readonly value: V };
+export type Entry<V extends object> =
+  { readonly status: 'none' } | { readonly status: 'live' | 'retired'; readonly value: V };
 
 /** The event type of a kind, for example `PaymentMethodAdded`. */
 export function entryEventType<K extends string>(kind: K, what: 'Added' | 'Changed' | 'Retired'): EntryEventType<K> {
@@ -28,21 +29,23 @@ export function entryEventType<K extends string>(kind: K, what: 'Added' | 'Chang
 }
 
 /**
- * The entry after one more event of its stream; other event types leave it as it is. What has an `active` is inactive once retired.
- * Works on any kind, since a stream has events of one kind only.
+ * The entry after one more event of its stream; other event types leave it as it is. What has an `active` is inactive
+ * once retired. Works on any kind, since a stream has events of one kind only.
  */
 export function evolveEntry<V extends object>(state: Entry<V>, event: DomainEvent): Entry<V> {
   if (event.type.endsWith('Added')) return { status: 'live', value: event.data as V };
   if (state.status === 'none') return state;
   if (event.type.endsWith('Changed')) return { ...state, value: { ...state.value, ...event.data } };
-  if (event.type.endsWith('Retired')) return { status: 'retired', value: 'active' in state.value ? { ...state.value, active: false } : state.value };
+  if (event.type.endsWith('Retired'))
+    return { status: 'retired', value: 'active' in state.value ? { ...state.value, active: false } : state.value };
   return state;
 }
 
 /** The fields of `wanted` that differ from what stands there. */
 function changedFields<V extends object>(present: V, wanted: V): Partial<V> {
   const changed: Partial<V> = {};
-  for (const field of Object.keys(wanted) as (keyof V)[]) if (!sameJson(present[field], wanted[field])) changed[field] = wanted[field];
+  for (const field of Object.keys(wanted) as (keyof V)[])
+    if (!sameJson(present[field], wanted[field])) changed[field] = wanted[field];
   return changed;
 }
 
@@ -54,7 +57,11 @@ export function putEntry<K extends string, V extends object>(kind: K, state: Ent
 }
 
 /** Retires the entry: no event when there is none, or when it is retired already. */
-export function retireEntry<K extends string, V extends object>(kind: K, state: Entry<V>, reason: string): DomainEvent[] {
+export function retireEntry<K extends string, V extends object>(
+  kind: K,
+  state: Entry<V>,
+  reason: string,
+): DomainEvent[] {
   return state.status === 'live' ? [{ type: entryEventType(kind, 'Retired'), data: { reason } }] : [];
 }
 
@@ -63,9 +70,20 @@ export function sameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false;
   if (Array.isArray(left) || Array.isArray(right)) {
-    return Array.isArray(left) && Array.isArray(right) && left.length === right.length && left.every((item, index) => sameJson(item, right[index]));
+    return (
+      Array.isArray(left) &&
+      Array.isArray(right) &&
+      left.length === right.length &&
+      left.every((item, index) => sameJson(item, right[index]))
+    );
   }
   const fields = Object.keys(left);
-  return fields.length === Object.keys(right).length
-    && fields.every((field) => Object.hasOwn(right, field) && sameJson((left as Record<string, unknown>)[field], (right as Record<string, unknown>)[field]));
+  return (
+    fields.length === Object.keys(right).length &&
+    fields.every(
+      (field) =>
+        Object.hasOwn(right, field) &&
+        sameJson((left as Record<string, unknown>)[field], (right as Record<string, unknown>)[field]),
+    )
+  );
 }

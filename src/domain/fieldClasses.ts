@@ -1,6 +1,6 @@
 /**
- * Which fields of each event type are secret (shown nowhere) and which personal (masked, unless asked for with a reason): decisions 11.
- * A path names a field of the event's data; `[]` stands for every item of a list.
+ * Which fields of each event type are secret (shown nowhere) and which personal (masked, unless asked for with a
+ * reason): decisions 11. A path names a field of the event's data; `[]` stands for every item of a list.
  */
 import type { AccessEvent } from './access.js';
 import type { AccountEvent } from './account.js';
@@ -15,7 +15,16 @@ import type { WalletEvent } from './wallet.js';
 
 /** Every event of the domain. */
 export type AnyDomainEvent =
-  | AccessEvent | AccountEvent | CatalogueEvent | GiftEvent | NotificationEvent | LogRestored | ParkedEvent | PurchaseEvent | VoucherCodeEvent | WalletEvent;
+  | AccessEvent
+  | AccountEvent
+  | CatalogueEvent
+  | GiftEvent
+  | NotificationEvent
+  | LogRestored
+  | ParkedEvent
+  | PurchaseEvent
+  | VoucherCodeEvent
+  | WalletEvent;
 
 /** The classified fields of one event type; what is named in neither list may be shown. */
 export interface FieldClasses<P extends string = string> {
@@ -24,14 +33,19 @@ export interface FieldClasses<P extends string = string> {
 }
 
 /** The paths of all fields of an event's data. */
-type PathsOf<D> = D extends object ? { [F in keyof D & string]-?: `${F}${'' | PathsBelow<NonNullable<D[F]>>}` }[keyof D & string] : never;
+type PathsOf<D> = D extends object
+  ? { [F in keyof D & string]-?: `${F}${'' | PathsBelow<NonNullable<D[F]>>}` }[keyof D & string]
+  : never;
 type PathsBelow<V> = V extends readonly (infer Item)[] ? `[]${'' | PathsBelow<NonNullable<Item>>}` : `.${PathsOf<V>}`;
 
 /** What stands in place of a field that is not shown. */
 export const MASK = '***';
 
 const OPEN = { secret: [], personal: [] } as const satisfies FieldClasses;
-const USER = { secret: ['password_hash'], personal: ['username', 'name', 'phone_number', 'device_tokens[]'] } as const satisfies FieldClasses;
+const USER = {
+  secret: ['password_hash'],
+  personal: ['username', 'name', 'phone_number', 'device_tokens[]'],
+} as const satisfies FieldClasses;
 const CLIENT = { secret: ['secret_hash'], personal: [] } as const satisfies FieldClasses;
 const PAYMENT_METHOD = { secret: [], personal: ['customer'] } as const satisfies FieldClasses;
 
@@ -120,10 +134,19 @@ export const FIELD_CLASSES = {
   ExportEnded: OPEN,
 } as const satisfies { readonly [E in AnyDomainEvent as E['type']]: FieldClasses<PathsOf<E['data']>> };
 
-/** Fields that are secret whatever event they stand in: keyed hashes, which tell of two events that they are about one number, seeds and PINs. */
+/**
+ * Fields that are secret whatever event they stand in: keyed hashes, which tell of two events that they are about one
+ * number, seeds and PINs.
+ */
 type SecretByName<P extends string> = P extends `${string}_hash` | `${string}seed` | `${string}pin` ? P : never;
 
-/** Fields that are secret by their name and that no list above names: must be `never`, which `test/domain/fieldClasses.test.ts` holds at compile time. */
+/**
+ * Fields that are secret by their name and that no list above names: must be `never`, which
+ * `test/domain/fieldClasses.test.ts` holds at compile time.
+ */
 export type UnlistedSecret = {
-  [E in AnyDomainEvent as E['type']]: Exclude<SecretByName<PathsOf<E['data']>>, (typeof FIELD_CLASSES)[E['type']]['secret'][number]>;
+  [E in AnyDomainEvent as E['type']]: Exclude<
+    SecretByName<PathsOf<E['data']>>,
+    (typeof FIELD_CLASSES)[E['type']]['secret'][number]
+  >;
 }[AnyDomainEvent['type']];

@@ -13,55 +13,72 @@ export interface Receiver {
 }
 
 /** Whether it names anybody: a gift without a receiver is its sender's until somebody claims it. */
-export const isSomebody = ({ user_id, phone_hash }: Receiver): boolean => user_id !== undefined || phone_hash !== undefined;
+export const isSomebody = ({ user_id, phone_hash }: Receiver): boolean =>
+  user_id !== undefined || phone_hash !== undefined;
 
-/** The gift is paid for. `value` is pence, `expires_on` the last valid day (UTC), `index` its place in the purchase. Secret: `receiver.phone_hash`. */
-export type GiftIssued = DomainEvent<'GiftIssued', {
-  readonly transaction_id: string;
-  readonly index: number;
-  readonly message_id: string;
-  readonly product_id: string;
-  readonly brand_id: string;
-  readonly value: number;
-  readonly sender_id: string;
-  readonly receiver: Receiver;
-  readonly purchased_at: string;
-  readonly expires_on: string;
-}>;
+/**
+ * The gift is paid for. `value` is pence, `expires_on` the last valid day (UTC), `index` its place in the purchase.
+ * Secret: `receiver.phone_hash`.
+ */
+export type GiftIssued = DomainEvent<
+  'GiftIssued',
+  {
+    readonly transaction_id: string;
+    readonly index: number;
+    readonly message_id: string;
+    readonly product_id: string;
+    readonly brand_id: string;
+    readonly value: number;
+    readonly sender_id: string;
+    readonly receiver: Receiver;
+    readonly purchased_at: string;
+    readonly expires_on: string;
+  }
+>;
 
 /** A gift without a receiver was made one's own. */
 export type GiftClaimed = DomainEvent<'GiftClaimed', { readonly user_id: string }>;
 
 /**
- * Redeemed at a location, with the brand, product and value of the day. `location_merchant_id` is the location's merchant;
- * `merchant_id` is the same where the gift was valid for it, else null (decisions 2: it decides who may unredeem).
+ * Redeemed at a location, with the brand, product and value of the day. `location_merchant_id` is the location's
+ * merchant; `merchant_id` is the same where the gift was valid for it, else null (decisions 2: it decides who may
+ * unredeem).
  */
-export type GiftRedeemed = DomainEvent<'GiftRedeemed', {
-  readonly redemption_id: string;
-  readonly location_id: string;
-  readonly location_merchant_id: string;
-  readonly merchant_id: string | null;
-  readonly brand_id: string;
-  readonly product_id: string;
-  readonly value: number;
-}>;
+export type GiftRedeemed = DomainEvent<
+  'GiftRedeemed',
+  {
+    readonly redemption_id: string;
+    readonly location_id: string;
+    readonly location_merchant_id: string;
+    readonly merchant_id: string | null;
+    readonly brand_id: string;
+    readonly product_id: string;
+    readonly value: number;
+  }
+>;
 
 /** The latest redemption was reversed. */
 export type GiftUnredeemed = DomainEvent<'GiftUnredeemed', { readonly redemption_id: string }>;
 
 /** The gift's one voucher. Secret: `code`, `pin`. `expires_at` is ISO 8601 UTC. The segment is as it was then. */
-export type VoucherAssigned = DomainEvent<'VoucherAssigned', {
-  readonly voucher_id: string;
-  readonly code: string;
-  readonly pin: string | null;
-  readonly segment_id: string;
-  readonly expires_at: string;
-}>;
+export type VoucherAssigned = DomainEvent<
+  'VoucherAssigned',
+  {
+    readonly voucher_id: string;
+    readonly code: string;
+    readonly pin: string | null;
+    readonly segment_id: string;
+    readonly expires_at: string;
+  }
+>;
 
 /** The gift can no longer be used; `reason` says why. `refund_id`: for the refund that gives its price back. */
 export type GiftCancelled = DomainEvent<'GiftCancelled', { readonly reason: string; readonly refund_id?: string }>;
 
-/** Why a gift is blocked, or no longer: `cause` names what asks for it (`support`, `dispute:{id}`), `reason` says it in words. */
+/**
+ * Why a gift is blocked, or no longer: `cause` names what asks for it (`support`, `dispute:{id}`), `reason` says it in
+ * words.
+ */
 export interface Block {
   readonly cause: string;
   readonly reason: string;
@@ -73,20 +90,41 @@ export type GiftBlocked = DomainEvent<'GiftBlocked', Block>;
 /** This cause no longer blocks the gift; others may. */
 export type GiftUnblocked = DomainEvent<'GiftUnblocked', Block>;
 
-/** The gift is another receiver's: whoever had it may not redeem it any more. Secret: `receiver.phone_hash`. Personal: `phone_number` (E.164; null for a user), `reason` is support's. */
-export type GiftReassigned = DomainEvent<'GiftReassigned', {
-  readonly transaction_id: string;
-  readonly receiver: Receiver;
-  readonly phone_number: string | null;
-  readonly reason: string;
-}>;
+/**
+ * The gift is another receiver's: whoever had it may not redeem it any more. Secret: `receiver.phone_hash`. Personal:
+ * `phone_number` (E.164; null for a user), `reason` is support's.
+ */
+export type GiftReassigned = DomainEvent<
+  'GiftReassigned',
+  {
+    readonly transaction_id: string;
+    readonly receiver: Receiver;
+    readonly phone_number: string | null;
+    readonly reason: string;
+  }
+>;
 
-/** Valid for longer. `expires_on`: the new last day (UTC); `voucher_expires_at`: when its voucher expires now (ISO 8601 UTC), null where it has none. */
-export type GiftExtended = DomainEvent<'GiftExtended', { readonly expires_on: string; readonly voucher_expires_at: string | null; readonly reason: string }>;
+/**
+ * Valid for longer. `expires_on`: the new last day (UTC); `voucher_expires_at`: when its voucher expires now (ISO 8601
+ * UTC), null where it has none.
+ */
+export type GiftExtended = DomainEvent<
+  'GiftExtended',
+  { readonly expires_on: string; readonly voucher_expires_at: string | null; readonly reason: string }
+>;
 
 /** Events of a gift's stream. */
 export type GiftEvent =
-  | GiftIssued | GiftClaimed | GiftRedeemed | GiftUnredeemed | VoucherAssigned | GiftCancelled | GiftBlocked | GiftUnblocked | GiftReassigned | GiftExtended;
+  | GiftIssued
+  | GiftClaimed
+  | GiftRedeemed
+  | GiftUnredeemed
+  | VoucherAssigned
+  | GiftCancelled
+  | GiftBlocked
+  | GiftUnblocked
+  | GiftReassigned
+  | GiftExtended;
 
 /** A redemption as decisions need it. */
 export interface RedemptionState {
@@ -129,13 +167,18 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
         return { ...state, status: 'redeemed', redemptions: [...state.redemptions, redemption] };
       }
       case 'GiftUnredeemed': {
-        const redemptions = state.redemptions.map((redemption) => (redemption.id === event.data.redemption_id ? { ...redemption, redeemed: false } : redemption));
+        const redemptions = state.redemptions.map((redemption) =>
+          redemption.id === event.data.redemption_id ? { ...redemption, redeemed: false } : redemption,
+        );
         return { ...state, status: 'issued', redemptions };
       }
       case 'VoucherAssigned':
         return copyWith(state, { voucher: copyWith(event.data, { assignedAt: event.at }) });
       case 'GiftCancelled':
-        return copyWith(state, { status: 'cancelled', ...(event.data.refund_id === undefined ? {} : { refundId: event.data.refund_id }) });
+        return copyWith(state, {
+          status: 'cancelled',
+          ...(event.data.refund_id === undefined ? {} : { refundId: event.data.refund_id }),
+        });
       case 'GiftBlocked':
         return copyWith(state, { blockedBy: [...(state.blockedBy ?? []), event.data.cause] });
       case 'GiftUnblocked':
@@ -147,10 +190,12 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
       case 'GiftExtended': {
         const { expires_on, voucher_expires_at } = event.data;
         const extended: IssuedGift = { ...state, issued: { ...state.issued, expires_on } };
-        return state.voucher === undefined || voucher_expires_at === null ? extended : { ...extended, voucher: { ...state.voucher, expires_at: voucher_expires_at } };
+        return state.voucher === undefined || voucher_expires_at === null
+          ? extended
+          : { ...extended, voucher: { ...state.voucher, expires_at: voucher_expires_at } };
       }
       default:
-        return event satisfies never, state;
+        return (event satisfies never, state);
     }
   },
 };
@@ -181,7 +226,10 @@ export interface OwnedGift {
   readonly claimedBy?: string | undefined;
 }
 
-/** The gift's owner (decisions 2): its receiver; without one who claimed it, else its sender; `undefined` while nobody has the phone number. */
+/**
+ * The gift's owner (decisions 2): its receiver; without one who claimed it, else its sender; `undefined` while nobody
+ * has the phone number.
+ */
 export function ownerOf(gift: OwnedGift, phoneOwner: string | undefined): string | undefined {
   const { receiver, sender_id } = gift.issued;
   if (receiver.user_id !== undefined) return receiver.user_id;
@@ -194,7 +242,10 @@ export function isExpired(expiresOn: string, now: string): boolean {
   return now.slice(0, 10) > expiresOn;
 }
 
-/** Whether the caller may redeem the gift: its owner, or a merchant user with the permission, for whose merchant it is valid (spec 5.3). */
+/**
+ * Whether the caller may redeem the gift: its owner, or a merchant user with the permission, for whose merchant it is
+ * valid (spec 5.3).
+ */
 export function mayRedeem(gift: OwnedGift, facts: Pick<GiftFacts, 'caller' | 'phoneOwner'>): boolean {
   const { caller, phoneOwner } = facts;
   return mayRedeemForMerchant(caller) || ownerOf(gift, phoneOwner) === caller.user_id;
@@ -209,7 +260,10 @@ export function mayRedeemForMerchant({ merchant }: GiftCaller): boolean {
 export function redeem(
   gift: IssuedGift,
   facts: GiftFacts & {
-    /** The location asked for; `undefined` when there is no such location. `valid`: the gift is valid for the location's merchant. */
+    /**
+     * The location asked for; `undefined` when there is no such location. `valid`: the gift is valid for the location's
+     * merchant.
+     */
     readonly location: { readonly id: string; readonly merchant_id: string; readonly valid: boolean } | undefined;
     readonly redemptionId: string;
   },
@@ -217,21 +271,24 @@ export function redeem(
   const { location, caller } = facts;
   if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
   const asOwner = ownerOf(gift, facts.phoneOwner) === caller.user_id;
-  if (location === undefined || (!asOwner && location.merchant_id !== caller.merchant?.id)) throw new Refusal('invalid_location');
+  if (location === undefined || (!asOwner && location.merchant_id !== caller.merchant?.id))
+    throw new Refusal('invalid_location');
   refuseUnlessUsable(gift, facts);
   const { brand_id, product_id, value } = gift.issued;
-  return [{
-    type: 'GiftRedeemed',
-    data: {
-      redemption_id: facts.redemptionId,
-      location_id: location.id,
-      location_merchant_id: location.merchant_id,
-      merchant_id: location.valid ? location.merchant_id : null,
-      brand_id,
-      product_id,
-      value,
+  return [
+    {
+      type: 'GiftRedeemed',
+      data: {
+        redemption_id: facts.redemptionId,
+        location_id: location.id,
+        location_merchant_id: location.merchant_id,
+        merchant_id: location.valid ? location.merchant_id : null,
+        brand_id,
+        product_id,
+        value,
+      },
     },
-  }];
+  ];
 }
 
 /** The redemption that `latest` or an id names. */
@@ -239,28 +296,36 @@ function redemptionNamed(gift: IssuedGift, redemptionId: string): RedemptionStat
   return redemptionId === 'latest' ? gift.redemptions.at(-1) : gift.redemptions.find((one) => one.id === redemptionId);
 }
 
-/** Whether the caller may reverse the redemption named; where there is none such: any redemption of this gift (decisions 2). */
+/**
+ * Whether the caller may reverse the redemption named; where there is none such: any redemption of this gift (decisions
+ * 2).
+ */
 export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: string): boolean {
   const { merchant } = caller;
   const redemption = redemptionNamed(gift, redemptionId);
   if (merchant === undefined || !merchant.permissions.includes('unredeem')) return false;
-  if (redemption !== undefined) return redemption.merchant_id === null ? merchant.valid : redemption.merchant_id === merchant.id;
+  if (redemption !== undefined)
+    return redemption.merchant_id === null ? merchant.valid : redemption.merchant_id === merchant.id;
   return merchant.valid || gift.redemptions.some((one) => one.merchant_id === merchant.id);
 }
 
 /**
- * Reverses a redemption, `latest` or one by id. @throws Refusal `cannot_unredeem`; `gift_not_found` (`latest` of a gift that has none);
- * `redemption_not_found`; `gift_not_redeemed`.
+ * Reverses a redemption, `latest` or one by id. @throws Refusal `cannot_unredeem`; `gift_not_found` (`latest` of a gift
+ * that has none); `redemption_not_found`; `gift_not_redeemed`.
  */
 export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redemptionId: string }): GiftUnredeemed[] {
   const redemption = redemptionNamed(gift, facts.redemptionId);
   if (!mayUnredeem(gift, facts.caller, facts.redemptionId)) throw new Refusal('cannot_unredeem');
-  if (redemption === undefined) throw new Refusal(facts.redemptionId === 'latest' ? 'gift_not_found' : 'redemption_not_found');
+  if (redemption === undefined)
+    throw new Refusal(facts.redemptionId === 'latest' ? 'gift_not_found' : 'redemption_not_found');
   if (!redemption.redeemed) throw new Refusal('gift_not_redeemed');
   return [{ type: 'GiftUnredeemed', data: { redemption_id: redemption.id } }];
 }
 
-/** Makes the caller the owner of a gift without a receiver; the owner again: no event. @throws Refusal `cannot_claim`, `gift_already_claimed`, or the state's. */
+/**
+ * Makes the caller the owner of a gift without a receiver; the owner again: no event. @throws Refusal `cannot_claim`,
+ * `gift_already_claimed`, or the state's.
+ */
 export function claim(gift: IssuedGift, facts: GiftFacts): GiftClaimed[] {
   const { receiver } = gift.issued;
   if (isSomebody(receiver)) throw new Refusal('cannot_claim');
@@ -289,7 +354,8 @@ export function cancel(gift: IssuedGift, why: GiftCancelled['data']): GiftCancel
 }
 
 /**
- * Refuses what can't be used, in this order: payment, cancelled, redeemed, expired (decisions 1, 3), and last blocked, which passes.
+ * Refuses what can't be used, in this order: payment, cancelled, redeemed, expired (decisions 1, 3), and last blocked,
+ * which passes.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_already_redeemed`, `gift_expired`, `gift_blocked`
  */
 export function refuseUnlessUsable(gift: IssuedGift, facts: Pick<GiftFacts, 'now' | 'payment'>): void {

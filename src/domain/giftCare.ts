@@ -1,4 +1,7 @@
-/** What support, or a process, may do to a gift that is not its own: block it, give it to another receiver, let it be valid for longer. */
+/**
+ * What support, or a process, may do to a gift that is not its own: block it, give it to another receiver, let it be
+ * valid for longer.
+ */
 import type { Block, GiftBlocked, GiftExtended, GiftFacts, GiftReassigned, GiftUnblocked, IssuedGift } from './gift.js';
 import { isExpired } from './gift.js';
 import { Refusal } from './refusal.js';
@@ -13,10 +16,14 @@ export const disputeCause = (disputeId: string): string => `${DISPUTE}${disputeI
 export const isDisputeCause = (cause: string): boolean => cause.startsWith(DISPUTE);
 
 /**
- * Blocks the gift for one cause, whatever others block it; again for the same one, or once it is cancelled for good: no event. A redeemed gift is blocked
- * too: it could be unredeemed. @throws Refusal `gift_not_paid`
+ * Blocks the gift for one cause, whatever others block it; again for the same one, or once it is cancelled for good: no
+ * event. A redeemed gift is blocked too: it could be unredeemed. @throws Refusal `gift_not_paid`
  */
-export function block(gift: IssuedGift, { payment }: Pick<GiftFacts, 'payment'>, { cause, reason }: Block): GiftBlocked[] {
+export function block(
+  gift: IssuedGift,
+  { payment }: Pick<GiftFacts, 'payment'>,
+  { cause, reason }: Block,
+): GiftBlocked[] {
   if (payment === 'pending') throw new Refusal('gift_not_paid');
   if (payment === 'declined' || gift.status === 'cancelled' || gift.blockedBy?.includes(cause) === true) return [];
   return [{ type: 'GiftBlocked', data: { cause, reason } }];
@@ -28,10 +35,15 @@ export function unblock(gift: IssuedGift, { cause, reason }: Block): GiftUnblock
 }
 
 /**
- * Gives the gift to another receiver; to the one it has: no event. Not once its code is out: whoever has that could still use it. A blocked one may be given.
+ * Gives the gift to another receiver; to the one it has: no event. Not once its code is out: whoever has that could
+ * still use it. A blocked one may be given.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_already_redeemed`, `gift_has_voucher`, `gift_expired`
  */
-export function reassign(gift: IssuedGift, facts: Pick<GiftFacts, 'now' | 'payment'>, to: Omit<GiftReassigned['data'], 'transaction_id'>): GiftReassigned[] {
+export function reassign(
+  gift: IssuedGift,
+  facts: Pick<GiftFacts, 'now' | 'payment'>,
+  to: Omit<GiftReassigned['data'], 'transaction_id'>,
+): GiftReassigned[] {
   refuseUnlessAlive(gift, facts.payment);
   if (gift.status === 'redeemed') throw new Refusal('gift_already_redeemed');
   if (gift.voucher !== undefined) throw new Refusal('gift_has_voucher');
@@ -45,26 +57,38 @@ export function reassign(gift: IssuedGift, facts: Pick<GiftFacts, 'now' | 'payme
 const YEARS = 10;
 
 /**
- * Lets the gift be valid to the end of a later day (UTC); the day it has: no event. Its voucher follows the rule of decisions 6, with the segment's days as
- * they are today (`segmentDays`), but never ends earlier than it did.
- * @throws Refusal `gift_not_paid`, `gift_cancelled`; `invalid_expiry_date`: past, not later than the present one, or over ten years ahead
+ * Lets the gift be valid to the end of a later day (UTC); the day it has: no event. Its voucher follows the rule of
+ * decisions 6, with the segment's days as they are today (`segmentDays`), but never ends earlier than it did.
+ * @throws Refusal `gift_not_paid`, `gift_cancelled`; `invalid_expiry_date`: past, not later than the present one, or
+ * over ten years ahead
  */
 export function extend(
   gift: IssuedGift,
   facts: Pick<GiftFacts, 'now' | 'payment'>,
-  { expires_on, reason, segmentDays }: { readonly expires_on: string; readonly reason: string; readonly segmentDays: number | undefined },
+  {
+    expires_on,
+    reason,
+    segmentDays,
+  }: { readonly expires_on: string; readonly reason: string; readonly segmentDays: number | undefined },
 ): GiftExtended[] {
   refuseUnlessAlive(gift, facts.payment);
   if (expires_on === gift.issued.expires_on) return [];
   const today = facts.now.slice(0, 10);
   const furthest = `${Number(today.slice(0, 4)) + YEARS}${today.slice(4)}`;
-  if (expires_on < gift.issued.expires_on || expires_on < today || expires_on > furthest) throw new Refusal('invalid_expiry_date');
-  return [{ type: 'GiftExtended', data: { expires_on, voucher_expires_at: voucherEnd(gift, expires_on, segmentDays), reason } }];
+  if (expires_on < gift.issued.expires_on || expires_on < today || expires_on > furthest)
+    throw new Refusal('invalid_expiry_date');
+  return [
+    {
+      type: 'GiftExtended',
+      data: { expires_on, voucher_expires_at: voucherEnd(gift, expires_on, segmentDays), reason },
+    },
+  ];
 }
 
 function voucherEnd({ voucher }: IssuedGift, expiresOn: string, segmentDays: number | undefined): string | null {
   if (voucher === undefined) return null;
-  const end = segmentDays === undefined ? voucher.expires_at : voucherExpiry(voucher.assignedAt, expiresOn, segmentDays);
+  const end =
+    segmentDays === undefined ? voucher.expires_at : voucherExpiry(voucher.assignedAt, expiresOn, segmentDays);
   return end > voucher.expires_at ? end : voucher.expires_at;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Gift ids and shortcodes: two spellings of the same random 80 bits (decisions 4), so either names the gift's stream without a look-up.
- * The id is 20 hexadecimal digits; the shortcode is 16 characters of Crockford's base 32 (no I, L, O, U).
+ * Gift ids and shortcodes: two spellings of the same random 80 bits (decisions 4), so either names the gift's stream
+ * without a look-up. The id is 20 hexadecimal digits; the shortcode is 16 characters of Crockford's base 32 (no I, L,
+ * O, U).
  */
 import { createHash } from 'node:crypto';
 import { BASE32 } from './base32.js';
@@ -20,7 +21,11 @@ export function shortcodeOf(giftId: string): string {
   let code = '';
   for (let at = 0; at < 20; at += 5) {
     const bits = Number.parseInt(giftId.slice(at, at + 5), 16);
-    code += BASE32.charAt((bits >>> 15) & 31) + BASE32.charAt((bits >>> 10) & 31) + BASE32.charAt((bits >>> 5) & 31) + BASE32.charAt(bits & 31);
+    code +=
+      BASE32.charAt((bits >>> 15) & 31) +
+      BASE32.charAt((bits >>> 10) & 31) +
+      BASE32.charAt((bits >>> 5) & 31) +
+      BASE32.charAt(bits & 31);
   }
   return code;
 }
@@ -43,7 +48,10 @@ export function giftIdOf(identifier: string): string | undefined {
   return id;
 }
 
-/** The ids of a purchase's gifts, by index, from its random 256-bit seed (hexadecimal): one SHAKE256 output, 80 bits an id. */
+/**
+ * The ids of a purchase's gifts, by index, from its random 256-bit seed (hexadecimal): one SHAKE256 output, 80 bits an
+ * id.
+ */
 export function deriveGiftIds(seed: string, count: number): GiftIds[] {
   const idsAt = giftIdsIn(seed, count);
   return Array.from({ length: count }, (_, index) => idsAt(index));
@@ -51,7 +59,9 @@ export function deriveGiftIds(seed: string, count: number): GiftIds[] {
 
 /** As `deriveGiftIds`, but each gift's only when asked for: `index` is to be a whole number below `count`. */
 export function giftIdsIn(seed: string, count: number): (index: number) => GiftIds {
-  const output = createHash('shake256', { outputLength: count * BYTES * 2 }).update(seed, 'hex').digest('hex');
+  const output = createHash('shake256', { outputLength: count * BYTES * 2 })
+    .update(seed, 'hex')
+    .digest('hex');
   return (index) => {
     const at = index * BYTES * 4;
     return { gift_id: output.slice(at, at + 20), message_id: output.slice(at + 20, at + 40) };

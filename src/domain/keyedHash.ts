@@ -1,4 +1,7 @@
-/** The HMACs in stream names and command ids (design: every `{hash}` is an HMAC, since a plain hash of a phone number is soon undone). */
+/**
+ * The HMACs in stream names and command ids (design: every `{hash}` is an HMAC, since a plain hash of a phone number is
+ * soon undone).
+ */
 import { createHmac } from 'node:crypto';
 
 /** What is hashed; it separates equal texts of different meaning. */
@@ -9,5 +12,6 @@ export type KeyedHash = (kind: HashKind, text: string) => string;
 
 /** The hash under a key. */
 export function keyedHash(key: Buffer): KeyedHash {
-  return (kind, text) => createHmac('sha256', key).update(kind).update('\0').update(text).digest('base64url').slice(0, 22);
+  return (kind, text) =>
+    createHmac('sha256', key).update(kind).update('\0').update(text).digest('base64url').slice(0, 22);
 }

@@ -1,46 +1,71 @@
 /**
- * What is done with a purchase's money at the provider once it was charged: refunds that are none of ours, disputes. Events of the transaction's stream; each stands there once, however often and in whatever order the provider tells of it. Money is pence.
+ * What is done with a purchase's money at the provider once it was charged: refunds that are none of ours, disputes.
+ * Events of the transaction's stream; each stands there once, however often and in whatever order the provider tells of
+ * it. Money is pence.
  */
 import type { DomainEvent } from './decider.js';
 
-/** Somebody gave money back at the provider. `total`: all so far that was given back there and not by us; `amount`: how much more that is than was known. */
-export type RefundedAtProvider = DomainEvent<'RefundedAtProvider', {
-  readonly provider: string;
-  readonly charge_id: string;
-  readonly amount: number;
-  readonly total: number;
-}>;
+/**
+ * Somebody gave money back at the provider. `total`: all so far that was given back there and not by us; `amount`: how
+ * much more that is than was known.
+ */
+export type RefundedAtProvider = DomainEvent<
+  'RefundedAtProvider',
+  {
+    readonly provider: string;
+    readonly charge_id: string;
+    readonly amount: number;
+    readonly total: number;
+  }
+>;
 
 /**
- * The gifts that this money had paid for are cancelled. `total`: of the refunds that this answers; `cancelled`: gifts so far, `vouchered` of them with a
- * code that is out; `difference`: what no unredeemed gift makes up for. Where a person must see to that, the work is parked as well.
+ * The gifts that this money had paid for are cancelled. `total`: of the refunds that this answers; `cancelled`: gifts
+ * so far, `vouchered` of them with a code that is out; `difference`: what no unredeemed gift makes up for. Where a
+ * person must see to that, the work is parked as well.
  */
-export type ProviderRefundSettled = DomainEvent<'ProviderRefundSettled', {
-  readonly total: number;
-  readonly cancelled: number;
-  readonly vouchered: number;
-  readonly difference: number;
-}>;
+export type ProviderRefundSettled = DomainEvent<
+  'ProviderRefundSettled',
+  {
+    readonly total: number;
+    readonly cancelled: number;
+    readonly vouchered: number;
+    readonly difference: number;
+  }
+>;
 
-/** The buyer's bank asks for the money back, or asks about it. `reason` is the provider's word. The gifts are blocked. */
-export type DisputeOpened = DomainEvent<'DisputeOpened', {
-  readonly provider: string;
-  readonly dispute_id: string;
-  readonly amount: number;
-  readonly reason: string;
-}>;
+/**
+ * The buyer's bank asks for the money back, or asks about it. `reason` is the provider's word. The gifts are blocked.
+ */
+export type DisputeOpened = DomainEvent<
+  'DisputeOpened',
+  {
+    readonly provider: string;
+    readonly dispute_id: string;
+    readonly amount: number;
+    readonly reason: string;
+  }
+>;
 
 /** The dispute is over: `won`, the money stays (an inquiry that came to nothing is won too), or `lost`. */
-export type DisputeClosed = DomainEvent<'DisputeClosed', { readonly provider: string; readonly dispute_id: string; readonly outcome: 'won' | 'lost' }>;
+export type DisputeClosed = DomainEvent<
+  'DisputeClosed',
+  { readonly provider: string; readonly dispute_id: string; readonly outcome: 'won' | 'lost' }
+>;
 
 /** Every gift stands as the dispute wants it: `blocked`, or freed of it. `gifts`: how many it blocks now. */
-export type DisputeSettled = DomainEvent<'DisputeSettled', { readonly dispute_id: string; readonly blocked: boolean; readonly gifts: number }>;
+export type DisputeSettled = DomainEvent<
+  'DisputeSettled',
+  { readonly dispute_id: string; readonly blocked: boolean; readonly gifts: number }
+>;
 
 /** Whether a person must see to it: gifts did not make up for the money, or codes of cancelled ones are out. */
-export const fallsShort = ({ difference, vouchered }: ProviderRefundSettled['data']): boolean => difference > 0 || vouchered > 0;
+export const fallsShort = ({ difference, vouchered }: ProviderRefundSettled['data']): boolean =>
+  difference > 0 || vouchered > 0;
 
 /** Events of late money. */
-export type LateMoneyEvent = RefundedAtProvider | ProviderRefundSettled | DisputeOpened | DisputeClosed | DisputeSettled;
+export type LateMoneyEvent =
+  RefundedAtProvider | ProviderRefundSettled | DisputeOpened | DisputeClosed | DisputeSettled;
 
 /** A dispute. `settled`: its gifts stand as it wants them, as far as is known. */
 export interface Dispute {
@@ -78,13 +103,23 @@ export function evolveLateMoney(state: LateMoney, event: LateMoneyEvent): LateMo
       const { dispute_id, outcome } = event.data;
       const known = disputeOf(state, dispute_id);
       // A lost one leaves its gifts blocked, as they are.
-      const closed: Dispute = { dispute_id, reason: known?.reason ?? '', status: outcome, settled: outcome === 'lost' && (known?.settled ?? false) };
+      const closed: Dispute = {
+        dispute_id,
+        reason: known?.reason ?? '',
+        status: outcome,
+        settled: outcome === 'lost' && (known?.settled ?? false),
+      };
       return { ...state, disputes: [...state.disputes.filter((one) => one !== known), closed] };
     }
     case 'DisputeSettled':
-      return { ...state, disputes: state.disputes.map((one) => (one.dispute_id === event.data.dispute_id ? { ...one, settled: true } : one)) };
+      return {
+        ...state,
+        disputes: state.disputes.map((one) =>
+          one.dispute_id === event.data.dispute_id ? { ...one, settled: true } : one,
+        ),
+      };
     default:
-      return event satisfies never, state;
+      return (event satisfies never, state);
   }
 }
 
@@ -93,17 +128,23 @@ function disputeOf(state: LateMoney, disputeId: string): Dispute | undefined {
 }
 
 /**
- * The provider says how much of a charge has been given back in all; `ours`: what we have asked it to. No event where the rest is known, or less: the
- * provider's messages come in any order.
+ * The provider says how much of a charge has been given back in all; `ours`: what we have asked it to. No event where
+ * the rest is known, or less: the provider's messages come in any order.
  */
-export function noteProviderRefund(state: LateMoney, { provider, charge_id, total, ours }: { provider: string; charge_id: string; total: number; ours: number }): RefundedAtProvider[] {
+export function noteProviderRefund(
+  state: LateMoney,
+  { provider, charge_id, total, ours }: { provider: string; charge_id: string; total: number; ours: number },
+): RefundedAtProvider[] {
   const outside = total - ours;
   const amount = outside - state.refunded.total;
   return amount > 0 ? [{ type: 'RefundedAtProvider', data: { provider, charge_id, amount, total: outside } }] : [];
 }
 
 /** The gifts answer the refunds made at the provider: no event where they did before. */
-export function settleProviderRefund(state: LateMoney, settled: ProviderRefundSettled['data']): ProviderRefundSettled[] {
+export function settleProviderRefund(
+  state: LateMoney,
+  settled: ProviderRefundSettled['data'],
+): ProviderRefundSettled[] {
   return settled.total > state.refunded.settled ? [{ type: 'ProviderRefundSettled', data: settled }] : [];
 }
 
@@ -112,7 +153,10 @@ export function openDispute(state: LateMoney, dispute: DisputeOpened['data']): D
   return disputeOf(state, dispute.dispute_id) === undefined ? [{ type: 'DisputeOpened', data: dispute }] : [];
 }
 
-/** A dispute ends: noted once, also where its beginning has not been told yet. One that was lost may still be won, on appeal; one that was won stays so, since messages come late. */
+/**
+ * A dispute ends: noted once, also where its beginning has not been told yet. One that was lost may still be won, on
+ * appeal; one that was won stays so, since messages come late.
+ */
 export function closeDispute(state: LateMoney, dispute: DisputeClosed['data']): DisputeClosed[] {
   const known = disputeOf(state, dispute.dispute_id);
   const news = known === undefined || known.status === 'open' || (known.status === 'lost' && dispute.outcome === 'won');
@@ -120,9 +164,14 @@ export function closeDispute(state: LateMoney, dispute: DisputeClosed['data']): 
 }
 
 /** Its gifts stand as it wants them: no event where that was noted. */
-export function settleDispute(state: LateMoney, { dispute_id, blocked, gifts }: DisputeSettled['data']): DisputeSettled[] {
+export function settleDispute(
+  state: LateMoney,
+  { dispute_id, blocked, gifts }: DisputeSettled['data'],
+): DisputeSettled[] {
   const dispute = disputeOf(state, dispute_id);
-  return dispute === undefined || dispute.settled ? [] : [{ type: 'DisputeSettled', data: { dispute_id, blocked, gifts } }];
+  return dispute === undefined || dispute.settled
+    ? []
+    : [{ type: 'DisputeSettled', data: { dispute_id, blocked, gifts } }];
 }
 
 /** One thing to be done about late money. `key` is the same for the same thing. */
@@ -139,7 +188,11 @@ export const PROVIDER_REFUND_KEY = 'provider-refund';
 /** All that is left to do. */
 export function lateMoneySteps({ disputes, refunded }: LateMoney): readonly LateMoneyStep[] {
   return [
-    ...disputes.filter((one) => !one.settled).map((dispute) => ({ key: disputeKey(dispute.dispute_id), step: 'settle dispute', dispute }) as const),
-    ...(refunded.total > refunded.settled ? [{ key: PROVIDER_REFUND_KEY, step: 'settle provider refund', total: refunded.total } as const] : []),
+    ...disputes
+      .filter((one) => !one.settled)
+      .map((dispute) => ({ key: disputeKey(dispute.dispute_id), step: 'settle dispute', dispute }) as const),
+    ...(refunded.total > refunded.settled
+      ? [{ key: PROVIDER_REFUND_KEY, step: 'settle provider refund', total: refunded.total } as const]
+      : []),
   ];
 }

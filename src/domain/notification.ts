@@ -16,43 +16,63 @@ interface Attempted {
 }
 
 /** Only who wrote this sends (the first: expected no stream). */
-export type NotificationStarted = DomainEvent<'NotificationStarted', Attempted & {
-  readonly transaction_id: string;
-  readonly channel: Channel;
-}>;
+export type NotificationStarted = DomainEvent<
+  'NotificationStarted',
+  Attempted & {
+    readonly transaction_id: string;
+    readonly channel: Channel;
+  }
+>;
 
 /** The provider took it. `message_id` is the provider's. */
-export type NotificationSent = DomainEvent<'NotificationSent', Attempted & {
-  readonly channel: Channel;
-  readonly provider: string;
-  readonly message_id: string;
-}>;
+export type NotificationSent = DomainEvent<
+  'NotificationSent',
+  Attempted & {
+    readonly channel: Channel;
+    readonly provider: string;
+    readonly message_id: string;
+  }
+>;
 
 /** It can't be told: `no address`, or the provider's reason. */
-export type NotificationFailed = DomainEvent<'NotificationFailed', Attempted & {
-  readonly cause: string;
-}>;
-
-/** The provider took it and told later that it could not be delivered. `message_id` is that of its `NotificationSent`, `cause` the provider's reason. */
-export type NotificationUndelivered = DomainEvent<'NotificationUndelivered', {
-  readonly provider: string;
-  readonly message_id: string;
-  readonly cause: string;
-}>;
+export type NotificationFailed = DomainEvent<
+  'NotificationFailed',
+  Attempted & {
+    readonly cause: string;
+  }
+>;
 
 /**
- * Support wants the receiver told again, once more for each of these. `attempt`: the one that this asks for. `gift_revision`: of the last event of the
- * gift's stream that this was decided on, so of the receiver that is meant; absent in events from before it was kept.
+ * The provider took it and told later that it could not be delivered. `message_id` is that of its `NotificationSent`,
+ * `cause` the provider's reason.
  */
-export type NotificationRequested = DomainEvent<'NotificationRequested', {
-  readonly transaction_id: string;
-  readonly attempt: number;
-  readonly gift_revision?: number;
-  readonly reason: string;
-}>;
+export type NotificationUndelivered = DomainEvent<
+  'NotificationUndelivered',
+  {
+    readonly provider: string;
+    readonly message_id: string;
+    readonly cause: string;
+  }
+>;
+
+/**
+ * Support wants the receiver told again, once more for each of these. `attempt`: the one that this asks for.
+ * `gift_revision`: of the last event of the gift's stream that this was decided on, so of the receiver that is meant;
+ * absent in events from before it was kept.
+ */
+export type NotificationRequested = DomainEvent<
+  'NotificationRequested',
+  {
+    readonly transaction_id: string;
+    readonly attempt: number;
+    readonly gift_revision?: number;
+    readonly reason: string;
+  }
+>;
 
 /** Events of a notification's stream. */
-export type NotificationEvent = NotificationStarted | NotificationSent | NotificationFailed | NotificationUndelivered | NotificationRequested;
+export type NotificationEvent =
+  NotificationStarted | NotificationSent | NotificationFailed | NotificationUndelivered | NotificationRequested;
 
 /** What is known of the first telling. */
 export type Notification =
@@ -62,7 +82,9 @@ export type Notification =
 
 /** Which attempt an event moves; 0: none. */
 export function attemptOf(event: NotificationEvent): number {
-  return event.type === 'NotificationRequested' || event.type === 'NotificationUndelivered' ? 0 : (event.data.attempt ?? 1);
+  return event.type === 'NotificationRequested' || event.type === 'NotificationUndelivered'
+    ? 0
+    : (event.data.attempt ?? 1);
 }
 
 /** The fold of the first telling; `telling.ts` knows of further ones. */
@@ -81,24 +103,42 @@ export const notificationAggregate: Aggregate<Notification, NotificationEvent> =
       case 'NotificationRequested':
         return state;
       default:
-        return event satisfies never, state;
+        return (event satisfies never, state);
     }
   },
 };
 
 /**
- * A message could not be delivered: noted once, after it was noted as sent. `undefined`: it has not been noted as sent (yet).
+ * A message could not be delivered: noted once, after it was noted as sent. `undefined`: it has not been noted as sent
+ * (yet).
  */
-export function failDelivery(history: readonly NotificationEvent[], failed: NotificationUndelivered['data']): NotificationUndelivered[] | undefined {
+export function failDelivery(
+  history: readonly NotificationEvent[],
+  failed: NotificationUndelivered['data'],
+): NotificationUndelivered[] | undefined {
   const about = history.filter((event) => 'message_id' in event.data && event.data.message_id === failed.message_id);
   if (!about.some(({ type }) => type === 'NotificationSent')) return undefined;
-  return about.some(({ type }) => type === 'NotificationUndelivered') ? [] : [{ type: 'NotificationUndelivered', data: failed }];
+  return about.some(({ type }) => type === 'NotificationUndelivered')
+    ? []
+    : [{ type: 'NotificationUndelivered', data: failed }];
 }
 
-/** A telling whose message could not be delivered has failed, whoever hears of it: no event where it was not begun, or its end is noted. `number`: which telling, from 1. */
-export function failTelling(history: readonly NotificationEvent[], number: number, cause: string): NotificationFailed[] {
+/**
+ * A telling whose message could not be delivered has failed, whoever hears of it: no event where it was not begun, or
+ * its end is noted. `number`: which telling, from 1.
+ */
+export function failTelling(
+  history: readonly NotificationEvent[],
+  number: number,
+  cause: string,
+): NotificationFailed[] {
   const last = history.findLast((event) => attemptOf(event) === number);
   if (last?.type !== 'NotificationStarted') return [];
   const { attempt, asked_by } = last.data;
-  return [{ type: 'NotificationFailed', data: { cause, ...(attempt === undefined ? {} : { attempt }), ...(asked_by === undefined ? {} : { asked_by }) } }];
+  return [
+    {
+      type: 'NotificationFailed',
+      data: { cause, ...(attempt === undefined ? {} : { attempt }), ...(asked_by === undefined ? {} : { asked_by }) },
+    },
+  ];
 }

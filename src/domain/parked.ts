@@ -21,16 +21,16 @@ export function parkedNameOf(stream: string): ParkedName | undefined {
 }
 
 /**
- * The id of parked work: one for each entity of a process manager, however often it is parked; 32 hexadecimal digits that don't tell the entity's id,
- * which may be all that it takes to use a gift.
+ * The id of parked work: one for each entity of a process manager, however often it is parked; 32 hexadecimal digits
+ * that don't tell the entity's id, which may be all that it takes to use a gift.
  */
 export function parkedId(name: ParkedName, entity: string): string {
   return createHash('sha256').update(`parked\0${name}\0${entity}`).digest('hex').slice(0, 32);
 }
 
 /**
- * What work it is. `entity` is the transaction's id (`purchase`), the gift's (`notification`), the refund's (`refund`; the transaction's for refunds made at
- * the provider) or the dispute's (`dispute`), `step` what was tried.
+ * What work it is. `entity` is the transaction's id (`purchase`), the gift's (`notification`), the refund's (`refund`;
+ * the transaction's for refunds made at the provider) or the dispute's (`dispute`), `step` what was tried.
  */
 interface Work {
   readonly entity: string;
@@ -39,22 +39,32 @@ interface Work {
 }
 
 /**
- * Given up for good, with its cause; all other work went on. `event_id` is the event that asked for it, `times` how often it has been parked in a row,
- * this time included (absent: once).
+ * Given up for good, with its cause; all other work went on. `event_id` is the event that asked for it, `times` how
+ * often it has been parked in a row, this time included (absent: once).
  */
-export type WorkParked = DomainEvent<'WorkParked', Work & { readonly cause: string; readonly event_id: string; readonly times?: number }>;
+export type WorkParked = DomainEvent<
+  'WorkParked',
+  Work & { readonly cause: string; readonly event_id: string; readonly times?: number }
+>;
 
 /**
- * The id of the event that parks work, a UUID (RFC 9562, version 8): the same for the same work that is given up on account of the same event, by whichever process and however often. So one whose
- * append was given up and is stored late does not stand twice.
+ * The id of the event that parks work, a UUID (RFC 9562, version 8): the same for the same work that is given up on
+ * account of the same event, by whichever process and however often. So one whose append was given up and is stored
+ * late does not stand twice.
  */
-export function parkingId(name: ParkedName, { entity, step, event_id, times = 1 }: Omit<WorkParked['data'], 'cause'>): string {
+export function parkingId(
+  name: ParkedName,
+  { entity, step, event_id, times = 1 }: Omit<WorkParked['data'], 'cause'>,
+): string {
   const hash = createHash('sha256').update(['parking', name, entity, step, event_id, times].join('\0')).digest('hex');
-  const variant = (Number.parseInt(hash.charAt(16), 16) & 3 | 8).toString(16);
+  const variant = ((Number.parseInt(hash.charAt(16), 16) & 3) | 8).toString(16);
   return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-${variant}${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
 }
 
-/** To be done again, by whichever process holds the lease, from what the streams and the provider say. `times`: how often it had been parked. */
+/**
+ * To be done again, by whichever process holds the lease, from what the streams and the provider say. `times`: how
+ * often it had been parked.
+ */
 export type WorkRetried = DomainEvent<'WorkRetried', Work & { readonly times: number; readonly reason: string }>;
 
 /** Not to be done: a person has seen to it, or decided that it need not be done. */
@@ -84,18 +94,26 @@ export function evolveParked(work: ParkedWork | undefined, { type, data }: Parke
 }
 
 /**
- * Hands it back; where it has been already: no event. A telling that was discarded has been recorded as failed (it is told again by a resend), and a charge as
- * declined (the gifts are bought again).
+ * Hands it back; where it has been already: no event. A telling that was discarded has been recorded as failed (it is
+ * told again by a resend), and a charge as declined (the gifts are bought again).
  * @throws Refusal `work_discarded`
  */
-export function retryWork(name: ParkedName, { state, entity, transaction_id, step, times }: ParkedWork, reason: string): WorkRetried[] {
+export function retryWork(
+  name: ParkedName,
+  { state, entity, transaction_id, step, times }: ParkedWork,
+  reason: string,
+): WorkRetried[] {
   if (state === 'retried') return [];
-  if (state === 'discarded' && (name === 'notification' || (name === 'purchase' && step === CHARGE_STEP))) throw new Refusal('work_discarded');
+  if (state === 'discarded' && (name === 'notification' || (name === 'purchase' && step === CHARGE_STEP)))
+    throw new Refusal('work_discarded');
   return [{ type: 'WorkRetried', data: { entity, transaction_id, step, times, reason } }];
 }
 
 /** Discards it; again: no event. @throws Refusal `work_retried`: its process manager has it */
-export function discardWork({ state, entity, transaction_id, step, times }: ParkedWork, reason: string): WorkDiscarded[] {
+export function discardWork(
+  { state, entity, transaction_id, step, times }: ParkedWork,
+  reason: string,
+): WorkDiscarded[] {
   if (state === 'discarded') return [];
   if (state === 'retried') throw new Refusal('work_retried');
   return [{ type: 'WorkDiscarded', data: { entity, transaction_id, step, times, reason } }];

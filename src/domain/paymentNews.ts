@@ -1,4 +1,7 @@
-/** What a payment provider tells of a transaction's money by itself, and what it means for the transaction. Told again, or late, or in another order, it changes nothing more. */
+/**
+ * What a payment provider tells of a transaction's money by itself, and what it means for the transaction. Told again,
+ * or late, or in another order, it changes nothing more.
+ */
 import { closeDispute, noteProviderRefund, openDispute } from './lateMoney.js';
 import { failAuthentication, lateMoneyOf, type MadePurchase, type PurchaseEvent, settleCharge } from './purchase.js';
 import { failRefund, givenBack, lateChargeRefundId, refundLateCharge } from './refund.js';
@@ -7,12 +10,35 @@ import { failRefund, givenBack, lateChargeRefundId, refundLateCharge } from './r
 export type PaymentNews = { readonly provider: string } & (
   | { readonly kind: 'succeeded'; readonly charge_id: string; readonly amount: number }
   | { readonly kind: 'failed'; readonly charge_id: string; readonly code: string }
-  /** `total`: all of this charge that had been given back by then. `others`: all of it that was not given back by us, where the provider was asked (`unsureCharge`). */
+  /**
+   * `total`: all of this charge that had been given back by then. `others`: all of it that was not given back by us,
+   * where the provider was asked (`unsureCharge`).
+   */
   | { readonly kind: 'refunded'; readonly charge_id: string; readonly total: number; readonly others?: number }
   /** One of ours, which the provider had taken on. `others`: as above. */
-  | { readonly kind: 'refund failed'; readonly refund_id: string; readonly attempt: number; readonly refund_ref: string; readonly code: string; readonly others?: number }
-  | { readonly kind: 'dispute opened'; readonly charge_id: string; readonly dispute_id: string; readonly amount: number; readonly reason: string }
-  | { readonly kind: 'dispute closed'; readonly charge_id: string; readonly dispute_id: string; readonly amount: number; readonly reason: string; readonly outcome: 'won' | 'lost' }
+  | {
+      readonly kind: 'refund failed';
+      readonly refund_id: string;
+      readonly attempt: number;
+      readonly refund_ref: string;
+      readonly code: string;
+      readonly others?: number;
+    }
+  | {
+      readonly kind: 'dispute opened';
+      readonly charge_id: string;
+      readonly dispute_id: string;
+      readonly amount: number;
+      readonly reason: string;
+    }
+  | {
+      readonly kind: 'dispute closed';
+      readonly charge_id: string;
+      readonly dispute_id: string;
+      readonly amount: number;
+      readonly reason: string;
+      readonly outcome: 'won' | 'lost';
+    }
 );
 
 /** The news as events; none: nothing new, or nothing to do with it. */
@@ -27,13 +53,23 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
     case 'refunded': {
       const { charge_id, total, others } = news;
       if (state.status === 'declined' || boughtNothing(state, charge_id)) return [];
-      return noteProviderRefund(money, { provider, charge_id, total, ours: others === undefined ? givenBack(state.refunds, charge_id) : total - others });
+      return noteProviderRefund(money, {
+        provider,
+        charge_id,
+        total,
+        ours: others === undefined ? givenBack(state.refunds, charge_id) : total - others,
+      });
     }
     case 'refund failed': {
       const { others } = news;
       const charge_id = unsureCharge(state, news);
       // What somebody gave back in its place, before we heard that it had failed, was taken for it.
-      return [...failed(state, news), ...(charge_id === undefined || others === undefined ? [] : noteProviderRefund(money, { provider, charge_id, total: others, ours: 0 }))];
+      return [
+        ...failed(state, news),
+        ...(charge_id === undefined || others === undefined
+          ? []
+          : noteProviderRefund(money, { provider, charge_id, total: others, ours: 0 })),
+      ];
     }
     case 'dispute opened': {
       const { charge_id, dispute_id, amount, reason } = news;
@@ -44,7 +80,10 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
       const { charge_id, dispute_id, amount, reason, outcome } = news;
       if (boughtNothing(state, charge_id) && !money.disputes.some((one) => one.dispute_id === dispute_id)) return [];
       // Of one whose beginning was never told, or comes late, the log knows all the same what was disputed, and why.
-      return [...openDispute(money, { provider, dispute_id, amount, reason }), ...closeDispute(money, { provider, dispute_id, outcome })];
+      return [
+        ...openDispute(money, { provider, dispute_id, amount, reason }),
+        ...closeDispute(money, { provider, dispute_id, outcome }),
+      ];
     }
     default:
       return news satisfies never;
@@ -52,21 +91,34 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
 }
 
 /**
- * The charge of which the news don't say by themselves what was given back by others than us: a total that holds more than we know of may hold an attempt of ours that was refused or has
- * failed since; and until an attempt is heard to have failed, another refund of its amount is taken for it.
+ * The charge of which the news don't say by themselves what was given back by others than us: a total that holds more
+ * than we know of may hold an attempt of ours that was refused or has failed since; and until an attempt is heard to
+ * have failed, another refund of its amount is taken for it.
  */
 export function unsureCharge(state: MadePurchase, news: PaymentNews): string | undefined {
   if (news.kind === 'refund failed') {
     const refund = state.refunds.get(news.refund_id);
-    return refund !== undefined && 'started' in refund && failed(state, news).length > 0 ? refund.started.charge_id : undefined;
+    return refund !== undefined && 'started' in refund && failed(state, news).length > 0
+      ? refund.started.charge_id
+      : undefined;
   }
   if (news.kind !== 'refunded' || state.status === 'declined' || boughtNothing(state, news.charge_id)) return undefined;
   const { charge_id, total } = news;
-  const doubtful = [...state.refunds.values()].some((refund) => 'started' in refund && refund.started.charge_id === charge_id && (refund.status === 'refused' || refund.started.attempt > 1));
-  return doubtful && total > givenBack(state.refunds, charge_id) + lateMoneyOf(state).refunded.total ? charge_id : undefined;
+  const doubtful = [...state.refunds.values()].some(
+    (refund) =>
+      'started' in refund &&
+      refund.started.charge_id === charge_id &&
+      (refund.status === 'refused' || refund.started.attempt > 1),
+  );
+  return doubtful && total > givenBack(state.refunds, charge_id) + lateMoneyOf(state).refunded.total
+    ? charge_id
+    : undefined;
 }
 
-function failed({ refunds }: MadePurchase, { provider, refund_id, attempt, refund_ref, code }: Extract<PaymentNews, { kind: 'refund failed' }>): PurchaseEvent[] {
+function failed(
+  { refunds }: MadePurchase,
+  { provider, refund_id, attempt, refund_ref, code }: Extract<PaymentNews, { kind: 'refund failed' }>,
+): PurchaseEvent[] {
   return failRefund(refunds.get(refund_id), { attempt, provider, refund_ref, code });
 }
 
@@ -76,18 +128,35 @@ function boughtNothing({ charge, refunds }: MadePurchase, chargeId: string): boo
 }
 
 /**
- * It pays for the purchase while that is open. A success after a decline, or a second one, bought nothing: it goes back at once. One of another amount
- * than the purchase's is left to whoever asked for the charge.
+ * It pays for the purchase while that is open. A success after a decline, or a second one, bought nothing: it goes back
+ * at once. One of another amount than the purchase's is left to whoever asked for the charge.
  */
-function succeeded(state: MadePurchase, { provider, charge_id, amount }: Extract<PaymentNews, { kind: 'succeeded' }>): PurchaseEvent[] {
+function succeeded(
+  state: MadePurchase,
+  { provider, charge_id, amount }: Extract<PaymentNews, { kind: 'succeeded' }>,
+): PurchaseEvent[] {
   switch (state.status) {
     case 'pending':
-      return amount === state.purchase.total ? settleCharge(state, { type: 'PaymentCharged', data: { amount, provider, charge_id } }) : [];
+      return amount === state.purchase.total
+        ? settleCharge(state, { type: 'PaymentCharged', data: { amount, provider, charge_id } })
+        : [];
     case 'charged':
       if (state.charge?.charge_id === charge_id) return [];
-      return refundLateCharge(state.refunds, { provider, charge_id, amount, payment_reference: state.purchase.payment_reference, cause: 'charged a second time' });
+      return refundLateCharge(state.refunds, {
+        provider,
+        charge_id,
+        amount,
+        payment_reference: state.purchase.payment_reference,
+        cause: 'charged a second time',
+      });
     case 'declined':
-      return refundLateCharge(state.refunds, { provider, charge_id, amount, payment_reference: state.purchase.payment_reference, cause: 'charged after the purchase was declined' });
+      return refundLateCharge(state.refunds, {
+        provider,
+        charge_id,
+        amount,
+        payment_reference: state.purchase.payment_reference,
+        cause: 'charged after the purchase was declined',
+      });
     default:
       return state.status satisfies never;
   }

@@ -5,13 +5,26 @@ import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { deriveGiftIds, giftIdsIn, type GiftIds } from './giftIds.js';
 import type { GiftIssued, Receiver } from './gift.js';
 import { evolveLateMoney, type LateMoney, type LateMoneyEvent, NO_LATE_MONEY } from './lateMoney.js';
-import { evolveOutside, evolveRefunds, givenBack, giftsInRefunds, type Kept, type RefundEvent, type RefundRequested, type Refunds, type RefundStarted, type NothingRefunded } from './refund.js';
+import {
+  evolveOutside,
+  evolveRefunds,
+  givenBack,
+  giftsInRefunds,
+  type Kept,
+  type RefundEvent,
+  type RefundRequested,
+  type Refunds,
+  type RefundStarted,
+  type NothingRefunded,
+} from './refund.js';
 import { Refusal } from './refusal.js';
 
 /** The stream of a transaction. */
 export const transactionStream = (id: string): string => `transaction-${id}`;
 
-/** One receiver as a purchase names it: by phone (E.164, personal; with its HMAC), by user, or neither (shared by URL). */
+/**
+ * One receiver as a purchase names it: by phone (E.164, personal; with its HMAC), by user, or neither (shared by URL).
+ */
 export interface PurchaseReceiver {
   readonly phone_number?: string;
   readonly phone_hash?: string;
@@ -19,73 +32,110 @@ export interface PurchaseReceiver {
 }
 
 /**
- * All gifts of one purchase, atomically. Secret: `seed` (32 random bytes, hexadecimal; every id comes from it), `receivers[].phone_hash`.
- * Personal: `receivers[].phone_number`, `message`. `sale_price` and `total` are pence; `expires_on` is the last valid day (UTC).
+ * All gifts of one purchase, atomically. Secret: `seed` (32 random bytes, hexadecimal; every id comes from it),
+ * `receivers[].phone_hash`. Personal: `receivers[].phone_number`, `message`. `sale_price` and `total` are pence;
+ * `expires_on` is the last valid day (UTC).
  */
-export type GiftsPurchased = DomainEvent<'GiftsPurchased', {
-  readonly transaction_id: string;
-  readonly seed: string;
-  readonly buyer_id: string;
-  readonly product_id: string;
-  readonly brand_id: string;
-  readonly product_name: string;
-  readonly sale_price: number;
-  readonly total: number;
-  readonly payment_reference: string;
-  readonly expires_on: string;
-  readonly message: string;
-  readonly receivers: readonly PurchaseReceiver[];
-}>;
+export type GiftsPurchased = DomainEvent<
+  'GiftsPurchased',
+  {
+    readonly transaction_id: string;
+    readonly seed: string;
+    readonly buyer_id: string;
+    readonly product_id: string;
+    readonly brand_id: string;
+    readonly product_name: string;
+    readonly sale_price: number;
+    readonly total: number;
+    readonly payment_reference: string;
+    readonly expires_on: string;
+    readonly message: string;
+    readonly receivers: readonly PurchaseReceiver[];
+  }
+>;
 
 /**
- * The charge is about to be asked for; only who wrote this asks. `at` of the first one is when the provider's key began to count. `kind` and `prepaid` are
- * the payment method's at that time: who was asked once is asked again, whatever an import makes of the method (absent in events from before they were kept).
+ * The charge is about to be asked for; only who wrote this asks. `at` of the first one is when the provider's key began
+ * to count. `kind` and `prepaid` are the payment method's at that time: who was asked once is asked again, whatever an
+ * import makes of the method (absent in events from before they were kept).
  */
-export type ChargeStarted = DomainEvent<'ChargeStarted', {
-  readonly amount: number;
-  readonly payment_reference: string;
-  readonly kind?: PaymentMethod['kind'];
-  readonly prepaid?: boolean;
-}>;
+export type ChargeStarted = DomainEvent<
+  'ChargeStarted',
+  {
+    readonly amount: number;
+    readonly payment_reference: string;
+    readonly kind?: PaymentMethod['kind'];
+    readonly prepaid?: boolean;
+  }
+>;
 
 /** The provider took the money. `charge_id` is the provider's. */
-export type PaymentCharged = DomainEvent<'PaymentCharged', {
-  readonly amount: number;
-  readonly provider: string;
-  readonly charge_id: string;
-}>;
+export type PaymentCharged = DomainEvent<
+  'PaymentCharged',
+  {
+    readonly amount: number;
+    readonly provider: string;
+    readonly charge_id: string;
+  }
+>;
 
 /** The provider refused for good; every gift of the purchase is cancelled. `code` is the provider's decline code. */
-export type PaymentDeclined = DomainEvent<'PaymentDeclined', {
-  readonly provider: string;
-  readonly code: string;
-}>;
+export type PaymentDeclined = DomainEvent<
+  'PaymentDeclined',
+  {
+    readonly provider: string;
+    readonly code: string;
+  }
+>;
 
 /**
- * The provider takes the money only once the buyer has proved who they are. `payment_id` is the provider's name of the payment, `action` its word for
- * what the buyer has to do; `until` (ISO 8601, UTC): not done by then, payment and gifts are cancelled. The secret that the buyer does it with is the
- * provider's alone: it is asked for when it is shown, and never kept.
+ * The provider takes the money only once the buyer has proved who they are. `payment_id` is the provider's name of the
+ * payment, `action` its word for what the buyer has to do; `until` (ISO 8601, UTC): not done by then, payment and gifts
+ * are cancelled. The secret that the buyer does it with is the provider's alone: it is asked for when it is shown, and
+ * never kept.
  */
-export type PaymentAuthenticationRequired = DomainEvent<'PaymentAuthenticationRequired', {
-  readonly provider: string;
-  readonly payment_id: string;
-  readonly action: string;
-  readonly until: string;
-}>;
+export type PaymentAuthenticationRequired = DomainEvent<
+  'PaymentAuthenticationRequired',
+  {
+    readonly provider: string;
+    readonly payment_id: string;
+    readonly action: string;
+    readonly until: string;
+  }
+>;
 
-/** The buyer could not prove it, or the card was refused after that: the payment is to be cancelled. `code` is the provider's. */
-export type PaymentAuthenticationFailed = DomainEvent<'PaymentAuthenticationFailed', {
-  readonly provider: string;
-  readonly payment_id: string;
-  readonly code: string;
-}>;
+/**
+ * The buyer could not prove it, or the card was refused after that: the payment is to be cancelled. `code` is the
+ * provider's.
+ */
+export type PaymentAuthenticationFailed = DomainEvent<
+  'PaymentAuthenticationFailed',
+  {
+    readonly provider: string;
+    readonly payment_id: string;
+    readonly code: string;
+  }
+>;
 
 /** Events of a transaction's stream. */
 export type PurchaseEvent =
-  | GiftsPurchased | ChargeStarted | PaymentAuthenticationRequired | PaymentAuthenticationFailed | PaymentCharged | PaymentDeclined | RefundEvent | LateMoneyEvent;
+  | GiftsPurchased
+  | ChargeStarted
+  | PaymentAuthenticationRequired
+  | PaymentAuthenticationFailed
+  | PaymentCharged
+  | PaymentDeclined
+  | RefundEvent
+  | LateMoneyEvent;
 
-/** A payment that waits for its buyer. `required`: since when; `failed`: the provider's code, where it won't come to anything. */
-export type Authentication = PaymentAuthenticationRequired['data'] & { readonly required: string; readonly failed?: string };
+/**
+ * A payment that waits for its buyer. `required`: since when; `failed`: the provider's code, where it won't come to
+ * anything.
+ */
+export type Authentication = PaymentAuthenticationRequired['data'] & {
+  readonly required: string;
+  readonly failed?: string;
+};
 
 /** What of a payment method says who holds the money. */
 export type ChargeBy = Pick<PaymentMethod, 'kind' | 'prepaid'>;
@@ -117,15 +167,20 @@ export type MadePurchase = Exclude<Purchase, { status: 'none' }>;
 export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
   initial: { status: 'none' },
   evolve(state: Purchase, event: Happened<PurchaseEvent>): Purchase {
-    if (event.type === 'GiftsPurchased') return { status: 'pending', purchase: event.data, purchasedAt: event.at, refunds: new Map() };
+    if (event.type === 'GiftsPurchased')
+      return { status: 'pending', purchase: event.data, purchasedAt: event.at, refunds: new Map() };
     if (state.status === 'none') return state;
     switch (event.type) {
       case 'ChargeStarted':
-        return state.chargeStartedAt === undefined ? copyWith(state, { chargeStartedAt: event.at, ...chargeByOf(event.data) }) : state;
+        return state.chargeStartedAt === undefined
+          ? copyWith(state, { chargeStartedAt: event.at, ...chargeByOf(event.data) })
+          : state;
       case 'PaymentAuthenticationRequired':
         return copyWith(state, { authentication: copyWith(event.data, { required: event.at }) });
       case 'PaymentAuthenticationFailed':
-        return state.authentication === undefined ? state : { ...state, authentication: { ...state.authentication, failed: event.data.code } };
+        return state.authentication === undefined
+          ? state
+          : { ...state, authentication: { ...state.authentication, failed: event.data.code } };
       case 'PaymentCharged':
         return copyWith(state, { status: 'charged', charge: event.data });
       case 'PaymentDeclined':
@@ -138,14 +193,18 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
       case 'NothingRefunded':
         return { ...state, refunds: evolveRefunds(state.refunds, event) };
       case 'RefundedAtProvider':
-        return { ...state, refunds: evolveOutside(state.refunds, event.data.charge_id), late: evolveLateMoney(lateMoneyOf(state), event) };
+        return {
+          ...state,
+          refunds: evolveOutside(state.refunds, event.data.charge_id),
+          late: evolveLateMoney(lateMoneyOf(state), event),
+        };
       case 'ProviderRefundSettled':
       case 'DisputeOpened':
       case 'DisputeClosed':
       case 'DisputeSettled':
         return { ...state, late: evolveLateMoney(lateMoneyOf(state), event) };
       default:
-        return event satisfies never, state;
+        return (event satisfies never, state);
     }
   },
 };
@@ -153,20 +212,34 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
 /** What came late for a purchase. */
 export const lateMoneyOf = ({ late }: Pick<MadePurchase, 'late'>): LateMoney => late ?? NO_LATE_MONEY;
 
-const chargeByOf = ({ kind, prepaid }: ChargeStarted['data']): { readonly chargeBy?: ChargeBy } => (kind === undefined || prepaid === undefined ? {} : { chargeBy: { kind, prepaid } });
+const chargeByOf = ({ kind, prepaid }: ChargeStarted['data']): { readonly chargeBy?: ChargeBy } =>
+  kind === undefined || prepaid === undefined ? {} : { chargeBy: { kind, prepaid } };
 
-/** Starting the charge, from a payment method that is such now: no event when it has been started or settled already. */
+/**
+ * Starting the charge, from a payment method that is such now: no event when it has been started or settled already.
+ */
 export function startCharge(state: Purchase, { kind, prepaid }: ChargeBy): ChargeStarted[] {
   if (state.status !== 'pending' || state.chargeStartedAt !== undefined) return [];
-  return [{ type: 'ChargeStarted', data: { amount: state.purchase.total, payment_reference: state.purchase.payment_reference, kind, prepaid } }];
+  return [
+    {
+      type: 'ChargeStarted',
+      data: { amount: state.purchase.total, payment_reference: state.purchase.payment_reference, kind, prepaid },
+    },
+  ];
 }
 
 /** The provider's answer: recorded once; a second one changes nothing. */
-export function settleCharge(state: Purchase, outcome: PaymentCharged | PaymentDeclined): (PaymentCharged | PaymentDeclined)[] {
+export function settleCharge(
+  state: Purchase,
+  outcome: PaymentCharged | PaymentDeclined,
+): (PaymentCharged | PaymentDeclined)[] {
   return state.status === 'pending' ? [outcome] : [];
 }
 
-/** What a card can be charged with at once, pence: Stripe's limits for pounds (https://docs.stripe.com/currencies#minimum-and-maximum-charge-amounts). */
+/**
+ * What a card can be charged with at once, pence: Stripe's limits for pounds
+ * (https://docs.stripe.com/currencies#minimum-and-maximum-charge-amounts).
+ */
 export const CARD_LIMITS = { least: 30, most: 99_999_999 } as const;
 
 /** Which limit an amount (pence) breaks; nothing is never charged, and so breaks none. Wallets have none. */
@@ -179,13 +252,29 @@ export function brokenCardLimit(amount: number): 'amount_too_small' | 'amount_to
 export const AUTHENTICATION_MS = 15 * 60_000;
 
 /** The buyer has to prove who they are: noted once, and only while the charge is open. */
-export function requireAuthentication(state: Purchase, required: PaymentAuthenticationRequired['data']): PaymentAuthenticationRequired[] {
-  return state.status === 'pending' && state.authentication === undefined ? [{ type: 'PaymentAuthenticationRequired', data: required }] : [];
+export function requireAuthentication(
+  state: Purchase,
+  required: PaymentAuthenticationRequired['data'],
+): PaymentAuthenticationRequired[] {
+  return state.status === 'pending' && state.authentication === undefined
+    ? [{ type: 'PaymentAuthenticationRequired', data: required }]
+    : [];
 }
 
-/** The buyer failed to: noted once, for the payment that waits for it. A charge that nobody waits for is answered to whoever asked for it. */
-export function failAuthentication(state: Purchase, failed: PaymentAuthenticationFailed['data']): PaymentAuthenticationFailed[] {
-  if (state.status !== 'pending' || state.authentication?.payment_id !== failed.payment_id || state.authentication.failed !== undefined) return [];
+/**
+ * The buyer failed to: noted once, for the payment that waits for it. A charge that nobody waits for is answered to
+ * whoever asked for it.
+ */
+export function failAuthentication(
+  state: Purchase,
+  failed: PaymentAuthenticationFailed['data'],
+): PaymentAuthenticationFailed[] {
+  if (
+    state.status !== 'pending' ||
+    state.authentication?.payment_id !== failed.payment_id ||
+    state.authentication.failed !== undefined
+  )
+    return [];
   return [{ type: 'PaymentAuthenticationFailed', data: failed }];
 }
 
@@ -196,8 +285,15 @@ export function receiverOf(receiver: PurchaseReceiver | undefined): Receiver {
   return {};
 }
 
-/** The event that issues one gift of a purchase. The same purchase always gives the same event. `own`: the gift's ids. */
-export function issueGift(purchase: GiftsPurchased['data'], purchasedAt: string, index: number, own: Pick<GiftIds, 'message_id'>): GiftIssued {
+/**
+ * The event that issues one gift of a purchase. The same purchase always gives the same event. `own`: the gift's ids.
+ */
+export function issueGift(
+  purchase: GiftsPurchased['data'],
+  purchasedAt: string,
+  index: number,
+  own: Pick<GiftIds, 'message_id'>,
+): GiftIssued {
   return {
     type: 'GiftIssued',
     data: {
@@ -215,8 +311,14 @@ export function issueGift(purchase: GiftsPurchased['data'], purchasedAt: string,
   };
 }
 
-/** The events that issue the gifts of a purchase, with each gift's id, in their order; made one by one as they are asked for. */
-export function* issueGifts(purchase: GiftsPurchased['data'], purchasedAt: string): Generator<{ giftId: string; event: GiftIssued }, void, undefined> {
+/**
+ * The events that issue the gifts of a purchase, with each gift's id, in their order; made one by one as they are asked
+ * for.
+ */
+export function* issueGifts(
+  purchase: GiftsPurchased['data'],
+  purchasedAt: string,
+): Generator<{ giftId: string; event: GiftIssued }, void, undefined> {
   const { seed, receivers } = purchase;
   const idsAt = giftIdsIn(seed, receivers.length);
   for (let index = 0; index < receivers.length; index++) {
@@ -226,10 +328,15 @@ export function* issueGifts(purchase: GiftsPurchased['data'], purchasedAt: strin
 }
 
 /**
- * Asking for a refund of some gifts of a purchase, or of all that belong to no refund yet: no event when this refund has been asked for before.
- * @throws Refusal `transaction_pending`, `gift_not_in_transaction`, `gift_already_refunded`, `nothing_to_refund` (also of a declined purchase)
+ * Asking for a refund of some gifts of a purchase, or of all that belong to no refund yet: no event when this refund
+ * has been asked for before.
+ * @throws Refusal `transaction_pending`, `gift_not_in_transaction`, `gift_already_refunded`, `nothing_to_refund` (also
+ * of a declined purchase)
  */
-export function requestRefund(state: MadePurchase, asked: Omit<RefundRequested['data'], 'gift_ids'> & { readonly gift_ids?: readonly string[] }): RefundRequested[] {
+export function requestRefund(
+  state: MadePurchase,
+  asked: Omit<RefundRequested['data'], 'gift_ids'> & { readonly gift_ids?: readonly string[] },
+): RefundRequested[] {
   if (state.refunds.has(asked.refund_id)) return [];
   if (state.status === 'pending') throw new Refusal('transaction_pending');
   if (state.status === 'declined') throw new Refusal('nothing_to_refund');
@@ -246,16 +353,36 @@ export function requestRefund(state: MadePurchase, asked: Omit<RefundRequested['
   return [{ type: 'RefundRequested', data: { refund_id, gift_ids, voided, reason } }];
 }
 
-/** Starting a refund that was asked for, once its gifts are cancelled: exactly what they cost. No event when it has been started already. */
-export function startRefund(state: Purchase, refundId: string, cancelled: readonly string[], kept: Kept): (RefundStarted | NothingRefunded)[] {
-  if (state.status === 'none' || state.charge === undefined || state.refunds.get(refundId)?.status !== 'requested') return [];
+/**
+ * Starting a refund that was asked for, once its gifts are cancelled: exactly what they cost. No event when it has been
+ * started already.
+ */
+export function startRefund(
+  state: Purchase,
+  refundId: string,
+  cancelled: readonly string[],
+  kept: Kept,
+): (RefundStarted | NothingRefunded)[] {
+  if (state.status === 'none' || state.charge === undefined || state.refunds.get(refundId)?.status !== 'requested')
+    return [];
   if (cancelled.length === 0) return [{ type: 'NothingRefunded', data: { refund_id: refundId, kept } }];
   const { provider, charge_id } = state.charge;
   const amount = state.purchase.sale_price * cancelled.length;
-  return [{
-    type: 'RefundStarted',
-    data: { refund_id: refundId, attempt: 1, gift_ids: cancelled, kept, amount, provider, charge_id, payment_reference: state.purchase.payment_reference },
-  }];
+  return [
+    {
+      type: 'RefundStarted',
+      data: {
+        refund_id: refundId,
+        attempt: 1,
+        gift_ids: cancelled,
+        kept,
+        amount,
+        provider,
+        charge_id,
+        payment_reference: state.purchase.payment_reference,
+      },
+    },
+  ];
 }
 
 /** What of the charge has not been given back, pence. */

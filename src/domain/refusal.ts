@@ -44,7 +44,10 @@ export type RefusalCode =
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: RefusalCode;
-  /** The field of the request that it is about, `purchase.receivers[1].phone_number`; empty: the request as a whole, or the state. */
+  /**
+   * The field of the request that it is about, `purchase.receivers[1].phone_number`; empty: the request as a whole, or
+   * the state.
+   */
   readonly field: string;
   constructor(code: RefusalCode, field = '') {
     super(code);

@@ -14,4 +14,5 @@ const HASHED: ReadonlySet<string> = new Set(['username', 'phone', 'voucherCode']
 const HASH_LENGTH = 22;
 
 /** A stream's name as it is shown: a keyed hash in it is secret, and `mask` stands in its place. */
-export const shownStream = (stream: string, mask: string): string => (HASHED.has(kindOf(stream)) ? stream.slice(0, -HASH_LENGTH) + mask : stream);
+export const shownStream = (stream: string, mask: string): string =>
+  HASHED.has(kindOf(stream)) ? stream.slice(0, -HASH_LENGTH) + mask : stream;

@@ -1,6 +1,6 @@
 /**
- * Who is to be told of a gift, and who has been: each ask (the gift's issue, a reassignment, support's request) is one attempt. Decided from the gift's
- * stream and its notification's together.
+ * Who is to be told of a gift, and who has been: each ask (the gift's issue, a reassignment, support's request) is one
+ * attempt. Decided from the gift's stream and its notification's together.
  */
 import type { DomainEvent, Happened } from './decider.js';
 import { type GiftEvent, isSomebody } from './gift.js';
@@ -56,7 +56,12 @@ export function tellingsOf(ofGift: readonly Placed[], ofNotification: readonly P
   const nextNumber = tellings.length + 1;
   const open = tellings.find(({ attempt }) => attempt !== undefined)?.attempt;
   const due = asks.find(({ id, outdated }) => !outdated && !begun.has(id));
-  const next: NextTelling = open !== undefined ? { do: 'find out', attempt: open } : due !== undefined ? { do: 'begin', ask: due, number: nextNumber } : { do: 'nothing' };
+  const next: NextTelling =
+    open !== undefined
+      ? { do: 'find out', attempt: open }
+      : due !== undefined
+        ? { do: 'begin', ask: due, number: nextNumber }
+        : { do: 'nothing' };
   return { next, nextNumber };
 }
 
@@ -66,7 +71,8 @@ type Given = Omit<Ask, 'outdated'> & { readonly revision: number };
 function asksOf(gift: readonly Placed<GiftEvent>[], notification: readonly Placed<NotificationEvent>[]): Ask[] {
   const given = gift.flatMap((event): Given[] => {
     const { id, position, revision } = event;
-    if (event.type === 'GiftIssued') return isSomebody(event.data.receiver) ? [{ id, position, revision, receiver: 'bought' }] : [];
+    if (event.type === 'GiftIssued')
+      return isSomebody(event.data.receiver) ? [{ id, position, revision, receiver: 'bought' }] : [];
     if (event.type !== 'GiftReassigned') return [];
     const { receiver, phone_number } = event.data;
     return [{ id, position, revision, receiver: phone_number === null ? receiver : { ...receiver, phone_number } }];
@@ -74,12 +80,23 @@ function asksOf(gift: readonly Placed<GiftEvent>[], notification: readonly Place
   const latest = given.at(-1);
   const requested = notification.flatMap((event): Ask[] => {
     if (event.type !== 'NotificationRequested') return [];
-    const { id, position, data: { gift_revision } } = event;
+    const {
+      id,
+      position,
+      data: { gift_revision },
+    } = event;
     // Whose telling was asked for is what was decided on: a reassignment may have come in between, and asks for itself.
-    const to = given.findLast((one) => (gift_revision === undefined ? one.position < position : one.revision <= gift_revision));
+    const to = given.findLast((one) =>
+      gift_revision === undefined ? one.position < position : one.revision <= gift_revision,
+    );
     return to === undefined ? [] : [{ id, position, receiver: to.receiver, outdated: to !== latest }];
   });
-  const own = given.map(({ id, position, receiver }, index): Ask => ({ id, position, receiver, outdated: index < given.length - 1 }));
+  const own = given.map(({ id, position, receiver }, index): Ask => ({
+    id,
+    position,
+    receiver,
+    outdated: index < given.length - 1,
+  }));
   return [...own, ...requested].sort((one, other) => (one.position < other.position ? -1 : 1));
 }
 
@@ -97,7 +114,12 @@ function answersTo(asks: readonly Ask[], notification: readonly Placed<Notificat
     const { attempt: number = 1, asked_by } = event.data;
     const ask = asked_by === undefined ? asks[0] : asks.find(({ id }) => id === asked_by);
     if (ask === undefined) continue;
-    tellings.set(number, event.type === 'NotificationStarted' ? { ask, attempt: { number, ask, channel: event.data.channel, startedAt: event.at } } : { ask });
+    tellings.set(
+      number,
+      event.type === 'NotificationStarted'
+        ? { ask, attempt: { number, ask, channel: event.data.channel, startedAt: event.at } }
+        : { ask },
+    );
   }
   return tellings;
 }

@@ -1,16 +1,25 @@
-/** One code of a segment's imported pool (decisions 6). Stream `voucherCode-{segmentId}-{hash}`: the expected revision hands each code out once. */
+/**
+ * One code of a segment's imported pool (decisions 6). Stream `voucherCode-{segmentId}-{hash}`: the expected revision
+ * hands each code out once.
+ */
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 
 /** The stream of a code; `hash` is its keyed hash of kind `code`. */
 export const voucherCodeStream = (segmentId: string, hash: string): string => `voucherCode-${segmentId}-${hash}`;
 
-/** The segment and the hash that a code's stream name is made of. The hash has a fixed length, so a segment's id may hold dashes. */
+/**
+ * The segment and the hash that a code's stream name is made of. The hash has a fixed length, so a segment's id may
+ * hold dashes.
+ */
 export function voucherCodeOfStream(stream: string): { segment_id: string; hash: string } {
   return { segment_id: stream.slice('voucherCode-'.length, -23), hash: stream.slice(-22) };
 }
 
 /** The code came into the pool, or back into it. Secret: `code`, `pin`. */
-export type VoucherCodeAdded = DomainEvent<'VoucherCodeAdded', { readonly segment_id: string; readonly code: string; readonly pin: string | null }>;
+export type VoucherCodeAdded = DomainEvent<
+  'VoucherCodeAdded',
+  { readonly segment_id: string; readonly code: string; readonly pin: string | null }
+>;
 
 /** The code's pin was corrected while nobody had it. Secret: `pin`. */
 export type VoucherCodeChanged = DomainEvent<'VoucherCodeChanged', { readonly pin: string | null }>;
@@ -27,8 +36,19 @@ export type VoucherCodeEvent = VoucherCodeAdded | VoucherCodeChanged | VoucherCo
 /** What is known of a code. */
 export type VoucherCode =
   | { readonly status: 'none' }
-  | { readonly status: 'free' | 'withdrawn'; readonly segment_id: string; readonly code: string; readonly pin: string | null }
-  | { readonly status: 'assigned'; readonly segment_id: string; readonly code: string; readonly pin: string | null; readonly gift_id: string };
+  | {
+      readonly status: 'free' | 'withdrawn';
+      readonly segment_id: string;
+      readonly code: string;
+      readonly pin: string | null;
+    }
+  | {
+      readonly status: 'assigned';
+      readonly segment_id: string;
+      readonly code: string;
+      readonly pin: string | null;
+      readonly gift_id: string;
+    };
 
 /** The fold. */
 export const voucherCodeAggregate: Aggregate<VoucherCode, VoucherCodeEvent> = {
@@ -44,7 +64,7 @@ export const voucherCodeAggregate: Aggregate<VoucherCode, VoucherCodeEvent> = {
       case 'VoucherCodeWithdrawn':
         return { ...state, status: 'withdrawn' };
       default:
-        return event satisfies never, state;
+        return (event satisfies never, state);
     }
   },
 };

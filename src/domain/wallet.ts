@@ -4,22 +4,36 @@ import type { Aggregate, DomainEvent, Happened } from './decider.js';
 /** The stream of a wallet. */
 export const walletStream = (reference: string): string => `wallet-${reference}`;
 
-/** Money came in. A top-up's id counts once, for ever: the import, which alone tops up, leaves out those that stand in the stream. */
+/**
+ * Money came in. A top-up's id counts once, for ever: the import, which alone tops up, leaves out those that stand in
+ * the stream.
+ */
 export type WalletToppedUp = DomainEvent<'WalletToppedUp', { readonly top_up_id: string; readonly amount: number }>;
 
 /** A purchase was paid from it. Found again by its transaction. */
 export type WalletDebited = DomainEvent<'WalletDebited', { readonly transaction_id: string; readonly amount: number }>;
 
-/** A purchase could not be paid from it. Stands here so that whoever asks again, after a top-up too, gets the first answer. */
-export type WalletDebitRefused = DomainEvent<'WalletDebitRefused', { readonly transaction_id: string; readonly amount: number }>;
+/**
+ * A purchase could not be paid from it. Stands here so that whoever asks again, after a top-up too, gets the first
+ * answer.
+ */
+export type WalletDebitRefused = DomainEvent<
+  'WalletDebitRefused',
+  { readonly transaction_id: string; readonly amount: number }
+>;
 
 /** Money of a purchase came back. `cause` is the refund's id: each counts once, for ever. */
-export type WalletCredited = DomainEvent<'WalletCredited', { readonly transaction_id: string; readonly amount: number; readonly cause: string }>;
+export type WalletCredited = DomainEvent<
+  'WalletCredited',
+  { readonly transaction_id: string; readonly amount: number; readonly cause: string }
+>;
 
 /** Events of a wallet's stream. */
 export type WalletEvent = WalletToppedUp | WalletDebited | WalletDebitRefused | WalletCredited;
 
-/** What was decided of transactions, the latest first. A chain, so that one more costs the same however many there are. */
+/**
+ * What was decided of transactions, the latest first. A chain, so that one more costs the same however many there are.
+ */
 interface Decided {
   readonly kind: 'debited' | 'refused' | 'credited';
   /** The transaction's or the refund's. */
@@ -46,13 +60,28 @@ export const walletAggregate: Aggregate<Wallet, WalletEvent> = {
       case 'WalletToppedUp':
         return { balance: balance + event.data.amount, decided: earlier };
       case 'WalletDebited':
-        return { balance: balance - event.data.amount, decided: { kind: 'debited', id: event.data.transaction_id, amount: event.data.amount, earlier } };
+        return {
+          balance: balance - event.data.amount,
+          decided: { kind: 'debited', id: event.data.transaction_id, amount: event.data.amount, earlier },
+        };
       case 'WalletDebitRefused':
-        return { balance, decided: { kind: 'refused', id: event.data.transaction_id, amount: event.data.amount, earlier } };
+        return {
+          balance,
+          decided: { kind: 'refused', id: event.data.transaction_id, amount: event.data.amount, earlier },
+        };
       case 'WalletCredited':
-        return { balance: balance + event.data.amount, decided: { kind: 'credited', id: event.data.cause, amount: event.data.amount, of: event.data.transaction_id, earlier } };
+        return {
+          balance: balance + event.data.amount,
+          decided: {
+            kind: 'credited',
+            id: event.data.cause,
+            amount: event.data.amount,
+            of: event.data.transaction_id,
+            earlier,
+          },
+        };
       default:
-        return event satisfies never, state;
+        return (event satisfies never, state);
     }
   },
 };
@@ -83,17 +112,24 @@ export function leftOf(state: Wallet, transactionId: string): number {
 
 /** Whether a refund has been credited. */
 export function isCredited(state: Wallet, refundId: string): boolean {
-  for (let one = state.decided; one !== undefined; one = one.earlier) if (one.kind === 'credited' && one.id === refundId) return true;
+  for (let one = state.decided; one !== undefined; one = one.earlier)
+    if (one.kind === 'credited' && one.id === refundId) return true;
   return false;
 }
 
-/** Gives money of a purchase back, or nothing where less is left of it: no event then, nor when this refund has been credited already. */
+/**
+ * Gives money of a purchase back, or nothing where less is left of it: no event then, nor when this refund has been
+ * credited already.
+ */
 export function credit(state: Wallet, asked: WalletCredited['data']): WalletCredited[] {
   if (isCredited(state, asked.cause) || asked.amount > leftOf(state, asked.transaction_id)) return [];
   return [{ type: 'WalletCredited', data: asked }];
 }
 
-/** Leaves a purchase that was given up unpaid: what was debited comes back, and what asks for it later is refused. Again: no event. */
+/**
+ * Leaves a purchase that was given up unpaid: what was debited comes back, and what asks for it later is refused.
+ * Again: no event.
+ */
 export function giveUpDebit(state: Wallet, asked: WalletDebited['data']): (WalletDebitRefused | WalletCredited)[] {
   const decided = debitOf(state, asked.transaction_id);
   if (decided === 'debited') return credit(state, { ...asked, cause: `discarded-${asked.transaction_id}` });

@@ -1,7 +1,8 @@
 /**
- * Ends connections so that their last answer arrives (RFC 9112 9.6). A connection that is closed while the other side still sends is reset, and the reset takes
- * the answer from whoever has not read it yet. So the last answer is followed by the end of our side alone; what still comes is read and forgotten, a bounded
- * amount for a bounded time; then the connection is closed.
+ * Ends connections so that their last answer arrives (RFC 9112 9.6). A connection that is closed while the other side
+ * still sends is reset, and the reset takes the answer from whoever has not read it yet. So the last answer is followed
+ * by the end of our side alone; what still comes is read and forgotten, a bounded amount for a bounded time; then the
+ * connection is closed.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -22,7 +23,10 @@ const LOOK_MS = 100;
 export interface Lingering {
   /** Sends this last text and the end of our side, and reads on. What comes from now on is no request any more. */
   end(connection: Duplex, text?: string): void;
-  /** Bounds what is still to come of a request that has its answer already. Its connection is kept if it comes whole, and closed otherwise. */
+  /**
+   * Bounds what is still to come of a request that has its answer already. Its connection is kept if it comes whole,
+   * and closed otherwise.
+   */
   drain(request: IncomingMessage): void;
   has(connection: Duplex): boolean;
   /** The listener closes: nobody is waited for who has the answer and sends nothing. */
@@ -48,7 +52,10 @@ export function lingering(): Lingering {
       const latest = bytesOf(connection);
       if (latest !== bytes) heardAt = now;
       bytes = latest;
-      const late = now - began > (stopping ? STOPPING_MS : SENDING_MS) || now - heardAt > (stopping ? STOPPING_SILENT_MS : SILENT_MS) || bytes - before > MAX_BYTES;
+      const late =
+        now - began > (stopping ? STOPPING_MS : SENDING_MS) ||
+        now - heardAt > (stopping ? STOPPING_SILENT_MS : SILENT_MS) ||
+        bytes - before > MAX_BYTES;
       if (late) connection.destroy();
       if (late || connection.destroyed || isOver()) forget(connection);
     };
@@ -72,7 +79,8 @@ export function lingering(): Lingering {
       // Not to the parser any more: no request that comes now may be begun, and none that is late be finished.
       connection.removeAllListeners('data');
       connection.on('data', () => undefined);
-      // The parser has read past the stream, and may have stopped: an empty piece ends the reading that the stream believes to be under way, so that it begins anew.
+      // The parser has read past the stream, and may have stopped: an empty piece ends the reading that the stream
+      // believes to be under way, so that it begins anew.
       connection.push('');
       connection.resume();
       if (text === undefined) connection.end();

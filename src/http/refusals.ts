@@ -1,10 +1,16 @@
-/** Answers to what never reaches the application, each in its turn: behind the answers to all that came before it on its connection (RFC 9112 9.3.2). */
+/**
+ * Answers to what never reaches the application, each in its turn: behind the answers to all that came before it on its
+ * connection (RFC 9112 9.3.2).
+ */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Lingering } from './lingering.js';
 
-/** Answers that come before a refusal have so long to be made and taken, milliseconds: as long as a request has to arrive. */
+/**
+ * Answers that come before a refusal have so long to be made and taken, milliseconds: as long as a request has to
+ * arrive.
+ */
 const TURN_MS = 60_000;
 
 /** Status line and message of each. */
@@ -22,11 +28,20 @@ export type RefusedAs = keyof typeof ANSWERS;
 
 /** The refusals of one listener. */
 export interface Refusals {
-  /** Whether the application may have this request: not where its connection ends with an earlier one's refusal, for then nobody could be told what came of it. */
+  /**
+   * Whether the application may have this request: not where its connection ends with an earlier one's refusal, for
+   * then nobody could be told what came of it.
+   */
   admits(request: IncomingMessage, response: ServerResponse): boolean;
-  /** Answers and ends the connection once all admitted requests are answered that came whole; the first refusal of a connection counts. */
+  /**
+   * Answers and ends the connection once all admitted requests are answered that came whole; the first refusal of a
+   * connection counts.
+   */
   refuse(connection: Duplex, as: RefusedAs): void;
-  /** Makes the answer to the latest request of a connection its last, and says so in it unless it has begun already. What comes behind it is not admitted. */
+  /**
+   * Makes the answer to the latest request of a connection its last, and says so in it unless it has begun already.
+   * What comes behind it is not admitted.
+   */
   end(connection: Duplex): void;
   /** Whether the latest request of a connection came whole: of another one more may be on its way. */
   isWhole(connection: Duplex): boolean;
@@ -51,7 +66,11 @@ export function refusals(lingering: Lingering): Refusals {
     admits(request, response) {
       if (refused.has(request.socket) || ending.has(request.socket)) return false;
       const before = latest.get(request.socket)?.response;
-      latest.set(request.socket, { request, response, before: before === undefined || isSent(before) ? undefined : before });
+      latest.set(request.socket, {
+        request,
+        response,
+        before: before === undefined || isSent(before) ? undefined : before,
+      });
       return true;
     },
     refuse(connection, as) {
@@ -91,7 +110,10 @@ export function refusals(lingering: Lingering): Refusals {
   };
 }
 
-/** Whether it has been handed over whole, and Node has done what it does then: ended the connection, or given it to the next answer. */
+/**
+ * Whether it has been handed over whole, and Node has done what it does then: ended the connection, or given it to the
+ * next answer.
+ */
 const isSent = (response: ServerResponse): boolean => response.writableFinished && response.socket === null;
 
 function onceSent(response: ServerResponse | undefined, then: () => void): void {
@@ -117,5 +139,7 @@ function answerText(as: RefusedAs): string {
     'X-Frame-Options': 'SAMEORIGIN',
     ...(as === 'starting' ? { 'Retry-After': '1' } : {}),
   };
-  return `HTTP/1.1 ${status}\r\n${Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`;
+  return `HTTP/1.1 ${status}\r\n${Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')}\r\n${body}`;
 }

@@ -15,8 +15,9 @@ interface Count {
 }
 
 /**
- * Counts points by key over a window that starts with the first. No count is lost, whatever runs side by side: a counter changes by compare-and-set.
- * Every method rejects with UnavailableError when the records can't be reached; `consume` rejects with RateLimiterRes when the points are used up.
+ * Counts points by key over a window that starts with the first. No count is lost, whatever runs side by side: a
+ * counter changes by compare-and-set. Every method rejects with UnavailableError when the records can't be reached;
+ * `consume` rejects with RateLimiterRes when the points are used up.
  */
 export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
   readonly #records: Records;
@@ -33,7 +34,10 @@ export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
     for (let turn = 0; turn < MAX_TURNS; turn += 1) {
       const record = await this.#records.get<Count>(key);
       const old = record === undefined || forceExpire ? undefined : this.#open(record.value);
-      const next = { points: Math.max(0, (old?.points ?? 0) + points), expire: old?.expire ?? this.#now() + msDuration };
+      const next = {
+        points: Math.max(0, (old?.points ?? 0) + points),
+        expire: old?.expire ?? this.#now() + msDuration,
+      };
       // What is given back after its window has ended is no longer counted anyway.
       if (old === undefined && points < 0) return next;
       const version = await this.#records.put(key, next, { expected: record?.version ?? 0, expiresAt: next.expire });
@@ -46,11 +50,15 @@ export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
     const record = await this.#records.get<Count>(key);
     const count = record === undefined ? undefined : this.#open(record.value);
     // Noted, or it would begin anew at each look. Whoever counts meanwhile notes it, too.
-    if (record !== undefined && count !== undefined && count !== record.value) await this.#records.put(key, count, { expected: record.version, expiresAt: count.expire });
+    if (record !== undefined && count !== undefined && count !== record.value)
+      await this.#records.put(key, count, { expected: record.version, expiresAt: count.expire });
     return count ?? null;
   }
 
-  /** A count whose window is open still. Where more of it is left than it ever had, the clock was set back since, or another host's is ahead: it has one more window. */
+  /**
+   * A count whose window is open still. Where more of it is left than it ever had, the clock was set back since, or
+   * another host's is ahead: it has one more window.
+   */
   #open(count: Count): Count | undefined {
     const left = count.expire - this.#now();
     if (left <= 0) return undefined;
@@ -63,6 +71,11 @@ export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
   }
 
   override _getRateLimiterRes(_key: string, changedPoints: number, count: Count): RateLimiterRes {
-    return new RateLimiterRes(Math.max(0, this.points - count.points), Math.max(0, count.expire - this.#now()), count.points, count.points === changedPoints);
+    return new RateLimiterRes(
+      Math.max(0, this.points - count.points),
+      Math.max(0, count.expire - this.#now()),
+      count.points,
+      count.points === changedPoints,
+    );
   }
 }

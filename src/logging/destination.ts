@@ -1,6 +1,6 @@
 /**
- * Where log lines go. Lines are collected and written many at once beside the event loop: a slow reader of the log must not slow
- * requests down, and one write a line would cost more than making the line.
+ * Where log lines go. Lines are collected and written many at once beside the event loop: a slow reader of the log must
+ * not slow requests down, and one write a line would cost more than making the line.
  */
 import { write, writeSync } from 'node:fs';
 import { currentTime } from '../clock.js';
@@ -9,7 +9,10 @@ import { currentTime } from '../clock.js';
 export interface LogDestination {
   /** Takes one line with its end. Never throws, never waits. */
   write(line: string): void;
-  /** Writes at once what is waiting; returns when it has been handed to the operating system. For the end of the process. */
+  /**
+   * Writes at once what is waiting; returns when it has been handed to the operating system. For the end of the
+   * process.
+   */
   flushSync(): void;
 }
 
@@ -23,7 +26,10 @@ const MOST = 16_777_216;
 const FULL_MS = 10;
 /** How often `flushSync` tries a full pipe again: about a second. */
 const FULL_TRIES = 100;
-/** Nobody will ever read what is written there. After anything else, a full disk above all, lines can be written another time. */
+/**
+ * Nobody will ever read what is written there. After anything else, a full disk above all, lines can be written another
+ * time.
+ */
 const OVER: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EBADF']);
 /** How long a place that could not be written to is left alone, in milliseconds. */
 const TROUBLE_MS = 1_000;
@@ -44,7 +50,8 @@ export function openLogDestination(fd: number): LogDestination {
   let trying: NodeJS.Timeout | undefined;
 
   function take(): void {
-    if (dropped > 0) waiting += `${JSON.stringify({ level: 'warn', time: currentTime(), dropped, msg: 'log lines were dropped: the reader was too slow, or the disk full' })}\n`;
+    if (dropped > 0)
+      waiting += `${JSON.stringify({ level: 'warn', time: currentTime(), dropped, msg: 'log lines were dropped: the reader was too slow, or the disk full' })}\n`;
     dropped = 0;
     current = Buffer.from(waiting);
     from = 0;

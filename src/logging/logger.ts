@@ -1,4 +1,7 @@
-/** The structured log: one JSON object a line, with no secret, no body and no whole gift id in it, whatever is handed over. */
+/**
+ * The structured log: one JSON object a line, with no secret, no body and no whole gift id in it, whatever is handed
+ * over.
+ */
 import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino';
 import { shortened } from '../callerWords.js';
 import { currentTime } from '../clock.js';
@@ -16,12 +19,48 @@ const CUT = '[redacted]';
 
 /** Keys whose values are secret or personal wherever they stand, in lower case without `_` and `-`. */
 const SECRET = new Set([
-  'authorization', 'cookie', 'setcookie', 'password', 'passwordhash', 'secret', 'secrethash', 'clientsecret', 'token', 'accesstoken', 'refreshtoken',
-  'devicetoken', 'devicetokens', 'tokenkey', 'tokenkeys', 'hashkey', 'key', 'idempotencykey', 'seed', 'pin', 'voucher', 'vouchercode', 'phonenumber', 'phone',
-  'username', 'message', 'body', 'requestbody', 'responsebody',
+  'authorization',
+  'cookie',
+  'setcookie',
+  'password',
+  'passwordhash',
+  'secret',
+  'secrethash',
+  'clientsecret',
+  'token',
+  'accesstoken',
+  'refreshtoken',
+  'devicetoken',
+  'devicetokens',
+  'tokenkey',
+  'tokenkeys',
+  'hashkey',
+  'key',
+  'idempotencykey',
+  'seed',
+  'pin',
+  'voucher',
+  'vouchercode',
+  'phonenumber',
+  'phone',
+  'username',
+  'message',
+  'body',
+  'requestbody',
+  'responsebody',
 ]);
 /** Keys whose values are, or hold, gift ids and shortcodes. */
-const CARRIES_GIFT_IDS = new Set(['path', 'url', 'stream', 'giftid', 'shortcode', 'giftids', 'gifts', 'documentid', 'entity']);
+const CARRIES_GIFT_IDS = new Set([
+  'path',
+  'url',
+  'stream',
+  'giftid',
+  'shortcode',
+  'giftids',
+  'gifts',
+  'documentid',
+  'entity',
+]);
 
 /** In a path a caller may have spelled a shortcode in small letters. */
 const GIFT_ID = /(?<![0-9A-Za-z])(?:[0-9a-f]{20}|[0-9A-Za-z]{16})(?![0-9A-Za-z])/g;
@@ -37,8 +76,8 @@ export interface LoggerSettings {
 }
 
 /**
- * A path, stream name or text with every gift id and shortcode in it cut to its first 6 characters, and without its query:
- * who holds a whole one may look the gift up.
+ * A path, stream name or text with every gift id and shortcode in it cut to its first 6 characters, and without its
+ * query: who holds a whole one may look the gift up.
  */
 export function cutGiftIds(path: string): string {
   const query = path.indexOf('?');
@@ -80,7 +119,9 @@ function errorShape(error: Error, depth: number): Record<string, unknown> {
     message: error.message.replace(GIFT_ID_IN_TEXT, cut),
     ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
     stack: error.stack === undefined ? undefined : error.stack.replace(GIFT_ID_IN_TEXT, cut),
-    ...(error.cause === undefined || depth <= 0 ? {} : { cause: error.cause instanceof Error ? errorShape(error.cause, depth - 1) : typeof error.cause }),
+    ...(error.cause === undefined || depth <= 0
+      ? {}
+      : { cause: error.cause instanceof Error ? errorShape(error.cause, depth - 1) : typeof error.cause }),
   };
 }
 
@@ -103,7 +144,10 @@ function cleanValue(treatment: Treatment, value: unknown, depth: number): unknow
   }
 }
 
-/** The object without what a log must not hold; the very object where it holds nothing of the kind, as an access line does. */
+/**
+ * The object without what a log must not hold; the very object where it holds nothing of the kind, as an access line
+ * does.
+ */
 function clean(object: Record<string, unknown>, depth: number = DEPTH): Record<string, unknown> {
   let result: Record<string, unknown> | undefined;
   for (const key of Object.keys(object)) {
@@ -117,8 +161,8 @@ function clean(object: Record<string, unknown>, depth: number = DEPTH): Record<s
 }
 
 /**
- * Makes the process's logger. Lines are handed to the operating system a few milliseconds later, never while a request waits;
- * `fatal` and the end of the process write at once what is waiting.
+ * Makes the process's logger. Lines are handed to the operating system a few milliseconds later, never while a request
+ * waits; `fatal` and the end of the process write at once what is waiting.
  */
 export function createLogger(settings: LoggerSettings): Logger {
   const options: LoggerOptions = {

@@ -9,12 +9,33 @@ import { type Histogram, histogram } from './histogram.js';
 export function measuredBus(bus: Bus, show: Exposition): Bus {
   const outcomes = counts(2);
   const durations = new Map<string, Histogram>();
-  show.counter({ name: 'gift_bus_requests_total', help: 'Requests on the bus by subject and outcome: ok, no_responders, deadline, remote, unavailable, other', labels: ['subject', 'outcome'] }, outcomes.samples);
-  show.histogram({ name: 'gift_bus_request_duration_seconds', help: 'Time from a request on the bus to its answer', labels: ['subject'] }, function* () {
-    for (const [subject, one] of durations) yield [[subject], one];
-  });
+  show.counter(
+    {
+      name: 'gift_bus_requests_total',
+      help: 'Requests on the bus by subject and outcome: ok, no_responders, deadline, remote, unavailable, other',
+      labels: ['subject', 'outcome'],
+    },
+    outcomes.samples,
+  );
+  show.histogram(
+    {
+      name: 'gift_bus_request_duration_seconds',
+      help: 'Time from a request on the bus to its answer',
+      labels: ['subject'],
+    },
+    function* () {
+      for (const [subject, one] of durations) yield [[subject], one];
+    },
+  );
   const answers = counts(2);
-  show.counter({ name: 'gift_worker_answers_total', help: 'What workers answered on the bus, by subject and outcome; later and impossible: they could not, error: nobody knows', labels: ['subject', 'outcome'] }, answers.samples);
+  show.counter(
+    {
+      name: 'gift_worker_answers_total',
+      help: 'What workers answered on the bus, by subject and outcome; later and impossible: they could not, error: nobody knows',
+      labels: ['subject', 'outcome'],
+    },
+    answers.samples,
+  );
   const timesOf = (subject: string): Histogram => {
     const known = durations.get(subject) ?? histogram();
     durations.set(subject, known);

@@ -7,7 +7,10 @@ export interface Counts {
   samples(): Iterable<Sample>;
 }
 
-/** No counts yet. `labels`: how many words name a count. `zeros`: shown from the beginning; a series that begins at its first failure shows an alert no increase. */
+/**
+ * No counts yet. `labels`: how many words name a count. `zeros`: shown from the beginning; a series that begins at its
+ * first failure shows an alert no increase.
+ */
 export function counts(labels: 1 | 2, zeros: readonly string[] = []): Counts {
   const byFirst = new Map(zeros.map((first) => [first, new Map([['', 0]])]));
   return {
@@ -17,7 +20,8 @@ export function counts(labels: 1 | 2, zeros: readonly string[] = []): Counts {
       bySecond.set(second, (bySecond.get(second) ?? 0) + 1);
     },
     *samples() {
-      for (const [first, bySecond] of byFirst) for (const [second, count] of bySecond) yield [labels === 1 ? [first] : [first, second], count];
+      for (const [first, bySecond] of byFirst)
+        for (const [second, count] of bySecond) yield [labels === 1 ? [first] : [first, second], count];
     },
   };
 }

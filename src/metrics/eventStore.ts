@@ -1,4 +1,7 @@
-/** The event store as it is used here: how long appends take, which lose their race, which fail, and which are tried again. */
+/**
+ * The event store as it is used here: how long appends take, which lose their race, which fail, and which are tried
+ * again.
+ */
 import { kindOf } from '../domain/streamName.js';
 import { type Appended, ConflictError, type EventStore, LogSealedError, type NewEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -21,11 +24,34 @@ export function measuredEventStore(events: EventStore, show: Exposition): EventS
   const again = new Map<string, RetryReason>();
   let appended = 0;
 
-  show.histogram({ name: 'gift_append_duration_seconds', help: 'Time from an append to its being on disk' }, () => [[[], durations]]);
+  show.histogram({ name: 'gift_append_duration_seconds', help: 'Time from an append to its being on disk' }, () => [
+    [[], durations],
+  ]);
   show.counter({ name: 'gift_appended_events_total', help: 'Events appended' }, () => [[[], appended]]);
-  show.counter({ name: 'gift_append_conflicts_total', help: 'Appends that were not at the expected revision, by kind of stream', labels: ['stream'] }, conflicts.samples);
-  show.counter({ name: 'gift_append_failures_total', help: 'Appends that failed: unavailable, unknown_outcome, sealed, other', labels: ['reason'] }, failures.samples);
-  show.counter({ name: 'gift_command_retries_total', help: 'Commands that appended again: after a conflict, or an unknown outcome', labels: ['reason'] }, retries.samples);
+  show.counter(
+    {
+      name: 'gift_append_conflicts_total',
+      help: 'Appends that were not at the expected revision, by kind of stream',
+      labels: ['stream'],
+    },
+    conflicts.samples,
+  );
+  show.counter(
+    {
+      name: 'gift_append_failures_total',
+      help: 'Appends that failed: unavailable, unknown_outcome, sealed, other',
+      labels: ['reason'],
+    },
+    failures.samples,
+  );
+  show.counter(
+    {
+      name: 'gift_command_retries_total',
+      help: 'Commands that appended again: after a conflict, or an unknown outcome',
+      labels: ['reason'],
+    },
+    retries.samples,
+  );
 
   const remember = (commandId: string | undefined, reason: RetryReason): void => {
     if (commandId === undefined) return;
@@ -39,7 +65,9 @@ export function measuredEventStore(events: EventStore, show: Exposition): EventS
       conflicts.add(kindOf(stream));
       remember(commandId, 'conflict');
     } else if (error instanceof UnavailableError) {
-      failures.add(error instanceof LogSealedError ? 'sealed' : error.outcomeUnknown ? 'unknown_outcome' : 'unavailable');
+      failures.add(
+        error instanceof LogSealedError ? 'sealed' : error.outcomeUnknown ? 'unknown_outcome' : 'unavailable',
+      );
       if (error.outcomeUnknown) remember(commandId, 'unknown_outcome');
     } else {
       failures.add('other');

@@ -1,4 +1,6 @@
-/** What is counted in plain numbers, told to prom-client when somebody asks: it names, checks and writes the samples. */
+/**
+ * What is counted in plain numbers, told to prom-client when somebody asks: it names, checks and writes the samples.
+ */
 import type { Metric, Registry } from 'prom-client';
 import type { Histogram } from './histogram.js';
 
@@ -8,7 +10,10 @@ export type LabelValues = readonly (string | number)[];
 /** One value of a metric. */
 export type Sample = readonly [labels: LabelValues, value: number];
 
-/** Name, meaning and labels of a metric. Label values come from the program alone (route patterns, subjects, names of projections), never from callers. */
+/**
+ * Name, meaning and labels of a metric. Label values come from the program alone (route patterns, subjects, names of
+ * projections), never from callers.
+ */
 export interface MetricText {
   readonly name: string;
   readonly help: string;
@@ -34,19 +39,34 @@ export interface Exposition {
 
 /** Adds metrics to a registry. @throws Error when a name is taken */
 export function exposition(registry: Registry): Exposition {
-  const register = (type: 'counter' | 'gauge' | 'histogram', { name, help }: MetricText, values: () => Promise<Value[]>): void => {
-    const metric = { name, help, type, get: async () => ({ name, help, type, aggregator: 'sum', values: await values() }) };
+  const register = (
+    type: 'counter' | 'gauge' | 'histogram',
+    { name, help }: MetricText,
+    values: () => Promise<Value[]>,
+  ): void => {
+    const metric = {
+      name,
+      help,
+      type,
+      get: async () => ({ name, help, type, aggregator: 'sum', values: await values() }),
+    };
     // The registry asks nothing of a metric but its name and `get`.
     registry.registerMetric(metric as unknown as Metric);
   };
-  const plain = (type: 'counter' | 'gauge') => (text: MetricText, read: ReadSamples): void => {
-    register(type, text, async () => Array.from(await read(), ([labels, value]) => ({ labels: named(text, labels), value })));
-  };
+  const plain =
+    (type: 'counter' | 'gauge') =>
+    (text: MetricText, read: ReadSamples): void => {
+      register(type, text, async () =>
+        Array.from(await read(), ([labels, value]) => ({ labels: named(text, labels), value })),
+      );
+    };
   return {
     counter: plain('counter'),
     gauge: plain('gauge'),
     histogram(text, read) {
-      register('histogram', text, async () => Array.from(read(), ([labels, one]) => valuesOf(text.name, named(text, labels), one)).flat());
+      register('histogram', text, async () =>
+        Array.from(read(), ([labels, one]) => valuesOf(text.name, named(text, labels), one)).flat(),
+      );
     },
   };
 }

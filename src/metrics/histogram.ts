@@ -1,4 +1,7 @@
-/** A histogram kept in plain numbers, so that observing costs an addition or two; Prometheus' form is made of it when it is asked for. */
+/**
+ * A histogram kept in plain numbers, so that observing costs an addition or two; Prometheus' form is made of it when it
+ * is asked for.
+ */
 
 /** Durations of what answers callers, seconds. */
 const DURATION_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;

@@ -1,4 +1,7 @@
-/** The metrics of one process, in Prometheus' text format. No personal or secret value is ever a label; every label has few values. */
+/**
+ * The metrics of one process, in Prometheus' text format. No personal or secret value is ever a label; every label has
+ * few values.
+ */
 import { Registry } from 'prom-client';
 import type { Engines } from '../engines.js';
 import type { ProcessStatus } from '../processors/status.js';
@@ -22,8 +25,16 @@ export interface Metrics {
   readonly providers: GuardWatch;
   /** The same engines, measured. */
   measure(engines: Engines): Engines;
-  /** Shows how the installation stands, too, and how the followers of this process fare. Called once. `processes`: of this process, where it runs them. */
-  watch(engines: Engines, projections: readonly Projection[], processes: () => ProcessStatus | undefined, followers: FollowersShown): void;
+  /**
+   * Shows how the installation stands, too, and how the followers of this process fare. Called once. `processes`: of
+   * this process, where it runs them.
+   */
+  watch(
+    engines: Engines,
+    projections: readonly Projection[],
+    processes: () => ProcessStatus | undefined,
+    followers: FollowersShown,
+  ): void;
   /** Everything as it is now. */
   text(): Promise<string>;
   /** Of `text`. */
@@ -41,7 +52,11 @@ export function openMetrics(options: ProcessOptions): Metrics {
   return {
     requests,
     providers,
-    measure: (engines) => ({ ...engines, events: measuredEventStore(engines.events, show), bus: measuredBus(engines.bus, show) }),
+    measure: (engines) => ({
+      ...engines,
+      events: measuredEventStore(engines.events, show),
+      bus: measuredBus(engines.bus, show),
+    }),
     watch(engines, projections, processes, followers) {
       showFollowers(show, followers);
       showProcesses(show, processes);

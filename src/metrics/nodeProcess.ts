@@ -1,4 +1,7 @@
-/** How this process fares: its event loop, memory, processor time and disk, under the names that dashboards for Node know. */
+/**
+ * How this process fares: its event loop, memory, processor time and disk, under the names that dashboards for Node
+ * know.
+ */
 import { statfs } from 'node:fs/promises';
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Exposition } from './exposition.js';
@@ -20,30 +23,50 @@ export function showProcess(show: Exposition, { version, dataDir }: ProcessOptio
   let utilization = performance.eventLoopUtilization();
 
   const lag = (name: string, words: string, read: (one: IntervalHistogram) => number): void => {
-    show.gauge({ name: `nodejs_eventloop_lag_${name}_seconds`, help: `${words} delay of the event loop since it was last asked` }, () => [[[], seconds(read(delay))]]);
+    show.gauge(
+      {
+        name: `nodejs_eventloop_lag_${name}_seconds`,
+        help: `${words} delay of the event loop since it was last asked`,
+      },
+      () => [[[], seconds(read(delay))]],
+    );
   };
   lag('mean', 'Mean', (one) => one.mean);
   lag('p50', 'Median', (one) => one.percentile(50));
   lag('p99', '99th percentile of the', (one) => one.percentile(99));
   lag('max', 'Longest', (one) => one.max);
-  show.gauge({ name: 'nodejs_eventloop_utilization', help: 'Share of time that the event loop was busy since it was last asked' }, () => {
-    const now = performance.eventLoopUtilization();
-    const since = performance.eventLoopUtilization(now, utilization);
-    utilization = now;
-    // Metrics are read in the order of their registration, within one turn: this one comes after the delays.
-    delay.reset();
-    return [[[], since.utilization]];
-  });
+  show.gauge(
+    {
+      name: 'nodejs_eventloop_utilization',
+      help: 'Share of time that the event loop was busy since it was last asked',
+    },
+    () => {
+      const now = performance.eventLoopUtilization();
+      const since = performance.eventLoopUtilization(now, utilization);
+      utilization = now;
+      // Metrics are read in the order of their registration, within one turn: this one comes after the delays.
+      delay.reset();
+      return [[[], since.utilization]];
+    },
+  );
 
-  show.gauge({ name: 'process_resident_memory_bytes', help: 'Resident memory' }, () => [[[], process.memoryUsage.rss()]]);
-  show.gauge({ name: 'nodejs_heap_size_used_bytes', help: 'Heap of the main thread in use' }, () => [[[], process.memoryUsage().heapUsed]]);
+  show.gauge({ name: 'process_resident_memory_bytes', help: 'Resident memory' }, () => [
+    [[], process.memoryUsage.rss()],
+  ]);
+  show.gauge({ name: 'nodejs_heap_size_used_bytes', help: 'Heap of the main thread in use' }, () => [
+    [[], process.memoryUsage().heapUsed],
+  ]);
   show.counter({ name: 'process_cpu_seconds_total', help: 'Processor time, user and system' }, () => {
     const { user, system } = process.cpuUsage();
     return [[[], (user + system) / 1e6]];
   });
   const startedAt = Math.round(performance.timeOrigin / 1000);
-  show.gauge({ name: 'process_start_time_seconds', help: 'When the process was started, since the epoch' }, () => [[[], startedAt]]);
-  show.gauge({ name: 'gift_build_info', help: 'The service\'s version; always 1', labels: ['version', 'node'] }, () => [[[version, process.version], 1]]);
+  show.gauge({ name: 'process_start_time_seconds', help: 'When the process was started, since the epoch' }, () => [
+    [[], startedAt],
+  ]);
+  show.gauge({ name: 'gift_build_info', help: "The service's version; always 1", labels: ['version', 'node'] }, () => [
+    [[version, process.version], 1],
+  ]);
   show.gauge({ name: 'gift_data_dir_free_bytes', help: 'Space left for us on the disk of DATA_DIR' }, async () => {
     try {
       const { bavail, bsize } = await statfs(dataDir);
@@ -56,7 +79,9 @@ export function showProcess(show: Exposition, { version, dataDir }: ProcessOptio
   return { close: () => delay.disable() };
 }
 
-/** What is measured is the time between two ticks of a timer: what exceeds its period is delay. Nothing measured yet: 0. */
+/**
+ * What is measured is the time between two ticks of a timer: what exceeds its period is delay. Nothing measured yet: 0.
+ */
 function seconds(nanoseconds: number): number {
   return Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / NANOSECONDS - RESOLUTION_MS / 1000) : 0;
 }

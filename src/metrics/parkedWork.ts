@@ -1,4 +1,7 @@
-/** How much parked work waits for support (parked, and neither retried nor discarded since), from the streams that hold it: each look reads what has come since the last. */
+/**
+ * How much parked work waits for support (parked, and neither retried nor discarded since), from the streams that hold
+ * it: each look reads what has come since the last.
+ */
 import { PARKED_NAMES, type ParkedEvent, parkedStream, type ParkedName } from '../domain/parked.js';
 import type { EventStore } from '../ports/eventStore.js';
 
@@ -12,7 +15,7 @@ export function parkedWork(events: EventStore): () => Promise<ReadonlyMap<Parked
 
   const look = async (): Promise<void> => {
     for (const [name, state] of known) {
-      for (let full = true; full; ) {
+      for (let full = true; full;) {
         const page = await events.read(parkedStream(name), { from: state.next, limit: PAGE });
         for (const event of page) {
           const { type, data } = event as unknown as ParkedEvent;

@@ -1,4 +1,6 @@
-/** The process managers of this process: whether it leads, what is open and in flight, what failed and what was parked. */
+/**
+ * The process managers of this process: whether it leads, what is open and in flight, what failed and what was parked.
+ */
 import type { ProcessStatus, StepStatus } from '../processors/status.js';
 import type { Exposition, Sample } from './exposition.js';
 
@@ -9,15 +11,46 @@ export function showProcesses(show: Exposition, read: () => ProcessStatus | unde
     const found = status === undefined ? undefined : value(status);
     return found === undefined ? [] : [[[], found]];
   };
-  const bySteps = (value: (step: StepStatus) => number) => (): readonly Sample[] => Array.from(read()?.steps ?? [], ([step, status]): Sample => [[step], value(status)]);
+  const bySteps = (value: (step: StepStatus) => number) => (): readonly Sample[] =>
+    Array.from(read()?.steps ?? [], ([step, status]): Sample => [[step], value(status)]);
 
-  show.gauge({ name: 'gift_process_leading', help: 'Whether the process managers of this process do the work (1) or stand by (0)' }, one(({ leading }) => (leading ? 1 : 0)));
-  show.gauge({ name: 'gift_process_open', help: 'Purchases, refunds, disputes and the like with something left to do; shown by the process that leads' }, one(({ leading, open }) => (leading ? open : undefined)));
   show.gauge(
-    { name: 'gift_process_oldest_open_seconds', help: 'Age of the oldest purchase, refund, dispute or the like with something left to do; shown by the process that leads' },
-    one(({ leading, oldestAt }) => (leading ? (oldestAt === undefined ? 0 : Math.max(0, (Date.now() - Date.parse(oldestAt)) / 1000)) : undefined)),
+    {
+      name: 'gift_process_leading',
+      help: 'Whether the process managers of this process do the work (1) or stand by (0)',
+    },
+    one(({ leading }) => (leading ? 1 : 0)),
   );
-  show.gauge({ name: 'gift_process_in_flight', help: 'Work under way or waiting for its next attempt, by step', labels: ['step'] }, bySteps(({ inFlight }) => inFlight));
-  show.counter({ name: 'gift_process_failures_total', help: 'Attempts that failed, by step', labels: ['step'] }, bySteps(({ failed }) => failed));
-  show.counter({ name: 'gift_process_parked_total', help: 'Work given up, by step', labels: ['step'] }, bySteps(({ parked }) => parked));
+  show.gauge(
+    {
+      name: 'gift_process_open',
+      help: 'Purchases, refunds, disputes and the like with something left to do; shown by the process that leads',
+    },
+    one(({ leading, open }) => (leading ? open : undefined)),
+  );
+  show.gauge(
+    {
+      name: 'gift_process_oldest_open_seconds',
+      help: 'Age of the oldest purchase, refund, dispute or the like with something left to do; shown by the process that leads',
+    },
+    one(({ leading, oldestAt }) =>
+      leading ? (oldestAt === undefined ? 0 : Math.max(0, (Date.now() - Date.parse(oldestAt)) / 1000)) : undefined,
+    ),
+  );
+  show.gauge(
+    {
+      name: 'gift_process_in_flight',
+      help: 'Work under way or waiting for its next attempt, by step',
+      labels: ['step'],
+    },
+    bySteps(({ inFlight }) => inFlight),
+  );
+  show.counter(
+    { name: 'gift_process_failures_total', help: 'Attempts that failed, by step', labels: ['step'] },
+    bySteps(({ failed }) => failed),
+  );
+  show.counter(
+    { name: 'gift_process_parked_total', help: 'Work given up, by step', labels: ['step'] },
+    bySteps(({ parked }) => parked),
+  );
 }

@@ -11,13 +11,35 @@ export function countProviderCalls(show: Exposition): GuardWatch {
   const calls = counts(2);
   const durations = new Map<string, Histogram>();
   const breakers = new Map<string, () => BreakerState>();
-  show.counter({ name: 'gift_provider_calls_total', help: 'Calls of real providers by outcome: answered, trouble, not_now, kept_back (not made)', labels: ['provider', 'outcome'] }, calls.samples);
-  show.histogram({ name: 'gift_provider_call_duration_seconds', help: 'Time that calls of real providers took', labels: ['provider'] }, function* () {
-    for (const [provider, one] of durations) yield [[provider], one];
-  });
-  show.gauge({ name: 'gift_provider_breaker_state', help: 'State of a provider\'s breaker: 1 for the one that it is in', labels: ['provider', 'state'] }, function* (): Iterable<Sample> {
-    for (const [provider, now] of breakers) for (const state of STATES) yield [[provider, state], now() === state ? 1 : 0];
-  });
+  show.counter(
+    {
+      name: 'gift_provider_calls_total',
+      help: 'Calls of real providers by outcome: answered, trouble, not_now, kept_back (not made)',
+      labels: ['provider', 'outcome'],
+    },
+    calls.samples,
+  );
+  show.histogram(
+    {
+      name: 'gift_provider_call_duration_seconds',
+      help: 'Time that calls of real providers took',
+      labels: ['provider'],
+    },
+    function* () {
+      for (const [provider, one] of durations) yield [[provider], one];
+    },
+  );
+  show.gauge(
+    {
+      name: 'gift_provider_breaker_state',
+      help: "State of a provider's breaker: 1 for the one that it is in",
+      labels: ['provider', 'state'],
+    },
+    function* (): Iterable<Sample> {
+      for (const [provider, now] of breakers)
+        for (const state of STATES) yield [[provider, state], now() === state ? 1 : 0];
+    },
+  );
   return {
     opened(provider, state) {
       breakers.set(provider, state);

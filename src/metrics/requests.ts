@@ -1,4 +1,7 @@
-/** Requests by route pattern and status: one call a request, a few additions, nothing allocated once a route has been answered. */
+/**
+ * Requests by route pattern and status: one call a request, a few additions, nothing allocated once a route has been
+ * answered.
+ */
 import type { Exposition } from './exposition.js';
 import { type Histogram, histogram } from './histogram.js';
 
@@ -34,12 +37,27 @@ export function countRequests(show: Exposition): RequestTally {
     return tally;
   };
 
-  show.counter({ name: 'gift_http_requests_total', help: 'Requests answered, by method, route pattern and status', labels: ['method', 'route', 'status'] }, function* () {
-    for (const { method, route, statuses } of all) for (const [status, count] of statuses) yield [[method, route, status], count];
-  });
-  show.histogram({ name: 'gift_http_request_duration_seconds', help: 'Time from a request to its answer', labels: ['method', 'route'] }, function* () {
-    for (const { method, route, durations } of all) yield [[method, route], durations];
-  });
+  show.counter(
+    {
+      name: 'gift_http_requests_total',
+      help: 'Requests answered, by method, route pattern and status',
+      labels: ['method', 'route', 'status'],
+    },
+    function* () {
+      for (const { method, route, statuses } of all)
+        for (const [status, count] of statuses) yield [[method, route, status], count];
+    },
+  );
+  show.histogram(
+    {
+      name: 'gift_http_request_duration_seconds',
+      help: 'Time from a request to its answer',
+      labels: ['method', 'route'],
+    },
+    function* () {
+      for (const { method, route, durations } of all) yield [[method, route], durations];
+    },
+  );
 
   return (method, route = 'unknown', status, milliseconds) => {
     const tally = methods.get(method)?.get(route) ?? begin(method, route);

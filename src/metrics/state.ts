@@ -1,4 +1,7 @@
-/** How the installation stands, read from its engines when somebody asks, once a second at most: any process shows it, also when the one that works is dead. */
+/**
+ * How the installation stands, read from its engines when somebody asks, once a second at most: any process shows it,
+ * also when the one that works is dead.
+ */
 import { within } from '../async/within.js';
 import type { Engines } from '../engines.js';
 import { FEED_TYPES } from '../processors/feed.js';
@@ -28,12 +31,35 @@ type Found = Readonly<Record<keyof typeof TEXTS, readonly Sample[]>>;
 
 const TEXTS = {
   up: { name: 'gift_engine_up', help: 'Whether an engine answers: 1 or 0', labels: ['part', 'engine'] },
-  lagSeconds: { name: 'gift_projection_lag_seconds', help: 'Age of the oldest event that a projection has not stored, against the end of the log', labels: ['projection', 'version'] },
-  lagEvents: { name: 'gift_projection_lag_events', help: 'Events that a projection has not stored; counted up to 10000', labels: ['projection', 'version'] },
-  active: { name: 'gift_projection_active', help: 'Whether readers use this version of a projection: 1 or 0', labels: ['projection', 'version'] },
-  quarantined: { name: 'gift_quarantined_documents', help: 'Documents out of service since they could not be folded', labels: ['projection', 'version'] },
-  parked: { name: 'gift_parked_work', help: 'Work that process managers gave up and support has not seen to', labels: ['process'] },
-  processLag: { name: 'gift_process_lag_seconds', help: 'Age of the oldest event that the process managers have not looked at; shown by the process that leads' },
+  lagSeconds: {
+    name: 'gift_projection_lag_seconds',
+    help: 'Age of the oldest event that a projection has not stored, against the end of the log',
+    labels: ['projection', 'version'],
+  },
+  lagEvents: {
+    name: 'gift_projection_lag_events',
+    help: 'Events that a projection has not stored; counted up to 10000',
+    labels: ['projection', 'version'],
+  },
+  active: {
+    name: 'gift_projection_active',
+    help: 'Whether readers use this version of a projection: 1 or 0',
+    labels: ['projection', 'version'],
+  },
+  quarantined: {
+    name: 'gift_quarantined_documents',
+    help: 'Documents out of service since they could not be folded',
+    labels: ['projection', 'version'],
+  },
+  parked: {
+    name: 'gift_parked_work',
+    help: 'Work that process managers gave up and support has not seen to',
+    labels: ['process'],
+  },
+  processLag: {
+    name: 'gift_process_lag_seconds',
+    help: 'Age of the oldest event that the process managers have not looked at; shown by the process that leads',
+  },
 } as const satisfies Record<string, MetricText>;
 
 /** Shows the installation. */
@@ -41,15 +67,29 @@ export function showState(show: Exposition, { engines, projections, processes }:
   const { events, store, bus } = engines;
   const parked = parkedWork(events);
 
-  const answers = async ([part, one]: readonly [string, { readonly engine: string; ping(): Promise<void> }]): Promise<Sample> => {
-    const up = await orElse(one.ping().then(() => 1), 0);
+  const answers = async ([part, one]: readonly [
+    string,
+    { readonly engine: string; ping(): Promise<void> },
+  ]): Promise<Sample> => {
+    const up = await orElse(
+      one.ping().then(() => 1),
+      0,
+    );
     return [[part, one.engine], up];
   };
 
   const buildSamples = async ({ name, types }: Projection, version: number, active: number | undefined) => {
     const build = { name, version };
-    const [position, quarantined] = await Promise.all([store.checkpoint(checkpointName(build)), listQuarantined(store.records, build)]);
-    return { labels: [name, String(buildOf(version).version)], lag: await lagBehind(events, position, types), active: active === version ? 1 : 0, quarantined: quarantined.length };
+    const [position, quarantined] = await Promise.all([
+      store.checkpoint(checkpointName(build)),
+      listQuarantined(store.records, build),
+    ]);
+    return {
+      labels: [name, String(buildOf(version).version)],
+      lag: await lagBehind(events, position, types),
+      active: active === version ? 1 : 0,
+      quarantined: quarantined.length,
+    };
   };
 
   const keptSamples = async (projection: Projection, activeNow: Promise<number | undefined>) => {
@@ -61,7 +101,9 @@ export function showState(show: Exposition, { engines, projections, processes }:
   /** Before a deployed version is built readers use that of another release. */
   const servedSamples = async (projection: Projection, activeNow: Promise<number | undefined>) => {
     const active = await activeNow;
-    return active === undefined || sameVersion(active, projection.version) ? undefined : buildSamples(projection, active, active);
+    return active === undefined || sameVersion(active, projection.version)
+      ? undefined
+      : buildSamples(projection, active, active);
   };
 
   const projectionSamples = (projection: Projection) => {
@@ -77,7 +119,11 @@ export function showState(show: Exposition, { engines, projections, processes }:
   };
 
   const look = async (): Promise<Found> => {
-    const parts = [['event store', events], ['read store', store], ['bus', bus]] as const;
+    const parts = [
+      ['event store', events],
+      ['read store', store],
+      ['bus', bus],
+    ] as const;
     const [up, states, waiting, lag] = await Promise.all([
       Promise.all(parts.map(answers)),
       // What can't be measured is not shown as healthy: it is not shown at all, and `up` says why.
@@ -88,8 +134,12 @@ export function showState(show: Exposition, { engines, projections, processes }:
     const known = states.filter((state) => state !== undefined);
     return {
       up,
-      lagSeconds: known.flatMap(({ labels, lag: { seconds } }): Sample[] => (seconds === undefined ? [] : [[labels, seconds]])),
-      lagEvents: known.flatMap(({ labels, lag: { seconds, events: count } }): Sample[] => (seconds === undefined ? [] : [[labels, count]])),
+      lagSeconds: known.flatMap(({ labels, lag: { seconds } }): Sample[] =>
+        seconds === undefined ? [] : [[labels, seconds]],
+      ),
+      lagEvents: known.flatMap(({ labels, lag: { seconds, events: count } }): Sample[] =>
+        seconds === undefined ? [] : [[labels, count]],
+      ),
       active: known.map(({ labels, active }) => [labels, active]),
       quarantined: known.map(({ labels, quarantined }) => [labels, quarantined]),
       parked: [...waiting].map(([name, count]) => [[name], count]),
@@ -102,10 +152,15 @@ export function showState(show: Exposition, { engines, projections, processes }:
     if (last === undefined || performance.now() - last.at > FRESH_MS) last = { at: performance.now(), found: look() };
     return last.found;
   };
-  for (const key of Object.keys(TEXTS) as (keyof typeof TEXTS)[]) show.gauge(TEXTS[key], async () => (await recent())[key]);
+  for (const key of Object.keys(TEXTS) as (keyof typeof TEXTS)[])
+    show.gauge(TEXTS[key], async () => (await recent())[key]);
 }
 
 /** What it gives, or `otherwise` where it fails or takes too long. */
 async function orElse<T, O>(work: Promise<T>, otherwise: O): Promise<T | O> {
-  return within(work.catch(() => otherwise), DEADLINE_MS, () => otherwise);
+  return within(
+    work.catch(() => otherwise),
+    DEADLINE_MS,
+    () => otherwise,
+  );
 }

@@ -1,8 +1,10 @@
 /**
- * The bus port: request and reply, queue groups, publish. It may lose, repeat, reorder or delay: nothing above it relies on more.
+ * The bus port: request and reply, queue groups, publish. It may lose, repeat, reorder or delay: nothing above it
+ * relies on more.
  *
  * Guarantees, tested for every adapter by `test/contract/bus.ts`:
- * - A request goes to one member of each queue group that serves its subject, and ends with its reply, NoRespondersError or DeadlineError.
+ * - A request goes to one member of each queue group that serves its subject, and ends with its reply,
+ * NoRespondersError or DeadlineError.
  * - `close` lets handlers that run finish (at most 5 s) and takes no new messages.
  */
 
@@ -36,10 +38,14 @@ export interface Bus {
   readonly engine: string;
   /**
    * Sends a request and waits for the reply.
-   * @throws NoRespondersError, DeadlineError (after `timeoutMs`, or before: whoever has the request is seen to be silent), RemoteError (the handler threw), UnavailableError (no connection).
+   * @throws NoRespondersError, DeadlineError (after `timeoutMs`, or before: whoever has the request is seen to be
+   * silent), RemoteError (the handler threw), UnavailableError (no connection).
    */
   request<R>(subject: string, payload: object, options: { timeoutMs: number }): Promise<R>;
-  /** Answers requests on a subject; of all members of one queue group in all processes one gets each request. What the handler throws reaches the requester as RemoteError. */
+  /**
+   * Answers requests on a subject; of all members of one queue group in all processes one gets each request. What the
+   * handler throws reaches the requester as RemoteError.
+   */
   serve<P>(subject: string, queue: string, handler: (payload: P) => Promise<object>): Promise<Unsubscribe>;
   /** Tells every subscriber of the subject, in whatever process; resolves when handed over. */
   publish(subject: string, payload: object): Promise<void>;

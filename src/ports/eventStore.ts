@@ -5,10 +5,12 @@ import { UnavailableError } from './unavailable.js';
  *
  * Guarantees, tested for every adapter by `test/contract/eventStore.ts`:
  * - `append` is atomic (all of its events or none) and durable (fsynced) when it resolves.
- * - A stream's expected revision is the only concurrency control: of many appends that expect the same revision one succeeds.
+ * - A stream's expected revision is the only concurrency control: of many appends that expect the same revision one
+ * succeeds.
  * - A repeated append (same stream, same event ids, same expectation) succeeds without writing again.
  * - `readAll` and `follow` deliver every event of the filter exactly once and in log order.
- * - No position that it gives lies outside the numbers that its log can count to, or beyond the log's end, whatever the engine's server says; a feed whose filter nothing matches is no
+ * - No position that it gives lies outside the numbers that its log can count to, or beyond the log's end, whatever the
+ * engine's server says; a feed whose filter nothing matches is no
  *   exception. What is stored of them is held to that when it is read: see `storedPosition.ts`.
  * - Several processes of one installation may use the same log side by side.
  * - A sealed log takes no more events, from whatever process, for ever; everything else goes on.
@@ -17,7 +19,10 @@ import { UnavailableError } from './unavailable.js';
 /** A place in the log: a fixed-width string whose byte order is log order. Positions of two logs can't be compared. */
 export type Position = string;
 
-/** Who caused an event. `roles` are the user's roles and permissions at that time; `cli:<system user>@<host>` is a user too. */
+/**
+ * Who caused an event. `roles` are the user's roles and permissions at that time; `cli:<system user>@<host>` is a user
+ * too.
+ */
 export interface Caller {
   readonly user?: string;
   readonly client?: string;
@@ -36,7 +41,10 @@ export interface EventMetadata {
   readonly correlationId: string;
   readonly requestId?: string;
   readonly by: Caller;
-  /** Version of the event type's data; `domain/upcasters.ts` brings older ones up to date where they are read. Absent: 1. */
+  /**
+   * Version of the event type's data; `domain/upcasters.ts` brings older ones up to date where they are read. Absent:
+   * 1.
+   */
   readonly schema?: number;
   /** True in events that a simulated provider answered for. */
   readonly simulated?: boolean;
@@ -105,7 +113,10 @@ export interface ReadOptions {
   readonly batchSize?: number;
   /** Ends the iteration (without an error) when aborted. */
   readonly signal?: AbortSignal | undefined;
-  /** Of `follow`: called with each failure that it waits out, and with `undefined` while it waits at the log's end for what is appended. Must not throw. */
+  /**
+   * Of `follow`: called with each failure that it waits out, and with `undefined` while it waits at the log's end for
+   * what is appended. Must not throw.
+   */
   readonly onTrouble?: ((error: Error | undefined) => void) | undefined;
 }
 
@@ -135,36 +146,40 @@ export interface EventStore {
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
 
   /**
-   * Appends to many streams, so that log order is the order given, faster than one `append` after the other; absent where an engine can't.
-   * When the engine fails, what was stored is a beginning of `appends`, and the same call is safe. After a ConflictError, appends behind the one that
-   * met it may have been stored.
+   * Appends to many streams, so that log order is the order given, faster than one `append` after the other; absent
+   * where an engine can't. When the engine fails, what was stored is a beginning of `appends`, and the same call is
+   * safe. After a ConflictError, appends behind the one that met it may have been stored.
    * @throws as `append`
    */
   appendInOrder?(appends: readonly StreamAppend[]): Promise<void>;
 
   /**
-   * The events of one stream in order, from revision `from` (default 0), at most `limit` (default all). An unknown stream is empty.
+   * The events of one stream in order, from revision `from` (default 0), at most `limit` (default all). An unknown
+   * stream is empty.
    * @throws UnavailableError
    */
   read(stream: string, options?: { from?: number; limit?: number }): Promise<RecordedEvent[]>;
 
   /**
-   * The log after `after` (`undefined`: from its beginning) up to its end as it is when the reader gets there, in batches; the last has `caughtUp`.
-   * An empty result is one batch without events only when the log has grown past `after`, else none.
+   * The log after `after` (`undefined`: from its beginning) up to its end as it is when the reader gets there, in
+   * batches; the last has `caughtUp`. An empty result is one batch without events only when the log has grown past
+   * `after`, else none.
    * @throws UnavailableError
    */
   readAll(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<EventBatch>;
 
   /**
-   * As `readAll`, then goes on for ever with what is appended, by whatever process (within 50 ms on the embedded engine). The next batch is
-   * fetched only when it is asked for. Survives a lost connection and a restarted server by itself. Ends only with `signal`.
-   * A batch without events is delivered when only filtered events were appended, so that `position` advances.
+   * As `readAll`, then goes on for ever with what is appended, by whatever process (within 50 ms on the embedded
+   * engine). The next batch is fetched only when it is asked for. Survives a lost connection and a restarted server by
+   * itself. Ends only with `signal`. A batch without events is delivered when only filtered events were appended, so
+   * that `position` advances.
    */
   follow(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<EventBatch>;
 
   /**
-   * Whether a text that came from outside can be a position, by its form alone: all positions of an engine have one form, digits of one width that stand for a number from 0 to the greatest
-   * that its log counts to (2^63-1; 2^53-1 on the embedded engine). What can't be one must not be handed to `readAll` or `follow`.
+   * Whether a text that came from outside can be a position, by its form alone: all positions of an engine have one
+   * form, digits of one width that stand for a number from 0 to the greatest that its log counts to (2^63-1; 2^53-1 on
+   * the embedded engine). What can't be one must not be handed to `readAll` or `follow`.
    */
   isPosition(text: string): boolean;
 
@@ -172,32 +187,36 @@ export interface EventStore {
   end(): Promise<Position | undefined>;
 
   /**
-   * Whether the log reaches a position: an event stands there or later, be it one of the server's own, which no reader is given. A position that it does not reach it has never given, or has
-   * lost since. False for what is no position. @throws UnavailableError
+   * Whether the log reaches a position: an event stands there or later, be it one of the server's own, which no reader
+   * is given. A position that it does not reach it has never given, or has lost since. False for what is no position.
+   * @throws UnavailableError
    */
   reaches(position: Position): Promise<boolean>;
 
   /**
-   * What the log holds at this moment, whichever process appended it, said without a round trip; absent where an engine can't: then whoever must know asks and waits.
+   * What the log holds at this moment, whichever process appended it, said without a round trip; absent where an engine
+   * can't: then whoever must know asks and waits.
    */
   readonly local?: LocalLog;
 
   /**
-   * Position of the last event of a stream, as the server has it: nothing that was acknowledged before it was asked is missing. `undefined` while the stream has none. Absent where `local`
-   * says it. @throws UnavailableError
+   * Position of the last event of a stream, as the server has it: nothing that was acknowledged before it was asked is
+   * missing. `undefined` while the stream has none. Absent where `local` says it. @throws UnavailableError
    */
   lastOf?(stream: string): Promise<Position | undefined>;
 
   /**
-   * The narrowest part of the log that holds every event whose own time is within these (ISO 8601, UTC, milliseconds; both included), in whatever order times stand in the log: a clock may
-   * have been ahead for a while, and clocks of several machines differ. `undefined`: there is none. It looks at the times of what lies outside that part, never at data: some two seconds a
-   * million, in slices. Absent where an engine has no way but to read all of it (`audit/timeBounds.ts`). @throws UnavailableError
+   * The narrowest part of the log that holds every event whose own time is within these (ISO 8601, UTC, milliseconds;
+   * both included), in whatever order times stand in the log: a clock may have been ahead for a while, and clocks of
+   * several machines differ. `undefined`: there is none. It looks at the times of what lies outside that part, never at
+   * data: some two seconds a million, in slices. Absent where an engine has no way but to read all of it
+   * (`audit/timeBounds.ts`). @throws UnavailableError
    */
   timeBounds?(within: TimesWithin): Promise<LogPart | undefined>;
 
   /**
-   * Ends the log: once this resolves, every append is refused, by whatever process. Appends under way are stored or refused. Sealing again
-   * changes nothing. @throws UnavailableError
+   * Ends the log: once this resolves, every append is refused, by whatever process. Appends under way are stored or
+   * refused. Sealing again changes nothing. @throws UnavailableError
    */
   seal(): Promise<void>;
 
@@ -227,7 +246,10 @@ export interface LogPart {
   readonly through: Position;
 }
 
-/** The log is sealed: it lives on in another engine, and takes no more events here. To callers it is an engine that can't now, and won't by trying again. */
+/**
+ * The log is sealed: it lives on in another engine, and takes no more events here. To callers it is an engine that
+ * can't now, and won't by trying again.
+ */
 export class LogSealedError extends UnavailableError {
   constructor() {
     super('the event log is sealed since it was copied to another engine: use that one (EVENTSTORE_URL, DATA_DIR)');

@@ -1,4 +1,7 @@
-/** What a payment provider says that it has done: the other side of a reconciliation. `test/audit/reconcile.test.ts` holds the providers' ledgers to it. */
+/**
+ * What a payment provider says that it has done: the other side of a reconciliation. `test/audit/reconcile.test.ts`
+ * holds the providers' ledgers to it.
+ */
 
 /** Money that moved, or was to move. */
 export interface LedgerEntry {
@@ -24,8 +27,8 @@ export interface PaymentLedger {
   /** Whose it is: what events name as their `provider`. */
   readonly provider: string;
   /**
-   * The entries made from `from` up to but not `to` (ms since the epoch), a page at a time, in any order. Asked for one span after the other, in order of time.
-   * Entries without moved money may be left out.
+   * The entries made from `from` up to but not `to` (ms since the epoch), a page at a time, in any order. Asked for one
+   * span after the other, in order of time. Entries without moved money may be left out.
    */
   list(from: number, to: number): AsyncIterable<readonly LedgerEntry[]>;
   /** The entry of an id as it stands now. */

@@ -3,23 +3,32 @@
  * Everything in it can be thrown away and rebuilt from the log, or lost without harm.
  *
  * Guarantees, tested for every adapter by `test/contract/readStore.ts`:
- * - A document carries the log position it stands at; an older write never replaces a newer one, so a batch written twice,
+ * - A document carries the log position it stands at; an older write never replaces a newer one, so a batch written
+ * twice,
  *   or late by a process that lost its lease, changes nothing.
  * - A batch's checkpoint is stored with or after its documents, never before, and never goes back.
- * - A version of a collection is built beside another and swapped in at once, by a pointer, which changes by compare-and-set: a process that was frozen while it
+ * - A version of a collection is built beside another and swapped in at once, by a pointer, which changes by
+ * compare-and-set: a process that was frozen while it
  *   swapped can't put an outdated version over a newer one when it wakes.
- * - A document whose body was damaged where it is stored is read as an `UnreadableBody`: it keeps nobody from the others.
+ * - A document whose body was damaged where it is stored is read as an `UnreadableBody`: it keeps nobody from the
+ * others.
  * - Records change by compare-and-set: of many puts that expect the same version one succeeds.
  */
 import type { Position } from './eventStore.js';
 
-/** A scalar that can be indexed and compared: strings by bytes, numbers by value, booleans; `null` equals an absent field. */
+/**
+ * A scalar that can be indexed and compared: strings by bytes, numbers by value, booleans; `null` equals an absent
+ * field.
+ */
 export type Scalar = string | number | boolean | null;
 
 /** What a document holds, without its id and position: plain JSON. */
 export type Body = object;
 
-/** The body of a stored document that can't be read, since its file was damaged: nothing of it is known but this. It stays so until it is put right. */
+/**
+ * The body of a stored document that can't be read, since its file was damaged: nothing of it is known but this. It
+ * stays so until it is put right.
+ */
 export interface UnreadableBody {
   /** What is wrong with it. */
   readonly $unreadable: string;
@@ -54,10 +63,16 @@ export type Condition =
   | { readonly gte?: Scalar; readonly gt?: Scalar; readonly lte?: Scalar; readonly lt?: Scalar }
   | { readonly prefix: string };
 
-/** All conditions must hold. Fields are top-level fields of the body, or `id`; an undeclared field is refused with an Error. */
+/**
+ * All conditions must hold. Fields are top-level fields of the body, or `id`; an undeclared field is refused with an
+ * Error.
+ */
 export interface Query {
   readonly where?: Readonly<Record<string, Condition>>;
-  /** Field and direction (1 ascending, -1 descending), in order of weight. Ties are broken by id, in the last field's direction: an index read from one end. */
+  /**
+   * Field and direction (1 ascending, -1 descending), in order of weight. Ties are broken by id, in the last field's
+   * direction: an index read from one end.
+   */
   readonly sort?: readonly (readonly [field: string, direction: 1 | -1])[];
   readonly skip?: number;
   readonly limit?: number;
@@ -123,7 +138,9 @@ export interface Records {
    * @throws UnavailableError
    */
   put(key: string, value: unknown, options?: PutOptions): Promise<number | undefined>;
-  /** Deletes the record if it is there (and has the expected version). @returns whether it was. @throws UnavailableError */
+  /**
+   * Deletes the record if it is there (and has the expected version). @returns whether it was. @throws UnavailableError
+   */
   delete(key: string, expected?: number): Promise<boolean>;
   /** The records whose key begins with `prefix`, by key, without the expired. @throws UnavailableError */
   list<V>(prefix: string, limit?: number): Promise<StoredRecord<V>[]>;
@@ -135,7 +152,10 @@ export interface ReadStore {
   readonly engine: string;
   readonly records: Records;
 
-  /** Makes the collection and its indexes where they are missing. `deferIndexes`: secondary indexes are made by the next call without it. */
+  /**
+   * Makes the collection and its indexes where they are missing. `deferIndexes`: secondary indexes are made by the next
+   * call without it.
+   */
   ensure(collection: CollectionSpec, options?: { deferIndexes?: boolean }): Promise<void>;
   /** Drops one version of a collection and its checkpoint; what isn't there is no error. */
   drop(collection: CollectionSpec): Promise<void>;
@@ -143,15 +163,18 @@ export interface ReadStore {
   /** One document, or `undefined`. */
   get<B extends Body>(collection: CollectionSpec, id: string): Promise<StoredDocument<B> | undefined>;
   /** The documents in the order of `ids`, `undefined` where there is none: one round trip. */
-  getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]): Promise<(StoredDocument<B> | undefined)[]>;
+  getMany<B extends Body>(
+    collection: CollectionSpec,
+    ids: readonly string[],
+  ): Promise<(StoredDocument<B> | undefined)[]>;
   /** The documents of the query. @throws Error when it names an undeclared field. */
   find<B extends Body>(collection: CollectionSpec, query: Query): Promise<StoredDocument<B>[]>;
   /** How many documents the query (its `where`) matches. */
   count(collection: CollectionSpec, query: Query): Promise<number>;
 
   /**
-   * Writes the batches in their order. Each document replaces only one of a lower position; equal or older ones are skipped silently.
-   * A checkpoint below the stored one is skipped. Safe to repeat as a whole.
+   * Writes the batches in their order. Each document replaces only one of a lower position; equal or older ones are
+   * skipped silently. A checkpoint below the stored one is skipped. Safe to repeat as a whole.
    */
   write(batches: readonly WriteBatch[]): Promise<void>;
   /**
@@ -172,12 +195,14 @@ export interface ReadStore {
   /** The versions of a collection that are stored, from the lowest. */
   versions(name: string): Promise<number[]>;
   /**
-   * Swaps readers over to this version, at once and durably. Asked again, since the answer was lost, it is in use already, and that is well.
+   * Swaps readers over to this version, at once and durably. Asked again, since the answer was lost, it is in use
+   * already, and that is well.
    * @returns whether it is in use now: false when `expected` does not hold (nothing was changed).
    */
   activate(name: string, version: number, options?: ActivateOptions): Promise<boolean>;
   /**
-   * Takes this version out of use, at once and durably: no version is in use then, as before the first `activate`. What it holds stays.
+   * Takes this version out of use, at once and durably: no version is in use then, as before the first `activate`. What
+   * it holds stays.
    * @returns whether none is in use now: false when another version is (nothing was changed).
    */
   deactivate(name: string, version: number): Promise<boolean>;

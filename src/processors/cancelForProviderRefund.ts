@@ -11,13 +11,20 @@ import type { Seen } from './seen.js';
 const CAUSE = { reason: 'refunded at the provider', refund_id: PROVIDER_REFUND_KEY };
 
 /**
- * Cancels. Gifts of a refund that the provider had refused before make up for it first: they are cancelled already, and it was made by hand. Then those
- * whose voucher's code is not out, the last of the purchase first. A declined purchase has no gifts.
- * @param asked the event that asks for it: what is appended names it as its cause. @param total all that was given back at the provider, pence
+ * Cancels. Gifts of a refund that the provider had refused before make up for it first: they are cancelled already, and
+ * it was made by hand. Then those whose voucher's code is not out, the last of the purchase first. A declined purchase
+ * has no gifts.
+ * @param asked the event that asks for it: what is appended names it as its cause. @param total all that was given back
+ * at the provider, pence
  * @returns what to record of it
  * @throws UnavailableError; ConflictError
  */
-export async function cancelForProviderRefund(deps: GiftChangeDeps, purchase: MadePurchase, asked: Seen, total: number): Promise<ProviderRefundSettled['data']> {
+export async function cancelForProviderRefund(
+  deps: GiftChangeDeps,
+  purchase: MadePurchase,
+  asked: Seen,
+  total: number,
+): Promise<ProviderRefundSettled['data']> {
   if (purchase.status === 'declined') return { total, cancelled: 0, vouchered: 0, difference: 0 };
   const price = purchase.purchase.sale_price;
   const wanted = price > 0 ? Math.floor(total / price) : 0;
@@ -36,11 +43,15 @@ export async function cancelForProviderRefund(deps: GiftChangeDeps, purchase: Ma
     else if (status === 'issued') candidates.push(found);
   });
   cancelled += Math.min(byHand, Math.max(0, wanted - cancelled));
-  candidates.sort((one, other) => Number(one.gift.voucher !== undefined) - Number(other.gift.voucher !== undefined) || other.gift.issued.index - one.gift.issued.index);
+  candidates.sort(
+    (one, other) =>
+      Number(one.gift.voucher !== undefined) - Number(other.gift.voucher !== undefined) ||
+      other.gift.issued.index - one.gift.issued.index,
+  );
 
   const reason = { commandId: `provider-refund-${purchase.purchase.transaction_id}`, cause: asked };
   // Some are redeemed at this very moment: then others take their place.
-  for (let from = 0; cancelled < wanted && from < candidates.length; ) {
+  for (let from = 0; cancelled < wanted && from < candidates.length;) {
     const next = candidates.slice(from, from + wanted - cancelled);
     from += next.length;
     await inParallel(next, AT_ONCE, async (found) => {

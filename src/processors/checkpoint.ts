@@ -1,4 +1,7 @@
-/** The process managers' checkpoint: from where in the log a session may begin, so that what is settled is not read again. */
+/**
+ * The process managers' checkpoint: from where in the log a session may begin, so that what is settled is not read
+ * again.
+ */
 import type { Logger } from 'pino';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { Records } from '../ports/readStore.js';
@@ -8,7 +11,10 @@ import { FEED_TYPES } from './feed.js';
 /** The key of the checkpoint among the records. */
 export const PROCESS_CHECKPOINT = 'checkpoint/purchase-process';
 
-/** A checkpoint counts only for the log it was made from, and for the types of events that were looked at: of others it tells nothing. */
+/**
+ * A checkpoint counts only for the log it was made from, and for the types of events that were looked at: of others it
+ * tells nothing.
+ */
 export interface ProcessCheckpoint {
   readonly logId: string;
   /** With spaces between them; absent where a release kept it that did not note them. */
@@ -29,9 +35,10 @@ export interface CheckpointOptions {
 /** The checkpoint of one log's process managers. */
 export interface Checkpoints {
   /**
-   * Where to begin; `undefined`: at the log's beginning. After a release that follows more types of events, those are looked for first: as long as none stands before the checkpoint
-   * it holds for them too, and purchases wait for a look at the log instead of for all of it to be read again. Where `signal` ends the look, nothing is known of it. One that is no place in the
-   * log counts as absent: that is logged.
+   * Where to begin; `undefined`: at the log's beginning. After a release that follows more types of events, those are
+   * looked for first: as long as none stands before the checkpoint it holds for them too, and purchases wait for a look
+   * at the log instead of for all of it to be read again. Where `signal` ends the look, nothing is known of it. One
+   * that is no place in the log counts as absent: that is logged.
    * @throws UnavailableError
    */
   last(signal: AbortSignal): Promise<Position | undefined>;
@@ -43,7 +50,9 @@ export interface Checkpoints {
 export function processCheckpoints({ events, records, logger, types = FEED_TYPES }: CheckpointOptions): Checkpoints {
   async function save(position: Position): Promise<void> {
     const checkpoint: ProcessCheckpoint = { logId: events.logId, types: types.join(' '), position };
-    await records.put(PROCESS_CHECKPOINT, checkpoint).catch((error: unknown) => logger.info({ err: error }, 'checkpoint not saved'));
+    await records
+      .put(PROCESS_CHECKPOINT, checkpoint)
+      .catch((error: unknown) => logger.info({ err: error }, 'checkpoint not saved'));
   }
 
   async function standsBefore(position: Position, added: readonly string[], signal: AbortSignal): Promise<boolean> {
@@ -62,7 +71,10 @@ export function processCheckpoints({ events, records, logger, types = FEED_TYPES
       if (stored === undefined || stored.logId !== events.logId || stored.types === undefined) return undefined;
       const fault = await positionFault(events, stored.position, LOOKS.most);
       if (fault !== undefined) {
-        logger.warn({ checkpoint: shownPosition(stored.position) }, `process managers: the stored position ${fault}: it counts as absent, and the log is read from its beginning`);
+        logger.warn(
+          { checkpoint: shownPosition(stored.position) },
+          `process managers: the stored position ${fault}: it counts as absent, and the log is read from its beginning`,
+        );
         return undefined;
       }
       const looked = new Set(stored.types.split(' '));

@@ -39,8 +39,18 @@ export const FEED_TYPES = Object.keys({
   DisputeSettled: true,
 } satisfies Readonly<Record<FeedEvent['type'], true>>) as readonly FeedEvent['type'][];
 
-/** The events of the feed. What a provider could not deliver asks for nothing: support sees it, and may have the receiver told again. */
-export type FeedEvent = PurchaseEvent | GiftIssued | GiftCancelled | GiftReassigned | Exclude<NotificationEvent, { type: 'NotificationUndelivered' }> | WorkParked | WorkRetried;
+/**
+ * The events of the feed. What a provider could not deliver asks for nothing: support sees it, and may have the
+ * receiver told again.
+ */
+export type FeedEvent =
+  | PurchaseEvent
+  | GiftIssued
+  | GiftCancelled
+  | GiftReassigned
+  | Exclude<NotificationEvent, { type: 'NotificationUndelivered' }>
+  | WorkParked
+  | WorkRetried;
 
 /** A parked purchase was retried: what became of it meanwhile is to be read, then it is open again. */
 export interface ReopenIntent {

@@ -1,4 +1,7 @@
-/** Changes many gifts of one purchase, each by its own stream, so many at a time; safe to repeat: what is done decides to do nothing. */
+/**
+ * Changes many gifts of one purchase, each by its own stream, so many at a time; safe to repeat: what is done decides
+ * to do nothing.
+ */
 import { fold } from '../domain/decider.js';
 import { type GiftEvent, giftAggregate, giftStream, type IssuedGift } from '../domain/gift.js';
 import { issueGifts, type MadePurchase } from '../domain/purchase.js';
@@ -28,8 +31,14 @@ export const AT_ONCE = 32;
 const RACES = 16;
 
 /** Calls `visit` for every gift of a purchase that was charged, as it stands in its stream; many at a time. */
-export async function visitGifts({ events }: Pick<GiftChangeDeps, 'events'>, { purchase, purchasedAt }: MadePurchase, visit: (gift: StandingGift) => Promise<void> | void): Promise<void> {
-  await inParallel(issueGifts(purchase, purchasedAt), AT_ONCE, async ({ giftId, event }) => visit(await readGift(events, giftId, event)));
+export async function visitGifts(
+  { events }: Pick<GiftChangeDeps, 'events'>,
+  { purchase, purchasedAt }: MadePurchase,
+  visit: (gift: StandingGift) => Promise<void> | void,
+): Promise<void> {
+  await inParallel(issueGifts(purchase, purchasedAt), AT_ONCE, async ({ giftId, event }) =>
+    visit(await readGift(events, giftId, event)),
+  );
 }
 
 async function readGift(events: EventStore, giftId: string, issue: GiftEvent): Promise<StandingGift> {
@@ -52,14 +61,23 @@ export interface GiftChange {
  * Appends what `decide` says about one gift, with its issue where nobody has issued it yet.
  * @throws ConflictError after many lost races; UnavailableError
  */
-export async function changeGift({ events, writer, mayAct }: GiftChangeDeps, found: StandingGift, reason: Reason, decide: (gift: IssuedGift) => readonly GiftEvent[]): Promise<GiftChange> {
+export async function changeGift(
+  { events, writer, mayAct }: GiftChangeDeps,
+  found: StandingGift,
+  reason: Reason,
+  decide: (gift: IssuedGift) => readonly GiftEvent[],
+): Promise<GiftChange> {
   let at = found;
   for (let race = 0; race < RACES; race++) {
     const [first, ...more] = decide(at.gift);
     if (first === undefined) return { before: at.gift, changed: false };
     mayAct();
     const decided = at.issue === undefined ? ([first, ...more] as const) : ([at.issue, first, ...more] as const);
-    if ((await writer.append(giftStream(at.giftId), decided, at.revision < 0 ? 'none' : at.revision, reason)) !== undefined) return { before: at.gift, changed: true };
+    if (
+      (await writer.append(giftStream(at.giftId), decided, at.revision < 0 ? 'none' : at.revision, reason)) !==
+      undefined
+    )
+      return { before: at.gift, changed: true };
     const history = await events.read(giftStream(at.giftId));
     const gift = fold(giftAggregate, history);
     if (gift.status === 'none') throw new Error('a gift that somebody wrote to is not issued');

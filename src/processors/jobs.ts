@@ -1,4 +1,6 @@
-/** Tries each piece of work until it is done, or parks it: side by side, each once at a time, with pauses in between. */
+/**
+ * Tries each piece of work until it is done, or parks it: side by side, each once at a time, with pauses in between.
+ */
 import type { Logger } from 'pino';
 import { parkedId, type ParkedName, parkedStream, parkingId, type WorkParked } from '../domain/parked.js';
 import { inSpan, type SpanDescription } from '../tracing/spans.js';
@@ -30,7 +32,10 @@ interface InHand {
   wake: (() => void) | undefined;
 }
 
-/** Since when a job fails (as `JobDeps.ticks` counts), and how many attempts were before that. What a limit of our own holds back does not fail. */
+/**
+ * Since when a job fails (as `JobDeps.ticks` counts), and how many attempts were before that. What a limit of our own
+ * holds back does not fail.
+ */
 interface Failing {
   readonly since: number;
   readonly before: number;
@@ -78,11 +83,22 @@ export function jobRunner({ writer, logger, ticks, patience, tally, mayAct, sign
     const id = parkedId(name, entity);
     if (asked === undefined || givenUp.has(id)) return;
     mayAct();
-    const data = { entity, transaction_id: transactionId, step, cause: why, event_id: asked.id, times: timesParked(name, entity) + 1 };
+    const data = {
+      entity,
+      transaction_id: transactionId,
+      step,
+      cause: why,
+      event_id: asked.id,
+      times: timesParked(name, entity) + 1,
+    };
     const event: WorkParked = { type: 'WorkParked', data };
     givenUp.add(id);
     try {
-      await writer.append(parkedStream(name), event, 'any', { commandId: `park-${step}-${entity}`, cause: asked, eventId: parkingId(name, data) });
+      await writer.append(parkedStream(name), event, 'any', {
+        commandId: `park-${step}-${entity}`,
+        cause: asked,
+        eventId: parkingId(name, data),
+      });
     } catch (error) {
       givenUp.delete(id);
       throw error;
@@ -100,14 +116,21 @@ export function jobRunner({ writer, logger, ticks, patience, tally, mayAct, sign
       let held = false;
       try {
         mayAct();
-        await inSpan(() => stepSpan(job, number), () => job.run(number));
+        await inSpan(
+          () => stepSpan(job, number),
+          () => job.run(number),
+        );
       } catch (error) {
         if (signal.aborted) return;
         const failed = !(error instanceof NotYetError || error instanceof NotOursError);
         if (failed) tally.failed(job.parkAs.step);
         again = afterFailure(error, number - failing.before, ticks() - failing.since, patience, Math.random());
         held = error instanceof LaterError && error.held;
-        if (number === 1 && failed) logger.warn({ err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) }, 'not done at the first attempt');
+        if (number === 1 && failed)
+          logger.warn(
+            { err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) },
+            'not done at the first attempt',
+          );
       }
       try {
         if (again !== undefined && 'cause' in again) await park(job, again.cause);
@@ -160,5 +183,10 @@ export function jobRunner({ writer, logger, ticks, patience, tally, mayAct, sign
 
 /** A step follows the event that asked for it. */
 function stepSpan({ parkAs, cause }: Job, attempt: number): SpanDescription {
-  return { name: `step ${parkAs.step}`, kind: 'consumer', parent: cause()?.traceparent ?? '', attributes: { 'gift.step': parkAs.step, 'gift.attempt': attempt } };
+  return {
+    name: `step ${parkAs.step}`,
+    kind: 'consumer',
+    parent: cause()?.traceparent ?? '',
+    attributes: { 'gift.step': parkAs.step, 'gift.attempt': attempt },
+  };
 }

@@ -1,17 +1,33 @@
-/** The late-money process: answer disputes, and refunds made at the provider, with the gifts. Pure: events come in, what to do comes out. */
+/**
+ * The late-money process: answer disputes, and refunds made at the provider, with the gifts. Pure: events come in, what
+ * to do comes out.
+ */
 import {
-  disputeKey, evolveLateMoney, fallsShort, type LateMoney, type LateMoneyEvent, type LateMoneyStep, lateMoneySteps, NO_LATE_MONEY, PROVIDER_REFUND_KEY,
+  disputeKey,
+  evolveLateMoney,
+  fallsShort,
+  type LateMoney,
+  type LateMoneyEvent,
+  type LateMoneyStep,
+  lateMoneySteps,
+  NO_LATE_MONEY,
+  PROVIDER_REFUND_KEY,
   type ProviderRefundSettled,
 } from '../domain/lateMoney.js';
 import type { ParkedName, WorkParked, WorkRetried } from '../domain/parked.js';
 import type { Seen } from './seen.js';
 
-/** A transaction with late money that something is left to do about. It is known from the feed's beginning on: what was done before is not in it. */
+/**
+ * A transaction with late money that something is left to do about. It is known from the feed's beginning on: what was
+ * done before is not in it.
+ */
 export interface LateMoneyWork {
   readonly money: LateMoney;
   /** What was given up, or found to be done, by key. */
   readonly over: ReadonlySet<string>;
-  /** What support has handed back, by key, with the event that says so: to be looked at, whatever is known of it here. */
+  /**
+   * What support has handed back, by key, with the event that says so: to be looked at, whatever is known of it here.
+   */
   readonly retried: ReadonlyMap<string, Seen>;
   /** Gifts did not make up for what was given back at the provider: to be parked, for a person to see to. */
   readonly shortfall?: ProviderRefundSettled['data'];
@@ -36,8 +52,18 @@ export interface LateMoneyReaction {
 }
 
 /** The reaction. */
-export function reactToLateMoney(work: LateMoneyWork | undefined, event: LateMoneyTrigger, transactionId: string, seen: Seen): LateMoneyReaction {
-  const before = work ?? { money: NO_LATE_MONEY, over: new Set<string>(), retried: new Map<string, Seen>(), last: new Map<string, Seen>() };
+export function reactToLateMoney(
+  work: LateMoneyWork | undefined,
+  event: LateMoneyTrigger,
+  transactionId: string,
+  seen: Seen,
+): LateMoneyReaction {
+  const before = work ?? {
+    money: NO_LATE_MONEY,
+    over: new Set<string>(),
+    retried: new Map<string, Seen>(),
+    last: new Map<string, Seen>(),
+  };
   if (event.type === 'WorkParked') {
     return { work: work === undefined ? undefined : overLateMoney(work, parkedKey(event.data)), intents: [] };
   }
@@ -46,7 +72,10 @@ export function reactToLateMoney(work: LateMoneyWork | undefined, event: LateMon
     const over = new Set(before.over);
     over.delete(key);
     const last = new Map(before.last).set(key, seen);
-    return { work: { ...before, over, retried: new Map(before.retried).set(key, seen), last }, intents: [{ do: 'late money', transactionId, key }] };
+    return {
+      work: { ...before, over, retried: new Map(before.retried).set(key, seen), last },
+      intents: [{ do: 'late money', transactionId, key }],
+    };
   }
   const key = keyOf(event);
   const money = evolveLateMoney(before.money, event);
@@ -65,13 +94,20 @@ const PROVIDER_REFUND_STEP = 'provider refund';
 /** The steps that its parked work names. */
 export const LATE_MONEY_STEPS: ReadonlySet<string> = new Set([DISPUTE_STEP, PROVIDER_REFUND_STEP]);
 
-/** Where a step is parked when it can't be done: a dispute under its id, refunds made at the provider under the transaction's, among the refunds. */
-export function parkLateMoneyAs(transactionId: string, key: string): { readonly name: ParkedName; readonly entity: string; readonly step: string } {
+/**
+ * Where a step is parked when it can't be done: a dispute under its id, refunds made at the provider under the
+ * transaction's, among the refunds.
+ */
+export function parkLateMoneyAs(
+  transactionId: string,
+  key: string,
+): { readonly name: ParkedName; readonly entity: string; readonly step: string } {
   if (key === PROVIDER_REFUND_KEY) return { name: 'refund', entity: transactionId, step: PROVIDER_REFUND_STEP };
   return { name: 'dispute', entity: key.slice(disputeKey('').length), step: DISPUTE_STEP };
 }
 
-const parkedKey = ({ step, entity }: Pick<WorkParked['data'], 'step' | 'entity'>): string => (step === DISPUTE_STEP ? disputeKey(entity) : PROVIDER_REFUND_KEY);
+const parkedKey = ({ step, entity }: Pick<WorkParked['data'], 'step' | 'entity'>): string =>
+  step === DISPUTE_STEP ? disputeKey(entity) : PROVIDER_REFUND_KEY;
 
 /** It after a step was given up, or was found to be done in the stream. */
 export function overLateMoney(work: LateMoneyWork, key: string): LateMoneyWork | undefined {
@@ -96,7 +132,12 @@ export function resumeLateMoney(work: LateMoneyWork, transactionId: string): rea
 }
 
 function openKeys({ money, over, retried, shortfall }: LateMoneyWork): readonly string[] {
-  const keys = new Set([...lateMoneySteps(money).map(({ key }) => key).filter((key) => !over.has(key)), ...retried.keys()]);
+  const keys = new Set([
+    ...lateMoneySteps(money)
+      .map(({ key }) => key)
+      .filter((key) => !over.has(key)),
+    ...retried.keys(),
+  ]);
   return [...(shortfall === undefined ? keys : keys.add(PROVIDER_REFUND_KEY))];
 }
 

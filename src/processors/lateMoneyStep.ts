@@ -2,10 +2,24 @@
 import { fold } from '../domain/decider.js';
 import { block, disputeCause, unblock } from '../domain/giftCare.js';
 import {
-  type Dispute, fallsShort, type LateMoneyEvent, type LateMoneyStep, lateMoneySteps, PROVIDER_REFUND_KEY, type ProviderRefundSettled, settleDispute, settleProviderRefund,
+  type Dispute,
+  fallsShort,
+  type LateMoneyEvent,
+  type LateMoneyStep,
+  lateMoneySteps,
+  PROVIDER_REFUND_KEY,
+  type ProviderRefundSettled,
+  settleDispute,
+  settleProviderRefund,
 } from '../domain/lateMoney.js';
 import { pounds } from '../domain/money.js';
-import { lateMoneyOf, type MadePurchase, type Purchase, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import {
+  lateMoneyOf,
+  type MadePurchase,
+  type Purchase,
+  purchaseAggregate,
+  transactionStream,
+} from '../domain/purchase.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
 import { cancelForProviderRefund } from './cancelForProviderRefund.js';
 import { changeGifts, type GiftChangeDeps } from './giftChanges.js';
@@ -28,17 +42,25 @@ const RACES = 8;
 const UNPAID_MS = 1_000;
 
 /**
- * Does the step with this key, where the stream says that it is still to be done. `shortfall`: what gifts did not make up for, still to be
- * parked. `retried`: support has handed it back, by this event: gifts that can be cancelled by now are, and what falls short still does, until it is discarded.
+ * Does the step with this key, where the stream says that it is still to be done. `shortfall`: what gifts did not make
+ * up for, still to be parked. `retried`: support has handed it back, by this event: gifts that can be cancelled by now
+ * are, and what falls short still does, until it is discarded.
  * @throws GiveUpError with the cause to park; NotYetError; any other error: try again.
  */
-export async function settleLateMoney(deps: GiftChangeDeps, transactionId: string, key: string, shortfall: ProviderRefundSettled['data'] | undefined, retried: Seen | undefined): Promise<void> {
+export async function settleLateMoney(
+  deps: GiftChangeDeps,
+  transactionId: string,
+  key: string,
+  shortfall: ProviderRefundSettled['data'] | undefined,
+  retried: Seen | undefined,
+): Promise<void> {
   let short = shortfall;
   for (let race = 0; race < RACES; race++) {
     const at = await read(deps.events, transactionId, key);
     const step = lateMoneySteps(lateMoneyOf(at.purchase)).find((one) => one.key === key);
     const before = retried !== undefined && key === PROVIDER_REFUND_KEY ? at.settled : undefined;
-    const cause = step === undefined && retried !== undefined ? { ...retried, correlationId: at.asked.correlationId } : at.asked;
+    const cause =
+      step === undefined && retried !== undefined ? { ...retried, correlationId: at.asked.correlationId } : at.asked;
     const event = step === undefined ? await answerAgain(deps, at, cause, before) : await answerTo(deps, at, step);
     if (event === undefined) {
       if (step !== undefined) continue;
@@ -48,7 +70,8 @@ export async function settleLateMoney(deps: GiftChangeDeps, transactionId: strin
     }
     const reason = { commandId: `late-money-${transactionId}-${key}`, cause };
     const appended = await deps.writer.append(transactionStream(transactionId), event, at.revision, reason);
-    if (appended !== undefined && event.type === 'ProviderRefundSettled') short = fallsShort(event.data) ? event.data : undefined;
+    if (appended !== undefined && event.type === 'ProviderRefundSettled')
+      short = fallsShort(event.data) ? event.data : undefined;
   }
   throw new ConflictError(transactionStream(transactionId), -1, -1);
 }
@@ -57,9 +80,16 @@ async function read(events: EventStore, transactionId: string, key: string): Pro
   const history = await events.read(transactionStream(transactionId));
   const last = history.at(-1);
   const purchase: Purchase = fold(purchaseAggregate, history);
-  if (last === undefined || purchase.status === 'none') throw new Error('late money of a transaction that is not there');
-  const settled = history.findLast((event) => event.type === 'ProviderRefundSettled')?.data as ProviderRefundSettled['data'] | undefined;
-  return { purchase, settled, asked: seenOf(history.findLast((event) => asksFor(event, key)) ?? last), revision: last.revision };
+  if (last === undefined || purchase.status === 'none')
+    throw new Error('late money of a transaction that is not there');
+  const settled = history.findLast((event) => event.type === 'ProviderRefundSettled')?.data as
+    ProviderRefundSettled['data'] | undefined;
+  return {
+    purchase,
+    settled,
+    asked: seenOf(history.findLast((event) => asksFor(event, key)) ?? last),
+    revision: last.revision,
+  };
 }
 
 /** What is to be recorded about a step, once it is done. */
@@ -70,7 +100,10 @@ async function answerTo(deps: GiftChangeDeps, at: Standing, step: LateMoneyStep)
       return answerDispute(deps, at, step.dispute);
     case 'settle provider refund': {
       if (at.purchase.status === 'pending') throw notPaidYet();
-      const [settled] = settleProviderRefund(lateMoneyOf(at.purchase), await cancelForProviderRefund(deps, at.purchase, at.asked, step.total));
+      const [settled] = settleProviderRefund(
+        lateMoneyOf(at.purchase),
+        await cancelForProviderRefund(deps, at.purchase, at.asked, step.total),
+      );
       return settled;
     }
     default:
@@ -78,8 +111,16 @@ async function answerTo(deps: GiftChangeDeps, at: Standing, step: LateMoneyStep)
   }
 }
 
-/** What fell short is looked at again when support hands it back: a gift that was redeemed then may be unredeemed by now. `undefined`: nothing has changed. */
-async function answerAgain(deps: GiftChangeDeps, { purchase }: Standing, cause: Seen, before: ProviderRefundSettled['data'] | undefined): Promise<ProviderRefundSettled | undefined> {
+/**
+ * What fell short is looked at again when support hands it back: a gift that was redeemed then may be unredeemed by
+ * now. `undefined`: nothing has changed.
+ */
+async function answerAgain(
+  deps: GiftChangeDeps,
+  { purchase }: Standing,
+  cause: Seen,
+  before: ProviderRefundSettled['data'] | undefined,
+): Promise<ProviderRefundSettled | undefined> {
   if (before === undefined || before.difference === 0) return undefined;
   deps.mayAct();
   const data = await cancelForProviderRefund(deps, purchase, cause, before.total);
@@ -90,13 +131,20 @@ function notPaidYet(): NotYetError {
   return new NotYetError('the charge has not been recorded yet', UNPAID_MS, { mayNeverCome: true });
 }
 
-/** Blocks every gift, or frees those it blocked where it was won. Nothing was issued for a purchase that was declined. */
-async function answerDispute(deps: GiftChangeDeps, { purchase, asked }: Standing, { dispute_id, status, reason }: Dispute): Promise<LateMoneyEvent | undefined> {
+/**
+ * Blocks every gift, or frees those it blocked where it was won. Nothing was issued for a purchase that was declined.
+ */
+async function answerDispute(
+  deps: GiftChangeDeps,
+  { purchase, asked }: Standing,
+  { dispute_id, status, reason }: Dispute,
+): Promise<LateMoneyEvent | undefined> {
   if (purchase.status === 'pending') throw notPaidYet();
   const blocked = status !== 'won';
   const cause = disputeCause(dispute_id);
   const why = { cause, reason: blocked ? `the payment is disputed: ${reason}` : 'the dispute was won' };
-  const decide = (gift: Parameters<typeof block>[0]) => (blocked ? block(gift, { payment: 'charged' }, why) : unblock(gift, why));
+  const decide = (gift: Parameters<typeof block>[0]) =>
+    blocked ? block(gift, { payment: 'charged' }, why) : unblock(gift, why);
   const reasons = { commandId: `${cause}-${blocked ? 'block' : 'free'}`, cause: asked };
   let gifts = 0;
   if (purchase.status === 'charged') {

@@ -1,4 +1,7 @@
-/** The notification process: tell the receiver of each issued gift, once (decisions 3). Pure: events come in, what to do comes out. */
+/**
+ * The notification process: tell the receiver of each issued gift, once (decisions 3). Pure: events come in, what to do
+ * comes out.
+ */
 import { type GiftIssued, isSomebody } from '../domain/gift.js';
 import type { Channel, NotificationFailed, NotificationSent, NotificationStarted } from '../domain/notification.js';
 import type { WorkParked } from '../domain/parked.js';
@@ -13,15 +16,18 @@ export interface NotificationWork {
   readonly index: number;
   /** The gift can't be used any more: nobody is to be told of it who has not been. */
   readonly cancelled?: true;
-  /** The gift was issued in one append with something else, which may be its cancellation and come later in the feed: its stream is read before anybody is told. */
+  /**
+   * The gift was issued in one append with something else, which may be its cancellation and come later in the feed:
+   * its stream is read before anybody is told.
+   */
   readonly together?: true;
   /** The gift's issue, or the start of telling. */
   readonly last: Seen;
 }
 
 /**
- * What is to be done for a receiver: tell them; find out what became of it, and then tell them only if nobody has; go on with either, for what it waited
- * for has come.
+ * What is to be done for a receiver: tell them; find out what became of it, and then tell them only if nobody has; go
+ * on with either, for what it waited for has come.
  */
 export type NotificationIntent = { readonly do: 'tell' | 'find out' | 'go on telling'; readonly giftId: string };
 
@@ -37,7 +43,12 @@ export interface NotificationReaction {
 const NOTHING: NotificationReaction = { work: undefined, intents: [] };
 
 /** The reaction. An event of a gift whose receiver is not to be told changes nothing. */
-export function reactToNotification(work: NotificationWork | undefined, event: NotificationTrigger, giftId: string, seen: Seen): NotificationReaction {
+export function reactToNotification(
+  work: NotificationWork | undefined,
+  event: NotificationTrigger,
+  giftId: string,
+  seen: Seen,
+): NotificationReaction {
   switch (event.type) {
     case 'GiftIssued': {
       const { receiver, transaction_id, index } = event.data;
@@ -53,7 +64,7 @@ export function reactToNotification(work: NotificationWork | undefined, event: N
     case 'WorkParked':
       return NOTHING;
     default:
-      return event satisfies never, NOTHING;
+      return (event satisfies never, NOTHING);
   }
 }
 
@@ -78,8 +89,8 @@ export interface Address {
 }
 
 /**
- * Where a receiver is told: a phone number by SMS; a user by push where they have device tokens, else by SMS where they have a number; else nowhere.
- * `contact`: the user's, where the receiver is a user.
+ * Where a receiver is told: a phone number by SMS; a user by push where they have device tokens, else by SMS where they
+ * have a number; else nowhere. `contact`: the user's, where the receiver is a user.
  */
 export function addressOf(receiver: PurchaseReceiver, contact: Contact | undefined): Address | undefined {
   if (receiver.phone_number !== undefined) return { channel: 'sms', to: [receiver.phone_number], locale: null };

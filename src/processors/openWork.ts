@@ -1,6 +1,6 @@
 /**
- * All that is open, folded from the feed: the state of all process managers. Purely in memory; it holds only what has something left to do,
- * so it stays small however long the log is.
+ * All that is open, folded from the feed: the state of all process managers. Purely in memory; it holds only what has
+ * something left to do, so it stays small however long the log is.
  */
 import type { GiftIssued } from '../domain/gift.js';
 import { attemptOf } from '../domain/notification.js';
@@ -8,7 +8,15 @@ import { parkedId, type ParkedName, parkedNameOf, type WorkParked, type WorkRetr
 import { idOf } from '../domain/streamName.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { FeedEvent, Intent } from './feed.js';
-import { LATE_MONEY_STEPS, type LateMoneyTrigger, type LateMoneyWork, overLateMoney, parkLateMoneyAs, reactToLateMoney, resumeLateMoney } from './lateMoney.js';
+import {
+  LATE_MONEY_STEPS,
+  type LateMoneyTrigger,
+  type LateMoneyWork,
+  overLateMoney,
+  parkLateMoneyAs,
+  reactToLateMoney,
+  resumeLateMoney,
+} from './lateMoney.js';
 import { type NotificationWork, reactToNotification, resumeNotification } from './notification.js';
 import { type PurchaseTrigger, type PurchaseWork, reactToPurchase, resumePurchase } from './purchase.js';
 import { reactToRefund, type RefundTrigger, type RefundWork } from './refund.js';
@@ -73,7 +81,9 @@ export function openWork(from: Position | undefined): OpenWork {
   const holds = openRefundHolds();
   /** Purchases whose history is being read. */
   const reading = new Set<PurchaseEntry>();
-  /** By the id of parked work: how often it has been parked in a row, from its retry until it is done or parked again. */
+  /**
+   * By the id of parked work: how often it has been parked in a row, from its retry until it is done or parked again.
+   */
   const parkings = new Map<string, number>();
   let position = from;
 
@@ -121,7 +131,12 @@ export function openWork(from: Position | undefined): OpenWork {
   };
 
   const wait = (transactionId: string, event: RecordedEvent, step: string): readonly Intent[] => {
-    purchases.set(transactionId, { before: position, at: event.at, work: undefined, reopening: { seen: seenOf(event), step } });
+    purchases.set(transactionId, {
+      before: position,
+      at: event.at,
+      work: undefined,
+      reopening: { seen: seenOf(event), step },
+    });
     return [{ do: 'reopen', transactionId }];
   };
 
@@ -150,7 +165,12 @@ export function openWork(from: Position | undefined): OpenWork {
   };
 
   const moveLate = (transactionId: string, event: RecordedEvent): readonly Intent[] => {
-    const { work, intents } = reactToLateMoney(late.get(transactionId)?.work, event as unknown as LateMoneyTrigger, transactionId, seenOf(event));
+    const { work, intents } = reactToLateMoney(
+      late.get(transactionId)?.work,
+      event as unknown as LateMoneyTrigger,
+      transactionId,
+      seenOf(event),
+    );
     keep(late, transactionId, work, event.at);
     return intents;
   };
@@ -175,12 +195,14 @@ export function openWork(from: Position | undefined): OpenWork {
         return end(entity, event);
       },
       // What is open by itself was never given up.
-      retried: ({ entity, transaction_id }, event) => (notifications.has(entity) ? [] : ask(entity, transaction_id, event)),
+      retried: ({ entity, transaction_id }, event) =>
+        notifications.has(entity) ? [] : ask(entity, transaction_id, event),
     },
     purchase: {
       parked({ entity, step }) {
         // Given up just as the provider's word came: the gifts are to be issued all the same.
-        if (step === 'charge' && purchases.get(entity)?.work?.stage === 'charged') return [{ do: 'issue', transactionId: entity }];
+        if (step === 'charge' && purchases.get(entity)?.work?.stage === 'charged')
+          return [{ do: 'issue', transactionId: entity }];
         // With the purchase goes the telling of its receivers: it can't be done without it.
         for (const [giftId, work] of notifications) if (work.transactionId === entity) notifications.delete(giftId);
         close(entity);
@@ -190,8 +212,12 @@ export function openWork(from: Position | undefined): OpenWork {
     },
   };
 
-  const handed = (how: 'parked' | 'retried', name: ParkedName, work: GivenUp, event: RecordedEvent): readonly Intent[] =>
-    (LATE_MONEY_STEPS.has(work.step) ? lateMoneyMoves : handings[name][how])(work, event);
+  const handed = (
+    how: 'parked' | 'retried',
+    name: ParkedName,
+    work: GivenUp,
+    event: RecordedEvent,
+  ): readonly Intent[] => (LATE_MONEY_STEPS.has(work.step) ? lateMoneyMoves : handings[name][how])(work, event);
 
   const parked = (work: WorkParked['data'], event: RecordedEvent): readonly Intent[] => {
     const name = parkedNameOf(event.stream);
@@ -216,14 +242,16 @@ export function openWork(from: Position | undefined): OpenWork {
     if (entry.reopening !== undefined) return move(data.transaction_id, event);
     const giftId = idOf(event.stream);
     const { work, intents } = reactToNotification(undefined, { type: 'GiftIssued', data }, giftId, seenOf(event));
-    if (work !== undefined) notifications.set(giftId, event.metadata.commandId === issueCommand(giftId) ? work : { ...work, together: true });
+    if (work !== undefined)
+      notifications.set(giftId, event.metadata.commandId === issueCommand(giftId) ? work : { ...work, together: true });
     move(data.transaction_id, event);
     return intents;
   };
 
   /**
-   * Kept for every purchase whose history is being read: whose gift it is is not known until then. Only as the feed gives it, never from a history that is gone through: each of those who are
-   * read would hand all that it has kept to the others, twice as much for one more of them.
+   * Kept for every purchase whose history is being read: whose gift it is is not known until then. Only as the feed
+   * gives it, never from a history that is gone through: each of those who are read would hand all that it has kept to
+   * the others, twice as much for one more of them.
    */
   const keepForReading = (event: RecordedEvent): void => {
     if (reading.size === 0 || !endsTelling(event)) return;
@@ -257,7 +285,8 @@ export function openWork(from: Position | undefined): OpenWork {
         return issued(known.data, event);
       case 'NotificationStarted': {
         if (attemptOf(known) !== 1) return [];
-        if (purchases.get(known.data.transaction_id)?.reopening !== undefined) return move(known.data.transaction_id, event);
+        if (purchases.get(known.data.transaction_id)?.reopening !== undefined)
+          return move(known.data.transaction_id, event);
         const giftId = idOf(event.stream);
         const { work } = reactToNotification(notifications.get(giftId), known, giftId, seenOf(event));
         if (work !== undefined) notifications.set(giftId, work);
@@ -281,7 +310,7 @@ export function openWork(from: Position | undefined): OpenWork {
       case 'DisputeSettled':
         return moveLate(idOf(event.stream), event);
       default:
-        return known satisfies never, [];
+        return (known satisfies never, []);
     }
   };
 
@@ -344,7 +373,8 @@ export function openWork(from: Position | undefined): OpenWork {
       if (work === undefined) close(transactionId);
       if (work === undefined || !purchases.has(transactionId)) return [];
       const intents: Intent[] = [...resumePurchase(work)];
-      for (const [giftId, telling] of notifications) if (telling.transactionId === transactionId) intents.push(...resumeNotification(telling, giftId));
+      for (const [giftId, telling] of notifications)
+        if (telling.transactionId === transactionId) intents.push(...resumeNotification(telling, giftId));
       return intents;
     },
     timesParked: (name, entity) => parkings.get(parkedId(name, entity)) ?? 0,
@@ -364,7 +394,9 @@ export function openWork(from: Position | undefined): OpenWork {
       return position;
     },
     get oldestAt() {
-      return oldest().map(({ at }) => at).sort()[0];
+      return oldest()
+        .map(({ at }) => at)
+        .sort()[0];
     },
   };
 }

@@ -1,4 +1,7 @@
-/** Runs tasks side by side, so many at once, and fairly: groups take turns, so one with ten thousand tasks holds up nobody else's. */
+/**
+ * Runs tasks side by side, so many at once, and fairly: groups take turns, so one with ten thousand tasks holds up
+ * nobody else's.
+ */
 
 /** Something to do; it must not throw. */
 export type Task = () => Promise<void>;

@@ -1,15 +1,24 @@
-/** The purchase process: charge what was bought, then issue its gifts (decisions 3). Pure: events come in, what to do comes out. */
+/**
+ * The purchase process: charge what was bought, then issue its gifts (decisions 3). Pure: events come in, what to do
+ * comes out.
+ */
 import type { NotificationFailed, NotificationSent } from '../domain/notification.js';
 import type { WorkParked } from '../domain/parked.js';
 import type {
-  ChargeStarted, GiftsPurchased, PaymentAuthenticationFailed, PaymentAuthenticationRequired, PaymentCharged, PaymentDeclined, PurchaseReceiver,
+  ChargeStarted,
+  GiftsPurchased,
+  PaymentAuthenticationFailed,
+  PaymentAuthenticationRequired,
+  PaymentCharged,
+  PaymentDeclined,
+  PurchaseReceiver,
 } from '../domain/purchase.js';
 import type { GiftIssued } from '../domain/gift.js';
 import type { Seen } from './seen.js';
 
 /**
- * A purchase with something left to do. `bought`: nobody has asked for the charge; `charging`: asked, without an answer; `authenticating`: waiting for
- * its buyer; `charged`: gifts are being issued and told.
+ * A purchase with something left to do. `bought`: nobody has asked for the charge; `charging`: asked, without an
+ * answer; `authenticating`: waiting for its buyer; `charged`: gifts are being issued and told.
  */
 export interface PurchaseWork {
   readonly stage: 'bought' | 'charging' | 'authenticating' | 'charged';
@@ -26,10 +35,21 @@ export interface PurchaseWork {
 /** What is to be done for a purchase. */
 export type PurchaseIntent = { readonly do: 'charge' | 'issue'; readonly transactionId: string };
 
-/** The events that move a purchase. Those of its notifications count too: it is kept while its receivers' numbers are needed. */
+/**
+ * The events that move a purchase. Those of its notifications count too: it is kept while its receivers' numbers are
+ * needed.
+ */
 export type PurchaseTrigger =
-  | GiftsPurchased | ChargeStarted | PaymentAuthenticationRequired | PaymentAuthenticationFailed | PaymentCharged | PaymentDeclined
-  | GiftIssued | NotificationSent | NotificationFailed | WorkParked;
+  | GiftsPurchased
+  | ChargeStarted
+  | PaymentAuthenticationRequired
+  | PaymentAuthenticationFailed
+  | PaymentCharged
+  | PaymentDeclined
+  | GiftIssued
+  | NotificationSent
+  | NotificationFailed
+  | WorkParked;
 
 /** A purchase after one more event; `work` undefined: there is nothing left to do. */
 export interface PurchaseReaction {
@@ -72,7 +92,7 @@ export function reactToPurchase(work: PurchaseWork | undefined, event: PurchaseT
       // Parked is the purchase itself, or only the telling of one of its receivers.
       return event.data.entity === work.purchase.transaction_id ? NOTHING : left({ ...work, toTell: work.toTell - 1 });
     default:
-      return event satisfies never, NOTHING;
+      return (event satisfies never, NOTHING);
   }
 }
 
@@ -87,7 +107,14 @@ const NOTHING: PurchaseReaction = { work: undefined, intents: [] };
 
 function bought(purchase: GiftsPurchased['data'], seen: Seen): PurchaseReaction {
   const toTell = purchase.receivers.reduce((count, receiver) => (isToBeTold(receiver) ? count + 1 : count), 0);
-  const work: PurchaseWork = { stage: 'bought', purchase, purchasedAt: seen.at, last: seen, toIssue: purchase.receivers.length, toTell };
+  const work: PurchaseWork = {
+    stage: 'bought',
+    purchase,
+    purchasedAt: seen.at,
+    last: seen,
+    toIssue: purchase.receivers.length,
+    toTell,
+  };
   return { work, intents: resumePurchase(work) };
 }
 

@@ -1,4 +1,7 @@
-/** The refund process: cancel the gifts of a refund that was asked for, then give their share back. Pure: events come in, what to do comes out. */
+/**
+ * The refund process: cancel the gifts of a refund that was asked for, then give their share back. Pure: events come
+ * in, what to do comes out.
+ */
 import type { WorkParked, WorkRetried } from '../domain/parked.js';
 import type { RefundEvent } from '../domain/refund.js';
 import type { Position } from '../ports/eventStore.js';
@@ -34,16 +37,27 @@ const NOTHING: RefundReaction = { work: undefined, intents: [] };
 export type RefundTrigger = (RefundEvent | WorkParked | WorkRetried) & { readonly position: Position };
 
 /** The reaction. */
-export function reactToRefund(work: RefundWork | undefined, event: RefundTrigger, refundId: string, transactionId: string, seen: Seen): RefundReaction {
+export function reactToRefund(
+  work: RefundWork | undefined,
+  event: RefundTrigger,
+  refundId: string,
+  transactionId: string,
+  seen: Seen,
+): RefundReaction {
   switch (event.type) {
     case 'RefundRequested':
       return opened(refundId, transactionId, seen);
     case 'RefundStarted':
       // Who asked for it goes on; one that nobody asked for begins here.
-      return work === undefined ? opened(refundId, transactionId, seen) : { work: { ...work, last: seen }, intents: [] };
+      return work === undefined
+        ? opened(refundId, transactionId, seen)
+        : { work: { ...work, last: seen }, intents: [] };
     case 'RefundRefused':
-      // It is open until it is parked: a person must see to it. Who asked parks it; where it had been given up before the provider's word came, it begins here.
-      return work === undefined ? opened(refundId, transactionId, seen) : { work: { ...work, last: seen }, intents: [] };
+      // It is open until it is parked: a person must see to it. Who asked parks it; where it had been given up before
+      // the provider's word came, it begins here.
+      return work === undefined
+        ? opened(refundId, transactionId, seen)
+        : { work: { ...work, last: seen }, intents: [] };
     case 'RefundFailed':
       // It was over: it is opened for its turn to say so, and to be parked.
       return opened(refundId, transactionId, seen);
@@ -52,9 +66,12 @@ export function reactToRefund(work: RefundWork | undefined, event: RefundTrigger
     case 'WorkParked':
       return NOTHING;
     case 'WorkRetried':
-      return { work: { transactionId, last: seen, retried: { at: event.position, seen } }, intents: [{ do: 'refund', refundId }] };
+      return {
+        work: { transactionId, last: seen, retried: { at: event.position, seen } },
+        intents: [{ do: 'refund', refundId }],
+      };
     default:
-      return event satisfies never, NOTHING;
+      return (event satisfies never, NOTHING);
   }
 }
 

@@ -1,9 +1,15 @@
-/** Gifts that a refund was asked for and has not decided on: they may be cancelled at any moment, so nobody is told of them until it has. */
+/**
+ * Gifts that a refund was asked for and has not decided on: they may be cancelled at any moment, so nobody is told of
+ * them until it has.
+ */
 import type { RefundTrigger } from './refund.js';
 
 /** All of them. */
 export interface RefundHolds {
-  /** Takes in one more event of a refund. @returns the gifts that may be told of again, or are cancelled by now: it has decided on all, or is parked */
+  /**
+   * Takes in one more event of a refund. @returns the gifts that may be told of again, or are cancelled by now: it has
+   * decided on all, or is parked
+   */
   apply(event: RefundTrigger, refundId: string): readonly string[];
   has(giftId: string): boolean;
 }

@@ -1,6 +1,16 @@
-/** Gives money back where it came from: to the prepaid wallet, off the wallet's next invoice, or by the card's provider. Once for each attempt, however often it is asked. */
+/**
+ * Gives money back where it came from: to the prepaid wallet, off the wallet's next invoice, or by the card's provider.
+ * Once for each attempt, however often it is asked.
+ */
 import type { Bus } from '../ports/bus.js';
-import { checks, type RefundLookup, type RefundLookupReply, type RefundReply, type RefundRequest, SUBJECTS } from '../workers/messages.js';
+import {
+  checks,
+  type RefundLookup,
+  type RefundLookupReply,
+  type RefundReply,
+  type RefundRequest,
+  SUBJECTS,
+} from '../workers/messages.js';
 import { answered, type Patience } from './retry.js';
 import type { WalletPayments } from './walletPayments.js';
 import type { Reason } from './writing.js';
@@ -17,13 +27,19 @@ export interface RefundMoneyDeps {
 }
 
 /**
- * Gives it back. A card's provider is asked for 20 h from `started_at`, under the attempt's own key; later it is only looked up, and `never` says
- * that it has certainly not been made: then a new attempt is safe. Whoever asks again looks first: `by hand` says that it has not been made, and that
- * somebody gave money back at the provider meanwhile, perhaps in its place.
+ * Gives it back. A card's provider is asked for 20 h from `started_at`, under the attempt's own key; later it is only
+ * looked up, and `never` says that it has certainly not been made: then a new attempt is safe. Whoever asks again looks
+ * first: `by hand` says that it has not been made, and that somebody gave money back at the provider meanwhile, perhaps
+ * in its place.
  * @param fresh nobody can have asked for this attempt before
  * @throws Error: try again
  */
-export async function refundMoney(deps: RefundMoneyDeps, request: RefundRequest, fresh: boolean, reason: Reason): Promise<RefundReply | { readonly outcome: 'never' } | { readonly outcome: 'by hand' }> {
+export async function refundMoney(
+  deps: RefundMoneyDeps,
+  request: RefundRequest,
+  fresh: boolean,
+  reason: Reason,
+): Promise<RefundReply | { readonly outcome: 'never' } | { readonly outcome: 'by hand' }> {
   const { provider, refund_id, transaction_id, amount, payment_reference, started_at } = request;
   const given = (refund_ref: string): RefundReply => ({ outcome: 'refunded', provider, refund_ref, simulated: false });
   if (amount === 0) return given(`free-${refund_id}`);
@@ -32,7 +48,9 @@ export async function refundMoney(deps: RefundMoneyDeps, request: RefundRequest,
   deps.mayAct();
   if (provider === 'wallet') {
     const decided = await deps.wallets.refund(payment_reference, transaction_id, amount, refund_id, reason);
-    return decided === 'credited' ? given(`wallet-${refund_id}`) : { outcome: 'refused', provider, code: 'more_than_was_debited', simulated: false };
+    return decided === 'credited'
+      ? given(`wallet-${refund_id}`)
+      : { outcome: 'refused', provider, code: 'more_than_was_debited', simulated: false };
   }
   const late = deps.now() - Date.parse(started_at) >= deps.patience.askAgainMs;
   if (late || !fresh) {
@@ -41,12 +59,14 @@ export async function refundMoney(deps: RefundMoneyDeps, request: RefundRequest,
     if ((found.others ?? 0) > 0) return { outcome: 'by hand' };
     if (late) return found;
   }
-  return answered(checks.refundReply(await deps.bus.request(SUBJECTS.refund, request, { timeoutMs: deps.patience.answerMs })));
+  return answered(
+    checks.refundReply(await deps.bus.request(SUBJECTS.refund, request, { timeoutMs: deps.patience.answerMs })),
+  );
 }
 
 /**
- * Whether somebody gave money of the charge back at the provider since an attempt began that it then refused: perhaps in the attempt's place. Wallet and invoice
- * are in the log alone. @throws Error: try again
+ * Whether somebody gave money of the charge back at the provider since an attempt began that it then refused: perhaps
+ * in the attempt's place. Wallet and invoice are in the log alone. @throws Error: try again
  */
 export async function madeMeanwhile(deps: RefundMoneyDeps, request: RefundRequest): Promise<boolean> {
   if (request.provider === 'wallet' || request.provider === 'invoice') return false;
@@ -56,6 +76,17 @@ export async function madeMeanwhile(deps: RefundMoneyDeps, request: RefundReques
   return found.outcome === 'refunded' || (found.outcome === 'never' && (found.others ?? 0) > 0);
 }
 
-async function lookUp({ bus, patience }: RefundMoneyDeps, { refund_id, attempt, provider, charge_id, started_at }: RefundRequest): Promise<RefundLookupReply> {
-  return answered(checks.refundLookupReply(await bus.request(SUBJECTS.lookUpRefund, { refund_id, attempt, provider, charge_id, started_at } satisfies RefundLookup, { timeoutMs: patience.answerMs })));
+async function lookUp(
+  { bus, patience }: RefundMoneyDeps,
+  { refund_id, attempt, provider, charge_id, started_at }: RefundRequest,
+): Promise<RefundLookupReply> {
+  return answered(
+    checks.refundLookupReply(
+      await bus.request(
+        SUBJECTS.lookUpRefund,
+        { refund_id, attempt, provider, charge_id, started_at } satisfies RefundLookup,
+        { timeoutMs: patience.answerMs },
+      ),
+    ),
+  );
 }

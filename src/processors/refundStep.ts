@@ -1,14 +1,33 @@
 /**
- * Refunds one purchase's gifts: cancels each in its own stream, claims the refund in the purchase's, has the money given back, records the answer.
- * Safe to repeat at any point, and side by side: what is to be done next is read from the streams each time.
+ * Refunds one purchase's gifts: cancels each in its own stream, claims the refund in the purchase's, has the money
+ * given back, records the answer. Safe to repeat at any point, and side by side: what is to be done next is read from
+ * the streams each time.
  */
 import { inParallel } from '../async/inParallel.js';
 import { fold } from '../domain/decider.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { giftAggregate, type GiftIssued, giftStream, type IssuedGift } from '../domain/gift.js';
 import { isDisputed } from '../domain/lateMoney.js';
-import { issueGift, lateMoneyOf, leftOfCharge, type MadePurchase, purchaseAggregate, startRefund, transactionStream } from '../domain/purchase.js';
-import { cancelForRefund, type Cancellation, type Kept, type KeptFor, type Refund, type RefundRequested, type RefundStarted, settleRefund, startAgain } from '../domain/refund.js';
+import {
+  issueGift,
+  lateMoneyOf,
+  leftOfCharge,
+  type MadePurchase,
+  purchaseAggregate,
+  startRefund,
+  transactionStream,
+} from '../domain/purchase.js';
+import {
+  cancelForRefund,
+  type Cancellation,
+  type Kept,
+  type KeptFor,
+  type Refund,
+  type RefundRequested,
+  type RefundStarted,
+  settleRefund,
+  startAgain,
+} from '../domain/refund.js';
 import { ConflictError, type EventStore, type RecordedEvent } from '../ports/eventStore.js';
 import type { RefundRequest } from '../workers/messages.js';
 import type { Retry } from './refund.js';
@@ -29,18 +48,25 @@ const MOVES = 16;
 const RACES = 16;
 
 /**
- * Refunds. `retried`: a person has asked for another attempt; what the provider refused before that is tried again, once, and on that person's account.
+ * Refunds. `retried`: a person has asked for another attempt; what the provider refused before that is tried again,
+ * once, and on that person's account.
  * @throws GiveUpError when the provider refuses; any other error: try again.
  */
-export async function refund(deps: RefundDeps, transactionId: string, refundId: string, retried?: Retry): Promise<void> {
+export async function refund(
+  deps: RefundDeps,
+  transactionId: string,
+  refundId: string,
+  retried?: Retry,
+): Promise<void> {
   const { events, writer } = deps;
   const stream = transactionStream(transactionId);
   const commandId = `refund-${refundId}`;
   /** Its present attempt was started here, and nobody has asked for it. */
   let fresh = false;
   /**
-   * Whether nobody can have made the attempt that follows this event of the refund. One of long ago may have been made by a log that was lost since, of which
-   * this one is the restored beginning, under a key that the provider has forgotten.
+   * Whether nobody can have made the attempt that follows this event of the refund. One of long ago may have been made
+   * by a log that was lost since, of which this one is the restored beginning, under a key that the provider has
+   * forgotten.
    */
   const isNew = ({ at }: RecordedEvent): boolean => deps.now() - Date.parse(at) < deps.patience.askAgainMs;
 
@@ -50,7 +76,8 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
     const last = history.at(-1);
     const own = history.findLast(({ data }) => 'refund_id' in data && data.refund_id === refundId);
     const known = state.status === 'none' ? undefined : state.refunds.get(refundId);
-    if (state.status === 'none' || last === undefined || own === undefined || known === undefined) throw new GiveUpError('the refund was never asked for');
+    if (state.status === 'none' || last === undefined || own === undefined || known === undefined)
+      throw new GiveUpError('the refund was never asked for');
     const reason: Reason = { commandId, cause: seenOf(own) };
 
     switch (known.status) {
@@ -63,17 +90,22 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
         if (started === undefined) throw new GiveUpError('the purchase was never charged');
         // Money that went back by another way (at the provider itself) can't go back again.
         if (started.type === 'RefundStarted' && started.data.amount > leftOfCharge(state)) {
-          throw new GiveUpError(`the gifts are cancelled, but their ${started.data.amount} pence are more than the ${leftOfCharge(state)} pence left of the charge`);
+          throw new GiveUpError(
+            `the gifts are cancelled, but their ${started.data.amount} pence are more than the ${leftOfCharge(state)} pence left of the charge`,
+          );
         }
         fresh = (await writer.append(stream, started, last.revision, reason)) !== undefined && isNew(own);
         break;
       }
       case 'refused': {
-        if (retried === undefined || own.position > retried.at) throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
+        if (retried === undefined || own.position > retried.at)
+          throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
         // The provider may not have told of it yet.
-        if (known.outside === true || (await madeMeanwhile(deps, requestOf(transactionId, known)))) throw maybeByHand(known.started);
+        if (known.outside === true || (await madeMeanwhile(deps, requestOf(transactionId, known))))
+          throw maybeByHand(known.started);
         const byPerson: Reason = { commandId, cause: { ...retried.seen, correlationId: reason.cause.correlationId } };
-        for (const event of startAgain(known)) fresh = (await writer.append(stream, event, last.revision, byPerson)) !== undefined && isNew(own);
+        for (const event of startAgain(known))
+          fresh = (await writer.append(stream, event, last.revision, byPerson)) !== undefined && isNew(own);
         break;
       }
       case 'started': {
@@ -85,7 +117,8 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
           // It is a day old: the next attempt, too, may have been made by a log that was lost since.
           for (const event of startAgain(known)) await writer.append(stream, event, last.revision, reason);
         } else {
-          for (const event of settleRefund(known, reply)) await writer.append(stream, event, last.revision, { ...reason, simulated: reply.simulated });
+          for (const event of settleRefund(known, reply))
+            await writer.append(stream, event, last.revision, { ...reason, simulated: reply.simulated });
         }
         break;
       }
@@ -98,19 +131,33 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
 
 function requestOf(transactionId: string, { started, startedAt }: Extract<Refund, { started: object }>): RefundRequest {
   const { refund_id, attempt, amount, provider, charge_id, payment_reference } = started;
-  return { refund_id, attempt, transaction_id: transactionId, amount, provider, charge_id, payment_reference, started_at: startedAt };
+  return {
+    refund_id,
+    attempt,
+    transaction_id: transactionId,
+    amount,
+    provider,
+    charge_id,
+    payment_reference,
+    started_at: startedAt,
+  };
 }
 
 /** Paid twice is worse than paid late: whether it is this refund only a person can see. */
 function maybeByHand({ provider, amount }: RefundStarted['data']): GiveUpError {
   return new GiveUpError(
     `money was given back at ${provider} itself since this refund of ${amount} pence was last asked for: it may be this one, so it is not asked for again. ` +
-    `Look it up there; where it was not made, make it by hand there; then discard this`,
+      `Look it up there; where it was not made, make it by hand there; then discard this`,
   );
 }
 
 /** Cancels them side by side. Those that this refund has cancelled before count. */
-async function cancelGifts(deps: RefundDeps, state: MadePurchase, asked: RefundRequested['data'], reason: Reason): Promise<{ cancelled: string[]; kept: Kept }> {
+async function cancelGifts(
+  deps: RefundDeps,
+  state: MadePurchase,
+  asked: RefundRequested['data'],
+  reason: Reason,
+): Promise<{ cancelled: string[]; kept: Kept }> {
   const { purchase, purchasedAt } = state;
   const disputed = isDisputed(lateMoneyOf(state));
   const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);
@@ -120,7 +167,16 @@ async function cancelGifts(deps: RefundDeps, state: MadePurchase, asked: RefundR
     const index = indexes.get(giftId) ?? -1;
     const own = ids[index];
     if (own === undefined) throw new GiveUpError(`gift ${giftId} is none of this purchase`);
-    outcomes.set(giftId, await cancelGift(deps, giftId, () => issueGift(purchase, purchasedAt, index, own), (gift) => cancelForRefund(gift, asked, disputed), reason));
+    outcomes.set(
+      giftId,
+      await cancelGift(
+        deps,
+        giftId,
+        () => issueGift(purchase, purchasedAt, index, own),
+        (gift) => cancelForRefund(gift, asked, disputed),
+        reason,
+      ),
+    );
   });
   const cancelled: string[] = [];
   const kept: Partial<Record<KeptFor, string[]>> = {};
@@ -133,11 +189,18 @@ async function cancelGifts(deps: RefundDeps, state: MadePurchase, asked: RefundR
 }
 
 /** One winner: whoever is first at the gift's revision, this or a redeem or a voucher. */
-async function cancelGift({ events, writer, mayAct }: RefundDeps, giftId: string, issue: () => GiftIssued, decide: (gift: IssuedGift) => Cancellation, reason: Reason): Promise<KeptFor | 'cancelled by this'> {
+async function cancelGift(
+  { events, writer, mayAct }: RefundDeps,
+  giftId: string,
+  issue: () => GiftIssued,
+  decide: (gift: IssuedGift) => Cancellation,
+  reason: Reason,
+): Promise<KeptFor | 'cancelled by this'> {
   const stream = giftStream(giftId);
   for (let race = 0; race < RACES; race++) {
     const history: readonly RecordedEvent[] = await events.read(stream);
-    // Once another process has the work, it may have left this gift as it was and given back the others' share: what was read since must not be cancelled.
+    // Once another process has the work, it may have left this gift as it was and given back the others' share: what
+    // was read since must not be cancelled.
     mayAct();
     const found = fold(giftAggregate, history);
     if (found.status === 'none') {
@@ -149,7 +212,11 @@ async function cancelGift({ events, writer, mayAct }: RefundDeps, giftId: string
     if ('already' in decided) return 'cancelled by this';
     if ('kept' in decided) return decided.kept;
     const at = history.at(-1)?.revision ?? 'none';
-    if ((await writer.append(stream, decided.cancel, at, { ...reason, commandId: `${reason.commandId}-${giftId}` })) !== undefined) return 'cancelled by this';
+    if (
+      (await writer.append(stream, decided.cancel, at, { ...reason, commandId: `${reason.commandId}-${giftId}` })) !==
+      undefined
+    )
+      return 'cancelled by this';
   }
   throw new ConflictError(stream, 'any', -1);
 }

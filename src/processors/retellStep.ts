@@ -1,6 +1,6 @@
 /**
- * Tells what the first telling does not: a telling that support retries, and each one that a reassignment or support asks for. Rare, so it decides from the
- * gift's and its notification's streams alone, every time.
+ * Tells what the first telling does not: a telling that support retries, and each one that a reassignment or support
+ * asks for. Rare, so it decides from the gift's and its notification's streams alone, every time.
  */
 import { fold } from '../domain/decider.js';
 import { type GiftIssued, giftStream } from '../domain/gift.js';
@@ -16,10 +16,15 @@ import { begin, CANCELLED, REASSIGNED, takeUp, type TellDeps, type Telling, type
  * @returns whether nothing is left to tell. @throws Error: try again, as `tell` does
  */
 export async function retell(deps: TellDeps, giftId: string, cause: Seen, memory: TellMemory): Promise<boolean> {
-  const [gift, notification] = await Promise.all([deps.events.read(giftStream(giftId)), deps.events.read(notificationStream(giftId))]);
+  const [gift, notification] = await Promise.all([
+    deps.events.read(giftStream(giftId)),
+    deps.events.read(notificationStream(giftId)),
+  ]);
   const { next } = tellingsOf(gift, notification);
   if (next.do === 'nothing') return true;
-  const issued = gift.find((event): event is RecordedEvent & { readonly data: GiftIssued['data'] } => event.type === 'GiftIssued');
+  const issued = gift.find(
+    (event): event is RecordedEvent & { readonly data: GiftIssued['data'] } => event.type === 'GiftIssued',
+  );
   if (issued === undefined) throw new Error('a gift that was never issued is to be told of');
   const purchase = await purchaseOf(deps.events, issued.data.transaction_id);
   const cancelled = gift.some(({ type }) => type === 'GiftCancelled');

@@ -1,4 +1,7 @@
-/** Gifts whose receiver is to be told otherwise than for the first time: again, another one, or because support retries what was parked. */
+/**
+ * Gifts whose receiver is to be told otherwise than for the first time: again, another one, or because support retries
+ * what was parked.
+ */
 import type { Position } from '../ports/eventStore.js';
 import type { Seen } from './seen.js';
 
@@ -42,7 +45,13 @@ export function openRetellings(): Retellings {
     ask(giftId, asked) {
       const earlier = open.get(giftId);
       const { before, at } = earlier ?? asked;
-      open.set(giftId, { before, at, transactionId: asked.transactionId, seen: asked.seen, generation: (earlier?.generation ?? 0) + 1 });
+      open.set(giftId, {
+        before,
+        at,
+        transactionId: asked.transactionId,
+        seen: asked.seen,
+        generation: (earlier?.generation ?? 0) + 1,
+      });
       return [{ do: 'retell', giftId }];
     },
     get: (giftId) => open.get(giftId),

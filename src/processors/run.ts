@@ -35,7 +35,15 @@ export interface Processors {
 }
 
 /** Starts. What goes wrong is logged and tried again; it never throws later on. */
-export function runProcessors({ records, now = Date.now, patience, leaseMs = LEASE_MS, holder = randomUUID(), followers, ...deps }: ProcessorDeps): Processors {
+export function runProcessors({
+  records,
+  now = Date.now,
+  patience,
+  leaseMs = LEASE_MS,
+  holder = randomUUID(),
+  followers,
+  ...deps
+}: ProcessorDeps): Processors {
   const { events, logger } = deps;
   const tally = processTally();
   const checkpoints = processCheckpoints({ events, records, logger });
@@ -43,11 +51,20 @@ export function runProcessors({ records, now = Date.now, patience, leaseMs = LEA
 
   const follower = (followers ?? ownFollowers({ logger })).start('process managers', async (health) => {
     while (!health.signal.aborted) {
-      const lease = await acquireLease(records, PROCESS_LEASE, { holder, signal: health.signal, logger, ttlMs: leaseMs, onTrouble: health.onTrouble });
+      const lease = await acquireLease(records, PROCESS_LEASE, {
+        holder,
+        signal: health.signal,
+        logger,
+        ttlMs: leaseMs,
+        onTrouble: health.onTrouble,
+      });
       if (lease === undefined) return;
       const signal = AbortSignal.any([health.signal, lease.lost]);
       try {
-        await workThrough({ ...session, health }, { from: await checkpoints.last(signal), checkpoint: checkpoints.save, signal, held: () => lease.held });
+        await workThrough(
+          { ...session, health },
+          { from: await checkpoints.last(signal), checkpoint: checkpoints.save, signal, held: () => lease.held },
+        );
         if (!signal.aborted) throw new Error('the feed of the log ended');
       } finally {
         await lease.release();

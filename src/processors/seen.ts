@@ -1,4 +1,6 @@
-/** What process managers keep of an event that they have seen: enough to append after it and to name it as the cause. */
+/**
+ * What process managers keep of an event that they have seen: enough to append after it and to name it as the cause.
+ */
 import type { RecordedEvent } from '../ports/eventStore.js';
 
 /** An event, without its data. */
@@ -12,7 +14,12 @@ export interface Seen {
 }
 
 /** The part of a recorded event that is kept. */
-export function seenOf({ id, at, revision, metadata }: Pick<RecordedEvent, 'id' | 'at' | 'revision' | 'metadata'>): Seen {
+export function seenOf({
+  id,
+  at,
+  revision,
+  metadata,
+}: Pick<RecordedEvent, 'id' | 'at' | 'revision' | 'metadata'>): Seen {
   const { correlationId, traceparent } = metadata;
   return { id, at, revision, correlationId, ...(traceparent === undefined ? {} : { traceparent }) };
 }

@@ -1,4 +1,7 @@
-/** The process managers at work, for as long as their lease is held: folds the feed, and does what it asks for once it has caught up. */
+/**
+ * The process managers at work, for as long as their lease is held: folds the feed, and does what it asks for once it
+ * has caught up.
+ */
 import type { Logger } from 'pino';
 import { giftStream } from '../domain/gift.js';
 import { type GiftsPurchased, issueGifts } from '../domain/purchase.js';
@@ -64,12 +67,19 @@ export interface SessionOptions {
 }
 
 /** Works until `signal`; what runs then is finished first. @throws Error when the feed breaks. */
-export async function workThrough(deps: SessionDeps, { from, checkpoint, signal, held }: SessionOptions): Promise<void> {
+export async function workThrough(
+  deps: SessionDeps,
+  { from, checkpoint, signal, held }: SessionOptions,
+): Promise<void> {
   const { events, logger, now, patience, tally, health } = deps;
   const open = openWork(from);
   const writer = openWriter(events, now);
   const pools = {
-    charge: openPool(CHARGES_AT_ONCE), issue: openPool(GIFTS_AT_ONCE), tell: openPool(TELLINGS_AT_ONCE), refund: openPool(REFUNDS_AT_ONCE), lateMoney: openPool(LATE_MONEY_AT_ONCE),
+    charge: openPool(CHARGES_AT_ONCE),
+    issue: openPool(GIFTS_AT_ONCE),
+    tell: openPool(TELLINGS_AT_ONCE),
+    refund: openPool(REFUNDS_AT_ONCE),
+    lateMoney: openPool(LATE_MONEY_AT_ONCE),
   };
   const names = new WeakMap<GiftsPurchased['data'], Promise<string>>();
 
@@ -77,13 +87,23 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     if (signal.aborted || !held()) throw new NotOursError('the work may have passed to another process');
   };
   const senderName = (purchase: GiftsPurchased['data']): Promise<string> => {
-    const known = names.get(purchase) ?? deps.contact(purchase.buyer_id).then((buyer: Contact | undefined) => buyer?.name ?? '');
+    const known =
+      names.get(purchase) ?? deps.contact(purchase.buyer_id).then((buyer: Contact | undefined) => buyer?.name ?? '');
     names.set(purchase, known);
     known.catch(() => names.delete(purchase));
     return known;
   };
   const shared = { ...deps, writer, mayAct, senderName, wallets: walletPayments(events, writer) };
-  const { takeOn, takeOnAnew, wake, takeBack, stop } = jobRunner({ writer, logger, ticks: () => performance.now(), patience, tally, mayAct, signal, timesParked: open.timesParked });
+  const { takeOn, takeOnAnew, wake, takeBack, stop } = jobRunner({
+    writer,
+    logger,
+    ticks: () => performance.now(),
+    patience,
+    tally,
+    mayAct,
+    signal,
+    timesParked: open.timesParked,
+  });
 
   const chargeJob = (transactionId: string, resumed: boolean): Job => ({
     key: `charge/${transactionId}`,
@@ -160,7 +180,8 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     parkAs: { name: 'refund', entity: refundId, step: 'refund' },
     cause: () => open.refund(refundId)?.last,
     run: async () => {
-      if (open.refund(refundId) !== undefined) await refund(shared, transactionId, refundId, open.refund(refundId)?.retried);
+      if (open.refund(refundId) !== undefined)
+        await refund(shared, transactionId, refundId, open.refund(refundId)?.retried);
     },
     done: () => open.refundDone(refundId),
   });
@@ -193,7 +214,11 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
         parkAs: { name: 'purchase', entity: transactionId, step: 'issue' },
         cause: () => open.purchase(transactionId)?.last,
         // That it stands there already, by whomever, is just as well.
-        run: async () => void (await writer.append(giftStream(giftId), event, 'none', { commandId: issueCommand(giftId), cause: last })),
+        run: async () =>
+          void (await writer.append(giftStream(giftId), event, 'none', {
+            commandId: issueCommand(giftId),
+            cause: last,
+          })),
       });
       if (time.due()) return void setImmediate(issueSlice, transactionId, gifts);
     }
@@ -255,8 +280,13 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
   let caughtUp = false;
   tally.begin(() => ({ caughtUp, position: open.position, open: open.size, oldestAt: open.oldestAt }));
   try {
-    for await (const batch of events.follow(from, { types: FEED_TYPES }, { signal, batchSize: BATCH_SIZE, onTrouble: health.onTrouble })) {
-      // What came together is known together before anything is done: of a gift that is issued and cancelled in one append nobody is told.
+    for await (const batch of events.follow(
+      from,
+      { types: FEED_TYPES },
+      { signal, batchSize: BATCH_SIZE, onTrouble: health.onTrouble },
+    )) {
+      // What came together is known together before anything is done: of a gift that is issued and cancelled in one
+      // append nobody is told.
       const asked = batch.events.flatMap((event) => open.apply(event));
       open.lookedAt(batch.position);
       if (caughtUp) for (const intent of asked) act(intent, false);

@@ -1,7 +1,16 @@
-/** Tells one receiver: claims it in the notification's stream, asks for it to be sent, records the answer. Never sends what may have been sent. */
+/**
+ * Tells one receiver: claims it in the notification's stream, asks for it to be sent, records the answer. Never sends
+ * what may have been sent.
+ */
 import { fold } from '../domain/decider.js';
 import { giftStream } from '../domain/gift.js';
-import { type Channel, notificationAggregate, type NotificationFailed, type NotificationSent, notificationStream } from '../domain/notification.js';
+import {
+  type Channel,
+  notificationAggregate,
+  type NotificationFailed,
+  type NotificationSent,
+  notificationStream,
+} from '../domain/notification.js';
 import type { GiftsPurchased, PurchaseReceiver } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, ExpectedRevision } from '../ports/eventStore.js';
@@ -56,25 +65,59 @@ export interface FirstTelling extends Omit<Telling, 'attempt' | 'askedBy' | 'rec
   readonly work: NotificationWork;
 }
 
-/** Tells for the first time. @throws Error: try again; while it stays unknown whether the receiver was told, a plain one, so that it is parked in the end. */
-export async function tell(deps: TellDeps, { giftId, work, purchase }: FirstTelling, memory: TellMemory): Promise<void> {
-  const cancelled = work.cancelled === true || (work.together === true && (await deps.events.read(giftStream(giftId))).some(({ type }) => type === 'GiftCancelled'));
-  const telling: Telling = { giftId, attempt: 1, receiver: purchase.receivers[work.index] ?? {}, purchase, ...(cancelled ? { stopped: CANCELLED } : {}) };
+/**
+ * Tells for the first time. @throws Error: try again; while it stays unknown whether the receiver was told, a plain
+ * one, so that it is parked in the end.
+ */
+export async function tell(
+  deps: TellDeps,
+  { giftId, work, purchase }: FirstTelling,
+  memory: TellMemory,
+): Promise<void> {
+  const cancelled =
+    work.cancelled === true ||
+    (work.together === true &&
+      (await deps.events.read(giftStream(giftId))).some(({ type }) => type === 'GiftCancelled'));
+  const telling: Telling = {
+    giftId,
+    attempt: 1,
+    receiver: purchase.receivers[work.index] ?? {},
+    purchase,
+    ...(cancelled ? { stopped: CANCELLED } : {}),
+  };
   // Whether it was begun here memory says; whether by somebody else its stream, which must have no event.
-  if (work.stage === 'due' && memory.unsent === undefined && (await begin(deps, telling, memory, 'none', work.last)) === 'done') return;
+  if (
+    work.stage === 'due' &&
+    memory.unsent === undefined &&
+    (await begin(deps, telling, memory, 'none', work.last)) === 'done'
+  )
+    return;
   const history = await deps.events.read(notificationStream(giftId));
   const last = history.at(-1);
   const state = fold(notificationAggregate, history);
-  if (last !== undefined && state.status === 'started') await takeUp(deps, telling, memory, { ...state, last: seenOf(last) });
+  if (last !== undefined && state.status === 'started')
+    await takeUp(deps, telling, memory, { ...state, last: seenOf(last) });
 }
 
-/** Claims an attempt that nobody has begun, and sends. @returns `raced` when the stream was not at `expected`: somebody else may have begun. */
-export async function begin(deps: TellDeps, telling: Telling, memory: TellMemory, expected: ExpectedRevision, cause: Seen): Promise<'done' | 'raced'> {
+/**
+ * Claims an attempt that nobody has begun, and sends. @returns `raced` when the stream was not at `expected`: somebody
+ * else may have begun.
+ */
+export async function begin(
+  deps: TellDeps,
+  telling: Telling,
+  memory: TellMemory,
+  expected: ExpectedRevision,
+  cause: Seen,
+): Promise<'done' | 'raced'> {
   const stream = notificationStream(telling.giftId);
   const address = telling.stopped === undefined ? await addressIn(deps, telling) : undefined;
   const reason = { commandId: commandIdOf(telling), cause };
   if (address === undefined) {
-    const failed: NotificationFailed = { type: 'NotificationFailed', data: { cause: telling.stopped ?? NO_ADDRESS, ...which(telling) } };
+    const failed: NotificationFailed = {
+      type: 'NotificationFailed',
+      data: { cause: telling.stopped ?? NO_ADDRESS, ...which(telling) },
+    };
     return (await deps.writer.append(stream, failed, expected, reason)) === undefined ? 'raced' : 'done';
   }
   const data = { transaction_id: telling.purchase.transaction_id, channel: address.channel, ...which(telling) };
@@ -97,9 +140,13 @@ function which({ attempt, askedBy }: Telling): { readonly attempt?: number; read
   return askedBy === undefined ? {} : { attempt, asked_by: askedBy };
 }
 
-const commandIdOf = ({ giftId, attempt }: Telling): string => (attempt === 1 ? `tell-${giftId}` : `tell-${giftId}-${attempt}`);
+const commandIdOf = ({ giftId, attempt }: Telling): string =>
+  attempt === 1 ? `tell-${giftId}` : `tell-${giftId}-${attempt}`;
 
-/** The page's address; from the second telling on it says which one it belongs to, so that a provider's list of messages tells them apart. */
+/**
+ * The page's address; from the second telling on it says which one it belongs to, so that a provider's list of messages
+ * tells them apart.
+ */
 function addressOfPage({ launchUrl }: TellDeps, { giftId, attempt }: Telling): string {
   return attempt === 1 ? launchUrl(giftId) : `${launchUrl(giftId)}?n=${attempt}`;
 }
@@ -116,25 +163,65 @@ export interface Begun {
   readonly last: Seen;
 }
 
-/** Goes on with what was started: sent, failed, or never begun is what the provider's side must say first. @throws as `tell` */
-export async function takeUp(deps: TellDeps, telling: Telling, memory: TellMemory, { startedAt, channel, last }: Begun): Promise<void> {
+/**
+ * Goes on with what was started: sent, failed, or never begun is what the provider's side must say first. @throws as
+ * `tell`
+ */
+export async function takeUp(
+  deps: TellDeps,
+  telling: Telling,
+  memory: TellMemory,
+  { startedAt, channel, last }: Begun,
+): Promise<void> {
   const address = await addressIn(deps, telling);
   const { giftId: gift_id, attempt } = telling;
   if (memory.unsent !== attempt) {
-    const lookup: SendLookup = { gift_id, ...numbered(attempt), started_at: startedAt, channel, to: address?.to ?? [], launch_url: addressOfPage(deps, telling) };
-    const found = answered(checks.sendLookupReply(await deps.bus.request(SUBJECTS.lookUpNotification, lookup, { timeoutMs: deps.patience.answerMs })));
+    const lookup: SendLookup = {
+      gift_id,
+      ...numbered(attempt),
+      started_at: startedAt,
+      channel,
+      to: address?.to ?? [],
+      launch_url: addressOfPage(deps, telling),
+    };
+    const found = answered(
+      checks.sendLookupReply(
+        await deps.bus.request(SUBJECTS.lookUpNotification, lookup, { timeoutMs: deps.patience.answerMs }),
+      ),
+    );
     if (found.outcome === 'unknown') throw new Error(NOBODY_KNOWS);
     if (found.outcome === 'sent' || found.outcome === 'failed') return record(deps, telling, found, channel, last);
   }
-  // Of a push `never` says only that sending it again is safe: it replaces what may be on the device. By another channel it would be told twice.
-  if (memory.unsent !== attempt && channel === 'push' && telling.stopped === undefined && address !== undefined && address.channel !== channel) throw new GiveUpError(NOBODY_KNOWS);
-  if (telling.stopped !== undefined || address === undefined) return record(deps, telling, { outcome: 'failed', cause: telling.stopped ?? NO_ADDRESS, simulated: false }, channel, last);
+  // Of a push `never` says only that sending it again is safe: it replaces what may be on the device. By another
+  // channel it would be told twice.
+  if (
+    memory.unsent !== attempt &&
+    channel === 'push' &&
+    telling.stopped === undefined &&
+    address !== undefined &&
+    address.channel !== channel
+  )
+    throw new GiveUpError(NOBODY_KNOWS);
+  if (telling.stopped !== undefined || address === undefined)
+    return record(
+      deps,
+      telling,
+      { outcome: 'failed', cause: telling.stopped ?? NO_ADDRESS, simulated: false },
+      channel,
+      last,
+    );
   return send(deps, telling, memory, address, last);
 }
 
 const numbered = (attempt: number): { readonly attempt?: number } => (attempt === 1 ? {} : { attempt });
 
-async function send(deps: TellDeps, telling: Telling, memory: TellMemory, { channel, to, locale }: Address, started: Seen): Promise<void> {
+async function send(
+  deps: TellDeps,
+  telling: Telling,
+  memory: TellMemory,
+  { channel, to, locale }: Address,
+  started: Seen,
+): Promise<void> {
   const { giftId, attempt, purchase } = telling;
   const request: SendRequest = {
     gift_id: giftId,
@@ -163,10 +250,23 @@ async function ask({ bus, patience }: TellDeps, request: SendRequest): Promise<S
 }
 
 /** Records the answer; a conflict means that it has been recorded already. */
-async function record({ writer }: TellDeps, telling: Telling, reply: SendReply, channel: Address['channel'], after: Seen): Promise<void> {
+async function record(
+  { writer }: TellDeps,
+  telling: Telling,
+  reply: SendReply,
+  channel: Address['channel'],
+  after: Seen,
+): Promise<void> {
   const event: NotificationSent | NotificationFailed =
     reply.outcome === 'sent'
-      ? { type: 'NotificationSent', data: { channel, provider: reply.provider, message_id: reply.message_id, ...which(telling) } }
+      ? {
+          type: 'NotificationSent',
+          data: { channel, provider: reply.provider, message_id: reply.message_id, ...which(telling) },
+        }
       : { type: 'NotificationFailed', data: { cause: reply.cause, ...which(telling) } };
-  await writer.append(notificationStream(telling.giftId), event, after.revision, { commandId: commandIdOf(telling), cause: after, simulated: reply.simulated });
+  await writer.append(notificationStream(telling.giftId), event, after.revision, {
+    commandId: commandIdOf(telling),
+    cause: after,
+    simulated: reply.simulated,
+  });
 }

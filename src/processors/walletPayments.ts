@@ -1,7 +1,19 @@
-/** Pays purchases from prepaid wallets and refunds them there: decided in the wallet's own stream at its expected revision, found again by the transaction or the refund. */
+/**
+ * Pays purchases from prepaid wallets and refunds them there: decided in the wallet's own stream at its expected
+ * revision, found again by the transaction or the refund.
+ */
 import { LRUCache } from 'lru-cache';
 import { fold } from '../domain/decider.js';
-import { credit, debit, debitOf, isCredited, type Wallet, walletAggregate, type WalletEvent, walletStream } from '../domain/wallet.js';
+import {
+  credit,
+  debit,
+  debitOf,
+  isCredited,
+  type Wallet,
+  walletAggregate,
+  type WalletEvent,
+  walletStream,
+} from '../domain/wallet.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
 import type { Reason, Writer } from './writing.js';
 
@@ -26,7 +38,13 @@ export interface WalletPayments {
    * Credits once for ever for this refund; `refused`: less than that is left of the transaction's debit.
    * @throws UnavailableError; ConflictError after many lost races.
    */
-  refund(reference: string, transactionId: string, amount: number, refundId: string, reason: Reason): Promise<'credited' | 'refused'>;
+  refund(
+    reference: string,
+    transactionId: string,
+    amount: number,
+    refundId: string,
+    reason: Reason,
+  ): Promise<'credited' | 'refused'>;
 }
 
 const ATTEMPTS = 32;
@@ -39,13 +57,21 @@ export function walletPayments(events: EventStore, writer: Writer): WalletPaymen
   const read = async (reference: string): Promise<Known> => {
     const before = known.get(reference) ?? { wallet: walletAggregate.initial, revision: -1 };
     const newer = await events.read(walletStream(reference), { from: before.revision + 1 });
-    const now = { wallet: fold(walletAggregate, newer, before.wallet), revision: newer.at(-1)?.revision ?? before.revision };
+    const now = {
+      wallet: fold(walletAggregate, newer, before.wallet),
+      revision: newer.at(-1)?.revision ?? before.revision,
+    };
     known.set(reference, now);
     return now;
   };
 
   /** Decides on the wallet as it stands, again after each lost race. `outcomeOf`: what has been decided. */
-  const decide = async <T>(reference: string, reason: Reason, outcomeOf: (wallet: Wallet) => T | undefined, decision: (wallet: Wallet) => readonly WalletEvent[]): Promise<T | undefined> => {
+  const decide = async <T>(
+    reference: string,
+    reason: Reason,
+    outcomeOf: (wallet: Wallet) => T | undefined,
+    decision: (wallet: Wallet) => readonly WalletEvent[],
+  ): Promise<T | undefined> => {
     let at = await read(reference);
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       const decided = outcomeOf(at.wallet);
@@ -73,7 +99,12 @@ export function walletPayments(events: EventStore, writer: Writer): WalletPaymen
   return {
     pay: (reference, transactionId, amount, reason) =>
       inTurn(reference, async () => {
-        const decided = await decide(reference, reason, (wallet) => debitOf(wallet, transactionId), (wallet) => debit(wallet, { transaction_id: transactionId, amount }));
+        const decided = await decide(
+          reference,
+          reason,
+          (wallet) => debitOf(wallet, transactionId),
+          (wallet) => debit(wallet, { transaction_id: transactionId, amount }),
+        );
         if (decided === undefined) throw new Error('a wallet decided nothing');
         return decided;
       }),
@@ -81,7 +112,14 @@ export function walletPayments(events: EventStore, writer: Writer): WalletPaymen
     refund: (reference, transactionId, amount, refundId, reason) =>
       inTurn(reference, async () => {
         const asked = { transaction_id: transactionId, amount, cause: refundId };
-        return (await decide(reference, reason, (wallet) => (isCredited(wallet, refundId) ? 'credited' : undefined), (wallet) => credit(wallet, asked))) ?? 'refused';
+        return (
+          (await decide(
+            reference,
+            reason,
+            (wallet) => (isCredited(wallet, refundId) ? 'credited' : undefined),
+            (wallet) => credit(wallet, asked),
+          )) ?? 'refused'
+        );
       }),
   };
 }

@@ -29,7 +29,10 @@ export interface OpenWork {
   refund(refundId: string): RefundWork | undefined;
   /** The stream says that this refund is over: of one that was retried after its end no further event tells so. */
   refundDone(refundId: string): void;
-  /** A refund that names the gift was asked for and has not decided yet whether it cancels it: nobody is to be told of it now. */
+  /**
+   * A refund that names the gift was asked for and has not decided yet whether it cancels it: nobody is to be told of
+   * it now.
+   */
   beingRefunded(giftId: string): boolean;
   lateMoney(transactionId: string): LateMoneyWork | undefined;
   /** The stream says that this step of late money is done. */
@@ -40,7 +43,10 @@ export interface OpenWork {
   retold(giftId: string, generation: number): void;
   /** A purchase that waits for `reopen`. */
   reopening(transactionId: string): Reopening | undefined;
-  /** Its history is about to be read: from now on its events are kept. @returns the position up to which the history is wanted. */
+  /**
+   * Its history is about to be read: from now on its events are kept. @returns the position up to which the history is
+   * wanted.
+   */
   beginReopen(transactionId: string): Position | undefined;
   /** Opens it again from its history. @returns what to do for it, as it stands. */
   reopen(transactionId: string, history: readonly RecordedEvent[]): readonly Intent[];

@@ -1,6 +1,7 @@
 /**
- * The role `projector` on a thread of its own, beside the one that answers requests: on embedded engines both would have the same processor do their reading, folding and packing. The
- * thread has its own connections to the data folder, as another process would have, and hears at once when somebody waits for it.
+ * The role `projector` on a thread of its own, beside the one that answers requests: on embedded engines both would
+ * have the same processor do their reading, folding and packing. The thread has its own connections to the data folder,
+ * as another process would have, and hears at once when somebody waits for it.
  */
 import { Worker } from 'node:worker_threads';
 import { symbols, type DestinationStream, type Logger } from 'pino';
@@ -11,7 +12,10 @@ import type { Projecting } from './here.js';
 export interface ProjectorThreadData {
   /** The data folder; its files are open in this process. */
   readonly dataDir: string;
-  /** See `LeaseOptions.holder`. One that follows another has its name, so that it has the lease of the one that died at once. */
+  /**
+   * See `LeaseOptions.holder`. One that follows another has its name, so that it has the lease of the one that died at
+   * once.
+   */
   readonly holder: string;
   /** The lowest level that is logged, in pino's words. */
   readonly level: string;
@@ -30,7 +34,10 @@ export interface BesideOptions extends Omit<ProjectorThreadData, 'level'> {
   readonly followers: Followers;
   /** The thread's program; default the projector's. */
   readonly script?: URL;
-  /** How long after a thread has died another is started, in ms: first and at most; see `followers.ts`. Default 0.1 to 30 s: a thread takes time to load. */
+  /**
+   * How long after a thread has died another is started, in ms: first and at most; see `followers.ts`. Default 0.1 to
+   * 30 s: a thread takes time to load.
+   */
   readonly restartMs?: RestartOptions['restartMs'];
   /** How long its end is waited for before it is broken off, in ms; default 5 s. */
   readonly endMs?: number;
@@ -38,20 +45,34 @@ export interface BesideOptions extends Omit<ProjectorThreadData, 'level'> {
 
 /** The role on a thread of its own. */
 export interface Beside extends Projecting {
-  /** Resolves when the first thread works, and has loaded everything that it will need; or has ended, and another is to be started. */
+  /**
+   * Resolves when the first thread works, and has loaded everything that it will need; or has ended, and another is to
+   * be started.
+   */
   readonly loaded: Promise<void>;
 }
 
 const RESTART_MS = [100, 30_000] as const;
 const END_MS = 5_000;
 /** The followers of a thread that has not said how they fare. */
-const PARTS: readonly FollowerHealth[] = ['projector', 'rebuilds'].map((part) => ({ part, failing: false, failures: 0 }));
+const PARTS: readonly FollowerHealth[] = ['projector', 'rebuilds'].map((part) => ({
+  part,
+  failing: false,
+  failures: 0,
+}));
 
 /**
- * Begins. A thread that dies is told of in the log and followed by another: what it had folded and not stored is folded again. Closing fails when the thread did not end well: what it had
- * not stored is folded by whoever comes next.
+ * Begins. A thread that dies is told of in the log and followed by another: what it had folded and not stored is folded
+ * again. Closing fails when the thread did not end well: what it had not stored is folded by whoever comes next.
  */
-export function projectBeside({ logger, followers, script = new URL('./projectorThread.js', import.meta.url), restartMs = RESTART_MS, endMs = END_MS, ...data }: BesideOptions): Beside {
+export function projectBeside({
+  logger,
+  followers,
+  script = new URL('./projectorThread.js', import.meta.url),
+  restartMs = RESTART_MS,
+  endMs = END_MS,
+  ...data
+}: BesideOptions): Beside {
   const lines = (logger as unknown as Record<symbol, DestinationStream>)[symbols.streamSym] as DestinationStream;
   const workerData: ProjectorThreadData = { ...data, level: logger.level };
   /** Of the thread's own followers, as it said last. */
@@ -96,10 +117,13 @@ export function projectBeside({ logger, followers, script = new URL('./projector
     told = PARTS;
     if (!signal.aborted) throw cause ?? new Error(`the projector's thread ended with ${code}`);
     if (brokenOff) failure = new Error(`the projector's thread did not end within ${endMs} ms`);
-    else if (cause !== undefined || code !== 0) failure = new Error(`the projector's thread ended with ${code}`, { cause });
+    else if (cause !== undefined || code !== 0)
+      failure = new Error(`the projector's thread ended with ${code}`, { cause });
   }
 
-  const follower = followers.start("the projector's thread", async (run) => runThread(run).finally(hasLoaded), { restartMs });
+  const follower = followers.start("the projector's thread", async (run) => runThread(run).finally(hasLoaded), {
+    restartMs,
+  });
   return {
     loaded,
     async close() {

@@ -10,8 +10,13 @@ export interface Projecting {
   close(): Promise<void>;
 }
 
-/** Begins, on this thread, as two of the process's followers. @throws Error when the read store was filled from another log */
-export async function projectHere(options: Omit<ProjectorOptions, 'leaseMs' | 'retireMs'> & { readonly followers: Pick<Followers, 'start'> }): Promise<Projecting> {
+/**
+ * Begins, on this thread, as two of the process's followers. @throws Error when the read store was filled from another
+ * log
+ */
+export async function projectHere(
+  options: Omit<ProjectorOptions, 'leaseMs' | 'retireMs'> & { readonly followers: Pick<Followers, 'start'> },
+): Promise<Projecting> {
   const open = resources();
   open.add(await startProjector(options), (one) => one.close());
   open.add(startRebuilder(options), (one) => one.close());

@@ -1,4 +1,7 @@
-/** The thread that `beside.ts` starts. It posts what it logs, line by line, and how it fares once it works; it ends when it is sent `'close'`. */
+/**
+ * The thread that `beside.ts` starts. It posts what it logs, line by line, and how it fares once it works; it ends when
+ * it is sent `'close'`.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../adapters/embedded/readStore/readStore.js';
@@ -23,12 +26,19 @@ const HEALTH_MS = 500;
 const open = resources();
 const telemetry = await startTelemetry({ version, logger });
 if (telemetry !== undefined) open.add(telemetry, (one) => one.close());
-const events = open.add(upToDateEvents(await openEmbeddedEventStore({ dir, openElsewhere: true })), (one) => one.close());
-const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true, longLived: true }), (one) => one.close());
-// Requests go first. The store's threads don't give way: who else writes to it would wait for them to give its lock back.
+const events = open.add(upToDateEvents(await openEmbeddedEventStore({ dir, openElsewhere: true })), (one) =>
+  one.close(),
+);
+const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true, longLived: true }), (one) =>
+  one.close(),
+);
+// Requests go first. The store's threads don't give way: who else writes to it would wait for them to give its lock
+// back.
 giveWay();
 const parts = followers({ logger });
-open.add(await projectHere({ events, store, projections: PROJECTIONS, logger, holder, followers: parts }), (one) => one.close());
+open.add(await projectHere({ events, store, projections: PROJECTIONS, logger, holder, followers: parts }), (one) =>
+  one.close(),
+);
 // Until then it says nothing: who started it waits for it to have loaded everything.
 await store.ping().catch((error: unknown) => logger.warn({ err: error }, 'projector: its read store is not well'));
 post(parts.health());

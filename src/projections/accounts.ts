@@ -1,6 +1,17 @@
-/** The read model `accounts`: users, clients, payment methods, usernames and phone numbers. A document's id is its stream's name. */
+/**
+ * The read model `accounts`: users, clients, payment methods, usernames and phone numbers. A document's id is its
+ * stream's name.
+ */
 import {
-  ACCOUNT_KINDS, type AccountEvent, type Client, type PaymentMethod, type PhoneHolder, type ReservationEvent, type User, evolveUser, reservationAggregate,
+  ACCOUNT_KINDS,
+  type AccountEvent,
+  type Client,
+  type PaymentMethod,
+  type PhoneHolder,
+  type ReservationEvent,
+  type User,
+  evolveUser,
+  reservationAggregate,
 } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
 import type { Happened } from '../domain/decider.js';
@@ -41,8 +52,17 @@ export interface PhoneDocument {
 /** A document of the collection. */
 export type AccountDocument = UserDocument | ClientDocument | PaymentMethodDocument | UsernameDocument | PhoneDocument;
 
-const ENTRY_TYPES = ACCOUNT_KINDS.flatMap((kind) => [entryEventType(kind, 'Added'), entryEventType(kind, 'Changed'), entryEventType(kind, 'Retired')]);
-const RESERVATION_TYPES = typesOf<ReservationEvent['type']>({ UsernameTaken: true, UsernameGivenUp: true, PhoneTaken: true, PhoneGivenUp: true });
+const ENTRY_TYPES = ACCOUNT_KINDS.flatMap((kind) => [
+  entryEventType(kind, 'Added'),
+  entryEventType(kind, 'Changed'),
+  entryEventType(kind, 'Retired'),
+]);
+const RESERVATION_TYPES = typesOf<ReservationEvent['type']>({
+  UsernameTaken: true,
+  UsernameGivenUp: true,
+  PhoneTaken: true,
+  PhoneGivenUp: true,
+});
 
 /** The fold. A document's id is its stream's name; queries need no other index. */
 export const accountsProjection: Projection<AccountDocument> = {
@@ -64,7 +84,10 @@ export const accountsProjection: Projection<AccountDocument> = {
         return { entry: 'username', user_id: event.type === 'UsernameTaken' ? userOf(event) : null };
       case 'phone': {
         const holders = (document as PhoneDocument | undefined)?.holders ?? [];
-        return { entry: 'phone', holders: reservationAggregate.evolve(holders, event as unknown as Happened<AccountEvent>) };
+        return {
+          entry: 'phone',
+          holders: reservationAggregate.evolve(holders, event as unknown as Happened<AccountEvent>),
+        };
       }
       default:
         throw new Error(`${event.type} stands in ${event.stream}, where no account is kept`);
@@ -77,7 +100,11 @@ function userOf(event: RecordedEvent): string {
 }
 
 /** Sessions made before the secret changed, or before it was disabled, are over. */
-function credentialAfter(before: { readonly active: boolean; readonly credential: number } | undefined, secretChanged: boolean, active: boolean): number {
+function credentialAfter(
+  before: { readonly active: boolean; readonly credential: number } | undefined,
+  secretChanged: boolean,
+  active: boolean,
+): number {
   if (before === undefined) return 1;
   return secretChanged || (before.active && !active) ? before.credential + 1 : before.credential;
 }
@@ -94,7 +121,10 @@ function evolveClientDocument(document: ClientDocument | undefined, event: Recor
   return copyWith(value, { entry: 'client', credential });
 }
 
-function evolvePaymentMethodDocument(document: PaymentMethodDocument | undefined, event: RecordedEvent): PaymentMethodDocument {
+function evolvePaymentMethodDocument(
+  document: PaymentMethodDocument | undefined,
+  event: RecordedEvent,
+): PaymentMethodDocument {
   return copyWith(live(evolveEntry<PaymentMethod>(stateOf(document), event), event), { entry: 'paymentMethod' });
 }
 

@@ -1,4 +1,7 @@
-/** The read model `gifts`: one document a gift, from the moment it is bought. What a purchase's payment changes for all its gifts is joined when read. */
+/**
+ * The read model `gifts`: one document a gift, from the moment it is bought. What a purchase's payment changes for all
+ * its gifts is joined when read.
+ */
 import { copyWith } from '../domain/copyWith.js';
 import type { GiftEvent, GiftExtended, Receiver, VoucherAssigned } from '../domain/gift.js';
 import { deriveGiftIds, type GiftIds } from '../domain/giftIds.js';
@@ -49,7 +52,10 @@ export interface GiftDocument {
   readonly updated_at: string;
 }
 
-/** What the model is made of: `GiftIssued` repeats the purchase, the payment is joined when read, and no answer shows what blocks a gift. */
+/**
+ * What the model is made of: `GiftIssued` repeats the purchase, the payment is joined when read, and no answer shows
+ * what blocks a gift.
+ */
 type Folded = Happened<GiftsPurchased | Exclude<GiftEvent, { type: 'GiftIssued' | 'GiftBlocked' | 'GiftUnblocked' }>>;
 
 /** The ids of a purchase's gifts, derived once an event however many documents it has. */
@@ -65,11 +71,17 @@ function giftIdsByEvent(): (event: Happened<GiftsPurchased>) => readonly GiftIds
   };
 }
 
-function assignedVoucher({ data: { voucher_id: id, code, pin, segment_id, expires_at }, at }: Happened<VoucherAssigned>): VoucherDocument {
+function assignedVoucher({
+  data: { voucher_id: id, code, pin, segment_id, expires_at },
+  at,
+}: Happened<VoucherAssigned>): VoucherDocument {
   return { id, code, pin, segment_id, expires_at, created_at: at };
 }
 
-function extendedVoucher(voucher: VoucherDocument, { data: { voucher_expires_at: expires_at }, at }: Happened<GiftExtended>): VoucherDocument {
+function extendedVoucher(
+  voucher: VoucherDocument,
+  { data: { voucher_expires_at: expires_at }, at }: Happened<GiftExtended>,
+): VoucherDocument {
   return expires_at === null ? voucher : { ...voucher, expires_at, updated_at: at };
 }
 
@@ -90,11 +102,15 @@ function evolveGift(document: GiftDocument, event: Exclude<Folded, { type: 'Gift
       return copyWith(document, { claimed_by: event.data.user_id, updated_at });
     case 'GiftRedeemed': {
       const { redemption_id: id, location_id } = event.data;
-      return copyWith(document, { redemption: { id, location_id, redeemed: true, created_at: event.at, updated_at }, updated_at });
+      return copyWith(document, {
+        redemption: { id, location_id, redeemed: true, created_at: event.at, updated_at },
+        updated_at,
+      });
     }
     case 'GiftUnredeemed': {
       const { redemption } = document;
-      if (redemption?.id !== event.data.redemption_id) throw new Error(`redemption ${event.data.redemption_id} is not the latest`);
+      if (redemption?.id !== event.data.redemption_id)
+        throw new Error(`redemption ${event.data.redemption_id} is not the latest`);
       return { ...document, redemption: { ...redemption, redeemed: false, updated_at }, updated_at };
     }
     case 'VoucherAssigned':
@@ -107,7 +123,9 @@ function evolveGift(document: GiftDocument, event: Exclude<Folded, { type: 'Gift
     }
     case 'GiftExtended': {
       const extended: GiftDocument = copyWith(document, { expires_on: event.data.expires_on, updated_at });
-      return document.voucher === undefined ? extended : { ...extended, voucher: extendedVoucher(document.voucher, event) };
+      return document.voucher === undefined
+        ? extended
+        : { ...extended, voucher: extendedVoucher(document.voucher, event) };
     }
     default:
       throw new Error(`${(event satisfies never as { type: string }).type} is no event of a gift`);
@@ -121,7 +139,14 @@ function makeGifts(): Projection<GiftDocument> {
     version: 3,
     indexes: [],
     types: typesOf<Folded['type']>({
-      GiftsPurchased: true, GiftClaimed: true, GiftRedeemed: true, GiftUnredeemed: true, VoucherAssigned: true, GiftCancelled: true, GiftReassigned: true, GiftExtended: true,
+      GiftsPurchased: true,
+      GiftClaimed: true,
+      GiftRedeemed: true,
+      GiftUnredeemed: true,
+      VoucherAssigned: true,
+      GiftCancelled: true,
+      GiftReassigned: true,
+      GiftExtended: true,
     }),
     begins: ['GiftsPurchased'],
     documentIds(event: RecordedEvent): readonly string[] {

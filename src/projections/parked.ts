@@ -1,5 +1,15 @@
-/** The read model `parked`: one document for all that was ever parked of one entity, so that what waits for a person is listed at once however long the log is. */
-import { evolveParked, parkedId, type ParkedEvent, type ParkedName, parkedNameOf, type ParkedWork } from '../domain/parked.js';
+/**
+ * The read model `parked`: one document for all that was ever parked of one entity, so that what waits for a person is
+ * listed at once however long the log is.
+ */
+import {
+  evolveParked,
+  parkedId,
+  type ParkedEvent,
+  type ParkedName,
+  parkedNameOf,
+  type ParkedWork,
+} from '../domain/parked.js';
 import type { Caller, Position, RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, typesOf } from './projection.js';
 
@@ -22,7 +32,12 @@ export interface ParkedDocument extends ParkedWork {
 export const parkedProjection: Projection<ParkedDocument> = {
   name: 'parked',
   version: 1,
-  indexes: [{ fields: ['changed'] }, { fields: ['state', 'changed'] }, { fields: ['name', 'changed'] }, { fields: ['name', 'state', 'changed'] }],
+  indexes: [
+    { fields: ['changed'] },
+    { fields: ['state', 'changed'] },
+    { fields: ['name', 'changed'] },
+    { fields: ['name', 'state', 'changed'] },
+  ],
   types: typesOf<ParkedEvent['type']>({ WorkParked: true, WorkRetried: true, WorkDiscarded: true }),
   documentIds(event) {
     return [parkedId(nameOf(event), (event.data as ParkedEvent['data']).entity)];

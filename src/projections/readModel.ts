@@ -10,21 +10,28 @@ import { damagedDocuments, isOutOfService, isUnreadable } from './running/quaran
 export interface ReadModel<B extends Body> {
   /**
    * The document, or `undefined` when there is none.
-   * @throws UnavailableError also when it is missing while the projection has never caught up, and when the document is quarantined.
+   * @throws UnavailableError also when it is missing while the projection has never caught up, and when the document is
+   * quarantined.
    */
   get(id: string): Promise<B | undefined>;
   /** The documents in the order of `ids`; throws as `get` does. */
   getMany(ids: readonly string[]): Promise<(B | undefined)[]>;
-  /** The documents of a query, with their ids; quarantined ones are left out, and count for no limit. @throws UnavailableError also while the projection has never caught up. */
+  /**
+   * The documents of a query, with their ids; quarantined ones are left out, and count for no limit. @throws
+   * UnavailableError also while the projection has never caught up.
+   */
   find(query: Query): Promise<{ readonly id: string; readonly body: B }[]>;
   /**
-   * Changes when documents may have changed that no event tells of: another build is in use, or some were put right. About a second late. Whoever keeps
-   * documents in memory reads them anew then.
+   * Changes when documents may have changed that no event tells of: another build is in use, or some were put right.
+   * About a second late. Whoever keeps documents in memory reads them anew then.
    */
   edition(): string;
   /** Waits until everything up to `position` is folded, at most `timeoutMs`. @returns whether it is. */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
-  /** A document by id shows what its own stream holds in the log, or is waited for a second: see `linearizable.ts`. Whoever appends to that stream need not wait until it is shown. */
+  /**
+   * A document by id shows what its own stream holds in the log, or is waited for a second: see `linearizable.ts`.
+   * Whoever appends to that stream need not wait until it is shown.
+   */
   readonly linearizable?: true;
 }
 
@@ -32,14 +39,20 @@ export interface ReadModel<B extends Body> {
 const KNOWN_MS = 1_000;
 /** How old that knowledge may be, in ms, when a document is said not to exist. */
 const SURE_MS = 100;
-/** Older than that, in ms, it is asked for before anything is read: what readers have left is not kept up to date for ever (`projector.ts`). */
+/**
+ * Older than that, in ms, it is asked for before anything is read: what readers have left is not kept up to date for
+ * ever (`projector.ts`).
+ */
 const OLD_MS = 10_000;
 
 /**
  * Reads a projection's documents from the version in use; before one has ever caught up, from that of this code.
  * Nothing is kept open.
  */
-export function openReadModel<B extends Body>(store: ReadStore, projection: Pick<Projection<B>, 'name' | 'version' | 'indexes'>): ReadModel<B> {
+export function openReadModel<B extends Body>(
+  store: ReadStore,
+  projection: Pick<Projection<B>, 'name' | 'version' | 'indexes'>,
+): ReadModel<B> {
   const { name } = projection;
   let collection: CollectionSpec = collectionOf(projection);
   /** Some version has caught up at least once since the store was empty. */
@@ -65,7 +78,10 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
     return asking;
   }
 
-  /** Sees to it that the version in use is asked for about every second, without anybody waiting for it save the first, and the first after a long pause. */
+  /**
+   * Sees to it that the version in use is asked for about every second, without anybody waiting for it save the first,
+   * and the first after a long pause.
+   */
   function refreshed(): Promise<void> | undefined {
     const age = performance.now() - knownAt;
     if (age < KNOWN_MS) return undefined;
@@ -77,7 +93,10 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
 
   const damaged = damagedDocuments(store.records);
 
-  /** Whether it may be shown. One that is damaged where it is stored is listed as out of service, so that an alert tells of it from the first reader on. */
+  /**
+   * Whether it may be shown. One that is damaged where it is stored is listed as out of service, so that an alert tells
+   * of it from the first reader on.
+   */
   function isShown(looked: CollectionSpec, document: StoredDocument<B>): boolean {
     const { id, position, body } = document;
     if (isUnreadable(body)) damaged.note(looked, { id, position, body });
@@ -85,7 +104,10 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
   }
 
   function bodyOf(looked: CollectionSpec, document: StoredDocument<B>): B {
-    if (!isShown(looked, document)) throw new UnavailableError(`${name}: document ${document.id} is out of service: ${isUnreadable(document.body) ? document.body.$unreadable : 'it is quarantined'}`);
+    if (!isShown(looked, document))
+      throw new UnavailableError(
+        `${name}: document ${document.id} is out of service: ${isUnreadable(document.body) ? document.body.$unreadable : 'it is quarantined'}`,
+      );
     return document.body;
   }
 
@@ -141,7 +163,8 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
       for (let { limit } = query; ; limit *= 2) {
         const found = await store.find<B>(looked, limit === undefined ? query : { ...query, limit });
         const shown = found.filter((document) => isShown(looked, document));
-        if (limit === undefined || found.length < limit || shown.length >= (query.limit ?? 0)) return shown.slice(0, query.limit).map(({ id, body }) => ({ id, body }));
+        if (limit === undefined || found.length < limit || shown.length >= (query.limit ?? 0))
+          return shown.slice(0, query.limit).map(({ id, body }) => ({ id, body }));
       }
     },
     edition: () => `${collection.version}/${corrections}`,

@@ -1,4 +1,7 @@
-/** The read model `redemptions`: which gift a redemption's id belongs to, the latest or an earlier one; what became of it stands in the gift's stream. */
+/**
+ * The read model `redemptions`: which gift a redemption's id belongs to, the latest or an earlier one; what became of
+ * it stands in the gift's stream.
+ */
 import type { GiftRedeemed } from '../domain/gift.js';
 import { idOf } from '../domain/streamName.js';
 import { type Projection, typesOf } from './projection.js';

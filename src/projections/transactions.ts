@@ -2,7 +2,12 @@
 import { copyWith } from '../domain/copyWith.js';
 import type { Happened } from '../domain/decider.js';
 import type { PaymentState } from '../domain/gift.js';
-import type { GiftsPurchased, PaymentAuthenticationRequired, PaymentCharged, PaymentDeclined } from '../domain/purchase.js';
+import type {
+  GiftsPurchased,
+  PaymentAuthenticationRequired,
+  PaymentCharged,
+  PaymentDeclined,
+} from '../domain/purchase.js';
 import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { folded } from './folded.js';
@@ -20,7 +25,10 @@ export interface TransactionDocument {
   readonly message: string;
   readonly expires_on: string;
   readonly payment: PaymentState;
-  /** Where the buyer has to prove, or had to prove, who they are: the provider's name of the payment, and its word for how. */
+  /**
+   * Where the buyer has to prove, or had to prove, who they are: the provider's name of the payment, and its word for
+   * how.
+   */
   readonly authentication?: { readonly payment_id: string; readonly action: string };
   readonly settled_at?: string;
   readonly created_at: string;
@@ -34,7 +42,12 @@ export const transactions: Projection<TransactionDocument> = {
   name: 'transactions',
   version: 2,
   indexes: [],
-  types: typesOf<Folded['type']>({ GiftsPurchased: true, PaymentAuthenticationRequired: true, PaymentCharged: true, PaymentDeclined: true }),
+  types: typesOf<Folded['type']>({
+    GiftsPurchased: true,
+    PaymentAuthenticationRequired: true,
+    PaymentCharged: true,
+    PaymentDeclined: true,
+  }),
   begins: ['GiftsPurchased'],
   documentIds: (event: RecordedEvent) => [idOf(event.stream)],
   evolve(document: TransactionDocument | undefined, event: RecordedEvent): TransactionDocument {
@@ -42,7 +55,19 @@ export const transactions: Projection<TransactionDocument> = {
     if (told.type === 'GiftsPurchased') {
       const { buyer_id, seed, product_id, brand_id, sale_price, total, message, expires_on, receivers } = told.data;
       const made = { created_at: told.at, updated_at: told.at };
-      return { buyer_id, seed, count: receivers.length, product_id, brand_id, sale_price, total, message, expires_on, payment: 'pending', ...made };
+      return {
+        buyer_id,
+        seed,
+        count: receivers.length,
+        product_id,
+        brand_id,
+        sale_price,
+        total,
+        message,
+        expires_on,
+        payment: 'pending',
+        ...made,
+      };
     }
     if (document === undefined) throw new Error(`${told.type} of a transaction that was never made`);
     // The first answer stands, as in the stream's own fold.
@@ -51,7 +76,11 @@ export const transactions: Projection<TransactionDocument> = {
       const { payment_id, action } = told.data;
       return copyWith(document, { authentication: { payment_id, action }, updated_at: told.at });
     }
-    return copyWith(document, { payment: told.type === 'PaymentCharged' ? 'charged' : 'declined', settled_at: told.at, updated_at: told.at });
+    return copyWith(document, {
+      payment: told.type === 'PaymentCharged' ? 'charged' : 'declined',
+      settled_at: told.at,
+      updated_at: told.at,
+    });
   },
 };
 

@@ -1,7 +1,15 @@
-/** The read model `voucher_codes`: the imported pools (decisions 6). Too large for memory; a free code is looked up from an offset that differs from gift to gift. */
+/**
+ * The read model `voucher_codes`: the imported pools (decisions 6). Too large for memory; a free code is looked up from
+ * an offset that differs from gift to gift.
+ */
 import { createHash } from 'node:crypto';
 import type { Happened } from '../domain/decider.js';
-import { type VoucherCode, type VoucherCodeEvent, voucherCodeAggregate, voucherCodeOfStream } from '../domain/voucherCode.js';
+import {
+  type VoucherCode,
+  type VoucherCodeEvent,
+  voucherCodeAggregate,
+  voucherCodeOfStream,
+} from '../domain/voucherCode.js';
 import { type Projection, typesOf } from './projection.js';
 import type { ReadModel } from './readModel.js';
 
@@ -22,10 +30,18 @@ export const voucherCodesProjection: Projection<VoucherCodeDocument> = {
   name: 'voucher_codes',
   version: 1,
   indexes: [{ fields: ['segment_id', 'status', 'probe'] }, { fields: ['gift_id'] }],
-  types: typesOf<VoucherCodeEvent['type']>({ VoucherCodeAdded: true, VoucherCodeChanged: true, VoucherCodeAssigned: true, VoucherCodeWithdrawn: true }),
+  types: typesOf<VoucherCodeEvent['type']>({
+    VoucherCodeAdded: true,
+    VoucherCodeChanged: true,
+    VoucherCodeAssigned: true,
+    VoucherCodeWithdrawn: true,
+  }),
   documentIds: (event) => [event.stream],
   evolve(document, event, id) {
-    const next = voucherCodeAggregate.evolve(document === undefined ? { status: 'none' } : stateOf(document), event as unknown as Happened<VoucherCodeEvent>);
+    const next = voucherCodeAggregate.evolve(
+      document === undefined ? { status: 'none' } : stateOf(document),
+      event as unknown as Happened<VoucherCodeEvent>,
+    );
     if (next.status === 'none') throw new Error(`${event.type} comes before anything was added to ${event.stream}`);
     return {
       segment_id: next.segment_id,
@@ -39,7 +55,9 @@ export const voucherCodesProjection: Projection<VoucherCodeDocument> = {
 };
 
 function stateOf({ segment_id, code, pin, status, gift_id }: VoucherCodeDocument): VoucherCode {
-  return status === 'assigned' && gift_id !== null ? { status, segment_id, code, pin, gift_id } : { status: status === 'free' ? 'free' : 'withdrawn', segment_id, code, pin };
+  return status === 'assigned' && gift_id !== null
+    ? { status, segment_id, code, pin, gift_id }
+    : { status: status === 'free' ? 'free' : 'withdrawn', segment_id, code, pin };
 }
 
 /** A code of a pool as it was when read; only its stream decides whose it is. */
@@ -50,29 +68,47 @@ export interface PoolCode {
   readonly pin: string | null;
 }
 
-/** Whether the segment has an imported pool, be it used up or withdrawn: then no code is ever generated for it. @throws UnavailableError */
+/**
+ * Whether the segment has an imported pool, be it used up or withdrawn: then no code is ever generated for it. @throws
+ * UnavailableError
+ */
 export async function hasPool(codes: ReadModel<VoucherCodeDocument>, segmentId: string): Promise<boolean> {
   return (await codes.find({ where: { segment_id: segmentId }, limit: 1 })).length > 0;
 }
 
 /**
- * The codes of a segment's pool that name this gift: normally none, or one whose gift has no voucher yet because the process ended in between. One of another
- * segment, drawn for a request that named that, is good for nothing here. @throws UnavailableError
+ * The codes of a segment's pool that name this gift: normally none, or one whose gift has no voucher yet because the
+ * process ended in between. One of another segment, drawn for a request that named that, is good for nothing here.
+ * @throws UnavailableError
  */
-export async function codesOfGift(codes: ReadModel<VoucherCodeDocument>, segmentId: string, giftId: string): Promise<PoolCode[]> {
-  return (await codes.find({ where: { gift_id: giftId } })).filter(({ body }) => body.segment_id === segmentId).map(poolCode);
+export async function codesOfGift(
+  codes: ReadModel<VoucherCodeDocument>,
+  segmentId: string,
+  giftId: string,
+): Promise<PoolCode[]> {
+  return (await codes.find({ where: { gift_id: giftId } }))
+    .filter(({ body }) => body.segment_id === segmentId)
+    .map(poolCode);
 }
 
 /**
- * Up to `limit` free codes of a segment's pool, from an offset hashed from the gift's id on, round its end: gifts that draw at once seldom meet,
- * and a gift that draws again looks at the same place. @throws UnavailableError
+ * Up to `limit` free codes of a segment's pool, from an offset hashed from the gift's id on, round its end: gifts that
+ * draw at once seldom meet, and a gift that draws again looks at the same place. @throws UnavailableError
  */
-export async function freeCodes(codes: ReadModel<VoucherCodeDocument>, segmentId: string, giftId: string, limit: number): Promise<PoolCode[]> {
+export async function freeCodes(
+  codes: ReadModel<VoucherCodeDocument>,
+  segmentId: string,
+  giftId: string,
+  limit: number,
+): Promise<PoolCode[]> {
   const offset = createHash('sha256').update(giftId).digest('base64url').slice(0, 22);
   const free = { segment_id: segmentId, status: 'free' };
   const from = await codes.find({ where: { ...free, probe: { gte: offset } }, sort: [['probe', 1]], limit });
   const rest = limit - from.length;
-  const round = rest === 0 ? [] : await codes.find({ where: { ...free, probe: { lt: offset } }, sort: [['probe', 1]], limit: rest });
+  const round =
+    rest === 0
+      ? []
+      : await codes.find({ where: { ...free, probe: { lt: offset } }, sort: [['probe', 1]], limit: rest });
   return [...from, ...round].map(poolCode);
 }
 

@@ -1,4 +1,7 @@
-/** The parts of all processes that fail: each process says so of its own in a record that expires, which the status of any process, and of the command line, shows. */
+/**
+ * The parts of all processes that fail: each process says so of its own in a record that expires, which the status of
+ * any process, and of the command line, shows.
+ */
 import type { Logger } from 'pino';
 import type { Records } from '../ports/readStore.js';
 import type { FollowerHealth } from '../supervision/followers.js';
@@ -17,7 +20,11 @@ export interface OwnParts {
 }
 
 /** Begins to say which parts of this process fail, as long as any does. */
-export function reportFailing({ holder, health }: OwnParts, records: Records, logger: Logger): { close(): Promise<void> } {
+export function reportFailing(
+  { holder, health }: OwnParts,
+  records: Records,
+  logger: Logger,
+): { close(): Promise<void> } {
   let said = false;
   let saying: Promise<void> | undefined;
 
@@ -29,8 +36,11 @@ export function reportFailing({ holder, health }: OwnParts, records: Records, lo
   }
 
   const timer = setInterval(() => {
-    // What keeps the part from working may keep this from being said: readiness and metrics of the process tell it all the same.
-    saying ??= say().catch((error: unknown) => logger.debug({ err: error }, 'could not say which parts of this process fail')).finally(() => (saying = undefined));
+    // What keeps the part from working may keep this from being said: readiness and metrics of the process tell it all
+    // the same.
+    saying ??= say()
+      .catch((error: unknown) => logger.debug({ err: error }, 'could not say which parts of this process fail'))
+      .finally(() => (saying = undefined));
   }, EVERY_MS).unref();
   return {
     async close() {
@@ -48,5 +58,14 @@ export async function failingParts(records: Records, own?: OwnParts): Promise<Pa
 }
 
 function standingsOf({ holder, health }: OwnParts): PartStanding[] {
-  return health().filter(({ failing }) => failing).map(({ part, since = null, failures, why = null }) => ({ kind: 'part', name: part, process: holder, since, failures, why }));
+  return health()
+    .filter(({ failing }) => failing)
+    .map(({ part, since = null, failures, why = null }) => ({
+      kind: 'part',
+      name: part,
+      process: holder,
+      since,
+      failures,
+      why,
+    }));
 }

@@ -16,7 +16,10 @@ import type { LastHolder } from './standing.js';
 const APART_MS = 1_600;
 /** An older glance tells nothing any more: who was alive then may have died since, and must not look alive. In ms. */
 const OLD_MS = 3_000;
-/** Somebody who has looked will look again: for so long glances are had every second, so that the next look need not wait. In ms. */
+/**
+ * Somebody who has looked will look again: for so long glances are had every second, so that the next look need not
+ * wait. In ms.
+ */
 const WATCHED_MS = 60_000;
 const GLANCE_MS = 1_000;
 
@@ -26,7 +29,10 @@ interface Glance {
   readonly at: number;
   /** By name of projection, and `PROCESS_LEASE`: what is stored, as far as it counts. */
   readonly positions: ReadonlyMap<string, Position | undefined>;
-  /** What is stored there in place of a position, by the same names, where it is no place in the log: it counts as absent. */
+  /**
+   * What is stored there in place of a position, by the same names, where it is no place in the log: it counts as
+   * absent.
+   */
   readonly invalid: ReadonlyMap<string, string>;
   /** By name of lease. */
   readonly leases: ReadonlyMap<string, LeaseState | undefined>;
@@ -40,7 +46,10 @@ export interface Glances {
 
 /** Has glances. */
 export interface Glancing {
-  /** A new one, and one before; takes two seconds unless somebody has looked within the last minute. @throws UnavailableError */
+  /**
+   * A new one, and one before; takes two seconds unless somebody has looked within the last minute. @throws
+   * UnavailableError
+   */
   two(): Promise<Glances>;
   close(): Promise<void>;
 }
@@ -103,7 +112,11 @@ export function glancing({ events, store, projections }: StandingsOptions): Glan
       if (active !== undefined && active !== kept.version) keepers.push(keeperLease(name, active));
     }
     await note(PROCESS_LEASE, await processCheckpoint());
-    const leases = new Map(await Promise.all([...leaseNames, ...keepers].map(async (name) => [name, await leaseState(store.records, name)] as const)));
+    const leases = new Map(
+      await Promise.all(
+        [...leaseNames, ...keepers].map(async (name) => [name, await leaseState(store.records, name)] as const),
+      ),
+    );
     return { at: performance.now(), positions, invalid, leases };
   }
 

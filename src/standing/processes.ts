@@ -26,7 +26,11 @@ type HalfTold = Extract<Intent, { do: 'reopen' | 'retell' | 'late money' }>;
  * How each stands now: what is open is folded from the log, what the process that works says of itself is not asked.
  * @param parked counts what waits for a person (`metrics/parkedWork.ts`). @throws UnavailableError
  */
-export async function processStandings(events: EventStore, parked: () => Promise<ReadonlyMap<ParkedName, number>>, glances: Glances): Promise<ProcessStanding[]> {
+export async function processStandings(
+  events: EventStore,
+  parked: () => Promise<ReadonlyMap<ParkedName, number>>,
+  glances: Glances,
+): Promise<ProcessStanding[]> {
   const { seen, was } = glances;
   const from = seen.positions.get(PROCESS_LEASE);
   const open = openWork(from);
@@ -47,11 +51,23 @@ export async function processStandings(events: EventStore, parked: () => Promise
     open.size === 0 ? { events: 0, whole: true } : lagBehind(events, done, FEED_TYPES, COUNT),
   ]);
   const inFlight = new Map<ParkedName, number>();
-  await inSlices(open.resume(), (intent) => inFlight.set(processOf(intent), (inFlight.get(processOf(intent)) ?? 0) + 1));
+  await inSlices(open.resume(), (intent) =>
+    inFlight.set(processOf(intent), (inFlight.get(processOf(intent)) ?? 0) + 1),
+  );
   const seconds = open.oldestAt === undefined ? 0 : Math.max(0, (Date.now() - Date.parse(open.oldestAt)) / 1_000);
   return PARKED_NAMES.map((name) => ({
-    kind: 'process', name, position: done ?? null, invalid_position: seen.invalid.get(PROCESS_LEASE) ?? null, lag_events: lag.events, lag_exact: lag.whole && whole, lag_seconds: inTenths(seconds), per_second: perSecond,
-    holder: holderOf(PROCESS_LEASE, glances), last_holder: lastHolderOf(PROCESS_LEASE, glances), in_flight: inFlight.get(name) ?? 0, parked: waiting.get(name) ?? 0,
+    kind: 'process',
+    name,
+    position: done ?? null,
+    invalid_position: seen.invalid.get(PROCESS_LEASE) ?? null,
+    lag_events: lag.events,
+    lag_exact: lag.whole && whole,
+    lag_seconds: inTenths(seconds),
+    per_second: perSecond,
+    holder: holderOf(PROCESS_LEASE, glances),
+    last_holder: lastHolderOf(PROCESS_LEASE, glances),
+    in_flight: inFlight.get(name) ?? 0,
+    parked: waiting.get(name) ?? 0,
   }));
 }
 
@@ -69,20 +85,25 @@ async function settleByStream(events: EventStore, open: OpenWork, intent: HalfTo
     // Purchases of which it tells only the end, since they began at or below the checkpoint, or were retried.
     case 'reopen': {
       const { transactionId } = intent;
-      return void open.reopen(transactionId, await purchaseHistory(events, transactionId, open.beginReopen(transactionId)));
+      return void open.reopen(
+        transactionId,
+        await purchaseHistory(events, transactionId, open.beginReopen(transactionId)),
+      );
     }
     // Gifts whose receivers were to be told again, or are others by now: that they have been it does not tell.
     case 'retell': {
       const { giftId } = intent;
       const { transactionId = '', generation = 0 } = open.retelling(giftId) ?? {};
-      if (await isSettled(events, { name: 'notification', work: { entity: giftId, transaction_id: transactionId } })) open.retold(giftId, generation);
+      if (await isSettled(events, { name: 'notification', work: { entity: giftId, transaction_id: transactionId } }))
+        open.retold(giftId, generation);
       return undefined;
     }
     // Disputes whose gifts were blocked before they were lost: their end alone reads as if nothing were done.
     case 'late money': {
       const { transactionId, key } = intent;
       const { name, entity } = parkLateMoneyAs(transactionId, key);
-      if (name === 'dispute' && (await isSettled(events, { name, work: { entity, transaction_id: transactionId } }))) open.lateMoneyDone(transactionId, key);
+      if (name === 'dispute' && (await isSettled(events, { name, work: { entity, transaction_id: transactionId } })))
+        open.lateMoneyDone(transactionId, key);
       return undefined;
     }
     default:

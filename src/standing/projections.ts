@@ -13,7 +13,12 @@ import { type Glances, holderOf, lastHolderOf } from './glances.js';
 import { COUNT, inTenths, type ProjectionStanding, type RebuildStanding, type ServedStanding } from './standing.js';
 
 /** How it stands now. @throws UnavailableError */
-export async function projectionStanding(events: EventStore, store: ReadStore, projection: Projection, glances: Glances): Promise<ProjectionStanding> {
+export async function projectionStanding(
+  events: EventStore,
+  store: ReadStore,
+  projection: Projection,
+  glances: Glances,
+): Promise<ProjectionStanding> {
   const { name, types } = projection;
   const { seen, was } = glances;
   const active = await store.active(name);
@@ -31,33 +36,80 @@ export async function projectionStanding(events: EventStore, store: ReadStore, p
     other === undefined || store.versions(name).then((known) => known.includes(kept.version)),
   ]);
   const { version, build } = buildOf(kept.version);
-  const [former = null, formerRelease = null] = formers.filter(({ number }) => number !== active).map(({ number, until }) => ({ ...buildOf(number), until: new Date(until).toISOString() }));
+  const [former = null, formerRelease = null] = formers
+    .filter(({ number }) => number !== active)
+    .map(({ number, until }) => ({ ...buildOf(number), until: new Date(until).toISOString() }));
   return {
-    kind: 'projection', name, version, build, in_use: active === kept.version, position: position ?? null, invalid_position: seen.invalid.get(name) ?? null, lag_events: lag.events, lag_exact: lag.whole,
-    lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds), per_second: perSecond, holder: begun ? holderOf('projector', glances) : null,
-    last_holder: lastHolderOf('projector', glances), quarantined: quarantined.length, rebuild, served, former, former_release: formerRelease,
+    kind: 'projection',
+    name,
+    version,
+    build,
+    in_use: active === kept.version,
+    position: position ?? null,
+    invalid_position: seen.invalid.get(name) ?? null,
+    lag_events: lag.events,
+    lag_exact: lag.whole,
+    lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds),
+    per_second: perSecond,
+    holder: begun ? holderOf('projector', glances) : null,
+    last_holder: lastHolderOf('projector', glances),
+    quarantined: quarantined.length,
+    rebuild,
+    served,
+    former,
+    former_release: formerRelease,
   };
 }
 
-async function servedStanding(events: EventStore, store: ReadStore, { name, types }: Projection, number: number, glances: Glances): Promise<ServedStanding> {
-  const [stored, unkept] = await Promise.all([store.checkpoint(checkpointName({ name, version: number })), unkeptOf(store, name)]);
+async function servedStanding(
+  events: EventStore,
+  store: ReadStore,
+  { name, types }: Projection,
+  number: number,
+  glances: Glances,
+): Promise<ServedStanding> {
+  const [stored, unkept] = await Promise.all([
+    store.checkpoint(checkpointName({ name, version: number })),
+    unkeptOf(store, name),
+  ]);
   const { position, invalid } = await storedPosition(events, stored);
   const lag = await lagBehind(events, position, types, COUNT);
   const holder = holderOf(unkept?.number === number ? keeperLease(name, number) : 'projector', glances);
-  return { ...buildOf(number), position: position ?? null, invalid_position: invalid, lag_events: lag.events, lag_exact: lag.whole, lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds), holder };
+  return {
+    ...buildOf(number),
+    position: position ?? null,
+    invalid_position: invalid,
+    lag_events: lag.events,
+    lag_exact: lag.whole,
+    lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds),
+    holder,
+  };
 }
 
 async function rebuildStanding(store: ReadStore, name: string, glances: Glances): Promise<RebuildStanding | null> {
   const rebuild = (await rebuildOf(store, name))?.value;
   if (rebuild === undefined) return null;
-  const holder = holderOf(`rebuild/${name}`, glances) ?? (rebuild.state === 'building' ? null : holderOf('projector', glances));
+  const holder =
+    holderOf(`rebuild/${name}`, glances) ?? (rebuild.state === 'building' ? null : holderOf('projector', glances));
   return rebuildShown(rebuild, { progress: (await toldProgress(store, name, rebuild.target))?.progress, holder });
 }
 
 /** A rebuild as it is shown. `holder`: who builds; null: nobody does. */
-export function rebuildShown({ kind, state, target, by, reason, at }: Rebuild, { progress, holder }: { readonly progress: RebuildProgress | undefined; readonly holder: string | null }): RebuildStanding {
+export function rebuildShown(
+  { kind, state, target, by, reason, at }: Rebuild,
+  { progress, holder }: { readonly progress: RebuildProgress | undefined; readonly holder: string | null },
+): RebuildStanding {
   return {
-    kind, state, ...buildOf(target), by, reason: reason ?? null, at, holder, events: progress?.events ?? null, total: progress?.total ?? null,
-    per_second: progress === undefined || holder === null ? null : Math.round(progress.perSecond), seconds_left: progress?.secondsLeft === undefined || holder === null ? null : inTenths(progress.secondsLeft),
+    kind,
+    state,
+    ...buildOf(target),
+    by,
+    reason: reason ?? null,
+    at,
+    holder,
+    events: progress?.events ?? null,
+    total: progress?.total ?? null,
+    per_second: progress === undefined || holder === null ? null : Math.round(progress.perSecond),
+    seconds_left: progress?.secondsLeft === undefined || holder === null ? null : inTenths(progress.secondsLeft),
   };
 }

@@ -9,7 +9,10 @@ interface CommonStanding {
   readonly name: string;
   /** Everything up to here is done; null: nothing yet. */
   readonly position: Position | null;
-  /** What is stored in its place and is no place in the log, shortened: it counts as absent. Null: nothing is wrong with it. */
+  /**
+   * What is stored in its place and is no place in the log, shortened: it counts as absent. Null: nothing is wrong with
+   * it.
+   */
   readonly invalid_position: string | null;
   /** Events that it subscribes to and has not done, up to the log's end. */
   readonly lag_events: number;
@@ -30,7 +33,10 @@ export interface LastHolder {
   readonly process: string;
   /** When it renewed it last, by its own clock; null: an earlier release did not note it. */
   readonly since: string | null;
-  /** Whether it lives: true may mean that its disk is full, or that it is frozen; null: it can't be told from this machine. */
+  /**
+   * Whether it lives: true may mean that its disk is full, or that it is frozen; null: it can't be told from this
+   * machine.
+   */
   readonly lives: boolean | null;
 }
 
@@ -40,16 +46,25 @@ export interface ProjectionStanding extends CommonStanding {
   readonly version: number;
   /** How often this version had been built before. */
   readonly build: number;
-  /** Whether readers use it. Where they don't, nobody (`holder`) works on it until a process that knows it leads and begins it. */
+  /**
+   * Whether readers use it. Where they don't, nobody (`holder`) works on it until a process that knows it leads and
+   * begins it.
+   */
   readonly in_use: boolean;
   /** Documents out of service. */
   readonly quarantined: number;
   readonly rebuild: RebuildStanding | null;
-  /** What readers use where it is of another release: until this one's version is built; null: they use this one, or none has ever been built. */
+  /**
+   * What readers use where it is of another release: until this one's version is built; null: they use this one, or
+   * none has ever been built.
+   */
   readonly served: ServedStanding | null;
   /** The build that can be gone back to, and until when. */
   readonly former: FormerStanding | null;
-  /** Where a rebuild came after a deployment: what the release before it made, kept beside `former` so that this can be brought back. */
+  /**
+   * Where a rebuild came after a deployment: what the release before it made, kept beside `former` so that this can be
+   * brought back.
+   */
   readonly former_release: FormerStanding | null;
 }
 

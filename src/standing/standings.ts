@@ -1,4 +1,7 @@
-/** How every projection and process manager stands, from the engines alone: it is the same from any process, and what is stuck or dead can't look healthy. */
+/**
+ * How every projection and process manager stands, from the engines alone: it is the same from any process, and what is
+ * stuck or dead can't look healthy.
+ */
 import { parkedWork } from '../metrics/parkedWork.js';
 import { failingParts } from './failingParts.js';
 import { glancing, type StandingsOptions } from './glances.js';
@@ -8,7 +11,10 @@ import type { Standing } from './standing.js';
 
 /** Looks at an installation. */
 export interface Standings {
-  /** How everything stands now; takes two seconds unless somebody has looked within the last minute. @throws UnavailableError */
+  /**
+   * How everything stands now; takes two seconds unless somebody has looked within the last minute. @throws
+   * UnavailableError
+   */
   look(): Promise<Standing[]>;
   close(): Promise<void>;
 }

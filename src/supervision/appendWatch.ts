@@ -2,7 +2,10 @@
 import { type EventStore, LogSealedError } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 
-/** A failure is told for so long, in ms, while nobody appends: later somebody has to try, or no process would ever be ready again. */
+/**
+ * A failure is told for so long, in ms, while nobody appends: later somebody has to try, or no process would ever be
+ * ready again.
+ */
 const TOLD_MS = 5_000;
 
 /** Appends that fail. */
@@ -21,7 +24,10 @@ export interface AppendWatch {
   failing(): AppendsFail | undefined;
 }
 
-/** Begins to watch. A refusal, such as a conflict, is no failure; nor is a sealed log, of which readiness tells by itself. `toldMs`: default 5 s. */
+/**
+ * Begins to watch. A refusal, such as a conflict, is no failure; nor is a sealed log, of which readiness tells by
+ * itself. `toldMs`: default 5 s.
+ */
 export function watchAppends(events: EventStore, toldMs = TOLD_MS): AppendWatch {
   let failed: (AppendsFail & { readonly at: number }) | undefined;
 
@@ -31,7 +37,8 @@ export function watchAppends(events: EventStore, toldMs = TOLD_MS): AppendWatch 
       failed = undefined;
       return done;
     } catch (error) {
-      if (error instanceof UnavailableError && !(error instanceof LogSealedError)) failed = { since: failed?.since ?? new Date(), why: error.told, at: performance.now() };
+      if (error instanceof UnavailableError && !(error instanceof LogSealedError))
+        failed = { since: failed?.since ?? new Date(), why: error.told, at: performance.now() };
       throw error;
     }
   }
@@ -41,7 +48,9 @@ export function watchAppends(events: EventStore, toldMs = TOLD_MS): AppendWatch 
     events: {
       ...events,
       append: async (...asked) => watched(events.append(...asked)),
-      ...(appendInOrder === undefined ? {} : { appendInOrder: async (...asked: Parameters<typeof appendInOrder>) => watched(appendInOrder(...asked)) }),
+      ...(appendInOrder === undefined
+        ? {}
+        : { appendInOrder: async (...asked: Parameters<typeof appendInOrder>) => watched(appendInOrder(...asked)) }),
     },
     failing: () => (failed === undefined || performance.now() - failed.at > toldMs ? undefined : failed),
   };

@@ -1,17 +1,27 @@
 /**
- * The followers of one process: what runs for as long as the process does, such as process managers, the projector, the catalogue in memory. One that ends for any reason but closing is started again, and the
- * health of each is kept here, once, for readiness, metrics and status.
+ * The followers of one process: what runs for as long as the process does, such as process managers, the projector, the
+ * catalogue in memory. One that ends for any reason but closing is started again, and the health of each is kept here,
+ * once, for readiness, metrics and status.
  */
 import { ExponentialBackoff, halfJitterGenerator } from 'cockatiel';
 import type { Logger } from 'pino';
 import { pause } from '../async/pause.js';
 import { UnavailableError } from '../ports/unavailable.js';
 
-/** Waiting before a follower is started again, in ms: at first, and at most; it doubles each time, less up to half by chance. */
+/**
+ * Waiting before a follower is started again, in ms: at first, and at most; it doubles each time, less up to half by
+ * chance.
+ */
 const RESTART_MS = [100, 5_000] as const;
-/** A follower that has worked for so long, in ms, has recovered: its next failure counts as the first. More than the longest wait, so that one that fails again and again is seen to. */
+/**
+ * A follower that has worked for so long, in ms, has recovered: its next failure counts as the first. More than the
+ * longest wait, so that one that fails again and again is seen to.
+ */
 const STEADY_MS = 6_000;
-/** A follower that has worked for so long, in ms, is not called failing any more: one that starts, works for an instant and fails again would be otherwise. */
+/**
+ * A follower that has worked for so long, in ms, is not called failing any more: one that starts, works for an instant
+ * and fails again would be otherwise.
+ */
 const SETTLED_MS = 1_000;
 /** A follower whose engine has not answered for so long, in ms, is failing. A reconnection takes less. */
 const TROUBLED_MS = 2_000;
@@ -20,7 +30,10 @@ const TROUBLED_MS = 2_000;
 export interface FollowerHealth {
   /** Its name: one of a few that the program gives. */
   readonly part: string;
-  /** Whether it fails again and again, or its engine has not answered for some time: nobody does its work in this process. */
+  /**
+   * Whether it fails again and again, or its engine has not answered for some time: nobody does its work in this
+   * process.
+   */
   readonly failing: boolean;
   /** When the first of the failures was, ISO 8601, UTC; absent: it works. */
   readonly since?: string;
@@ -34,7 +47,10 @@ export interface FollowerHealth {
 export interface FollowerRun {
   /** Aborted when it is closed: only then it may end. */
   readonly signal: AbortSignal;
-  /** To be called while it works: it has caught up, waits for what is to come, or stands by for another process; not before. Cheap. */
+  /**
+   * To be called while it works: it has caught up, waits for what is to come, or stands by for another process; not
+   * before. Cheap.
+   */
   well(): void;
   /** To be called with each failure that it waits out by itself; with `undefined` it is `well`. */
   onTrouble(error: Error | undefined): void;
@@ -44,7 +60,10 @@ export interface FollowerRun {
 export interface RestartOptions {
   /** See `RESTART_MS`. */
   readonly restartMs?: readonly [first: number, most: number];
-  /** Failures that happen, beside an engine that does not answer: their line in the log is a warning, as is that of any first failure. */
+  /**
+   * Failures that happen, beside an engine that does not answer: their line in the log is a warning, as is that of any
+   * first failure.
+   */
   readonly expected?: (error: unknown) => boolean;
 }
 
@@ -54,7 +73,11 @@ export interface Followers {
    * Starts one. Whatever `run` throws, or that it ends, is logged, and it is called again.
    * @returns closes it: resolves when `run` has ended, and never rejects
    */
-  start(part: string, run: (context: FollowerRun) => Promise<void>, options?: RestartOptions): { close(): Promise<void> };
+  start(
+    part: string,
+    run: (context: FollowerRun) => Promise<void>,
+    options?: RestartOptions,
+  ): { close(): Promise<void> };
   /** How all of them fare now, those that another thread runs included. */
   health(): readonly FollowerHealth[];
   /** Adds followers that another thread runs. `read`: how they fare. */
@@ -86,7 +109,8 @@ export function followers({ logger, now = Date.now }: FollowersOptions): Followe
   const elsewhere: (() => readonly FollowerHealth[])[] = [];
 
   function failed(state: State, error: unknown, asTrouble: boolean): void {
-    if (asTrouble && state.troubledAt === undefined) logger.warn({ err: error, part: state.part }, `${state.part}: waits for an engine, trying on`);
+    if (asTrouble && state.troubledAt === undefined)
+      logger.warn({ err: error, part: state.part }, `${state.part}: waits for an engine, trying on`);
     const recovered = state.wellAt !== undefined && performance.now() - state.wellAt >= STEADY_MS;
     if (recovered) state.failures = 0;
     if (recovered || state.error === undefined) state.since = new Date(now()).toISOString();
@@ -97,14 +121,24 @@ export function followers({ logger, now = Date.now }: FollowersOptions): Followe
   }
 
   function well(state: State): void {
-    if (state.wellAt === undefined && state.error !== undefined) logger.info({ part: state.part, failures: state.failures }, `${state.part}: works again`);
+    if (state.wellAt === undefined && state.error !== undefined)
+      logger.info({ part: state.part, failures: state.failures }, `${state.part}: works again`);
     state.wellAt ??= performance.now();
     state.troubledAt = undefined;
   }
 
-  async function keepRunning(state: State, run: (context: FollowerRun) => Promise<void>, signal: AbortSignal, { restartMs: [first, most] = RESTART_MS, expected }: RestartOptions): Promise<void> {
+  async function keepRunning(
+    state: State,
+    run: (context: FollowerRun) => Promise<void>,
+    signal: AbortSignal,
+    { restartMs: [first, most] = RESTART_MS, expected }: RestartOptions,
+  ): Promise<void> {
     const growing = new ExponentialBackoff({ initialDelay: first, maxDelay: most, generator: halfJitterGenerator });
-    const context: FollowerRun = { signal, well: () => well(state), onTrouble: (error) => (error === undefined ? well(state) : failed(state, error, true)) };
+    const context: FollowerRun = {
+      signal,
+      well: () => well(state),
+      onTrouble: (error) => (error === undefined ? well(state) : failed(state, error, true)),
+    };
     let wait = growing.next();
     while (!signal.aborted) {
       const cause = await endOf(run, context);
@@ -115,7 +149,10 @@ export function followers({ logger, now = Date.now }: FollowersOptions): Followe
       failed(state, cause, false);
       wait = state.failures === 1 ? growing.next() : wait.next(undefined);
       const happens = state.failures === 1 || cause instanceof UnavailableError || expected?.(cause) === true;
-      logger[happens ? 'warn' : 'error']({ err: cause, part: state.part, failures: state.failures, restartMs: wait.duration }, `${state.part}: failed, starting again`);
+      logger[happens ? 'warn' : 'error'](
+        { err: cause, part: state.part, failures: state.failures, restartMs: wait.duration },
+        `${state.part}: failed, starting again`,
+      );
       await pause(wait.duration, signal);
     }
   }
@@ -155,13 +192,22 @@ async function endOf(run: (context: FollowerRun) => Promise<void>, context: Foll
 
 function healthOf({ part, failures, since, error, wellAt, troubledAt }: State): FollowerHealth {
   const now = performance.now();
-  if (error === undefined || (wellAt !== undefined && now - wellAt >= SETTLED_MS)) return { part, failing: false, failures: 0 };
+  if (error === undefined || (wellAt !== undefined && now - wellAt >= SETTLED_MS))
+    return { part, failing: false, failures: 0 };
   const failing = failures > 1 || (troubledAt !== undefined && now - troubledAt >= TROUBLED_MS);
   return { part, failing, since, failures, why: failureWords(error) };
 }
 
 /** How a failing follower fares, in words for anybody: to go on with after its name. */
-export function failingWords({ since, failures, why }: { readonly since?: string | undefined; readonly failures: number; readonly why?: string | undefined }): string {
+export function failingWords({
+  since,
+  failures,
+  why,
+}: {
+  readonly since?: string | undefined;
+  readonly failures: number;
+  readonly why?: string | undefined;
+}): string {
   const often = failures > 1 ? `, ${failures} times in a row` : '';
   return `fails since ${since ?? 'an unknown time'}${often}: ${why ?? 'for an unknown reason'}`;
 }

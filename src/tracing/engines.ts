@@ -19,7 +19,11 @@ function tracedEventStore(events: EventStore): EventStore {
         () => ({
           name: `append ${kindOf(stream)}`,
           kind: 'client',
-          attributes: { 'gift.stream.kind': kindOf(stream), 'gift.event.types': [...new Set(batch.map(({ type }) => type))].join(' '), 'gift.event.count': batch.length },
+          attributes: {
+            'gift.stream.kind': kindOf(stream),
+            'gift.event.types': [...new Set(batch.map(({ type }) => type))].join(' '),
+            'gift.event.count': batch.length,
+          },
         }),
         async () => events.append(stream, marked(batch), expected),
       ),
@@ -28,7 +32,9 @@ function tracedEventStore(events: EventStore): EventStore {
 
 function marked(batch: readonly NewEvent[]): readonly NewEvent[] {
   const traceparent = currentTrace();
-  return traceparent === undefined ? batch : batch.map((event) => ({ ...event, metadata: { ...event.metadata, traceparent } }));
+  return traceparent === undefined
+    ? batch
+    : batch.map((event) => ({ ...event, metadata: { ...event.metadata, traceparent } }));
 }
 
 /** A message within a trace, beside whose payload its `traceparent` travels. Whoever does not trace ignores it. */
@@ -51,7 +57,12 @@ function tracedBus(bus: Bus): Bus {
       bus.serve<P & Traced>(subject, queue, async (message) => {
         const { traceparent, ...payload } = message;
         return inSpan(
-          () => ({ name: `${subject} answer`, kind: 'server', parent: typeof traceparent === 'string' ? traceparent : '', attributes: { 'messaging.destination.name': subject } }),
+          () => ({
+            name: `${subject} answer`,
+            kind: 'server',
+            parent: typeof traceparent === 'string' ? traceparent : '',
+            attributes: { 'messaging.destination.name': subject },
+          }),
           async (span) => {
             const reply = await handler(payload as P);
             if ('outcome' in reply && typeof reply.outcome === 'string') span.set({ 'gift.outcome': reply.outcome });

@@ -1,4 +1,7 @@
-/** Which exporters of traces the environment names (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). */
+/**
+ * Which exporters of traces the environment names
+ * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
+ */
 
 /** OpenTelemetry's variables, as any other setting: empty counts as absent. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -11,7 +14,10 @@ const OTLP_ADDRESSES = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACE
 /** The exporters that are asked for by name or address, in the order given; none where no traces are wanted. */
 export function exportersWanted(env: Environment): readonly string[] {
   const value = (name: string): string => env[name]?.trim() ?? '';
-  const named = value('OTEL_TRACES_EXPORTER').split(',').map((one) => one.trim()).filter((one) => one !== '');
+  const named = value('OTEL_TRACES_EXPORTER')
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
   if (value('OTEL_SDK_DISABLED').toLowerCase() === 'true' || named[0]?.toLowerCase() === 'none') return [];
   return named.length === 0 && OTLP_ADDRESSES.some((name) => value(name) !== '') ? ['otlp'] : named;
 }

@@ -1,7 +1,7 @@
 /**
- * Spans of a trace, where tracing is on: one switch a process, as OpenTelemetry has it. Off, as it is by default, each costs one comparison.
- * A trace goes from a request over its events to the notification: events carry the context in their metadata, bus messages beside their payload,
- * as a W3C `traceparent` (https://www.w3.org/TR/trace-context/).
+ * Spans of a trace, where tracing is on: one switch a process, as OpenTelemetry has it. Off, as it is by default, each
+ * costs one comparison. A trace goes from a request over its events to the notification: events carry the context in
+ * their metadata, bus messages beside their payload, as a W3C `traceparent` (https://www.w3.org/TR/trace-context/).
  */
 
 /** A value that a span may carry. Never personal, never secret, no whole gift id (decisions 11). */

@@ -1,6 +1,7 @@
 /**
- * OpenTelemetry, loaded only where the usual variables ask for traces: `OTEL_TRACES_EXPORTER`, `OTEL_EXPORTER_OTLP_ENDPOINT` or
- * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`. All others (`OTEL_SERVICE_NAME`, `OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS` …) are read by its SDK.
+ * OpenTelemetry, loaded only where the usual variables ask for traces: `OTEL_TRACES_EXPORTER`,
+ * `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`. All others (`OTEL_SERVICE_NAME`,
+ * `OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS` …) are read by its SDK.
  */
 import type * as Api from '@opentelemetry/api';
 import type { Context, DiagLogger, Link, Span as OtelSpan, SpanContext } from '@opentelemetry/api';
@@ -21,18 +22,27 @@ export interface TelemetryOptions {
 }
 
 /**
- * Starts sending traces where this process's environment asks for it: once a thread, before what is to be traced is opened.
+ * Starts sending traces where this process's environment asks for it: once a thread, before what is to be traced is
+ * opened.
  * @returns what sends the rest and stops, within 1 s; `undefined` where no traces are wanted.
  */
-export async function startTelemetry({ version, logger }: TelemetryOptions): Promise<{ close(): Promise<void> } | undefined> {
+export async function startTelemetry({
+  version,
+  logger,
+}: TelemetryOptions): Promise<{ close(): Promise<void> } | undefined> {
   const exporters = exportersWanted(process.env);
   if (exporters.length === 0) return undefined;
   // A reader of the console's traces who has gone must not end the service: lines that nobody takes are lost.
   if (exporters.includes('console')) process.stdout.on('error', () => undefined);
-  const [api, { NodeSDK, resources }] = await Promise.all([import('@opentelemetry/api'), import('@opentelemetry/sdk-node')]);
+  const [api, { NodeSDK, resources }] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/sdk-node'),
+  ]);
   if (process.env['OTEL_LOG_LEVEL'] === undefined) api.diag.setLogger(complaints(logger), api.DiagLogLevel.WARN);
   const sdk = new NodeSDK({
-    resource: resources.defaultResource().merge(resources.resourceFromAttributes({ 'service.name': 'gift-commerce', 'service.version': version })),
+    resource: resources
+      .defaultResource()
+      .merge(resources.resourceFromAttributes({ 'service.name': 'gift-commerce', 'service.version': version })),
     // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win. Command line, user and host stay unsaid.
     resourceDetectors: [resources.envDetector],
     // Metrics are shown at /metrics and the log goes to standard output.
@@ -46,7 +56,9 @@ export async function startTelemetry({ version, logger }: TelemetryOptions): Pro
   return {
     async close() {
       switchTracing(undefined);
-      const sent = sdk.shutdown().catch((error: unknown) => logger.warn({ err: error }, 'the last traces could not be sent'));
+      const sent = sdk
+        .shutdown()
+        .catch((error: unknown) => logger.warn({ err: error }, 'the last traces could not be sent'));
       await within(sent, FLUSH_MS, () => undefined);
       for (const part of [api.trace, api.context, api.propagation, api.diag]) part.disable();
     },
@@ -71,10 +83,16 @@ const VERSION = '00';
 function openTracing(api: typeof Api, version: string): Tracing {
   const { context, trace, propagation, SpanKind, SpanStatusCode, ROOT_CONTEXT } = api;
   const tracer = trace.getTracer('gift-commerce', version);
-  const kinds = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT, consumer: SpanKind.CONSUMER };
+  const kinds = {
+    internal: SpanKind.INTERNAL,
+    server: SpanKind.SERVER,
+    client: SpanKind.CLIENT,
+    consumer: SpanKind.CONSUMER,
+  };
 
   const parse = (traceparent: string): SpanContext | undefined => {
-    const [, traceId = '', spanId = '', flags = ''] = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent) ?? [];
+    const [, traceId = '', spanId = '', flags = ''] =
+      /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent) ?? [];
     const found: SpanContext = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
     return api.isSpanContextValid(found) ? found : undefined;
   };
@@ -84,7 +102,8 @@ function openTracing(api: typeof Api, version: string): Tracing {
     const remote = parse(parent);
     return remote === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remote);
   };
-  const linksOf = (links: readonly string[]): Link[] => links.flatMap((link) => parse(link) ?? []).map((linked) => ({ context: linked }));
+  const linksOf = (links: readonly string[]): Link[] =>
+    links.flatMap((link) => parse(link) ?? []).map((linked) => ({ context: linked }));
   const handle = (span: OtelSpan): Span => ({
     rename: (name) => void span.updateName(name),
     set: (attributes) => void span.setAttributes({ ...attributes }),
@@ -95,7 +114,11 @@ function openTracing(api: typeof Api, version: string): Tracing {
     async run(description, work) {
       const { name, kind = 'internal', attributes = {}, links = [] } = description;
       const parent = parentOf(description);
-      const span = tracer.startSpan(name, { kind: kinds[kind], attributes: { ...attributes }, links: linksOf(links) }, parent);
+      const span = tracer.startSpan(
+        name,
+        { kind: kinds[kind], attributes: { ...attributes }, links: linksOf(links) },
+        parent,
+      );
       const handled = handle(span);
       try {
         return await context.with(trace.setSpan(parent, span), () => work(handled));

@@ -1,8 +1,17 @@
 /**
- * Between us and one provider: a breaker, so that a provider in trouble is left alone and nobody waits for it; and its own word for how long
- * it wants to be left alone (`Retry-After`). One a provider and process.
+ * Between us and one provider: a breaker, so that a provider in trouble is left alone and nobody waits for it; and its
+ * own word for how long it wants to be left alone (`Retry-After`). One a provider and process.
  */
-import { BrokenCircuitError, circuitBreaker, type CircuitBreakerPolicy, CircuitState, ConsecutiveBreaker, ExponentialBackoff, halfJitterGenerator, handleWhen } from 'cockatiel';
+import {
+  BrokenCircuitError,
+  circuitBreaker,
+  type CircuitBreakerPolicy,
+  CircuitState,
+  ConsecutiveBreaker,
+  ExponentialBackoff,
+  halfJitterGenerator,
+  handleWhen,
+} from 'cockatiel';
 import type { Logger } from 'pino';
 import { CLOCK_SLACK_MS } from '../clock.js';
 import { inSpan } from '../tracing/spans.js';
@@ -13,8 +22,8 @@ export interface GuardOptions {
   /** Failures in a row that open the breaker. */
   readonly failures?: number;
   /**
-   * How long it is open at first, milliseconds: this at most and half of it at least, so that not all processes ask again at once. Twice as
-   * long each time that the one request it then lets through fails too, 30 s at most.
+   * How long it is open at first, milliseconds: this at most and half of it at least, so that not all processes ask
+   * again at once. Twice as long each time that the one request it then lets through fails too, 30 s at most.
    */
   readonly openMs?: number;
   readonly watch?: GuardWatch;
@@ -24,8 +33,8 @@ export interface GuardOptions {
 export type BreakerState = 'closed' | 'open' | 'half_open';
 
 /**
- * What came of a call: `answered`, be it a refusal; `trouble`: the provider's; `not_now`: it wants to be left alone; `kept_back`: it was not
- * called, since it wants or is to be left alone.
+ * What came of a call: `answered`, be it a refusal; `trouble`: the provider's; `not_now`: it wants to be left alone;
+ * `kept_back`: it was not called, since it wants or is to be left alone.
  */
 export type CallOutcome = 'answered' | 'trouble' | 'not_now' | 'kept_back';
 
@@ -40,7 +49,8 @@ export interface GuardWatch {
 export interface Guard {
   /**
    * Makes the call, unless the provider is to be left alone.
-   * @throws NotNowError without calling; else whatever the call throws. TroubleError counts against the provider, NotNowError makes everybody wait.
+   * @throws NotNowError without calling; else whatever the call throws. TroubleError counts against the provider,
+   * NotNowError makes everybody wait.
    */
   run<T>(call: () => Promise<T>): Promise<T>;
 }
@@ -50,7 +60,12 @@ const OPEN_MS = 1_000;
 const OPEN_AT_MOST_MS = 30_000;
 
 /** The guard of a provider. `now`: milliseconds since the epoch. */
-export function guard(provider: string, logger: Logger, now: () => number, { failures = FAILURES, openMs = OPEN_MS, watch }: GuardOptions = {}): Guard {
+export function guard(
+  provider: string,
+  logger: Logger,
+  now: () => number,
+  { failures = FAILURES, openMs = OPEN_MS, watch }: GuardOptions = {},
+): Guard {
   let breaker = newBreaker();
   /** When it opened last, by the clock, as the breaker counts, and by one that nobody sets, milliseconds. */
   let openedAt = { clock: 0, steady: 0 };
@@ -63,7 +78,11 @@ export function guard(provider: string, logger: Logger, now: () => number, { fai
     const made = circuitBreaker(
       handleWhen((error) => error instanceof TroubleError),
       {
-        halfOpenAfter: new ExponentialBackoff({ initialDelay: openMs, maxDelay: Math.max(openMs, OPEN_AT_MOST_MS), generator: halfJitterGenerator }),
+        halfOpenAfter: new ExponentialBackoff({
+          initialDelay: openMs,
+          maxDelay: Math.max(openMs, OPEN_AT_MOST_MS),
+          generator: halfJitterGenerator,
+        }),
         breaker: new ConsecutiveBreaker(failures),
       },
     );
@@ -75,9 +94,16 @@ export function guard(provider: string, logger: Logger, now: () => number, { fai
     return made;
   }
 
-  /** An open breaker would wait for the time of before to come again. The new one is closed: a provider that is still in trouble opens it anew. */
+  /**
+   * An open breaker would wait for the time of before to come again. The new one is closed: a provider that is still in
+   * trouble opens it anew.
+   */
   function renewIfSetBack(): void {
-    if (breaker.state !== CircuitState.Open || performance.now() - openedAt.steady - (Date.now() - openedAt.clock) <= CLOCK_SLACK_MS) return;
+    if (
+      breaker.state !== CircuitState.Open ||
+      performance.now() - openedAt.steady - (Date.now() - openedAt.clock) <= CLOCK_SLACK_MS
+    )
+      return;
     breaker = newBreaker();
     logger.warn({ provider }, 'the clock was set back: a provider that was to be left alone is asked anew');
   }
@@ -91,7 +117,8 @@ export function guard(provider: string, logger: Logger, now: () => number, { fai
     try {
       return await breaker.execute(call);
     } catch (error) {
-      if (error instanceof BrokenCircuitError) throw new KeptBackError(`${provider} is in trouble and left alone for a while`, openMs);
+      if (error instanceof BrokenCircuitError)
+        throw new KeptBackError(`${provider} is in trouble and left alone for a while`, openMs);
       if (error instanceof NotNowError && now() + error.afterMs > quietUntil) {
         quietFor = error.afterMs;
         quietUntil = now() + quietFor;
@@ -105,7 +132,10 @@ export function guard(provider: string, logger: Logger, now: () => number, { fai
       const began = performance.now();
       const told = (outcome: CallOutcome): void => watch?.called(provider, outcome, performance.now() - began);
       try {
-        const answer = await inSpan(() => ({ name: `provider ${provider}`, kind: 'client', attributes: { 'gift.provider': provider } }), () => guarded(call));
+        const answer = await inSpan(
+          () => ({ name: `provider ${provider}`, kind: 'client', attributes: { 'gift.provider': provider } }),
+          () => guarded(call),
+        );
         told('answered');
         return answer;
       } catch (error) {

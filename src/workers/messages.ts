@@ -1,4 +1,7 @@
-/** What is said on the bus between the process managers and the workers: subjects, messages, and what makes a message acceptable. */
+/**
+ * What is said on the bus between the process managers and the workers: subjects, messages, and what makes a message
+ * acceptable.
+ */
 import { Ajv, type Schema, type ValidateFunction } from 'ajv';
 import type { Channel } from '../domain/notification.js';
 import { OWN_SCHEMAS } from '../ownSchemas.js';
@@ -20,8 +23,8 @@ export const SUBJECTS = {
 export const QUEUES = { payments: 'payments', notifications: 'notifications' } as const;
 
 /**
- * No answer yet, and nothing done: ask again, not before `after_ms` (milliseconds); `held`: a limit of our own holds it back, however long.
- * Or `impossible`: what is asked can never be done, for a cause that a person must see to.
+ * No answer yet, and nothing done: ask again, not before `after_ms` (milliseconds); `held`: a limit of our own holds it
+ * back, however long. Or `impossible`: what is asked can never be done, for a cause that a person must see to.
  */
 export type Trouble =
   | { readonly outcome: 'later'; readonly after_ms: number; readonly held: boolean; readonly cause: string }
@@ -33,8 +36,8 @@ export function isTrouble(reply: { readonly outcome: string }): reply is Trouble
 }
 
 /**
- * Take `amount` (pence) from the payment method, once for ever for this transaction. `customer`: the card processor's customer id.
- * `started_at` (ISO 8601, UTC): when this was first asked for; providers forget a day later that it was.
+ * Take `amount` (pence) from the payment method, once for ever for this transaction. `customer`: the card processor's
+ * customer id. `started_at` (ISO 8601, UTC): when this was first asked for; providers forget a day later that it was.
  */
 export interface ChargeRequest {
   readonly transaction_id: string;
@@ -44,14 +47,23 @@ export interface ChargeRequest {
   readonly started_at: string;
 }
 
-/** The provider's final answer. `amount`: what it says that it took, pence; absent: it does not say. `simulated`: nobody's money was moved. */
+/**
+ * The provider's final answer. `amount`: what it says that it took, pence; absent: it does not say. `simulated`:
+ * nobody's money was moved.
+ */
 export type ChargeReply =
-  | { readonly outcome: 'charged'; readonly provider: string; readonly charge_id: string; readonly amount?: number; readonly simulated: boolean }
+  | {
+      readonly outcome: 'charged';
+      readonly provider: string;
+      readonly charge_id: string;
+      readonly amount?: number;
+      readonly simulated: boolean;
+    }
   | { readonly outcome: 'declined'; readonly provider: string; readonly code: string; readonly simulated: boolean };
 
 /**
- * The provider's answer for now: the buyer has to prove who they are (`action`: the provider's word for how) before it takes the money.
- * `payment_id`: the provider's name of the payment.
+ * The provider's answer for now: the buyer has to prove who they are (`action`: the provider's word for how) before it
+ * takes the money. `payment_id`: the provider's name of the payment.
  */
 export interface AuthenticationReply {
   readonly outcome: 'authentication';
@@ -70,7 +82,10 @@ export interface ChargeLookup {
 /** `unknown`: the provider knows nothing (any more) of it. */
 export type ChargeLookupReply = ChargeReply | AuthenticationReply | { readonly outcome: 'unknown' };
 
-/** Cancel a payment that waits for its buyer. Answered with `charged` where it was too late for that, else with `declined` and this `code`. */
+/**
+ * Cancel a payment that waits for its buyer. Answered with `charged` where it was too late for that, else with
+ * `declined` and this `code`.
+ */
 export interface ChargeCancellation {
   readonly transaction_id: string;
   readonly payment_id: string;
@@ -83,8 +98,13 @@ export interface PaymentActionRequest {
   readonly payment_id: string;
 }
 
-/** Secret: `client_secret`; it is shown to the buyer and kept nowhere. `waiting`: the payment still waits for its buyer. `unknown`: the provider does not know the payment (any more). */
-export type PaymentActionReply = { readonly outcome: 'action'; readonly client_secret: string; readonly waiting: boolean } | { readonly outcome: 'unknown' };
+/**
+ * Secret: `client_secret`; it is shown to the buyer and kept nowhere. `waiting`: the payment still waits for its buyer.
+ * `unknown`: the provider does not know the payment (any more).
+ */
+export type PaymentActionReply =
+  | { readonly outcome: 'action'; readonly client_secret: string; readonly waiting: boolean }
+  | { readonly outcome: 'unknown' };
 
 /** Whose is a payment that the provider names? */
 export interface PaymentSearch {
@@ -92,11 +112,13 @@ export interface PaymentSearch {
 }
 
 /** `unknown`: no purchase of anybody's here. */
-export type PaymentSearchReply = { readonly outcome: 'found'; readonly transaction_id: string } | { readonly outcome: 'unknown' };
+export type PaymentSearchReply =
+  { readonly outcome: 'found'; readonly transaction_id: string } | { readonly outcome: 'unknown' };
 
 /**
- * Give `amount` (pence, at least 1) of a charge back, once for ever for this refund and attempt. A further attempt is made only after the one before was
- * refused, or is certain never to have reached the provider. `provider` and `charge_id`: as the charge's reply named them. `started_at` (ISO 8601, UTC): when this attempt was first asked for.
+ * Give `amount` (pence, at least 1) of a charge back, once for ever for this refund and attempt. A further attempt is
+ * made only after the one before was refused, or is certain never to have reached the provider. `provider` and
+ * `charge_id`: as the charge's reply named them. `started_at` (ISO 8601, UTC): when this attempt was first asked for.
  */
 export interface RefundRequest {
   readonly refund_id: string;
@@ -110,9 +132,17 @@ export interface RefundRequest {
   readonly started_at: string;
 }
 
-/** The provider's final answer: it gives the money back (`refund_ref`: its own id of that), or never will under this attempt. `simulated`: nobody's money was moved. */
+/**
+ * The provider's final answer: it gives the money back (`refund_ref`: its own id of that), or never will under this
+ * attempt. `simulated`: nobody's money was moved.
+ */
 export type RefundReply =
-  | { readonly outcome: 'refunded'; readonly provider: string; readonly refund_ref: string; readonly simulated: boolean }
+  | {
+      readonly outcome: 'refunded';
+      readonly provider: string;
+      readonly refund_ref: string;
+      readonly simulated: boolean;
+    }
   | { readonly outcome: 'refused'; readonly provider: string; readonly code: string; readonly simulated: boolean };
 
 /** What became of an attempt at a refund? `started_at` (ISO 8601, UTC): when it was first asked for. */
@@ -124,12 +154,15 @@ export interface RefundLookup {
   readonly started_at?: string;
 }
 
-/** `never`: the provider has never been asked for this attempt. `others`: pence of the charge that were given back there since it was first asked for, and not by us; absent: none. */
+/**
+ * `never`: the provider has never been asked for this attempt. `others`: pence of the charge that were given back there
+ * since it was first asked for, and not by us; absent: none.
+ */
 export type RefundLookupReply = RefundReply | { readonly outcome: 'never'; readonly others?: number };
 
 /**
- * Tell the receiver of a gift, once for ever for this gift and attempt. Personal: `to` (a phone number in E.164, or device tokens), `message`, `sender_name`.
- * `locale` null: English.
+ * Tell the receiver of a gift, once for ever for this gift and attempt. Personal: `to` (a phone number in E.164, or
+ * device tokens), `message`, `sender_name`. `locale` null: English.
  */
 export interface SendRequest {
   readonly gift_id: string;
@@ -153,8 +186,8 @@ export type SendReply =
   | { readonly outcome: 'failed'; readonly cause: string; readonly simulated: boolean };
 
 /**
- * What became of telling a gift's receiver? `started_at` (ISO 8601, UTC): nobody can have sent it before. Personal: `to`, where they would be told now
- * (empty: nowhere any more).
+ * What became of telling a gift's receiver? `started_at` (ISO 8601, UTC): nobody can have sent it before. Personal:
+ * `to`, where they would be told now (empty: nowhere any more).
  */
 export interface SendLookup {
   readonly gift_id: string;
@@ -184,7 +217,10 @@ export type Check<T> = (message: unknown) => T;
 
 const ajv = new Ajv({ ...OWN_SCHEMAS, discriminator: true });
 
-/** Compiled with the first message: all of them together would hold up the start of every process, and of every command, by a tenth of a second. */
+/**
+ * Compiled with the first message: all of them together would hold up the start of every process, and of every command,
+ * by a tenth of a second.
+ */
 function check<T>(what: string, schema: Schema): Check<T> {
   let compiled: ValidateFunction<T> | undefined;
   return (message) => {
@@ -198,8 +234,14 @@ const id = { type: 'string', minLength: 1, maxLength: 200 };
 const text = { type: 'string', maxLength: 10_000 };
 const yes = { type: 'boolean' };
 
-const object = (properties: Record<string, unknown>, optional: Record<string, unknown> = {}): Record<string, unknown> =>
-  ({ type: 'object', properties: { ...properties, ...optional }, required: Object.keys(properties) });
+const object = (
+  properties: Record<string, unknown>,
+  optional: Record<string, unknown> = {},
+): Record<string, unknown> => ({
+  type: 'object',
+  properties: { ...properties, ...optional },
+  required: Object.keys(properties),
+});
 const outcomes = (...choices: readonly Record<string, unknown>[]): Exclude<Schema, boolean> => ({
   type: 'object',
   required: ['outcome'],
@@ -216,7 +258,13 @@ const attempt = { type: 'integer', minimum: 1 };
 const sent = { outcome: { const: 'sent' }, provider: id, message_id: id, simulated: yes };
 const failed = { outcome: { const: 'failed' }, cause: text, simulated: yes };
 const channel = { enum: ['sms', 'push'] };
-const authentication = { outcome: { const: 'authentication' }, provider: id, payment_id: id, action: id, simulated: yes };
+const authentication = {
+  outcome: { const: 'authentication' },
+  provider: id,
+  payment_id: id,
+  action: id,
+  simulated: yes,
+};
 const unknown = { outcome: { const: 'unknown' } };
 const later = { outcome: { const: 'later' }, after_ms: { type: 'number', minimum: 0 }, held: yes, cause: text };
 const impossible = { outcome: { const: 'impossible' }, cause: text };
@@ -225,43 +273,100 @@ const impossible = { outcome: { const: 'impossible' }, cause: text };
 export const checks = {
   chargeRequest: check<ChargeRequest>(
     'charge request',
-    object({ transaction_id: id, amount: { type: 'integer', minimum: 0 }, payment_reference: id, customer: { type: ['string', 'null'] }, started_at: id }),
+    object({
+      transaction_id: id,
+      amount: { type: 'integer', minimum: 0 },
+      payment_reference: id,
+      customer: { type: ['string', 'null'] },
+      started_at: id,
+    }),
   ),
-  chargeReply: check<ChargeReply | AuthenticationReply | Trouble>(`answer on ${SUBJECTS.charge}`, { ...outcomes(charged, declined, authentication, later, impossible), properties: taken }),
-  chargeLookup: check<ChargeLookup>('charge look-up', object({ transaction_id: id, payment_id: { ...id, type: ['string', 'null'] } })),
-  chargeLookupReply: check<ChargeLookupReply | Trouble>(`answer on ${SUBJECTS.lookUpCharge}`, { ...outcomes(charged, declined, authentication, later, impossible, unknown), properties: taken }),
-  chargeCancellation: check<ChargeCancellation>('cancellation of a charge', object({ transaction_id: id, payment_id: id, code: id })),
-  chargeCancellationReply: check<ChargeReply | Trouble>(`answer on ${SUBJECTS.cancelCharge}`, { ...outcomes(charged, declined, later, impossible), properties: taken }),
-  paymentActionRequest: check<PaymentActionRequest>('payment action request', object({ transaction_id: id, payment_id: id })),
-  paymentActionReply: check<PaymentActionReply | Trouble>(`answer on ${SUBJECTS.paymentAction}`, outcomes({ outcome: { const: 'action' }, client_secret: id, waiting: yes }, unknown, later, impossible)),
+  chargeReply: check<ChargeReply | AuthenticationReply | Trouble>(`answer on ${SUBJECTS.charge}`, {
+    ...outcomes(charged, declined, authentication, later, impossible),
+    properties: taken,
+  }),
+  chargeLookup: check<ChargeLookup>(
+    'charge look-up',
+    object({ transaction_id: id, payment_id: { ...id, type: ['string', 'null'] } }),
+  ),
+  chargeLookupReply: check<ChargeLookupReply | Trouble>(`answer on ${SUBJECTS.lookUpCharge}`, {
+    ...outcomes(charged, declined, authentication, later, impossible, unknown),
+    properties: taken,
+  }),
+  chargeCancellation: check<ChargeCancellation>(
+    'cancellation of a charge',
+    object({ transaction_id: id, payment_id: id, code: id }),
+  ),
+  chargeCancellationReply: check<ChargeReply | Trouble>(`answer on ${SUBJECTS.cancelCharge}`, {
+    ...outcomes(charged, declined, later, impossible),
+    properties: taken,
+  }),
+  paymentActionRequest: check<PaymentActionRequest>(
+    'payment action request',
+    object({ transaction_id: id, payment_id: id }),
+  ),
+  paymentActionReply: check<PaymentActionReply | Trouble>(
+    `answer on ${SUBJECTS.paymentAction}`,
+    outcomes({ outcome: { const: 'action' }, client_secret: id, waiting: yes }, unknown, later, impossible),
+  ),
   paymentSearch: check<PaymentSearch>('search for a payment', object({ payment_id: id })),
-  paymentSearchReply: check<PaymentSearchReply | Trouble>(`answer on ${SUBJECTS.findPayment}`, outcomes({ outcome: { const: 'found' }, transaction_id: id }, unknown, later, impossible)),
+  paymentSearchReply: check<PaymentSearchReply | Trouble>(
+    `answer on ${SUBJECTS.findPayment}`,
+    outcomes({ outcome: { const: 'found' }, transaction_id: id }, unknown, later, impossible),
+  ),
   refundRequest: check<RefundRequest>(
     'refund request',
-    object({ refund_id: id, attempt, transaction_id: id, amount: { type: 'integer', minimum: 1 }, provider: id, charge_id: id, payment_reference: id, started_at: id }),
+    object({
+      refund_id: id,
+      attempt,
+      transaction_id: id,
+      amount: { type: 'integer', minimum: 1 },
+      provider: id,
+      charge_id: id,
+      payment_reference: id,
+      started_at: id,
+    }),
   ),
-  refundReply: check<RefundReply | Trouble>(`answer on ${SUBJECTS.refund}`, outcomes(refunded, refused, later, impossible)),
-  refundLookup: check<RefundLookup>('refund look-up', object({ refund_id: id, attempt, provider: id, charge_id: id }, { started_at: id })),
+  refundReply: check<RefundReply | Trouble>(
+    `answer on ${SUBJECTS.refund}`,
+    outcomes(refunded, refused, later, impossible),
+  ),
+  refundLookup: check<RefundLookup>(
+    'refund look-up',
+    object({ refund_id: id, attempt, provider: id, charge_id: id }, { started_at: id }),
+  ),
   refundLookupReply: check<RefundLookupReply | Trouble>(`answer on ${SUBJECTS.lookUpRefund}`, {
     ...outcomes(refunded, refused, later, impossible, { outcome: { const: 'never' } }),
     properties: { others: { type: 'integer', minimum: 0 } },
   }),
   sendRequest: check<SendRequest>(
     'send request',
-    object({
-      gift_id: id,
-      transaction_id: id,
-      buyer_id: id,
-      channel,
-      to: { type: 'array', items: text, minItems: 1, maxItems: 1_000 },
-      sender_name: text,
-      product_name: text,
-      message: text,
-      launch_url: text,
-      locale: { type: ['string', 'null'] },
-    }, { attempt }),
+    object(
+      {
+        gift_id: id,
+        transaction_id: id,
+        buyer_id: id,
+        channel,
+        to: { type: 'array', items: text, minItems: 1, maxItems: 1_000 },
+        sender_name: text,
+        product_name: text,
+        message: text,
+        launch_url: text,
+        locale: { type: ['string', 'null'] },
+      },
+      { attempt },
+    ),
   ),
   sendReply: check<SendReply | Trouble>(`answer on ${SUBJECTS.send}`, outcomes(sent, failed, later, impossible)),
-  sendLookup: check<SendLookup>('send look-up', object({ gift_id: id, started_at: id, channel, to: { type: 'array', items: text, maxItems: 1_000 }, launch_url: text }, { attempt })),
-  sendLookupReply: check<SendLookupReply | Trouble>(`answer on ${SUBJECTS.lookUpNotification}`, outcomes(sent, failed, later, impossible, { outcome: { enum: ['never', 'unknown'] } })),
+  sendLookup: check<SendLookup>(
+    'send look-up',
+    object(
+      { gift_id: id, started_at: id, channel, to: { type: 'array', items: text, maxItems: 1_000 }, launch_url: text },
+      { attempt },
+    ),
+  ),
+  sendLookupReply: check<SendLookupReply | Trouble>(
+    `answer on ${SUBJECTS.lookUpNotification}`,
+    outcomes(sent, failed, later, impossible, { outcome: { enum: ['never', 'unknown'] } }),
+  ),
 };

@@ -29,12 +29,19 @@ export interface Providers {
 export async function openProviders({ stripe, twilio, fcm }: ProviderSettings, deps: ProviderDeps): Promise<Providers> {
   const guard = guardOptions(deps);
   return {
-    ...(stripe === undefined ? {} : { payments: (await import('./payments/stripe.js')).stripePayments(stripe, { ...deps, guard, now: Date.now }) }),
-    ...(twilio === undefined || fcm === undefined ? {} : { notifications: await openNotifications({ twilio, fcm }, deps) }),
+    ...(stripe === undefined
+      ? {}
+      : { payments: (await import('./payments/stripe.js')).stripePayments(stripe, { ...deps, guard, now: Date.now }) }),
+    ...(twilio === undefined || fcm === undefined
+      ? {}
+      : { notifications: await openNotifications({ twilio, fcm }, deps) }),
   };
 }
 
-async function openNotifications({ twilio, fcm }: Required<Pick<ProviderSettings, 'twilio' | 'fcm'>>, deps: ProviderDeps): Promise<NotificationProvider> {
+async function openNotifications(
+  { twilio, fcm }: Required<Pick<ProviderSettings, 'twilio' | 'fcm'>>,
+  deps: ProviderDeps,
+): Promise<NotificationProvider> {
   const { records, hash, logger, publicUrl } = deps;
   const [{ twilioSms }, { fcmPush }, { openLedger }, { smsLimits }, { byChannel }] = await Promise.all([
     import('./notifications/twilio.js'),
@@ -47,7 +54,15 @@ async function openNotifications({ twilio, fcm }: Required<Pick<ProviderSettings
   const common = { logger, now, guard: guardOptions(deps) };
   const ledger = await openLedger(records, now, logger);
   const limits = smsLimits(records, hash, now);
-  return byChannel({ sms: twilioSms(twilio, { ...common, ledger, limits, ...(publicUrl === undefined ? {} : { callbackUrl: publicUrl + TWILIO_CALLBACK_PATH }) }), push: fcmPush(fcm, { ...common, ledger }) });
+  return byChannel({
+    sms: twilioSms(twilio, {
+      ...common,
+      ledger,
+      limits,
+      ...(publicUrl === undefined ? {} : { callbackUrl: publicUrl + TWILIO_CALLBACK_PATH }),
+    }),
+    push: fcmPush(fcm, { ...common, ledger }),
+  });
 }
 
 const guardOptions = ({ watch }: ProviderDeps): GuardOptions => (watch === undefined ? {} : { watch });

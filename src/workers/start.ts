@@ -24,10 +24,21 @@ export interface WorkerDeps {
 }
 
 /** Starts answering. `close` lets what runs finish. @throws UnavailableError */
-export async function startWorkers({ bus, records, logger, now = Date.now, ...providers }: WorkerDeps): Promise<{ close(): Promise<void> }> {
+export async function startWorkers({
+  bus,
+  records,
+  logger,
+  now = Date.now,
+  ...providers
+}: WorkerDeps): Promise<{ close(): Promise<void> }> {
   const payments = providers.payments ?? simulatedPayments(records, now);
   const notifications = providers.notifications ?? (await simulatedNotifications(records, logger, now));
-  const answer = <P>(subject: string, queue: string, check: Check<P>, handler: (request: P) => Promise<object>): Promise<Unsubscribe> =>
+  const answer = <P>(
+    subject: string,
+    queue: string,
+    check: Check<P>,
+    handler: (request: P) => Promise<object>,
+  ): Promise<Unsubscribe> =>
     bus.serve<unknown>(subject, queue, async (message) => {
       try {
         return await handler(check(message));
@@ -42,14 +53,26 @@ export async function startWorkers({ bus, records, logger, now = Date.now, ...pr
   // Whoever asks on a subject that nobody answers tries for a day: one that is missing here does not compile.
   const answering = {
     charge: answer(SUBJECTS.charge, QUEUES.payments, checks.chargeRequest, (request) => payments.charge(request)),
-    lookUpCharge: answer(SUBJECTS.lookUpCharge, QUEUES.payments, checks.chargeLookup, (request) => payments.lookUp(request)),
-    cancelCharge: answer(SUBJECTS.cancelCharge, QUEUES.payments, checks.chargeCancellation, (request) => payments.cancel(request)),
-    paymentAction: answer(SUBJECTS.paymentAction, QUEUES.payments, checks.paymentActionRequest, (request) => payments.action(request)),
-    findPayment: answer(SUBJECTS.findPayment, QUEUES.payments, checks.paymentSearch, (request) => payments.find(request)),
+    lookUpCharge: answer(SUBJECTS.lookUpCharge, QUEUES.payments, checks.chargeLookup, (request) =>
+      payments.lookUp(request),
+    ),
+    cancelCharge: answer(SUBJECTS.cancelCharge, QUEUES.payments, checks.chargeCancellation, (request) =>
+      payments.cancel(request),
+    ),
+    paymentAction: answer(SUBJECTS.paymentAction, QUEUES.payments, checks.paymentActionRequest, (request) =>
+      payments.action(request),
+    ),
+    findPayment: answer(SUBJECTS.findPayment, QUEUES.payments, checks.paymentSearch, (request) =>
+      payments.find(request),
+    ),
     refund: answer(SUBJECTS.refund, QUEUES.payments, checks.refundRequest, (request) => payments.refund(request)),
-    lookUpRefund: answer(SUBJECTS.lookUpRefund, QUEUES.payments, checks.refundLookup, (request) => payments.lookUpRefund(request)),
+    lookUpRefund: answer(SUBJECTS.lookUpRefund, QUEUES.payments, checks.refundLookup, (request) =>
+      payments.lookUpRefund(request),
+    ),
     send: answer(SUBJECTS.send, QUEUES.notifications, checks.sendRequest, (request) => notifications.send(request)),
-    lookUpNotification: answer(SUBJECTS.lookUpNotification, QUEUES.notifications, checks.sendLookup, (request) => notifications.lookUp(request)),
+    lookUpNotification: answer(SUBJECTS.lookUpNotification, QUEUES.notifications, checks.sendLookup, (request) =>
+      notifications.lookUp(request),
+    ),
   } satisfies Readonly<Record<keyof typeof SUBJECTS, Promise<Unsubscribe>>>;
   const stops = await Promise.all(Object.values(answering));
   return {
@@ -61,9 +84,12 @@ export async function startWorkers({ bus, records, logger, now = Date.now, ...pr
 
 /** What a failure answers; `undefined`: nobody knows what was done, so it is no answer. */
 function troubleOf(error: unknown): Trouble | undefined {
-  if (error instanceof NotNowError) return { outcome: 'later', after_ms: error.afterMs, held: error.held, cause: error.message };
-  if (error instanceof TroubleError && !error.outcomeUnknown) return { outcome: 'later', after_ms: 0, held: false, cause: error.message };
+  if (error instanceof NotNowError)
+    return { outcome: 'later', after_ms: error.afterMs, held: error.held, cause: error.message };
+  if (error instanceof TroubleError && !error.outcomeUnknown)
+    return { outcome: 'later', after_ms: 0, held: false, cause: error.message };
   // The same message would be as senseless the next time.
-  if (error instanceof RefusedError || error instanceof MalformedMessageError) return { outcome: 'impossible', cause: error.message };
+  if (error instanceof RefusedError || error instanceof MalformedMessageError)
+    return { outcome: 'impossible', cause: error.message };
   return undefined;
 }

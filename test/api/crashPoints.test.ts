@@ -1,6 +1,7 @@
 /**
- * A client that repeats its request, with its Idempotency-Key, until it has an answer, while at each append, read and record of the request one thing goes wrong, once each:
- * in the end what it asks for has been done once, and what it is told then and ever after is the first outcome.
+ * A client that repeats its request, with its Idempotency-Key, until it has an answer, while at each append, read and
+ * record of the request one thing goes wrong, once each: in the end what it asks for has been done once, and what it is
+ * told then and ever after is the first outcome.
  */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
@@ -12,7 +13,10 @@ import { buyOne, purchaseOf, redeem, unredeem } from '../support/giftFlow.js';
 import { type Reply, type Service, startService } from '../support/service.js';
 import { until } from '../support/until.js';
 
-/** What may go wrong. Who dies does nothing more until the client asks again; what is unknown stays so while the append is repeated. */
+/**
+ * What may go wrong. Who dies does nothing more until the client asks again; what is unknown stays so while the append
+ * is repeated.
+ */
 const FAULTS = {
   append: ['dies before', 'dies after', 'fails', 'unknown undone', 'unknown done'],
   read: ['dies before', 'fails'],
@@ -58,7 +62,8 @@ async function at<T>(kind: Kind, what: string, run: () => Promise<T>, id?: strin
 /** The engines, as the watched request's process sees them; the process managers' own work goes on beside it. */
 function through(engines: Engines): Engines {
   const { records } = engines.store;
-  const isOf = (stream: string): boolean => watched !== undefined && (stream === giftStream(watched.gift ?? '') || kindOf(stream) === 'voucherCode');
+  const isOf = (stream: string): boolean =>
+    watched !== undefined && (stream === giftStream(watched.gift ?? '') || kindOf(stream) === 'voucherCode');
   const isKey = (key: string): boolean => key.startsWith('idempotency:');
   return {
     ...engines,
@@ -67,18 +72,30 @@ function through(engines: Engines): Engines {
       async append(stream, events, expected) {
         const [first] = events;
         const run = (): ReturnType<typeof engines.events.append> => engines.events.append(stream, events, expected);
-        if (first === undefined || !(isOf(stream) || first.type === 'GiftsPurchased') || first.metadata.by.user?.startsWith('system:') === true) return run();
+        if (
+          first === undefined ||
+          !(isOf(stream) || first.type === 'GiftsPurchased') ||
+          first.metadata.by.user?.startsWith('system:') === true
+        )
+          return run();
         return at('append', `${kindOf(stream)} ${first.type}`, run, first.id);
       },
-      read: async (stream, options) => (isOf(stream) ? at('read', kindOf(stream), () => engines.events.read(stream, options)) : engines.events.read(stream, options)),
+      read: async (stream, options) =>
+        isOf(stream)
+          ? at('read', kindOf(stream), () => engines.events.read(stream, options))
+          : engines.events.read(stream, options),
     },
     store: {
       ...engines.store,
       records: {
         ...records,
         get: async <V>(key: string) => (isKey(key) ? at('get', 'key', () => records.get<V>(key)) : records.get<V>(key)),
-        put: async (key, value, options) => (isKey(key) ? at('put', 'key', () => records.put(key, value, options)) : records.put(key, value, options)),
-        delete: async (key, expected) => (isKey(key) ? at('put', 'key that is given back', () => records.delete(key, expected)) : records.delete(key, expected)),
+        put: async (key, value, options) =>
+          isKey(key) ? at('put', 'key', () => records.put(key, value, options)) : records.put(key, value, options),
+        delete: async (key, expected) =>
+          isKey(key)
+            ? at('put', 'key that is given back', () => records.delete(key, expected))
+            : records.delete(key, expected),
       },
     },
   };
@@ -88,7 +105,9 @@ const test = suite('requests with a key, at every point where something can go w
 let service: Service;
 test.before(async () => {
   service = await startService({ app: { through } });
-  await service.import({ voucher_codes: Array.from({ length: 400 }, (_, n) => ({ segment_id: 'seg-pool', code: `MANY-${n}`, pin: '1' })) });
+  await service.import({
+    voucher_codes: Array.from({ length: 400 }, (_, n) => ({ segment_id: 'seg-pool', code: `MANY-${n}`, pin: '1' })),
+  });
 });
 test.after(() => service.close());
 
@@ -107,15 +126,48 @@ interface Asking {
 const post = async (user: string, path: string, key: string, body?: object): Promise<Reply> =>
   service.ask('POST', path, { token: await service.userToken(user), key, ...(body === undefined ? {} : { body }) });
 const REQUESTS: readonly Asking[] = [
-  { name: 'purchase', ask: (_, key) => post('ann', '/api/v2/transactions', key, purchaseOf('latte')), status: 201, events: [] },
-  { name: 'redeem', product: 'latte', ask: (gift, key) => redeem(service, gift, 'till-coffee', 'bean-soho', { key }), status: 201, events: ['GiftIssued', 'GiftRedeemed'] },
   {
-    name: 'unredeem', product: 'latte', before: (gift) => redeem(service, gift), ask: (gift, key) => unredeem(service, gift, 'latest', 'till-coffee', { key }), status: 200,
+    name: 'purchase',
+    ask: (_, key) => post('ann', '/api/v2/transactions', key, purchaseOf('latte')),
+    status: 201,
+    events: [],
+  },
+  {
+    name: 'redeem',
+    product: 'latte',
+    ask: (gift, key) => redeem(service, gift, 'till-coffee', 'bean-soho', { key }),
+    status: 201,
+    events: ['GiftIssued', 'GiftRedeemed'],
+  },
+  {
+    name: 'unredeem',
+    product: 'latte',
+    before: (gift) => redeem(service, gift),
+    ask: (gift, key) => unredeem(service, gift, 'latest', 'till-coffee', { key }),
+    status: 200,
     events: ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed'],
   },
-  { name: 'claim', product: 'latte', ask: (gift, key) => post('cat', `/api/v2/gifts/${gift}/claim`, key), status: 200, events: ['GiftIssued', 'GiftClaimed'] },
-  { name: 'V1 voucher', product: 'latte', ask: (gift, key) => post('ann', `/api/v2/gifts/${gift}/voucher`, key), status: 200, events: ['GiftIssued', 'VoucherAssigned'] },
-  { name: 'V2 voucher from a pool', product: 'pooled', ask: (gift, key) => post('ann', `/api/v2/gifts/${gift}/voucher/claimed`, key), status: 200, events: ['GiftIssued', 'VoucherAssigned'] },
+  {
+    name: 'claim',
+    product: 'latte',
+    ask: (gift, key) => post('cat', `/api/v2/gifts/${gift}/claim`, key),
+    status: 200,
+    events: ['GiftIssued', 'GiftClaimed'],
+  },
+  {
+    name: 'V1 voucher',
+    product: 'latte',
+    ask: (gift, key) => post('ann', `/api/v2/gifts/${gift}/voucher`, key),
+    status: 200,
+    events: ['GiftIssued', 'VoucherAssigned'],
+  },
+  {
+    name: 'V2 voucher from a pool',
+    product: 'pooled',
+    ask: (gift, key) => post('ann', `/api/v2/gifts/${gift}/voucher/claimed`, key),
+    status: 200,
+    events: ['GiftIssued', 'VoucherAssigned'],
+  },
 ];
 
 /** Whoever died holds its key for 30 s: they pass. */
@@ -123,7 +175,8 @@ async function letHoldsPass(): Promise<void> {
   const store = await service.openStore();
   try {
     for (const { key, value, version } of await store.records.list<{ readonly state: string }>('idempotency:')) {
-      if (value.state === 'running') await store.records.put(key, { ...value, until: 0 }, { expected: version, expiresAt: Date.now() + 60_000 });
+      if (value.state === 'running')
+        await store.records.put(key, { ...value, until: 0 }, { expected: version, expiresAt: Date.now() + 60_000 });
     }
   } finally {
     await store.close();
@@ -145,13 +198,17 @@ async function answered(ask: () => Promise<Reply>, now: Watched): Promise<Reply>
 /** How many events of this type there are that name it so. */
 async function count(type: string, named: (data: Record<string, unknown>) => boolean = () => true): Promise<number> {
   let found = 0;
-  for await (const batch of service.events.readAll(undefined, { types: [type] })) found += batch.events.filter(({ data }) => named(data as Record<string, unknown>)).length;
+  for await (const batch of service.events.readAll(undefined, { types: [type] }))
+    found += batch.events.filter(({ data }) => named(data as Record<string, unknown>)).length;
   return found;
 }
 
 let keys = 0;
 /** The request, with what is to go wrong in it. @returns the points that it came to */
-async function once({ product, before, ask, status, events }: Asking, plan: Watched['plan']): Promise<readonly string[]> {
+async function once(
+  { product, before, ask, status, events }: Asking,
+  plan: Watched['plan'],
+): Promise<readonly string[]> {
   const gift = product === undefined ? undefined : await buyOne(service, product);
   if (gift !== undefined) {
     // Else the request may issue it first, or not: it would come to other points than the time before.
@@ -174,7 +231,11 @@ async function once({ product, before, ask, status, events }: Asking, plan: Watc
   const again = await asked();
   assert.deepEqual([again.status, again.json], [reply.status, reply.json], 'the first outcome again');
   if (gift === undefined) assert.equal(await count('GiftsPurchased'), bought + 1);
-  else assert.deepEqual((await service.events.read(giftStream(gift))).map(({ type }) => type), events);
+  else
+    assert.deepEqual(
+      (await service.events.read(giftStream(gift))).map(({ type }) => type),
+      events,
+    );
   if (product === 'pooled') assert.equal(await count('VoucherCodeAssigned', ({ gift_id }) => gift_id === gift), 1);
   return now.points;
 }
@@ -182,10 +243,16 @@ async function once({ product, before, ask, status, events }: Asking, plan: Watc
 for (const request of REQUESTS) {
   test(request.name, async () => {
     const points = await once(request, undefined);
-    for (const kind of ['append', 'get', 'put'] as const) assert.ok(points.some((point) => point.startsWith(kind)), `it comes to ${kind}`);
+    for (const kind of ['append', 'get', 'put'] as const)
+      assert.ok(
+        points.some((point) => point.startsWith(kind)),
+        `it comes to ${kind}`,
+      );
     for (const point of points) {
       for (const fault of FAULTS[point.slice(0, point.indexOf(' ')) as Kind]) {
-        await once(request, { point, fault }).catch((error: unknown) => assert.fail(`${fault} @ ${point}: ${String(error)}`));
+        await once(request, { point, fault }).catch((error: unknown) =>
+          assert.fail(`${fault} @ ${point}: ${String(error)}`),
+        );
       }
     }
   });

@@ -16,7 +16,8 @@ test.after(async ({ service }) => {
   await service.close();
 });
 
-const buy = async ({ ask, userToken }: Service): Promise<Reply> => ask('POST', '/api/v2/transactions', { token: await userToken('ann'), body: purchaseOf('latte') });
+const buy = async ({ ask, userToken }: Service): Promise<Reply> =>
+  ask('POST', '/api/v2/transactions', { token: await userToken('ann'), body: purchaseOf('latte') });
 
 async function buys(service: Service): Promise<{ readonly gift: string; readonly tookMs: number }> {
   const began = performance.now();
@@ -25,26 +26,43 @@ async function buys(service: Service): Promise<{ readonly gift: string; readonly
   assert.is(bought.status, 201, bought.text);
   const gift = bought.json.data.gifts[0] as string;
   const token = await service.userToken('ann');
-  await until(async () => (await service.ask('GET', `/api/v2/gifts/${gift}`, { token })).json?.data?.status_code === 'UC', 'the gift to be issued');
+  await until(
+    async () => (await service.ask('GET', `/api/v2/gifts/${gift}`, { token })).json?.data?.status_code === 'UC',
+    'the gift to be issued',
+  );
   return { gift, tookMs };
 }
 
 for (const fault of DISK_FAULTS) {
-  test(`${fault[0]}: answered 503 and told by readiness while it lasts; afterwards followers go on and purchases are answered at once`, async ({ service, gift }) => {
+  test(`${fault[0]}: answered 503 and told by readiness while it lasts; afterwards followers go on and purchases are answered at once`, async ({
+    service,
+    gift,
+  }) => {
     const token = await service.userToken('ann');
     const told = service.log.length;
     const embedded = service.settings['EVENTSTORE_URL'] === undefined;
     failReads(fault);
     try {
-      for (const reply of [await buy(service), await service.ask('GET', `/api/v2/gifts/${gift}`, { token }), await service.ask('GET', '/api/v2/transactions/unknown/gifts', { token })]) {
+      for (const reply of [
+        await buy(service),
+        await service.ask('GET', `/api/v2/gifts/${gift}`, { token }),
+        await service.ask('GET', '/api/v2/transactions/unknown/gifts', { token }),
+      ]) {
         if (!embedded) continue;
-        assert.equal([reply.status, reply.json, reply.headers.get('retry-after')], [503, { error: 'Service unavailable.' }, '1'], reply.text);
+        assert.equal(
+          [reply.status, reply.json, reply.headers.get('retry-after')],
+          [503, { error: 'Service unavailable.' }, '1'],
+          reply.text,
+        );
       }
       // Followers that wait for something to be appended meet it when there is something.
       const ready = await service.ask('GET', '/readyz');
       if (embedded) {
         assert.is(ready.status, 503);
-        assert.match(ready.json.parts['event store'].detail, /^(its disk fails, or takes no more|what its disk gives is damaged)$/);
+        assert.match(
+          ready.json.parts['event store'].detail,
+          /^(its disk fails, or takes no more|what its disk gives is damaged)$/,
+        );
         assert.ok(failReads(fault) > 0);
       }
     } finally {

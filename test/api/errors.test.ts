@@ -39,7 +39,10 @@ const UNKNOWN = '0'.repeat(20);
 /** Asks as a user (a name), or as the asking says. */
 async function ask(method: string, path: string, asking: Asking & { readonly as?: string } = {}): Promise<Reply> {
   const { as, ...rest } = asking;
-  const reply = await service.ask(method, path, { ...rest, ...(as === undefined ? {} : { token: await service.userToken(as) }) });
+  const reply = await service.ask(method, path, {
+    ...rest,
+    ...(as === undefined ? {} : { token: await service.userToken(as) }),
+  });
   checked(answerOf(reply), `${method} ${path}`);
   return reply;
 }
@@ -52,7 +55,11 @@ test('spec 7: every row', async () => {
   await unredeem(service, reversed);
   const body = { location_id: 'bean-soho' };
   const client = await service.clientToken();
-  const login = (token: string | undefined, fields: object): Promise<Reply> => ask('POST', '/oauth/token', { body: { grant_type: 'password', ...fields }, ...(token === undefined ? {} : { token }) });
+  const login = (token: string | undefined, fields: object): Promise<Reply> =>
+    ask('POST', '/oauth/token', {
+      body: { grant_type: 'password', ...fields },
+      ...(token === undefined ? {} : { token }),
+    });
   const ann = { username: 'ann@test.example', password: 'ann-password' };
 
   for (const reply of [
@@ -62,29 +69,108 @@ test('spec 7: every row', async () => {
     await login(client, { ...ann, password: 'wrong' }),
     await login(client, { ...ann, username: 'nobody@test.example' }),
     await login(client, { username: 'gone@test.example', password: 'gone-password' }),
-    await ask('POST', '/oauth/token', { body: { grant_type: 'refresh_token', refresh_token: 'x', client_id: 'app', client_secret: 'app-secret' } }),
-    await ask('POST', '/oauth/token', { body: { grant_type: 'refresh_token', refresh_token: 'x', client_id: 'app', client_secret: 'wrong' } }),
-    await ask('POST', '/oauth/token', { body: { grant_type: 'client_credentials', client_id: 'off', client_secret: 'off-secret' } }),
+    await ask('POST', '/oauth/token', {
+      body: { grant_type: 'refresh_token', refresh_token: 'x', client_id: 'app', client_secret: 'app-secret' },
+    }),
+    await ask('POST', '/oauth/token', {
+      body: { grant_type: 'refresh_token', refresh_token: 'x', client_id: 'app', client_secret: 'wrong' },
+    }),
+    await ask('POST', '/oauth/token', {
+      body: { grant_type: 'client_credentials', client_id: 'off', client_secret: 'off-secret' },
+    }),
     await ask('GET', `/api/v2/gifts/${gift}/product/adjustment-codes`),
-  ]) refused(reply, 401, 'Authentication failed.');
+  ])
+    refused(reply, 401, 'Authentication failed.');
   refused(await login(await service.clientToken('pos'), ann), 403, 'Forbidden.');
 
-  refused(await ask('POST', `/api/v2/gifts/${gift}/redemptions`, { as: 'till-cinema', body }), 403, 'Cannot redeem this gift.');
-  refused(await ask('GET', `/api/v2/gifts/${gift}/product/adjustment-codes`, { as: 'till-cinema' }), 403, 'Cannot redeem this gift.');
-  refused(await ask('PATCH', `/api/v2/gifts/${redeemed}/redemptions/latest`, { as: 'till-cinema', body: { redeemed: false } }), 403, 'Cannot unredeem this gift.');
+  refused(
+    await ask('POST', `/api/v2/gifts/${gift}/redemptions`, { as: 'till-cinema', body }),
+    403,
+    'Cannot redeem this gift.',
+  );
+  refused(
+    await ask('GET', `/api/v2/gifts/${gift}/product/adjustment-codes`, { as: 'till-cinema' }),
+    403,
+    'Cannot redeem this gift.',
+  );
+  refused(
+    await ask('PATCH', `/api/v2/gifts/${redeemed}/redemptions/latest`, {
+      as: 'till-cinema',
+      body: { redeemed: false },
+    }),
+    403,
+    'Cannot unredeem this gift.',
+  );
   for (const unknown of [UNKNOWN, '0'.repeat(16), 'nonsense']) {
-    refused(await ask('POST', `/api/v2/gifts/${unknown}/redemptions`, { as: 'till-coffee', body }), 404, 'gift not found');
-    refused(await ask('GET', `/api/v2/gifts/${unknown}/product/adjustment-codes`, { as: 'till-coffee' }), 404, 'gift not found');
-    refused(await ask('PATCH', `/api/v2/gifts/${unknown}/redemptions/latest`, { as: 'till-coffee', body: { redeemed: false } }), 404, 'gift not found');
+    refused(
+      await ask('POST', `/api/v2/gifts/${unknown}/redemptions`, { as: 'till-coffee', body }),
+      404,
+      'gift not found',
+    );
+    refused(
+      await ask('GET', `/api/v2/gifts/${unknown}/product/adjustment-codes`, { as: 'till-coffee' }),
+      404,
+      'gift not found',
+    );
+    refused(
+      await ask('PATCH', `/api/v2/gifts/${unknown}/redemptions/latest`, {
+        as: 'till-coffee',
+        body: { redeemed: false },
+      }),
+      404,
+      'gift not found',
+    );
   }
-  refused(await ask('PATCH', `/api/v2/gifts/${gift}/redemptions/latest`, { as: 'till-coffee', body: { redeemed: false } }), 404, 'gift not found');
-  refused(await ask('PATCH', `/api/v2/gifts/${redeemed}/redemptions/nonsense`, { as: 'till-coffee', body: { redeemed: false } }), 404, 'Redemption not found');
-  refused(await ask('POST', `/api/v2/gifts/${redeemed}/redemptions`, { as: 'till-coffee', body }), 405, 'gift already redeemed.');
-  refused(await ask('POST', `/api/v2/gifts/${await boughtBefore(service)}/redemptions`, { as: 'ann', body }), 405, 'gift is expired and cannot be redeemed.');
-  refused(await ask('POST', `/api/v2/gifts/${gift}/redemptions`, { as: 'ann', body: { location_id: 'nowhere' } }), 422, 'Invalid location.');
-  refused(await ask('PATCH', `/api/v2/gifts/${reversed}/redemptions/latest`, { as: 'till-coffee', body: { redeemed: false } }), 422, 'gift not redeemed.');
-  refused(await ask('GET', `/api/v2/gifts/${redeemed}/product/adjustment-codes`, { as: 'till-coffee' }), 422, 'gift already redeemed.');
-  assert.equal((await ask('PATCH', `/api/v2/gifts/${redeemed}/redemptions/${redemption}`, { as: 'till-coffee', body: { redeemed: false } })).status, 200);
+  refused(
+    await ask('PATCH', `/api/v2/gifts/${gift}/redemptions/latest`, { as: 'till-coffee', body: { redeemed: false } }),
+    404,
+    'gift not found',
+  );
+  refused(
+    await ask('PATCH', `/api/v2/gifts/${redeemed}/redemptions/nonsense`, {
+      as: 'till-coffee',
+      body: { redeemed: false },
+    }),
+    404,
+    'Redemption not found',
+  );
+  refused(
+    await ask('POST', `/api/v2/gifts/${redeemed}/redemptions`, { as: 'till-coffee', body }),
+    405,
+    'gift already redeemed.',
+  );
+  refused(
+    await ask('POST', `/api/v2/gifts/${await boughtBefore(service)}/redemptions`, { as: 'ann', body }),
+    405,
+    'gift is expired and cannot be redeemed.',
+  );
+  refused(
+    await ask('POST', `/api/v2/gifts/${gift}/redemptions`, { as: 'ann', body: { location_id: 'nowhere' } }),
+    422,
+    'Invalid location.',
+  );
+  refused(
+    await ask('PATCH', `/api/v2/gifts/${reversed}/redemptions/latest`, {
+      as: 'till-coffee',
+      body: { redeemed: false },
+    }),
+    422,
+    'gift not redeemed.',
+  );
+  refused(
+    await ask('GET', `/api/v2/gifts/${redeemed}/product/adjustment-codes`, { as: 'till-coffee' }),
+    422,
+    'gift already redeemed.',
+  );
+  assert.equal(
+    (
+      await ask('PATCH', `/api/v2/gifts/${redeemed}/redemptions/${redemption}`, {
+        as: 'till-coffee',
+        body: { redeemed: false },
+      })
+    ).status,
+    200,
+  );
 });
 
 test('the messages of 404', async () => {
@@ -111,15 +197,24 @@ test('decisions 3: every row', async () => {
     [purchaseOf('nothing'), 422, 'Invalid product.'],
     [purchaseOf('old'), 422, 'Invalid product.'],
     [purchaseOf('latte', undefined, { reference: 'nothing' }), 422, 'Invalid payment reference.'],
-    [purchaseOf('latte', [{ phone_number: '07700 900001', user_id: 'bob' }]), 422, 'receivers: give only one of phone_number or user_id'],
+    [
+      purchaseOf('latte', [{ phone_number: '07700 900001', user_id: 'bob' }]),
+      422,
+      'receivers: give only one of phone_number or user_id',
+    ],
     [purchaseOf('latte', [{ user_id: 'nobody' }]), 422, 'Receiver not found.'],
     [purchaseOf('latte', [{ phone_number: '0800' }]), 422, 'Invalid phone number.'],
     [purchaseOf('latte', Array(10_001).fill({})), 422, 'receivers: at most 10000'],
     [purchaseOf('latte', []), 422, 'receivers: at least 1'],
-    [{ ...ok, purchase: { ...ok.purchase, message: 'x'.repeat(1001) } }, 422, 'purchase.message: at most 1000 characters'],
+    [
+      { ...ok, purchase: { ...ok.purchase, message: 'x'.repeat(1001) } },
+      422,
+      'purchase.message: at most 1000 characters',
+    ],
     [purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }), 402, 'Payment declined.'],
   ];
-  for (const [body, status, error] of rows) refused(await ask('POST', '/api/v2/transactions', { as: 'ann', body }), status, error);
+  for (const [body, status, error] of rows)
+    refused(await ask('POST', '/api/v2/transactions', { as: 'ann', body }), status, error);
   refused(await ask('POST', '/api/v2/transactions', { as: 'cat', body: ok }), 403, 'Cannot use this payment method.');
 });
 
@@ -127,15 +222,35 @@ test('401 for no, malformed, unknown and expired tokens, on every route of /api/
   const { json } = await ask('GET', '/openapi.json');
   const token = await service.userToken('ann');
   const headers: (string | undefined)[] = [
-    undefined, '', 'Bearer', 'Bearer ', 'Bearer x', 'Bearer eyJ', `Basic ${Buffer.from('app:app-secret').toString('base64')}`, token, `Bearer ${token}x`, `Bearer ${token.slice(0, -4)}AAAA`,
-    `Bearer ${token} ${token}`, `bearer ${token} ${token}`, `Token ${token}`, `Bearer ${'e'.repeat(9_000)}`, `Bearer eyJhbGciOiJub25lIn0.${token.split('.')[1]}.`, `Bearer ${'\u00ff'.repeat(20)}`,
+    undefined,
+    '',
+    'Bearer',
+    'Bearer ',
+    'Bearer x',
+    'Bearer eyJ',
+    `Basic ${Buffer.from('app:app-secret').toString('base64')}`,
+    token,
+    `Bearer ${token}x`,
+    `Bearer ${token.slice(0, -4)}AAAA`,
+    `Bearer ${token} ${token}`,
+    `bearer ${token} ${token}`,
+    `Token ${token}`,
+    `Bearer ${'e'.repeat(9_000)}`,
+    `Bearer eyJhbGciOiJub25lIn0.${token.split('.')[1]}.`,
+    `Bearer ${'\u00ff'.repeat(20)}`,
   ];
-  const protectedOnes = operationsOf(json as object).filter(({ path }) => path.startsWith('/api/v2/') || path.startsWith('/ops'));
+  const protectedOnes = operationsOf(json as object).filter(
+    ({ path }) => path.startsWith('/api/v2/') || path.startsWith('/ops'),
+  );
   assert.ok(protectedOnes.length >= 17, String(protectedOnes.length));
   for (const { method, path } of protectedOnes) {
     const target = path.replaceAll(/\{\w+\}/g, 'x');
     for (const header of path.endsWith('/transactions') ? headers : headers.slice(0, 2)) {
-      refused(await ask(method, target, header === undefined ? {} : { headers: { authorization: header } }), 401, 'Authentication failed.');
+      refused(
+        await ask(method, target, header === undefined ? {} : { headers: { authorization: header } }),
+        401,
+        'Authentication failed.',
+      );
     }
   }
   assert.equal((await ask('GET', '/api/v2/products', { headers: { authorization: `bearer   ${token}` } })).status, 200);
@@ -156,7 +271,9 @@ test('401 for no, malformed, unknown and expired tokens, on every route of /api/
 test('403 for a client where a user is needed, on each such route', async () => {
   const { json } = await ask('GET', '/openapi.json');
   const token = await service.clientToken();
-  for (const { method, path, operation } of operationsOf(json as object).filter(({ path: one }) => one.startsWith('/api/v2/'))) {
+  for (const { method, path, operation } of operationsOf(json as object).filter(({ path: one }) =>
+    one.startsWith('/api/v2/'),
+  )) {
     const reply = await ask(method, path.replaceAll(/\{\w+\}/g, 'x'), { token });
     if (JSON.stringify(operation['security']).includes('clientCredentials')) assert.notEqual(reply.status, 403, path);
     else refused(reply, 403, 'Forbidden.');
@@ -170,14 +287,23 @@ test('405 with Allow for every other method of a path, 404 for no path, with and
   for (const { path } of operations) {
     const target = path.replaceAll(/\{\w+\}/g, 'x');
     // `/things/rebuild` is a `/things/{name}` too.
-    const known = operations.filter((one) => new RegExp(`^${one.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(target)).flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+    const known = operations
+      .filter((one) => new RegExp(`^${one.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(target))
+      .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
     methods.set(target, new Set(known));
   }
-  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs']) methods.set(path, new Set(['GET', 'HEAD']));
+  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'])
+    methods.set(path, new Set(['GET', 'HEAD']));
   const token = await service.userToken('ann');
   for (const [path, allowed] of methods) {
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND'].filter((one) => !allowed.has(one))) {
-      for (const [target, asking] of [[path, {}], [path, { token }], ...(/^\/(?:docs|openapi)/.test(path) ? [] : [[`${path}/`, {}] as const])] as const) {
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND'].filter(
+      (one) => !allowed.has(one),
+    )) {
+      for (const [target, asking] of [
+        [path, {}],
+        [path, { token }],
+        ...(/^\/(?:docs|openapi)/.test(path) ? [] : [[`${path}/`, {}] as const]),
+      ] as const) {
         const reply = await ask(method, target, asking);
         refused(reply, 405, 'Method not allowed.');
         assert.deepEqual(new Set((reply.headers.get('allow') ?? '').split(', ')), allowed, `${method} ${target}`);
@@ -186,13 +312,31 @@ test('405 with Allow for every other method of a path, 404 for no path, with and
   }
   const unknown = await ask('GET', `/api/v2/gifts/${UNKNOWN}`, { token });
   assert.deepEqual([unknown.status, unknown.headers.get('allow')], [404, null]);
-  for (const path of ['/', '/api', '/api/v2', '/api/v2/', '/api/v1/gifts/x', '/api/v2/gifts', '/api/v2/gifts/', `/api/v2/gifts/${gift}/nothing`, '/oauth', '/API/V3/x', '//', '/g', '/favicon.ico', '/.env', '/ops']) {
-    for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS']) for (const asking of [{}, { token }]) refused(await ask(method, path, asking), 404, 'Not found.');
+  for (const path of [
+    '/',
+    '/api',
+    '/api/v2',
+    '/api/v2/',
+    '/api/v1/gifts/x',
+    '/api/v2/gifts',
+    '/api/v2/gifts/',
+    `/api/v2/gifts/${gift}/nothing`,
+    '/oauth',
+    '/API/V3/x',
+    '//',
+    '/g',
+    '/favicon.ico',
+    '/.env',
+    '/ops',
+  ]) {
+    for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS'])
+      for (const asking of [{}, { token }]) refused(await ask(method, path, asking), 404, 'Not found.');
   }
 });
 
 test('the access log names routes by pattern, and a path that is none of them not at all', async () => {
-  const routeOf = (id: string): unknown => service.log.map((line) => JSON.parse(line) as Json).find((line) => line.req === id)?.route;
+  const routeOf = (id: string): unknown =>
+    service.log.map((line) => JSON.parse(line) as Json).find((line) => line.req === id)?.route;
   const token = await service.userToken('ann');
   const rows: [string, string, string][] = [
     ['GET', `/api/v2/gifts/${gift}/`, '/api/v2/gifts/:giftId'],
@@ -218,16 +362,29 @@ test('the access log names who asked: a user with their client, a client, or nob
     const id = `asked-by-${index}`;
     await ask('GET', '/api/v2/products', { token, headers: { 'x-request-id': id } });
     if (service.log.length === 0) continue;
-    const { user, client } = service.log.map((line) => JSON.parse(line) as Json).find(({ req, msg }) => req === id && msg === 'request');
+    const { user, client } = service.log
+      .map((line) => JSON.parse(line) as Json)
+      .find(({ req, msg }) => req === id && msg === 'request');
     assert.deepEqual({ user, client }, { user: undefined, client: undefined, ...by });
   }
 });
 
 test('HEAD answers as GET does, without a body', async () => {
   const token = await service.userToken('ann');
-  for (const path of ['/api/v2/products', `/api/v2/gifts/${gift}`, `/api/v2/gifts/${UNKNOWN}`, '/nothing', '/openapi.json', '/docs']) {
+  for (const path of [
+    '/api/v2/products',
+    `/api/v2/gifts/${gift}`,
+    `/api/v2/gifts/${UNKNOWN}`,
+    '/nothing',
+    '/openapi.json',
+    '/docs',
+  ]) {
     const [get, head] = [await ask('GET', path, { token }), await service.ask('HEAD', path, { token })];
-    assert.deepEqual([head.status, head.text, head.headers.get('content-type')], [get.status, '', get.headers.get('content-type')], path);
+    assert.deepEqual(
+      [head.status, head.text, head.headers.get('content-type')],
+      [get.status, '', get.headers.get('content-type')],
+      path,
+    );
     assert.match(head.headers.get('x-request-id') ?? '', /./);
   }
 });
@@ -235,29 +392,93 @@ test('HEAD answers as GET does, without a body', async () => {
 test('415: other types, charsets and encodings; a missing type where a body is needed', async () => {
   const as = 'ann';
   const path = '/api/v2/transactions';
-  for (const type of ['text/plain', 'text/json', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/xml', 'application/jsonp', 'application/json-patch+json', 'application/merge-patch+json', 'nonsense', 'application/', '*/*', 'application/json; charset=latin1', 'application/json; charset=utf-16', 'application/json; charset=utf-7', 'application/json;charset="iso-8859-1"']) {
-    refused(await ask('POST', path, { as, body: '{}', headers: { 'content-type': type } }), 415, 'Unsupported content type.');
+  for (const type of [
+    'text/plain',
+    'text/json',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/xml',
+    'application/jsonp',
+    'application/json-patch+json',
+    'application/merge-patch+json',
+    'nonsense',
+    'application/',
+    '*/*',
+    'application/json; charset=latin1',
+    'application/json; charset=utf-16',
+    'application/json; charset=utf-7',
+    'application/json;charset="iso-8859-1"',
+  ]) {
+    refused(
+      await ask('POST', path, { as, body: '{}', headers: { 'content-type': type } }),
+      415,
+      'Unsupported content type.',
+    );
   }
   refused(await ask('POST', path, { as }), 415, 'Unsupported content type.');
   refused(await ask('POST', path, { as, headers: { 'content-type': 'text/plain' } }), 415, 'Unsupported content type.');
-  refused(await ask('PATCH', `/api/v2/gifts/${gift}/redemptions/latest`, { as: 'till-coffee' }), 415, 'Unsupported content type.');
+  refused(
+    await ask('PATCH', `/api/v2/gifts/${gift}/redemptions/latest`, { as: 'till-coffee' }),
+    415,
+    'Unsupported content type.',
+  );
   const token = await service.userToken('ann');
   const bare = await sendRaw(service.url, requestText('POST', path, { Authorization: `Bearer ${token}` }, '{}'));
   assert.deepEqual([bare?.status, bare?.body], [415, '{"error":"Unsupported content type."}']);
-  for (const type of ['application/json;', 'application/json;;', 'application/json;\tcharset=utf-8', 'application/json\t;\t charset="UTF-8" ; ', 'APPLICATION/JSON ;x=";"']) {
-    const reply = await sendRaw(service.url, requestText('POST', path, { Authorization: `Bearer ${await service.userToken(as)}`, 'Content-Type': type }, '{}'));
+  for (const type of [
+    'application/json;',
+    'application/json;;',
+    'application/json;\tcharset=utf-8',
+    'application/json\t;\t charset="UTF-8" ; ',
+    'APPLICATION/JSON ;x=";"',
+  ]) {
+    const reply = await sendRaw(
+      service.url,
+      requestText('POST', path, { Authorization: `Bearer ${await service.userToken(as)}`, 'Content-Type': type }, '{}'),
+    );
     assert.deepEqual([reply?.status, reply?.body], [422, '{"error":"payment is required"}'], type);
   }
-  for (const encoding of ['compress', 'nonsense', 'gzip, gzip', 'utf-8']) refused(await ask('POST', path, { as, body: '{}', headers: { 'content-encoding': encoding } }), 415, 'Unsupported content type.');
-  for (const type of ['application/json', 'APPLICATION/JSON', 'application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'application/json; charset=utf8']) {
+  for (const encoding of ['compress', 'nonsense', 'gzip, gzip', 'utf-8'])
+    refused(
+      await ask('POST', path, { as, body: '{}', headers: { 'content-encoding': encoding } }),
+      415,
+      'Unsupported content type.',
+    );
+  for (const type of [
+    'application/json',
+    'APPLICATION/JSON',
+    'application/json; charset=utf-8',
+    'application/json;charset="UTF-8"',
+    'application/json; charset=utf8',
+  ]) {
     refused(await ask('POST', path, { as, body: '{}', headers: { 'content-type': type } }), 422, 'payment is required');
   }
-  refused(await ask('POST', path, { as, body: gzipSync('{}'), headers: { 'content-encoding': 'gzip' } }), 422, 'payment is required');
+  refused(
+    await ask('POST', path, { as, body: gzipSync('{}'), headers: { 'content-encoding': 'gzip' } }),
+    422,
+    'payment is required',
+  );
   for (const body of ['', '&']) {
-    refused(await ask('POST', '/oauth/token', { body, headers: { 'content-type': 'application/x-www-form-urlencoded' } }), 422, 'grant_type is required');
+    refused(
+      await ask('POST', '/oauth/token', { body, headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
+      422,
+      'grant_type is required',
+    );
   }
-  assert.equal((await ask('POST', '/oauth/token', { body: 'grant_type=client_credentials&client_id=app&client_secret=app-secret', headers: { 'content-type': 'application/x-www-form-urlencoded' } })).status, 200);
-  refused(await ask('POST', '/oauth/token', { body: '{}', headers: { 'content-type': 'text/plain' } }), 415, 'Unsupported content type.');
+  assert.equal(
+    (
+      await ask('POST', '/oauth/token', {
+        body: 'grant_type=client_credentials&client_id=app&client_secret=app-secret',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      })
+    ).status,
+    200,
+  );
+  refused(
+    await ask('POST', '/oauth/token', { body: '{}', headers: { 'content-type': 'text/plain' } }),
+    415,
+    'Unsupported content type.',
+  );
 });
 
 test('413: over 1 MiB by its length, in chunks, or once unpacked; 1 MiB is taken', async () => {
@@ -265,29 +486,82 @@ test('413: over 1 MiB by its length, in chunks, or once unpacked; 1 MiB is taken
   const path = '/api/v2/transactions';
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
   // By what they say alone: none of these bodies comes.
-  for (const length of [{ 'Content-Length': '1048577' }, { 'Content-Length': '4294967297' }, { 'Content-Length': '1048577', 'Content-Encoding': 'gzip' }]) {
+  for (const length of [
+    { 'Content-Length': '1048577' },
+    { 'Content-Length': '4294967297' },
+    { 'Content-Length': '1048577', 'Content-Encoding': 'gzip' },
+  ]) {
     const told = await sendRaw(service.url, requestText('POST', path, { ...headers, ...length }));
     assert.deepEqual([told?.status, told?.body], [413, '{"error":"Request too large."}'], JSON.stringify(length));
   }
   const piece = `10000\r\n${' '.repeat(65_536)}\r\n`;
-  const chunked = await sendRaw(service.url, [requestText('POST', path, { ...headers, 'Transfer-Encoding': 'chunked' }), ...Array<string>(20).fill(piece)], { pauseMs: 1 });
+  const chunked = await sendRaw(
+    service.url,
+    [requestText('POST', path, { ...headers, 'Transfer-Encoding': 'chunked' }), ...Array<string>(20).fill(piece)],
+    { pauseMs: 1 },
+  );
   assert.deepEqual([chunked?.status, chunked?.body], [413, '{"error":"Request too large."}']);
   refused(await ask('POST', path, { token, body: `"${'x'.repeat(1_048_575)}"` }), 413, 'Request too large.');
   refused(await ask('POST', path, { token, body: `"${'x'.repeat(1_048_574)}"` }), 422, 'the body must be an object');
   const bomb = gzipSync(Buffer.alloc(200 * 1_048_576, ' '));
   assert.ok(bomb.length < 1_000_000);
-  refused(await ask('POST', path, { token, body: bomb, headers: { 'content-encoding': 'gzip' } }), 413, 'Request too large.');
-  refused(await ask('POST', '/oauth/token', { body: `grant_type=${'x'.repeat(1_048_576)}`, headers: { 'content-type': 'application/x-www-form-urlencoded' } }), 413, 'Request too large.');
+  refused(
+    await ask('POST', path, { token, body: bomb, headers: { 'content-encoding': 'gzip' } }),
+    413,
+    'Request too large.',
+  );
+  refused(
+    await ask('POST', '/oauth/token', {
+      body: `grant_type=${'x'.repeat(1_048_576)}`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    }),
+    413,
+    'Request too large.',
+  );
 });
 
 test('400: what is no JSON', async () => {
-  for (const body of ['{', '', ' ', '{"a":1,}', "{'a':1}", 'undefined', 'NaN', '01', '{"a":1}{}', '[1,2', '"\u0001"', '{"a":\u00a01}', '\u0000', '<xml/>']) {
-    refused(await ask('POST', '/api/v2/transactions', { as: 'ann', body, headers: { 'content-type': 'application/json' } }), 400, 'Malformed JSON.');
+  for (const body of [
+    '{',
+    '',
+    ' ',
+    '{"a":1,}',
+    "{'a':1}",
+    'undefined',
+    'NaN',
+    '01',
+    '{"a":1}{}',
+    '[1,2',
+    '"\u0001"',
+    '{"a":\u00a01}',
+    '\u0000',
+    '<xml/>',
+  ]) {
+    refused(
+      await ask('POST', '/api/v2/transactions', { as: 'ann', body, headers: { 'content-type': 'application/json' } }),
+      400,
+      'Malformed JSON.',
+    );
   }
-  refused(await ask('POST', '/api/v2/transactions', { as: 'ann', body: Buffer.from('not gzip'), headers: { 'content-encoding': 'gzip' } }), 400, 'Malformed JSON.');
-  const unsaid = await sendRaw(service.url, requestText('POST', '/api/v2/transactions', { Authorization: `Bearer ${await service.userToken('ann')}`, 'Content-Type': 'application/json' }));
+  refused(
+    await ask('POST', '/api/v2/transactions', {
+      as: 'ann',
+      body: Buffer.from('not gzip'),
+      headers: { 'content-encoding': 'gzip' },
+    }),
+    400,
+    'Malformed JSON.',
+  );
+  const unsaid = await sendRaw(
+    service.url,
+    requestText('POST', '/api/v2/transactions', {
+      Authorization: `Bearer ${await service.userToken('ann')}`,
+      'Content-Type': 'application/json',
+    }),
+  );
   assert.deepEqual([unsaid?.status, unsaid?.body], [400, '{"error":"Malformed JSON."}']);
-  for (const body of ['null', '1', '"x"', 'true', '[]']) refused(await ask('POST', '/api/v2/transactions', { as: 'ann', body }), 422, 'the body must be an object');
+  for (const body of ['null', '1', '"x"', 'true', '[]'])
+    refused(await ask('POST', '/api/v2/transactions', { as: 'ann', body }), 422, 'the body must be an object');
 });
 
 test('422: a query that breaks its schema, embeds that are none', async () => {
@@ -340,16 +614,29 @@ test('the token endpoint’s own refusals', async () => {
     refused(reply, status, error);
     assert.equal(reply.headers.get('cache-control'), 'no-store', reply.text);
   }
-  const ok = await ask('POST', '/oauth/token/', { body: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' } });
-  assert.deepEqual([ok.status, ok.headers.get('cache-control'), ok.headers.get('pragma')], [200, 'no-store', 'no-cache']);
+  const ok = await ask('POST', '/oauth/token/', {
+    body: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' },
+  });
+  assert.deepEqual(
+    [ok.status, ok.headers.get('cache-control'), ok.headers.get('pragma')],
+    [200, 'no-store', 'no-cache'],
+  );
 });
 
 test('X-Request-Id: the caller’s own where it is one, else a new one', async () => {
-  for (const own of ['a', 'till-7:42', 'A.b_c:d-9', 'x'.repeat(128)]) assert.equal((await ask('GET', '/nothing', { headers: { 'x-request-id': own } })).headers.get('x-request-id'), own);
+  for (const own of ['a', 'till-7:42', 'A.b_c:d-9', 'x'.repeat(128)])
+    assert.equal((await ask('GET', '/nothing', { headers: { 'x-request-id': own } })).headers.get('x-request-id'), own);
   for (const other of ['', 'x'.repeat(129), 'a b', 'a/b', 'a,b', '<script>', 'ü', "a'b", 'a;b']) {
-    assert.match((await ask('GET', '/nothing', { headers: { 'x-request-id': other } })).headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/, other);
+    assert.match(
+      (await ask('GET', '/nothing', { headers: { 'x-request-id': other } })).headers.get('x-request-id') ?? '',
+      /^[0-9a-f-]{36}$/,
+      other,
+    );
   }
-  const twice = await sendRaw(service.url, requestText('GET', '/nothing', { 'X-Request-Id': 'one', 'x-request-id': 'two' }));
+  const twice = await sendRaw(
+    service.url,
+    requestText('GET', '/nothing', { 'X-Request-Id': 'one', 'x-request-id': 'two' }),
+  );
   assert.match(twice?.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/);
 });
 
@@ -366,14 +653,26 @@ test('the order of the checks: each fault hides those after it', async () => {
   refused(await ask('POST', path, { token: await service.clientToken(), body: huge, headers: bad }), 403, 'Forbidden.');
   const token = await service.userToken('cat');
   refused(await ask('POST', path, { token, body: huge, headers: bad }), 400, 'Invalid idempotency key.');
-  refused(await ask('POST', path, { token, body: huge, key: 'k1', headers: { ...bad, 'idempotency-key': 'k1' } }), 400, 'Invalid position.');
-  refused(await ask('POST', path, { token, body: huge, key: 'k1', headers: { 'content-type': 'text/plain' } }), 415, 'Unsupported content type.');
+  refused(
+    await ask('POST', path, { token, body: huge, key: 'k1', headers: { ...bad, 'idempotency-key': 'k1' } }),
+    400,
+    'Invalid position.',
+  );
+  refused(
+    await ask('POST', path, { token, body: huge, key: 'k1', headers: { 'content-type': 'text/plain' } }),
+    415,
+    'Unsupported content type.',
+  );
   refused(await ask('POST', path, { token, body: huge, key: 'k1' }), 413, 'Request too large.');
   refused(await ask('POST', path, { token, body: '{', key: 'k1' }), 400, 'Malformed JSON.');
   // A key that was used comes before what the request is about.
   const used = `/api/v2/gifts/${earlier}/redemptions`;
   assert.equal((await ask('POST', used, { as: 'ann', body: { location_id: 'bean-soho' }, key: 'k2' })).status, 201);
-  refused(await ask('POST', used, { as: 'ann', body: {}, key: 'k2' }), 422, 'Idempotency key already used with another request.');
+  refused(
+    await ask('POST', used, { as: 'ann', body: {}, key: 'k2' }),
+    422,
+    'Idempotency key already used with another request.',
+  );
   refused(await ask('POST', path, { token, body: {}, key: 'k1' }), 404, 'gift not found');
   const known = `/api/v2/gifts/${order}/redemptions`;
   refused(await ask('POST', known, { token, body: {} }), 403, 'Cannot redeem this gift.');
@@ -384,19 +683,32 @@ test('the order of the checks: each fault hides those after it', async () => {
   const voucher = `/api/v2/gifts/${order}/voucher?embed[]=nonsense`;
   refused(await ask('POST', voucher, { as: 'bob', body: { segmentId: 7 } }), 422, 'segmentId must be a string');
   refused(await ask('POST', voucher, { as: 'bob', body: { segmentId: 'nothing' } }), 422, 'Unknown embed: nonsense.');
-  refused(await ask('POST', `/api/v2/gifts/${order}/voucher`, { as: 'bob', body: { segmentId: 'nothing' } }), 422, 'Invalid segment.');
+  refused(
+    await ask('POST', `/api/v2/gifts/${order}/voucher`, { as: 'bob', body: { segmentId: 'nothing' } }),
+    422,
+    'Invalid segment.',
+  );
   refused(await ask('GET', '/api/v2/transactions/x/gifts?page=0', { as: 'bob' }), 404, 'transaction not found');
 });
 
 test('405 of a gift’s state carries Allow: every method of the path, as any other 405 there, also when it is repeated', async () => {
   const redeemed = await buyOne(service);
   await redeem(service, redeemed);
-  for (const [path, body] of [['redemptions', { location_id: 'bean-soho' }], ['voucher', {}], ['voucher/claimed', {}], ['claim', undefined]] as const) {
+  for (const [path, body] of [
+    ['redemptions', { location_id: 'bean-soho' }],
+    ['voucher', {}],
+    ['voucher/claimed', {}],
+    ['claim', undefined],
+  ] as const) {
     const target = `/api/v2/gifts/${redeemed}/${path}`;
     const allowed = (await ask('DELETE', target)).headers.get('allow');
     assert.equal(allowed, path === 'voucher/claimed' ? 'GET, HEAD, POST' : 'POST');
     for (const headers of [{}, { 'idempotency-key': 'late' }, { 'idempotency-key': 'late' }]) {
-      const reply = await ask('POST', target, { as: path === 'claim' ? 'bob' : 'ann', headers, ...(body === undefined ? {} : { body }) });
+      const reply = await ask('POST', target, {
+        as: path === 'claim' ? 'bob' : 'ann',
+        headers,
+        ...(body === undefined ? {} : { body }),
+      });
       refused(reply, 405, 'gift already redeemed.');
       assert.equal(reply.headers.get('allow'), allowed);
     }
@@ -406,7 +718,12 @@ test('405 of a gift’s state carries Allow: every method of the path, as any ot
 test('what was not foreseen is told to the log alone, with the request’s id', async () => {
   const lines: Json[] = [];
   const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const thrown: unknown[] = [new TypeError('Cannot read at /home/x/secret.js:1:2 SELECT'), 'a string', undefined, Object.assign(new Error('exposed?'), { status: 418, expose: true })];
+  const thrown: unknown[] = [
+    new TypeError('Cannot read at /home/x/secret.js:1:2 SELECT'),
+    'a string',
+    undefined,
+    Object.assign(new Error('exposed?'), { status: 418, expose: true }),
+  ];
   const listener = await listen(0, '127.0.0.1', unexpected);
   try {
     for (const error of thrown) {
@@ -415,7 +732,9 @@ test('what was not foreseen is told to the log alone, with the request’s id', 
       refused(reply, 500, 'Internal error.');
       assert.deepEqual([lines.at(-2)?.level, lines.at(-2)?.req, lines.at(-1)?.status], [50, 'mine', 500]);
     }
-    listener.serve(application(logger, [() => Promise.reject(new UnavailableError('10.0.0.7:27017 is down'))]).callback());
+    listener.serve(
+      application(logger, [() => Promise.reject(new UnavailableError('10.0.0.7:27017 is down'))]).callback(),
+    );
     const unavailable = await request(`http://127.0.0.1:${listener.port}/`, 'GET');
     checked(answerOf(unavailable));
     refused(unavailable, 503, 'Service unavailable.');
@@ -475,7 +794,10 @@ test('every error has its status and message', () => {
     assert.deepEqual([told.status, told.message, told.unforeseen], [status, message === '' ? 'said' : message, false]);
   }
   assert.equal(toldOf(new Refusal('gift_expired')).message, 'gift is expired and cannot be redeemed.');
-  assert.deepEqual([toldOf(new EventTooLargeError(2_000_000)).status, toldOf(new UnavailableError('x')).headers], [413, { 'Retry-After': '1' }]);
+  assert.deepEqual(
+    [toldOf(new EventTooLargeError(2_000_000)).status, toldOf(new UnavailableError('x')).headers],
+    [413, { 'Retry-After': '1' }],
+  );
 });
 
 test.run();

@@ -19,10 +19,12 @@ const test = suite<Context>('followers that fail, over HTTP');
 
 test.before(async (context) => {
   context.failing = [];
-  const find: (store: ReadStore) => ReadStore['find'] = (store) => async (...asked) => {
-    if (asked[0].name === 'catalogue' && context.failing.length > 0) throw context.failing.shift();
-    return store.find(...asked);
-  };
+  const find: (store: ReadStore) => ReadStore['find'] =
+    (store) =>
+    async (...asked) => {
+      if (asked[0].name === 'catalogue' && context.failing.length > 0) throw context.failing.shift();
+      return store.find(...asked);
+    };
   const through = (engines: Engines): Engines => {
     context.log = breakable(engines.events);
     return { ...engines, events: context.log.events, store: { ...engines.store, find: find(engines.store) } };
@@ -39,11 +41,17 @@ async function buys({ ask, userToken }: Service): Promise<number> {
   const took = performance.now() - began;
   assert.is(bought.status, 201, bought.text);
   const gift = bought.json.data.gifts[0] as string;
-  await until(async () => (await ask('GET', `/api/v2/gifts/${gift}`, { token })).json?.data?.status_code === 'UC', 'the gift to be issued');
+  await until(
+    async () => (await ask('GET', `/api/v2/gifts/${gift}`, { token })).json?.data?.status_code === 'UC',
+    'the gift to be issued',
+  );
   return took;
 }
 
-test('whatever their feeds end with, the next purchase is charged, answered at once, issued and shown', async ({ service, log }) => {
+test('whatever their feeds end with, the next purchase is charged, answered at once, issued and shown', async ({
+  service,
+  log,
+}) => {
   await buys(service);
   for (const error of FEED_ERRORS) {
     const broken = error();
@@ -55,14 +63,22 @@ test('whatever their feeds end with, the next purchase is charged, answered at o
   await until(async () => (await service.ask('GET', '/readyz')).status === 200, 'readiness');
 });
 
-test('whatever the catalogue in memory can not be read for, it shows what is imported next', async ({ service, failing }) => {
+test('whatever the catalogue in memory can not be read for, it shows what is imported next', async ({
+  service,
+  failing,
+}) => {
   const token = await service.clientToken();
   for (const [at, error] of FEED_ERRORS.entries()) {
     failing.push(error());
     const name = `Renamed ${at}`;
-    const products = (CATALOGUE as { products: { id: string }[] }).products.map((product) => (product.id === 'latte' ? { ...product, name } : product));
+    const products = (CATALOGUE as { products: { id: string }[] }).products.map((product) =>
+      product.id === 'latte' ? { ...product, name } : product,
+    );
     await service.import({ products });
-    await until(async () => (await service.ask('GET', '/api/v2/products/latte', { token })).json?.data?.name === name, name);
+    await until(
+      async () => (await service.ask('GET', '/api/v2/products/latte', { token })).json?.data?.name === name,
+      name,
+    );
   }
   assert.equal(failing, []);
 });

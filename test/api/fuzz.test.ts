@@ -1,6 +1,6 @@
 /**
- * Requests made from the service's own description, valid ones and mutated ones: each answer must be one that the description says. FUZZ_SEED repeats a run,
- * FUZZ_EFFORT=4 makes four times as many requests.
+ * Requests made from the service's own description, valid ones and mutated ones: each answer must be one that the
+ * description says. FUZZ_SEED repeats a run, FUZZ_EFFORT=4 makes four times as many requests.
  */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
@@ -10,10 +10,20 @@ import { PASSING, answerOf, checked } from '../support/answers.js';
 import { chosenServers } from '../support/engines.js';
 import { buy, redeem } from '../support/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../support/service.js';
-import { type DescribedOperation, type GivenAnswer, answerChecker, operationsOf, relationsOf, resolved } from './openapi/check.js';
+import {
+  type DescribedOperation,
+  type GivenAnswer,
+  answerChecker,
+  operationsOf,
+  relationsOf,
+  resolved,
+} from './openapi/check.js';
 
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_121);
-/** How many requests are made, compared with what everybody's run makes of them: on servers the descriptions are no others. */
+/**
+ * How many requests are made, compared with what everybody's run makes of them: on servers the descriptions are no
+ * others.
+ */
 const EFFORT = Number(process.env['FUZZ_EFFORT'] ?? (chosenServers().size === 0 ? 1 : 0.4));
 /** Requests an operation: what writes has more ways to go wrong. */
 const RUNS = { read: Math.ceil(40 * EFFORT), write: Math.ceil(100 * EFFORT) };
@@ -59,12 +69,20 @@ const pool: Record<string, string[]> = {
   ticket: ['T-1', 'not one'],
 };
 /** A purchase's and its payment's `reference` are of two kinds; one list does for both. */
-const REFERENCES = { payment: ['pm_card_visa', 'wallet-invoice', 'pm_card_visa_chargeDeclined', 'nothing'], purchase: ['latte', 'any-20', 'ticket', 'pooled', 'old'] };
+const REFERENCES = {
+  payment: ['pm_card_visa', 'wallet-invoice', 'pm_card_visa_chargeDeclined', 'nothing'],
+  purchase: ['latte', 'any-20', 'ticket', 'pooled', 'old'],
+};
 let tokens: (string | undefined)[] = [];
-/** What parked work that is planted here belongs to: told to retry it, the service gives it up again, and says so when the run lasts long enough for that. */
+/**
+ * What parked work that is planted here belongs to: told to retry it, the service gives it up again, and says so when
+ * the run lasts long enough for that.
+ */
 const NO_TRANSACTION = 'none';
 /** Whether these can be done depends on what is under way just then: `test/api/ops/projections.test.ts` does them. */
-const BY_CHANCE = new Set(['rebuild', '{name}/rebuild', '{name}/rollback'].map((what) => `POST /ops/projections/${what}`));
+const BY_CHANCE = new Set(
+  ['rebuild', '{name}/rebuild', '{name}/rollback'].map((what) => `POST /ops/projections/${what}`),
+);
 /** Under `/ops`. */
 let opsTokens: (string | undefined)[] = [];
 let asked = 0;
@@ -75,34 +93,76 @@ test.before(async () => {
   service = await startService();
   document = (await service.ask('GET', '/openapi.json')).json;
   faultOf = answerChecker(document as object);
-  const gifts = [...(await buy(service, 'latte', Array(6).fill({}))), ...(await buy(service, 'any-20', [{ user_id: 'bob' }, { user_id: 'ann' }, {}])), ...(await buy(service, 'ticket'))];
+  const gifts = [
+    ...(await buy(service, 'latte', Array(6).fill({}))),
+    ...(await buy(service, 'any-20', [{ user_id: 'bob' }, { user_id: 'ann' }, {}])),
+    ...(await buy(service, 'ticket')),
+  ];
   pool['giftId'] = [...gifts, ...gifts.map(shortcodeOf), '0'.repeat(20)];
   pool['name'] = ['gifts'];
   pool['ids'] = gifts;
   const till = await service.userToken('till-coffee');
-  for (const gift of gifts.slice(0, 4)) pool['redemptionId']?.push((await redeem(service, gift)).json.data.id as string);
+  for (const gift of gifts.slice(0, 4))
+    pool['redemptionId']?.push((await redeem(service, gift)).json.data.id as string);
   const bought = await service.ask('GET', `/api/v2/gifts/${gifts[0]}`, { token: till });
   pool['transactionId'] = [bought.json.data.transaction_id, 'nothing'];
   const ann = await service.userToken('ann');
-  tokens = [ann, ann, await service.userToken('bob'), till, till, await service.clientToken(), await service.userToken('sue'), 'nonsense', undefined];
+  tokens = [
+    ann,
+    ann,
+    await service.userToken('bob'),
+    till,
+    till,
+    await service.clientToken(),
+    await service.userToken('sue'),
+    'nonsense',
+    undefined,
+  ];
   const stuck = (entity: string): object => ({
-    id: crypto.randomUUID(), type: 'WorkParked', at: new Date().toISOString(), data: { entity, transaction_id: NO_TRANSACTION, step: 'refund', cause: 'down', event_id: 'e' }, metadata: { commandId: 'x', correlationId: 'x', by: {} },
+    id: crypto.randomUUID(),
+    type: 'WorkParked',
+    at: new Date().toISOString(),
+    data: { entity, transaction_id: NO_TRANSACTION, step: 'refund', cause: 'down', event_id: 'e' },
+    metadata: { commandId: 'x', correlationId: 'x', by: {} },
   });
   await service.events.append('parked-dispute', (pool['parkedId'] ?? []).map(stuck) as Json, 'any');
   const [aud, sue] = [await service.userToken('aud'), await service.userToken('sue')];
   opsTokens = [aud, aud, aud, aud, sue, sue, sue, sue, ann, await service.clientToken(), undefined];
 });
 test.after(async () => {
-  const trouble = service.log.filter((line) => /"level":[56]0/.test(line) && (JSON.parse(line) as Json).entity !== NO_TRANSACTION);
+  const trouble = service.log.filter(
+    (line) => /"level":[56]0/.test(line) && (JSON.parse(line) as Json).entity !== NO_TRANSACTION,
+  );
   assert.deepEqual(trouble, []);
   await service.close();
 });
 
 /** Texts: likely ones, any ones, and ones that trip programs. */
 function text(name: string): fc.Arbitrary<string> {
-  const odd = fc.constantFrom('', ' ', '\u0000', '__proto__', 'constructor', '../..', '%00', '\ud83d', '\u202e', '-1', 'null', '<b>', "' OR 1=1", 'x'.repeat(3_000));
+  const odd = fc.constantFrom(
+    '',
+    ' ',
+    '\u0000',
+    '__proto__',
+    'constructor',
+    '../..',
+    '%00',
+    '\ud83d',
+    '\u202e',
+    '-1',
+    'null',
+    '<b>',
+    "' OR 1=1",
+    'x'.repeat(3_000),
+  );
   const known = pool[name] ?? [];
-  return known.length === 0 ? fc.oneof(fc.string(), odd) : fc.oneof({ weight: 12, arbitrary: fc.constantFrom(...known) }, { weight: 1, arbitrary: fc.string() }, { weight: 1, arbitrary: odd });
+  return known.length === 0
+    ? fc.oneof(fc.string(), odd)
+    : fc.oneof(
+        { weight: 12, arbitrary: fc.constantFrom(...known) },
+        { weight: 1, arbitrary: fc.string() },
+        { weight: 1, arbitrary: odd },
+      );
 }
 
 /** Values that a schema allows; its `pattern` is left to chance. */
@@ -117,12 +177,22 @@ function valid(given: Json, name = '', parent = ''): fc.Arbitrary<unknown> {
       const model = Object.fromEntries(properties.map(([key, property]) => [key, valid(property, key, name)]));
       const record = fc.record(model, { requiredKeys: (schema.required ?? []) as string[] }) as fc.Arbitrary<Json>;
       const [never, ...others] = (schema.not?.required ?? []) as string[];
-      return never === undefined ? record : record.map(({ [never]: one, ...rest }) => (one === undefined || others.every((key) => key in rest) ? rest : { ...rest, [never]: one }));
+      return never === undefined
+        ? record
+        : record.map(({ [never]: one, ...rest }) =>
+            one === undefined || others.every((key) => key in rest) ? rest : { ...rest, [never]: one },
+          );
     }
     case 'array':
-      return fc.array(valid(schema.items as Json, name, parent), { minLength: (schema.minItems ?? 0) as number, maxLength: 3 });
+      return fc.array(valid(schema.items as Json, name, parent), {
+        minLength: (schema.minItems ?? 0) as number,
+        maxLength: 3,
+      });
     case 'integer':
-      return fc.integer({ min: (schema.minimum ?? -1_000) as number, max: Math.min((schema.maximum ?? 5_000) as number, 5_000) });
+      return fc.integer({
+        min: (schema.minimum ?? -1_000) as number,
+        max: Math.min((schema.maximum ?? 5_000) as number, 5_000),
+      });
     case 'boolean':
       return fc.boolean();
     case 'number':
@@ -137,10 +207,23 @@ function mutated(value: unknown): fc.Arbitrary<unknown> {
   const anything = fc.oneof(fc.jsonValue(), fc.constantFrom(null, -1, 1e308, '', [], {}, true, [[]], '\u0000'));
   if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return anything;
   const keys = Object.keys(value);
-  const inside = fc.constantFrom(...keys).chain((key) => mutated((value as Json)[key]).map((changed) => (Array.isArray(value) ? value.with(Number(key), changed) : { ...value, [key]: changed })));
-  const without = fc.constantFrom(...keys).map((key) => Object.fromEntries(Object.entries(value).filter(([one]) => one !== key)));
+  const inside = fc
+    .constantFrom(...keys)
+    .chain((key) =>
+      mutated((value as Json)[key]).map((changed) =>
+        Array.isArray(value) ? value.with(Number(key), changed) : { ...value, [key]: changed },
+      ),
+    );
+  const without = fc
+    .constantFrom(...keys)
+    .map((key) => Object.fromEntries(Object.entries(value).filter(([one]) => one !== key)));
   const more = fc.tuple(fc.string(), anything).map(([key, one]) => ({ ...value, [key]: one }));
-  return fc.oneof({ weight: 4, arbitrary: inside }, { weight: 3, arbitrary: without }, { weight: 1, arbitrary: more }, { weight: 1, arbitrary: anything });
+  return fc.oneof(
+    { weight: 4, arbitrary: inside },
+    { weight: 3, arbitrary: without },
+    { weight: 1, arbitrary: more },
+    { weight: 1, arbitrary: anything },
+  );
 }
 
 interface Made {
@@ -156,19 +239,41 @@ const wellFormed = (value: string): string => value.replaceAll(/\p{Surrogate}/gu
 function requests({ method, path, operation }: DescribedOperation): fc.Arbitrary<Made> {
   const parameters = (operation['parameters'] as Json[]).map((one) => resolved(document, one));
   pool['embed'] = [...relationsOf(document, operation)];
-  const inPath = parameters.filter((one) => one.in === 'path').map((one) => text(one.name as string).filter((value) => !/^\.{0,2}$/.test(value) && wellFormed(value) === value).map((value) => [one.name as string, value] as const));
-  const inQuery = parameters.filter((one) => one.in === 'query').map((one) => {
-    const name = (one.name as string).replace('[]', '');
-    const right = valid(one.schema as Json, name).map((value) => (Array.isArray(value) ? value : [value]));
-    const wrong = fc.array(text(name), { minLength: 1, maxLength: 3 });
-    return fc.option(fc.oneof({ weight: 4, arbitrary: right }, { weight: 1, arbitrary: wrong }), { freq: 2 }).map((values) => (values ?? []).map((value) => [one.name as string, String(value)] as const));
-  });
+  const inPath = parameters
+    .filter((one) => one.in === 'path')
+    .map((one) =>
+      text(one.name as string)
+        .filter((value) => !/^\.{0,2}$/.test(value) && wellFormed(value) === value)
+        .map((value) => [one.name as string, value] as const),
+    );
+  const inQuery = parameters
+    .filter((one) => one.in === 'query')
+    .map((one) => {
+      const name = (one.name as string).replace('[]', '');
+      const right = valid(one.schema as Json, name).map((value) => (Array.isArray(value) ? value : [value]));
+      const wrong = fc.array(text(name), { minLength: 1, maxLength: 3 });
+      return fc
+        .option(fc.oneof({ weight: 4, arbitrary: right }, { weight: 1, arbitrary: wrong }), { freq: 2 })
+        .map((values) => (values ?? []).map((value) => [one.name as string, String(value)] as const));
+    });
   const headers = fc.record(
     {
-      'idempotency-key': fc.oneof({ weight: 3, arbitrary: fc.constantFrom('k1', 'k2', 'k3') }, { weight: 1, arbitrary: fc.constantFrom('a b', 'x'.repeat(256), '') }),
-      'gift-position': fc.oneof({ weight: 3, arbitrary: fc.constant(`${service.events.logId}:0000000000000001`) }, { weight: 1, arbitrary: fc.constantFrom('x', '', `${'0'.repeat(36)}:1`) }),
+      'idempotency-key': fc.oneof(
+        { weight: 3, arbitrary: fc.constantFrom('k1', 'k2', 'k3') },
+        { weight: 1, arbitrary: fc.constantFrom('a b', 'x'.repeat(256), '') },
+      ),
+      'gift-position': fc.oneof(
+        { weight: 3, arbitrary: fc.constant(`${service.events.logId}:0000000000000001`) },
+        { weight: 1, arbitrary: fc.constantFrom('x', '', `${'0'.repeat(36)}:1`) },
+      ),
       'x-request-id': fc.constantFrom('mine', 'not mine', ''),
-      'content-type': fc.constantFrom('application/json', 'application/json; charset=utf-8', 'text/plain', 'application/x-www-form-urlencoded', 'nonsense'),
+      'content-type': fc.constantFrom(
+        'application/json',
+        'application/json; charset=utf-8',
+        'text/plain',
+        'application/x-www-form-urlencoded',
+        'nonsense',
+      ),
     },
     { requiredKeys: [] },
   );
@@ -181,21 +286,52 @@ function requests({ method, path, operation }: DescribedOperation): fc.Arbitrary
       ? fc.option(fc.constantFrom('{}', '{'), { freq: 8 })
       : fc.oneof(
           { weight: 6, arbitrary: valid(content).map((value) => JSON.stringify(value)) },
-          { weight: 4, arbitrary: valid(content).chain(mutated).map((value) => JSON.stringify(value)) },
+          {
+            weight: 4,
+            arbitrary: valid(content)
+              .chain(mutated)
+              .map((value) => JSON.stringify(value)),
+          },
           { weight: 1, arbitrary: fc.constantFrom('', '{', 'null', '[]', '{"__proto__":1}', '"\\ud800"') },
           { weight: 1, arbitrary: fc.constant(null) },
         );
-  return fc.record({ named: fc.tuple(...inPath), queried: fc.tuple(...inQuery), token: fc.constantFrom(...(path.startsWith('/ops/') ? opsTokens : tokens)), headers: fewHeaders, body }).map(({ named, queried, token, headers: more, body: sent }) => {
-    const query = queried.flat().map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(wellFormed(value))}`).join('&');
-    const target = named.reduce((filled, [name, value]) => filled.replace(`{${name}}`, encodeURIComponent(value).replaceAll('$', '$$$$')), path);
-    const given = Object.fromEntries(Object.entries(more).filter(([, value]) => value !== undefined)) as Record<string, string>;
-    return { path: query === '' ? target : `${target}?${query}`, token, headers: given, body: method === 'GET' ? undefined : (sent ?? undefined) };
-  });
+  return fc
+    .record({
+      named: fc.tuple(...inPath),
+      queried: fc.tuple(...inQuery),
+      token: fc.constantFrom(...(path.startsWith('/ops/') ? opsTokens : tokens)),
+      headers: fewHeaders,
+      body,
+    })
+    .map(({ named, queried, token, headers: more, body: sent }) => {
+      const query = queried
+        .flat()
+        .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(wellFormed(value))}`)
+        .join('&');
+      const target = named.reduce(
+        (filled, [name, value]) => filled.replace(`{${name}}`, encodeURIComponent(value).replaceAll('$', '$$$$')),
+        path,
+      );
+      const given = Object.fromEntries(Object.entries(more).filter(([, value]) => value !== undefined)) as Record<
+        string,
+        string
+      >;
+      return {
+        path: query === '' ? target : `${target}?${query}`,
+        token,
+        headers: given,
+        body: method === 'GET' ? undefined : (sent ?? undefined),
+      };
+    });
 }
 
 async function send(method: string, { path, token, headers, body }: Made): Promise<Reply> {
   asked += 1;
-  return service.ask(method, path, { headers, ...(token === undefined ? {} : { token }), ...(body === undefined ? {} : { body }) });
+  return service.ask(method, path, {
+    headers,
+    ...(token === undefined ? {} : { token }),
+    ...(body === undefined ? {} : { body }),
+  });
 }
 
 /** Headers that the description names and every answer of this status has; the others come only with some. */
@@ -204,11 +340,18 @@ const ALWAYS = new Set(['X-Request-Id', 'WWW-Authenticate', 'Allow', 'Retry-Afte
 function hold({ method, path, operation }: DescribedOperation, made: Made, reply: Reply): void {
   checked(answerOf(reply), `${method} ${made.path}`);
   assert.ok(reply.status < 500, `${method} ${made.path}: ${reply.text}`);
-  const fault = faultOf({ method, path: made.path, status: reply.status, body: reply.json ?? reply.text, contentType: reply.headers.get('content-type') ?? '' });
+  const fault = faultOf({
+    method,
+    path: made.path,
+    status: reply.status,
+    body: reply.json ?? reply.text,
+    contentType: reply.headers.get('content-type') ?? '',
+  });
   assert.equal(fault, undefined, `${method} ${path} ${JSON.stringify(made).slice(0, 600)}`);
   const described = (operation['responses'] as Json)[String(reply.status)] as Json;
   for (const name of Object.keys((described?.headers ?? {}) as object)) {
-    if (name === 'Retry-After' && [405, 409].includes(reply.status) && !PASSING.has(reply.json.error as string)) continue;
+    if (name === 'Retry-After' && [405, 409].includes(reply.status) && !PASSING.has(reply.json.error as string))
+      continue;
     if (ALWAYS.has(name)) assert.ok(reply.headers.get(name), `${method} ${made.path} ${reply.status}: no ${name}`);
   }
 }
@@ -219,26 +362,42 @@ test('every answer is one that the description says, whatever is asked', async (
   for (const [index, operation] of operations.entries()) {
     const statuses = new Set<number>();
     // What has come before has used up most gifts.
-    if (operation.method === 'POST' && operation.path.startsWith('/ops/gifts/')) pool['giftId'] = [...(await buy(service, 'latte', Array(8).fill({ user_id: 'bob' }))), '0'.repeat(20)];
+    if (operation.method === 'POST' && operation.path.startsWith('/ops/gifts/'))
+      pool['giftId'] = [...(await buy(service, 'latte', Array(8).fill({ user_id: 'bob' }))), '0'.repeat(20)];
     const name = `${operation.method} ${operation.path}`;
     const success = (): boolean => [...statuses].some((status) => status < 300);
     for (let round = 0; round === 0 || (round < ROUNDS && !success() && !BY_CHANCE.has(name)); round++) {
       await fc.assert(
         fc.asyncProperty(requests(operation), async (made) => {
-          const keyed = operation.method === 'GET' || Object.keys(made.headers).length > 0 ? made : { ...made, headers: { 'idempotency-key': `own-${asked}` } };
+          const keyed =
+            operation.method === 'GET' || Object.keys(made.headers).length > 0
+              ? made
+              : { ...made, headers: { 'idempotency-key': `own-${asked}` } };
           const reply = await send(operation.method, keyed);
           statuses.add(reply.status);
           hold(operation, keyed, reply);
           if (keyed !== made && reply.status < 300) done.push({ name, made: keyed, reply });
         }),
-        { seed: SEED + index + round * operations.length, numRuns: operation.method === 'GET' ? RUNS.read : RUNS.write, endOnFailure: true, unbiased: round > 0, includeErrorInReport: true },
+        {
+          seed: SEED + index + round * operations.length,
+          numRuns: operation.method === 'GET' ? RUNS.read : RUNS.write,
+          endOnFailure: true,
+          unbiased: round > 0,
+          includeErrorInReport: true,
+        },
       );
     }
     if (success()) succeeded.push(name);
   }
   console.log(`fuzz: ${asked} requests, FUZZ_SEED=${SEED}`);
-  assert.ok(asked >= operations.reduce((sum, { method }) => sum + (method === 'GET' ? RUNS.read : RUNS.write), 0), String(asked));
-  assert.deepEqual(succeeded.filter((one) => !BY_CHANCE.has(one)), operations.map(({ method, path }) => `${method} ${path}`).filter((one) => !BY_CHANCE.has(one)));
+  assert.ok(
+    asked >= operations.reduce((sum, { method }) => sum + (method === 'GET' ? RUNS.read : RUNS.write), 0),
+    String(asked),
+  );
+  assert.deepEqual(
+    succeeded.filter((one) => !BY_CHANCE.has(one)),
+    operations.map(({ method, path }) => `${method} ${path}`).filter((one) => !BY_CHANCE.has(one)),
+  );
   assert.equal((await service.ask('GET', '/healthz')).status, 200);
 });
 
@@ -246,7 +405,10 @@ test('every answer is one that the description says, whatever is asked', async (
 async function appended(): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
   for await (const { events } of service.events.readAll(undefined, {})) {
-    for (const { stream, metadata: { requestId } } of events) {
+    for (const {
+      stream,
+      metadata: { requestId },
+    } of events) {
       if (requestId !== undefined && !stream.startsWith('access-')) ids.add(requestId);
     }
   }
@@ -256,15 +418,22 @@ async function appended(): Promise<ReadonlySet<string>> {
 test('a write says where the log stands; with its kept answer gone it is answered as it was, and done no second time', async () => {
   const before = await appended();
   const idOf = ({ headers }: Reply): string => headers.get('x-request-id') ?? '';
-  const writes = [...new Map(done.filter(({ reply }) => before.has(idOf(reply))).map((one) => [one.name, one])).values()];
+  const writes = [
+    ...new Map(done.filter(({ reply }) => before.has(idOf(reply))).map((one) => [one.name, one])).values(),
+  ];
   const store = await service.openStore();
   for (const record of await store.records.list('idempotency:')) await store.records.delete(record.key);
   await store.close();
   const repeated = new Map<string, string>();
   for (const { name, made, reply } of writes) {
     const again = await send(name.split(' ')[0] ?? '', made);
-    assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [reply.status, 'true'], `${name}: ${again.text}`);
-    for (const { headers } of [reply, again]) assert.ok(headers.get('gift-position'), `${name} does not say where the log stands`);
+    assert.deepEqual(
+      [again.status, again.headers.get('idempotent-replayed')],
+      [reply.status, 'true'],
+      `${name}: ${again.text}`,
+    );
+    for (const { headers } of [reply, again])
+      assert.ok(headers.get('gift-position'), `${name} does not say where the log stands`);
     repeated.set(name, idOf(again));
   }
   const after = await appended();

@@ -28,7 +28,10 @@ test('/healthz: alive, without a token', async () => {
   for (const path of ['/healthz', '/healthz/', '/healthz?x=1']) {
     const reply = await service.ask('GET', path);
     checked(answerOf(reply));
-    assert.deepEqual([reply.status, reply.json, reply.headers.get('cache-control')], [200, { status: 'alive' }, 'no-store']);
+    assert.deepEqual(
+      [reply.status, reply.json, reply.headers.get('cache-control')],
+      [200, { status: 'alive' }, 'no-store'],
+    );
     assert.match(reply.headers.get('content-type') ?? '', /^application\/json/);
   }
 });
@@ -41,7 +44,13 @@ test('/readyz: every engine and projection, what is simulated, and no address', 
   const { status, parts, simulated } = reply.json;
   assert.equal(status, 'ready');
   assert.deepEqual(simulated, ['payments', 'notifications']);
-  for (const name of ['event store', 'read store', 'bus', 'catalogue', ...PROJECTIONS.map((one) => `projection ${one.name}`)]) {
+  for (const name of [
+    'event store',
+    'read store',
+    'bus',
+    'catalogue',
+    ...PROJECTIONS.map((one) => `projection ${one.name}`),
+  ]) {
     assert.equal(parts[name]?.ready, true, name);
   }
   assert.doesNotMatch(reply.text, /\/|127\.0\.0\.1|localhost/);
@@ -60,19 +69,31 @@ test('HEAD answers without a body; other methods are refused with Allow', async 
 });
 
 test('not ready: 503 with the error’s shape among what is told, Retry-After, and still alive', async () => {
-  const parts = { 'event store': { ready: true, detail: 'embedded' }, bus: { ready: false, detail: 'cannot be reached' } };
-  await serving(async () => ({ parts, simulated: [] }), async (ask) => {
-    const reply = await ask('/readyz');
-    assert.deepEqual([reply.status, reply.json], [503, { status: 'not ready', error: 'Service unavailable.', parts, simulated: [] }]);
-    assert.equal(reply.headers.get('retry-after'), '1');
-    assert.equal((await ask('/healthz')).status, 200);
-  });
+  const parts = {
+    'event store': { ready: true, detail: 'embedded' },
+    bus: { ready: false, detail: 'cannot be reached' },
+  };
+  await serving(
+    async () => ({ parts, simulated: [] }),
+    async (ask) => {
+      const reply = await ask('/readyz');
+      assert.deepEqual(
+        [reply.status, reply.json],
+        [503, { status: 'not ready', error: 'Service unavailable.', parts, simulated: [] }],
+      );
+      assert.equal(reply.headers.get('retry-after'), '1');
+      assert.equal((await ask('/healthz')).status, 200);
+    },
+  );
 });
 
 test('a look that fails tells nobody why', async () => {
-  await serving(async () => Promise.reject(new Error('at /home/secret/place.js:1:1')), async (ask) => {
-    refused(await ask('/readyz'), 500, 'Internal error.');
-  });
+  await serving(
+    async () => Promise.reject(new Error('at /home/secret/place.js:1:1')),
+    async (ask) => {
+      refused(await ask('/readyz'), 500, 'Internal error.');
+    },
+  );
 });
 
 test('a log whose file was removed or replaced is told of', async () => {
@@ -83,7 +104,16 @@ test('a log whose file was removed or replaced is told of', async () => {
     await untilReady(url);
     renameSync(join(dataDir, 'events.db'), join(dataDir, 'moved.db'));
     const reply = await request(`${url}/readyz`, 'GET');
-    assert.deepEqual([reply.status, reply.json.parts['event store']], [503, { ready: false, detail: 'events.db was removed or replaced under the service: writes are refused until it is started again' }]);
+    assert.deepEqual(
+      [reply.status, reply.json.parts['event store']],
+      [
+        503,
+        {
+          ready: false,
+          detail: 'events.db was removed or replaced under the service: writes are refused until it is started again',
+        },
+      ],
+    );
     renameSync(join(dataDir, 'moved.db'), join(dataDir, 'events.db'));
     assert.equal((await request(`${url}/readyz`, 'GET')).status, 200);
   } finally {
@@ -99,7 +129,10 @@ test('on a port of its own health is answered there alone, and nothing else is',
     const { url = '', healthUrl = '' } = app;
     await untilReady(healthUrl);
     checked(answerOf(await request(`${healthUrl}/readyz`, 'GET')));
-    for (const reply of [await request(`${healthUrl}/api/v2/products`, 'GET'), await request(`${url}/healthz`, 'GET')]) {
+    for (const reply of [
+      await request(`${healthUrl}/api/v2/products`, 'GET'),
+      await request(`${url}/healthz`, 'GET'),
+    ]) {
       checked(answerOf(reply));
       refused(reply, 404, 'Not found.');
     }
@@ -112,7 +145,10 @@ test('on a port of its own health is answered there alone, and nothing else is',
 test.run();
 
 /** Serves health with this look at the parts. */
-async function serving(readiness: Readiness, use: (ask: (path: string) => Promise<Reply>) => Promise<void>): Promise<void> {
+async function serving(
+  readiness: Readiness,
+  use: (ask: (path: string) => Promise<Reply>) => Promise<void>,
+): Promise<void> {
   const listener = await listen(0, '127.0.0.1', unexpected);
   try {
     const before = await request(`http://127.0.0.1:${listener.port}/healthz`, 'GET');

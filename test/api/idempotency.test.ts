@@ -30,7 +30,8 @@ function same(first: Reply, again: Reply): void {
   assert.deepEqual([again.status, again.text], [first.status, first.text]);
   assert.equal(first.headers.get('idempotent-replayed'), null);
   assert.equal(again.headers.get('idempotent-replayed'), 'true');
-  for (const name of ['location', 'gift-position', 'content-type', 'allow']) assert.equal(again.headers.get(name), first.headers.get(name), name);
+  for (const name of ['location', 'gift-position', 'content-type', 'allow'])
+    assert.equal(again.headers.get(name), first.headers.get(name), name);
 }
 
 test('a repeated redeem answers the first outcome, whatever has happened since, by id, shortcode and with a slash', async () => {
@@ -51,20 +52,57 @@ test('another body with the same key is refused; the order of its fields does no
   const token = await service.userToken('ann');
   const body = purchaseOf('latte') as { payment: object; purchase: object };
   const first = await service.ask('POST', '/api/v2/transactions', { token, key, body });
-  same(first, await service.ask('POST', '/api/v2/transactions/', { token, key, body: { purchase: body.purchase, payment: body.payment } }));
-  refused(await service.ask('POST', '/api/v2/transactions', { token, key, body: purchaseOf('mocha') }), 422, 'Idempotency key already used with another request.');
+  same(
+    first,
+    await service.ask('POST', '/api/v2/transactions/', {
+      token,
+      key,
+      body: { purchase: body.purchase, payment: body.payment },
+    }),
+  );
+  refused(
+    await service.ask('POST', '/api/v2/transactions', { token, key, body: purchaseOf('mocha') }),
+    422,
+    'Idempotency key already used with another request.',
+  );
 });
 
 test('bodies that differ hash apart, a list from the object of such fields too; those that stand in the log hash as ever', () => {
-  const lists = [[['location_id', 'nowhere'], ['', '{}']], [['location_id', 'nowhere'], ['', '{}'], '[]'], [['location_id', 'nowhere'], ['', '{}'], '[]', '[]']];
-  const bodies = [{ location_id: 'nowhere' }, ...lists, {}, [], [['', '{}']], [[]], [{}], [[['', '{}']]], ['[]'], [[], '[]'], { a: {} }, { a: [['', '{}']] }, { a: [] }];
+  const lists = [
+    [
+      ['location_id', 'nowhere'],
+      ['', '{}'],
+    ],
+    [['location_id', 'nowhere'], ['', '{}'], '[]'],
+    [['location_id', 'nowhere'], ['', '{}'], '[]', '[]'],
+  ];
+  const bodies = [
+    { location_id: 'nowhere' },
+    ...lists,
+    {},
+    [],
+    [['', '{}']],
+    [[]],
+    [{}],
+    [[['', '{}']]],
+    ['[]'],
+    [[], '[]'],
+    { a: {} },
+    { a: [['', '{}']] },
+    { a: [] },
+  ];
   assert.equal(new Set(bodies.map(bodyHashOf)).size, bodies.length);
-  const body = { embed: ['gifts'], payment: { reference: 'pm_card_visa', method: 'card' }, purchase: { type: 'gift', reference: 'latte', receivers: [{ user_id: 'bob' }, {}] } };
+  const body = {
+    embed: ['gifts'],
+    payment: { reference: 'pm_card_visa', method: 'card' },
+    purchase: { type: 'gift', reference: 'latte', receivers: [{ user_id: 'bob' }, {}] },
+  };
   assert.equal(bodyHashOf(body), 'eVDnDboqIwQbsY3tqgOgo2jpoeBLf14duDwdxi0K5m8');
 });
 
 test('what is nested deeper than any schema goes has no hash: it would be no use, and take more of the stack than there is', () => {
-  const nested = (wrap: (inner: unknown) => unknown, levels: number): unknown => Array.from({ length: levels }).reduce(wrap, 1);
+  const nested = (wrap: (inner: unknown) => unknown, levels: number): unknown =>
+    Array.from({ length: levels }).reduce(wrap, 1);
   for (const wrap of [(inner: unknown) => [inner], (inner: unknown) => ({ inner })]) {
     assert.match(bodyHashOf(nested(wrap, 33)), /^[\w-]{43}$/);
     assert.throws(() => bodyHashOf(nested(wrap, 34)), { message: 'Malformed JSON.' });
@@ -77,7 +115,10 @@ test('a key is the caller’s and the route’s own', async () => {
   const other = await buyOne(service);
   for (const one of [gift, other]) {
     const reply = await redeem(service, one, 'till-coffee', 'bean-soho', { key });
-    assert.deepEqual([reply.status, reply.json.data.gift_id, reply.headers.get('idempotent-replayed')], [201, one, null]);
+    assert.deepEqual(
+      [reply.status, reply.json.data.gift_id, reply.headers.get('idempotent-replayed')],
+      [201, one, null],
+    );
   }
   refused(await redeem(service, gift, 'ann', 'bean-soho', { key }), 405, 'gift already redeemed.');
   assert.equal((await unredeem(service, gift, 'latest', 'till-coffee', { key })).status, 200);
@@ -85,7 +126,8 @@ test('a key is the caller’s and the route’s own', async () => {
 
 test('the command of a key is its user’s, client’s and route’s; those that stand in the log are found as ever', () => {
   const hash = keyedHash(Buffer.from('k'.repeat(32)));
-  const by = (clientId: string, id: string): Principal => ({ kind: 'user', clientId, sessionId: 's', user: { id } }) as unknown as Principal;
+  const by = (clientId: string, id: string): Principal =>
+    ({ kind: 'user', clientId, sessionId: 's', user: { id } }) as unknown as Principal;
   const commands = [
     keyedCommandId(hash, by('app', 'ann'), 'POST /a', 'key'),
     keyedCommandId(hash, by('web', 'ann'), 'POST /a', 'key'),
@@ -112,11 +154,22 @@ test('refusals that facts or state decided are answered again; those that never 
   const path = `/api/v2/gifts/${gift}/redemptions`;
   refused(await service.ask('POST', path, { token, key: unread, body: {} }), 422, 'location_id is required');
   refused(await service.ask('POST', path, { token, key: unread, body: '{' }), 400, 'Malformed JSON.');
-  assert.equal((await service.ask('POST', path, { token, key: unread, body: { location_id: 'bean-soho' } })).status, 201);
+  assert.equal(
+    (await service.ask('POST', path, { token, key: unread, body: { location_id: 'bean-soho' } })).status,
+    201,
+  );
 
-  for (const [status, reference] of [[402, 'pm_card_visa_chargeDeclined'], [422, 'nothing']] as const) {
+  for (const [status, reference] of [
+    [402, 'pm_card_visa_chargeDeclined'],
+    [422, 'nothing'],
+  ] as const) {
     const again = newKey();
-    const ask = (): Promise<Reply> => service.ask('POST', '/api/v2/transactions', { token, key: again, body: purchaseOf('latte', undefined, { reference }) });
+    const ask = (): Promise<Reply> =>
+      service.ask('POST', '/api/v2/transactions', {
+        token,
+        key: again,
+        body: purchaseOf('latte', undefined, { reference }),
+      });
     const refusal = await ask();
     assert.equal(refusal.status, status);
     same(refusal, await ask());
@@ -126,9 +179,17 @@ test('refusals that facts or state decided are answered again; those that never 
 test('malformed keys', async () => {
   const token = await service.userToken('ann');
   for (const key of ['a b', 'ü', 'x'.repeat(256), '']) {
-    refused(await service.ask('POST', '/api/v2/transactions', { token, key, body: purchaseOf('latte') }), 400, 'Invalid idempotency key.');
+    refused(
+      await service.ask('POST', '/api/v2/transactions', { token, key, body: purchaseOf('latte') }),
+      400,
+      'Invalid idempotency key.',
+    );
   }
-  assert.equal((await service.ask('POST', '/api/v2/transactions', { token, key: 'x'.repeat(255), body: purchaseOf('latte') })).status, 201);
+  assert.equal(
+    (await service.ask('POST', '/api/v2/transactions', { token, key: 'x'.repeat(255), body: purchaseOf('latte') }))
+      .status,
+    201,
+  );
 });
 
 test('a read takes no key: it is answered as things are', async () => {
@@ -145,7 +206,8 @@ test('a read takes no key: it is answered as things are', async () => {
 
 test('the token endpoint takes neither key nor position: a key’s answer would be anybody’s who sends the same, and its tokens stand in the records', async () => {
   const body = { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' };
-  const ask = (key: string): Promise<Reply> => service.ask('POST', '/oauth/token', { key, headers: { 'gift-position': 'none' }, body });
+  const ask = (key: string): Promise<Reply> =>
+    service.ask('POST', '/oauth/token', { key, headers: { 'gift-position': 'none' }, body });
   const key = newKey();
   const replies = [await ask(key), await ask(key), await ask('not a key')];
   for (const reply of replies) assert.deepEqual([reply.status, reply.headers.get('idempotent-replayed')], [200, null]);
@@ -155,7 +217,11 @@ test('the token endpoint takes neither key nor position: a key’s answer would 
 test('of many at once with one key one is done; the others are told to wait, or get its answer', async () => {
   const key = newKey();
   const token = await service.userToken('ann');
-  const replies = await Promise.all(Array.from({ length: 20 }, () => service.ask('POST', '/api/v2/transactions', { token, key, body: purchaseOf('latte') })));
+  const replies = await Promise.all(
+    Array.from({ length: 20 }, () =>
+      service.ask('POST', '/api/v2/transactions', { token, key, body: purchaseOf('latte') }),
+    ),
+  );
   const ids = new Set(replies.filter(({ status }) => status === 201).map(({ json }) => json.data.id as string));
   assert.equal(ids.size, 1);
   for (const reply of replies.filter(({ status }) => status !== 201)) {
@@ -167,15 +233,37 @@ test('of many at once with one key one is done; the others are told to wait, or 
 test('with every stored answer gone, what was appended is found again', async () => {
   const token = await service.userToken('ann');
   const gift = await buyOne(service);
-  const keys = { decline: newKey(), buy: newKey(), redeem: newKey(), unredeem: newKey(), claim: newKey(), voucher: newKey() };
+  const keys = {
+    decline: newKey(),
+    buy: newKey(),
+    redeem: newKey(),
+    unredeem: newKey(),
+    claim: newKey(),
+    voucher: newKey(),
+  };
   const shared = await buyOne(service);
   const all: (() => Promise<Reply>)[] = [
-    () => service.ask('POST', '/api/v2/transactions', { token, key: keys.decline, body: purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }) }),
-    () => service.ask('POST', '/api/v2/transactions?embed[]=gifts', { token, key: keys.buy, body: purchaseOf('latte', [{ user_id: 'bob' }]) }),
+    () =>
+      service.ask('POST', '/api/v2/transactions', {
+        token,
+        key: keys.decline,
+        body: purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }),
+      }),
+    () =>
+      service.ask('POST', '/api/v2/transactions?embed[]=gifts', {
+        token,
+        key: keys.buy,
+        body: purchaseOf('latte', [{ user_id: 'bob' }]),
+      }),
     () => redeem(service, gift, 'till-coffee', 'bean-soho', { key: keys.redeem }),
     () => unredeem(service, gift, 'latest', 'till-coffee', { key: keys.unredeem }),
-    async () => service.ask('POST', `/api/v2/gifts/${shared}/claim`, { token: await service.userToken('bob'), key: keys.claim }),
-    async () => service.ask('POST', `/api/v2/gifts/${shared}/voucher/claimed`, { token: await service.userToken('bob'), key: keys.voucher }),
+    async () =>
+      service.ask('POST', `/api/v2/gifts/${shared}/claim`, { token: await service.userToken('bob'), key: keys.claim }),
+    async () =>
+      service.ask('POST', `/api/v2/gifts/${shared}/voucher/claimed`, {
+        token: await service.userToken('bob'),
+        key: keys.voucher,
+      }),
   ];
   const first = [];
   for (const ask of all) first.push(await ask());
@@ -195,25 +283,50 @@ test('with its stored answer gone, what was done is answered as it was, though i
   assert.equal((await redeem(service, anywhere)).status, 201);
   const keys = { claim: newKey(), voucher: newKey(), voucherV1: newKey(), redeem: newKey(), unredeem: newKey() };
   const all: (() => Promise<Reply>)[] = [
-    async () => service.ask('POST', `/api/v2/gifts/${shared}/claim`, { token: await service.userToken('bob'), key: keys.claim }),
-    async () => service.ask('POST', `/api/v2/gifts/${shared}/voucher/claimed`, { token: await service.userToken('bob'), key: keys.voucher }),
-    async () => service.ask('POST', `/api/v2/gifts/${used}/voucher`, { token: await service.userToken('ann'), key: keys.voucherV1 }),
+    async () =>
+      service.ask('POST', `/api/v2/gifts/${shared}/claim`, { token: await service.userToken('bob'), key: keys.claim }),
+    async () =>
+      service.ask('POST', `/api/v2/gifts/${shared}/voucher/claimed`, {
+        token: await service.userToken('bob'),
+        key: keys.voucher,
+      }),
+    async () =>
+      service.ask('POST', `/api/v2/gifts/${used}/voucher`, {
+        token: await service.userToken('ann'),
+        key: keys.voucherV1,
+      }),
     () => redeem(service, used, 'ann', 'bean-soho', { key: keys.redeem }),
     () => unredeem(service, anywhere, 'latest', 'till-coffee', { key: keys.unredeem }),
   ];
   const first = [];
   for (const ask of all) first.push(await ask());
-  assert.deepEqual(first.map(({ status }) => status), [200, 200, 200, 201, 200]);
+  assert.deepEqual(
+    first.map(({ status }) => status),
+    [200, 200, 200, 201, 200],
+  );
   // Another merchant's redemption is the latest now.
   assert.equal((await redeem(service, anywhere, 'till-cinema', 'screen-soho')).status, 201);
   // The others are another one's since, and valid for longer: a minute later, as answers tell times in seconds.
   const now = new Date(Date.now() + 60_000).toISOString();
   assert.equal((await unredeem(service, used)).status, 200);
   for (const gift of [shared, used]) {
-    const given = { type: 'GiftReassigned', data: { transaction_id: 't', receiver: { user_id: 'cat' }, phone_number: null, reason: 'test' } };
-    const extended = { type: 'GiftExtended', data: { expires_on: '2099-12-31', voucher_expires_at: '2099-12-31T23:59:59.999Z', reason: 'test' } };
-    const { position } = await service.events.append(giftStream(gift), recordable([given, extended], { commandId: newKey(), correlationId: 'test', by: { user: 'test' }, now }), 'any');
-    const seen = await service.ask('GET', `/api/v2/gifts/${gift}`, { token: await service.userToken('cat'), headers: { 'gift-position': `${service.events.logId}:${position}` } });
+    const given = {
+      type: 'GiftReassigned',
+      data: { transaction_id: 't', receiver: { user_id: 'cat' }, phone_number: null, reason: 'test' },
+    };
+    const extended = {
+      type: 'GiftExtended',
+      data: { expires_on: '2099-12-31', voucher_expires_at: '2099-12-31T23:59:59.999Z', reason: 'test' },
+    };
+    const { position } = await service.events.append(
+      giftStream(gift),
+      recordable([given, extended], { commandId: newKey(), correlationId: 'test', by: { user: 'test' }, now }),
+      'any',
+    );
+    const seen = await service.ask('GET', `/api/v2/gifts/${gift}`, {
+      token: await service.userToken('cat'),
+      headers: { 'gift-position': `${service.events.logId}:${position}` },
+    });
     assert.equal(seen.json.data.receiver_id, 'cat');
   }
   const store = await service.openStore();
@@ -222,12 +335,13 @@ test('with its stored answer gone, what was done is answered as it was, though i
   for (const [index, ask] of all.entries()) same(first[index] as Reply, await ask());
 });
 
-test('a refusal that can\'t be kept is not told: nothing else would know of it when the request comes again; what stands in the log is told', async () => {
+test("a refusal that can't be kept is not told: nothing else would know of it when the request comes again; what stands in the log is told", async () => {
   let failing = false;
   const through = (engines: Engines): Engines => {
     const { records } = engines.store;
     const put: typeof records.put = async (key, value, options) => {
-      if (failing && key.startsWith('idempotency:') && (value as { state?: string }).state === 'done') throw new UnavailableError('no room');
+      if (failing && key.startsWith('idempotency:') && (value as { state?: string }).state === 'done')
+        throw new UnavailableError('no room');
       return records.put(key, value, options);
     };
     return { ...engines, store: { ...engines.store, records: { ...records, put } } };
@@ -241,14 +355,22 @@ test('a refusal that can\'t be kept is not told: nothing else would know of it w
     refused(await redeem(own, redeemed, 'till-coffee', 'bean-soho', { key: 'k1' }), 503, 'Service unavailable.');
     assert.equal((await redeem(own, fresh, 'till-coffee', 'bean-soho', { key: 'k2' })).status, 201);
     const declined = purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' });
-    refused(await own.ask('POST', '/api/v2/transactions', { token, key: 'k3', body: declined }), 402, 'Payment declined.');
-    refused(await own.ask('POST', '/api/v2/transactions', { token, key: 'k4', body: purchaseOf('unknown') }), 503, 'Service unavailable.');
+    refused(
+      await own.ask('POST', '/api/v2/transactions', { token, key: 'k3', body: declined }),
+      402,
+      'Payment declined.',
+    );
+    refused(
+      await own.ask('POST', '/api/v2/transactions', { token, key: 'k4', body: purchaseOf('unknown') }),
+      503,
+      'Service unavailable.',
+    );
   } finally {
     await own.close();
   }
 });
 
-test('a key is free again when its refusal is told; one that can’t be given back does not take the refusal\'s place', async () => {
+test("a key is free again when its refusal is told; one that can’t be given back does not take the refusal's place", async () => {
   let release: 'late' | 'never' | undefined;
   const through = (engines: Engines): Engines => {
     const { records } = engines.store;
@@ -264,10 +386,14 @@ test('a key is free again when its refusal is told; one that can’t be given ba
   const own = await startService({ app: { through } });
   try {
     const [gift, token] = [await buyOne(own), await own.userToken('ann')];
-    const ask = (key: string, body: object): Promise<Reply> => own.ask('POST', `/api/v2/gifts/${gift}/redemptions`, { token, key, body });
+    const ask = (key: string, body: object): Promise<Reply> =>
+      own.ask('POST', `/api/v2/gifts/${gift}/redemptions`, { token, key, body });
     release = 'never';
     refused(await ask('k1', {}), 422, 'location_id is required');
-    assert.equal(own.log.filter((line) => line.includes('an answer could not be kept for its idempotency key')).length, 1);
+    assert.equal(
+      own.log.filter((line) => line.includes('an answer could not be kept for its idempotency key')).length,
+      1,
+    );
     release = 'late';
     refused(await ask('k2', {}), 422, 'location_id is required');
     assert.equal((await ask('k2', { location_id: 'bean-soho' })).status, 201);
@@ -288,7 +414,12 @@ test('what has been written is answered, a second later at most, where the read 
   };
   const own = await startService({ app: { through } });
   try {
-    const [redeemed, fresh, shared, vouchered] = [await buyOne(own), await buyOne(own), await buyOne(own), await buyOne(own)];
+    const [redeemed, fresh, shared, vouchered] = [
+      await buyOne(own),
+      await buyOne(own),
+      await buyOne(own),
+      await buyOne(own),
+    ];
     assert.equal((await redeem(own, redeemed)).status, 201);
     const token = await own.userToken('ann');
     await own.userToken('till-coffee');
@@ -302,13 +433,15 @@ test('what has been written is answered, a second later at most, where the read 
       async () => own.ask('POST', `/api/v2/gifts/${vouchered}/voucher/claimed`, { token }),
     ];
     lost = 'silent';
-    await Promise.all(writes.map(async (write) => {
-      const began = performance.now();
-      const reply = await write();
-      const took = performance.now() - began;
-      assert.ok(reply.status < 300, reply.text);
-      assert.ok(took > 900 && took < 3_000, `${took} ms`);
-    }));
+    await Promise.all(
+      writes.map(async (write) => {
+        const began = performance.now();
+        const reply = await write();
+        const took = performance.now() - began;
+        assert.ok(reply.status < 300, reply.text);
+        assert.ok(took > 900 && took < 3_000, `${took} ms`);
+      }),
+    );
   } finally {
     lost = undefined;
     await own.close();
@@ -346,11 +479,19 @@ test('the answer of a redeem is kept for its key while its read model is waited 
 test('a purchase too large to keep is made again from the log', async () => {
   const token = await service.userToken('ann');
   const key = newKey();
-  const ask = (): Promise<Reply> => service.ask('POST', '/api/v2/transactions?embed[]=gifts.message', { token, key, body: purchaseOf('latte', Array(400).fill({})) });
+  const ask = (): Promise<Reply> =>
+    service.ask('POST', '/api/v2/transactions?embed[]=gifts.message', {
+      token,
+      key,
+      body: purchaseOf('latte', Array(400).fill({})),
+    });
   const first = await ask();
   assert.equal(first.json.embedded.gifts.length, 400);
   // So long an answer is sent as a stream: with all that any other has.
-  assert.deepEqual(['content-type', 'cache-control', 'x-content-type-options'].map((name) => first.headers.get(name)), ['application/json; charset=utf-8', 'no-store', 'nosniff']);
+  assert.deepEqual(
+    ['content-type', 'cache-control', 'x-content-type-options'].map((name) => first.headers.get(name)),
+    ['application/json; charset=utf-8', 'no-store', 'nosniff'],
+  );
   same(first, await ask());
 });
 
@@ -364,11 +505,20 @@ test('a purchase too large to keep is answered as it was the first time, whateve
     ];
     for (const outcome of outcomes) {
       const key = newKey();
-      const ask = (): Promise<Reply> => alone.ask('POST', '/api/v2/transactions?embed[]=gifts', { token, key, body: purchaseOf('latte', Array(260).fill({})) });
+      const ask = (): Promise<Reply> =>
+        alone.ask('POST', '/api/v2/transactions?embed[]=gifts', {
+          token,
+          key,
+          body: purchaseOf('latte', Array(260).fill({})),
+        });
       const first = await ask();
       assert.deepEqual([first.status, first.json.embedded.gifts[0].gift_status], [201, 'pending']);
       const now = new Date().toISOString();
-      await alone.events.append(transactionStream(first.json.data.id), recordable([outcome], { commandId: newKey(), correlationId: 'test', by: { user: 'test' }, now }), 'any');
+      await alone.events.append(
+        transactionStream(first.json.data.id),
+        recordable([outcome], { commandId: newKey(), correlationId: 'test', by: { user: 'test' }, now }),
+        'any',
+      );
       same(first, await ask());
       same(first, await ask());
     }
@@ -412,7 +562,8 @@ test('an answer that stands in the log is given all the same where it cannot be 
       records: {
         ...engines.store.records,
         put: async (key, value, options) => {
-          if (key.startsWith('idempotency:') && (value as { state: string }).state === 'done') throw new UnavailableError('down');
+          if (key.startsWith('idempotency:') && (value as { state: string }).state === 'done')
+            throw new UnavailableError('down');
           return engines.store.records.put(key, value, options);
         },
       },
@@ -423,7 +574,10 @@ test('an answer that stands in the log is given all the same where it cannot be 
     const gift = await buyOne(other);
     const key = newKey();
     assert.equal((await redeem(other, gift, 'till-coffee', 'bean-soho', { key })).status, 201);
-    assert.equal(other.log.filter((line) => line.includes('an answer could not be kept for its idempotency key')).length, 1);
+    assert.equal(
+      other.log.filter((line) => line.includes('an answer could not be kept for its idempotency key')).length,
+      1,
+    );
     // It is over, so its key holds nobody up; what it came to stands in the log.
     const again = await redeem(other, gift, 'till-coffee', 'bean-soho', { key });
     assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [201, 'true']);
@@ -449,7 +603,10 @@ test('where nobody knows whose it was, a request that died holds its key for 30 
     await held.settle({ status: 500, headers: {}, body: '{}' });
     await taken.settle({ status: 201, headers: {}, body: '{"data":1}' });
     assert.deepEqual(await take(), { status: 201, headers: {}, body: '{"data":1}' });
-    await assert.rejects(takeKey(store.records, 'dead', 'other', () => now), { message: 'Idempotency key already used with another request.' });
+    await assert.rejects(
+      takeKey(store.records, 'dead', 'other', () => now),
+      { message: 'Idempotency key already used with another request.' },
+    );
   } finally {
     await store.close();
   }
@@ -459,7 +616,13 @@ test('a key of a process that is gone is free at once; where it goes on all the 
   const records = memoryRecords(Date.now);
   const gone = new Set<string>();
   const take = (process: string): ReturnType<typeof takeKey> =>
-    takeKey(records, 'gone', 'hash', Date.now, keyOwner({ self: { process }, isGone: ({ process: one }) => gone.has(one) }));
+    takeKey(
+      records,
+      'gone',
+      'hash',
+      Date.now,
+      keyOwner({ self: { process }, isGone: ({ process: one }) => gone.has(one) }),
+    );
   const frozen = await take('a');
   assert.ok('settle' in frozen);
   await assert.rejects(take('b'), { message: 'Request in progress.' });
@@ -477,7 +640,11 @@ test('a key of a process that is gone is free at once; where it goes on all the 
 test('of two who ask for a key at once one has it; whoever gives it back late frees nobody else’s', async () => {
   let now = Date.parse('2026-01-01T00:00:00.000Z');
   const records = memoryRecords(() => now);
-  const take = async (): Promise<HeldKey | 'waits'> => takeKey(records, 'raced', 'hash', () => now).then((taken) => taken as HeldKey, () => 'waits');
+  const take = async (): Promise<HeldKey | 'waits'> =>
+    takeKey(records, 'raced', 'hash', () => now).then(
+      (taken) => taken as HeldKey,
+      () => 'waits',
+    );
   const both = await Promise.all([take(), take()]);
   assert.equal(both.filter((one) => one === 'waits').length, 1);
   const [first] = both.filter((one) => one !== 'waits');
@@ -500,8 +667,26 @@ test('an answer is given again for a day', async () => {
 });
 
 test('what breaks a schema, names an unknown embed or another request’s key is not kept: it may be sent again, put right', () => {
-  const kept = ['schema', 'unknown_embed', 'idempotency_key_reused', 'cannot_redeem', 'gift_not_found', 'redemption_not_found', 'gift_already_redeemed', 'invalid_location', 'payment_declined', 'too_many_requests'] as const;
-  assert.deepEqual(kept.filter(isKept), ['cannot_redeem', 'gift_not_found', 'redemption_not_found', 'gift_already_redeemed', 'invalid_location', 'payment_declined']);
+  const kept = [
+    'schema',
+    'unknown_embed',
+    'idempotency_key_reused',
+    'cannot_redeem',
+    'gift_not_found',
+    'redemption_not_found',
+    'gift_already_redeemed',
+    'invalid_location',
+    'payment_declined',
+    'too_many_requests',
+  ] as const;
+  assert.deepEqual(kept.filter(isKept), [
+    'cannot_redeem',
+    'gift_not_found',
+    'redemption_not_found',
+    'gift_already_redeemed',
+    'invalid_location',
+    'payment_declined',
+  ]);
 });
 
 test('a clock that is set back does not hold the key of a request that died for longer; clocks may differ a little', async () => {

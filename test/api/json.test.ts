@@ -27,18 +27,32 @@ test('short lists that are long together are a stream; lists of texts count only
   assert.equal(typeof jsonBody({ data: tiles }), 'object');
   assert.equal(await written({ data: tiles }), JSON.stringify({ data: tiles }));
   assert.equal(hasLongList({ data: tiles.slice(0, 2) }), false);
-  assert.equal(hasLongList({ data: Array.from({ length: 100 }, () => ({ products: Array.from({ length: 200 }, String) })) }), false);
+  assert.equal(
+    hasLongList({ data: Array.from({ length: 100 }, () => ({ products: Array.from({ length: 200 }, String) })) }),
+    false,
+  );
   assert.equal(hasLongList({ data: [{ products: Array.from({ length: 251 }, String) }] }), true);
 });
 
 test('a stream says the same as JSON.stringify', async () => {
-  for (const value of [long, { data: long, none: undefined, embedded: { gifts: long, messages: [], n: null } }, { a: { b: { c: long } } }, { data: long, deep: { x: [{ y: long.slice(0, 3) }] } }, { data: [{ pins: long }, null, undefined, [], [long], 'x', { pins: [] }] }]) {
+  for (const value of [
+    long,
+    { data: long, none: undefined, embedded: { gifts: long, messages: [], n: null } },
+    { a: { b: { c: long } } },
+    { data: long, deep: { x: [{ y: long.slice(0, 3) }] } },
+    { data: [{ pins: long }, null, undefined, [], [long], 'x', { pins: [] }] },
+  ]) {
     assert.equal(await written(value), JSON.stringify(value));
   }
 });
 
 test('property: whatever the value', async () => {
-  await fc.assert(fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue()), async (value) => assert.equal(await written({ ...value, list: long }), JSON.stringify({ ...value, list: long }))), { numRuns: 30 });
+  await fc.assert(
+    fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue()), async (value) =>
+      assert.equal(await written({ ...value, list: long }), JSON.stringify({ ...value, list: long })),
+    ),
+    { numRuns: 30 },
+  );
 });
 
 test.run();

@@ -1,4 +1,7 @@
-/** Whose request a key waits for: one that is gone holds nobody up, one that is frozen and goes on does nothing twice (docs/decisions.md 1). */
+/**
+ * Whose request a key waits for: one that is gone holds nobody up, one that is frozen and goes on does nothing twice
+ * (docs/decisions.md 1).
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +14,14 @@ import type { Engines } from '../../src/engines.js';
 import { processLife } from '../../src/projections/running/processLife.js';
 import { openTestEngines } from '../support/engines.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
-import { type Reply, type ServiceProcess, request, startProcess, startService, userTokenOf } from '../support/service.js';
+import {
+  type Reply,
+  type ServiceProcess,
+  request,
+  startProcess,
+  startService,
+  userTokenOf,
+} from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
 import { eventually } from '../support/until.js';
 
@@ -24,7 +34,8 @@ function endedLife(): string {
 }
 
 test('a frozen process whose key another one took tells no refusal of its own, and has no second effect', async () => {
-  // The first request reads the gift, and goes on only once the second has been answered, which takes its process for gone.
+  // The first request reads the gift, and goes on only once the second has been answered, which takes its process for
+  // gone.
   let freeze: { readonly frozen: Promise<void>; seen(): void } | undefined;
   let gone = false;
   const through = (engines: Engines): Engines => ({
@@ -60,7 +71,11 @@ test('a frozen process whose key another one took tells no refusal of its own, a
       const gift = await buyOne(other);
       const key = `frozen-${String(refusedFirst)}`;
       // Nobody but the request is to read the gift from here on.
-      await eventually(async () => (await other.events.read(notificationStream(gift))).length > 0 || (await other.events.read(giftStream(gift))).length > 0);
+      await eventually(
+        async () =>
+          (await other.events.read(notificationStream(gift))).length > 0 ||
+          (await other.events.read(giftStream(gift))).length > 0,
+      );
       await sleep(300);
       const redeeming = (): Promise<Reply> => redeem(other, gift, 'till-coffee', 'bean-soho', { key });
       if (refusedFirst) assert.equal((await redeem(other, gift)).status, 201);
@@ -99,7 +114,8 @@ test('killed in the middle of a purchase and started again, the service answers 
     running = await startProcess(env);
     const token = await userTokenOf(running.url ?? '', 'ann');
     const body = purchaseOf('latte', [{}], { reference: 'pm_card_slow' });
-    const buying = (): Promise<Reply> => request(`${running?.url ?? ''}/api/v2/transactions`, 'POST', { token, body, key: 'killed' });
+    const buying = (): Promise<Reply> =>
+      request(`${running?.url ?? ''}/api/v2/transactions`, 'POST', { token, body, key: 'killed' });
     const first = buying().catch((error: unknown) => error);
     await sleep(1_000);
     refused(await buying(), 409, 'Request in progress.');
@@ -123,7 +139,8 @@ test('killed in the middle of a purchase and started again, the service answers 
     const after = await startService({ dataDir, engines });
     try {
       const bought: string[] = [];
-      for await (const batch of after.events.readAll(undefined, { types: ['GiftsPurchased'] })) bought.push(...batch.events.map(({ id }) => id));
+      for await (const batch of after.events.readAll(undefined, { types: ['GiftsPurchased'] }))
+        bought.push(...batch.events.map(({ id }) => id));
       assert.equal(bought.length, 1);
     } finally {
       await after.close();

@@ -1,4 +1,7 @@
-/** What the API answers while its read models are late: what has been written is told all the same, and what is missing is not told as if there were none. */
+/**
+ * What the API answers while its read models are late: what has been written is told all the same, and what is missing
+ * is not told as if there were none.
+ */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { giftStream } from '../../src/domain/gift.js';
@@ -14,7 +17,9 @@ let held: HeldCollection[];
 
 test.before.each(async () => {
   held = [heldCollection('gifts'), heldCollection('transactions')];
-  service = await startService({ app: { through: (engines) => held.reduce((seen, { through }) => through(seen), engines) } });
+  service = await startService({
+    app: { through: (engines) => held.reduce((seen, { through }) => through(seen), engines) },
+  });
 });
 test.after.each(async () => {
   await free();
@@ -25,7 +30,8 @@ test.after.each(async () => {
 
 const hold = (...which: number[]): void => which.forEach((n) => held[n]?.hold());
 const free = async (): Promise<void> => void (await Promise.all(held.map((one) => one.free())));
-const issued = (gift: string): Promise<true> => eventually(async () => (await service.events.read(giftStream(gift))).length > 0);
+const issued = (gift: string): Promise<true> =>
+  eventually(async () => (await service.events.read(giftStream(gift))).length > 0);
 
 async function look(gift: string, user: string): Promise<Reply> {
   return service.ask('GET', `/api/v2/gifts/${gift}`, { token: await service.userToken(user) });
@@ -35,7 +41,8 @@ async function write(path: string, user: string, key: string): Promise<Reply> {
   return service.ask('POST', `/api/v2/gifts/${path}`, { token: await service.userToken(user), key });
 }
 
-const typesOf = async (gift: string): Promise<string[]> => (await service.events.read(giftStream(gift))).map(({ type }) => type);
+const typesOf = async (gift: string): Promise<string[]> =>
+  (await service.events.read(giftStream(gift))).map(({ type }) => type);
 
 test('a claim that is written is told, though no read model knows the gift yet; so is its repetition, now and later', async () => {
   hold(0, 1);
@@ -44,7 +51,10 @@ test('a claim that is written is told, though no read model knows the gift yet; 
   const first = await write(`${gift}/claim`, 'bob', 'late-claim');
   assert.equal(first.status, 200, first.text);
   const { data } = first.json;
-  assert.deepEqual([data.id, data.receiver_id, data.gift_status, data.status_code, data.sender_id, data.purchase_id], [gift, 'bob', 'sent', 'SE', 'ann', 'latte']);
+  assert.deepEqual(
+    [data.id, data.receiver_id, data.gift_status, data.status_code, data.sender_id, data.purchase_id],
+    [gift, 'bob', 'sent', 'SE', 'ann', 'latte'],
+  );
   assert.notEqual(data.sent_date, '');
   assert.deepEqual(await typesOf(gift), ['GiftIssued', 'GiftClaimed']);
   assert.deepEqual((await write(`${gift}/claim`, 'bob', 'late-claim')).text, first.text);
@@ -60,7 +70,10 @@ test('so is a V1 voucher, made now or before', async () => {
   await issued(gift);
   const first = await write(`${gift}/voucher`, 'bob', 'late-v1');
   assert.equal(first.status, 200, first.text);
-  assert.deepEqual([first.json.data.id, first.json.data.receiver_id, first.json.data.voucher_id, first.json.data.status_code], [gift, 'bob', first.json.embedded.vouchers[0].id, 'SE']);
+  assert.deepEqual(
+    [first.json.data.id, first.json.data.receiver_id, first.json.data.voucher_id, first.json.data.status_code],
+    [gift, 'bob', first.json.embedded.vouchers[0].id, 'SE'],
+  );
   const again = await write(`${gift}/voucher`, 'bob', 'late-v1-again');
   assert.deepEqual([again.status, again.json], [200, first.json]);
   assert.deepEqual(await typesOf(gift), ['GiftIssued', 'VoucherAssigned']);
@@ -89,7 +102,8 @@ test('a purchase whose gifts the read model lacks is not listed as if it had non
   const token = await service.userToken('ann');
   const bought = await service.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte') });
   const list = (): Promise<Reply> => service.ask('GET', bought.headers.get('location') ?? '', { token });
-  const one = (): Promise<Reply> => service.ask('GET', `/api/v2/transactions/${bought.json.data.id as string}?embed[]=gifts`, { token });
+  const one = (): Promise<Reply> =>
+    service.ask('GET', `/api/v2/transactions/${bought.json.data.id as string}?embed[]=gifts`, { token });
   for (const ask of [list, one]) {
     const reply = await ask();
     refused(reply, 503, 'Service unavailable.');
@@ -117,7 +131,11 @@ test('a gift that is not issued yet is not refused for good while the read model
   assert.equal(ids.length, 2);
   const [sent = '', shared = ''] = ids;
   const asked = async (): Promise<Reply[]> => [
-    await service.ask('POST', `/api/v2/gifts/${sent}/redemptions`, { token: await service.userToken('bob'), key: 'late-redeem', body: { location_id: 'bean-soho' } }),
+    await service.ask('POST', `/api/v2/gifts/${sent}/redemptions`, {
+      token: await service.userToken('bob'),
+      key: 'late-redeem',
+      body: { location_id: 'bean-soho' },
+    }),
     await write(`${sent}/voucher/claimed`, 'bob', 'late-v2'),
     await write(`${shared}/claim`, 'bob', 'late-claim'),
   ];
@@ -126,7 +144,10 @@ test('a gift that is not issued yet is not refused for good while the read model
   assert.equal((await bought).status, 201);
   await issued(sent);
   await issued(shared);
-  assert.deepEqual((await asked()).map(({ status }) => status), [201, 405, 200]);
+  assert.deepEqual(
+    (await asked()).map(({ status }) => status),
+    [201, 405, 200],
+  );
   refused(await write(`${'0'.repeat(20)}/claim`, 'bob', 'none'), 404, 'gift not found');
 });
 

@@ -34,7 +34,9 @@ test('what a purchase and its redemption do shows, by patterns and subjects alon
   assert.equal((await service.ask('DELETE', `/api/v2/gifts/${gift}`)).status, 405);
   const { text, headers } = await eventually(async () => {
     const reply = await service.ask('GET', '/metrics');
-    return reply.text.includes('gift_worker_answers_total{subject="notifications.send",outcome="sent"} 1') ? reply : undefined;
+    return reply.text.includes('gift_worker_answers_total{subject="notifications.send",outcome="sent"} 1')
+      ? reply
+      : undefined;
   });
   assert.match(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
   const after = valuesOf(text);
@@ -52,7 +54,17 @@ test('what a purchase and its redemption do shows, by patterns and subjects alon
   assert.equal(grown('gift_worker_answers_total{subject="payments.charge",outcome="charged"}'), 1);
   assert.equal(after.get('gift_process_leading'), 1);
 
-  for (const secret of [gift, gift.slice(0, 7), shortcodeOf(giftIdOf(gift) ?? ''), '900002', 'bob@', 'secret-path', 'nothing-of-the-kind', token]) assert.ok(!text.includes(secret), secret);
+  for (const secret of [
+    gift,
+    gift.slice(0, 7),
+    shortcodeOf(giftIdOf(gift) ?? ''),
+    '900002',
+    'bob@',
+    'secret-path',
+    'nothing-of-the-kind',
+    token,
+  ])
+    assert.ok(!text.includes(secret), secret);
 });
 
 test('GET and HEAD alone, with or without a slash, never kept', async () => {
@@ -70,7 +82,8 @@ test('GET and HEAD alone, with or without a slash, never kept', async () => {
 
 test('with METRICS_PORT they are there alone, of processes without the API too; a read model without its projector falls behind', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'gift-metrics-'));
-  const start = (roles: string) => startApp(loadConfig({ PORT: '0', METRICS_PORT: '0', DATA_DIR: dataDir, ROLES: roles }), SILENT);
+  const start = (roles: string) =>
+    startApp(loadConfig({ PORT: '0', METRICS_PORT: '0', DATA_DIR: dataDir, ROLES: roles }), SILENT);
   const apps = [await start('projector'), await start('api')];
   try {
     const [projector, api] = apps;
@@ -80,7 +93,10 @@ test('with METRICS_PORT they are there alone, of processes without the API too; 
     const found = valuesOf((await request(`${api?.healthUrl ?? ''}/metrics`, 'GET')).text);
     assert.equal(found.get('gift_http_requests_total{method="GET",route="/api/v2/products",status="401"}'), 1);
     const other = valuesOf((await request(`${projector?.healthUrl ?? ''}/metrics`, 'GET')).text);
-    assert.ok(!other.has('gift_process_leading') && other.has(`gift_projection_lag_seconds{projection="gifts",version="${gifts.version}"}`));
+    assert.ok(
+      !other.has('gift_process_leading') &&
+        other.has(`gift_projection_lag_seconds{projection="gifts",version="${gifts.version}"}`),
+    );
   } finally {
     for (const app of apps.reverse()) await app.close();
     rmSync(dataDir, { recursive: true });

@@ -10,7 +10,14 @@ function page(number: number, fields: Partial<PageContent> = {}): Page {
   const request = { page: number, perPage: fields.perPage ?? 20 };
   const total = fields.total ?? ALL.length;
   return paginate({
-    publicUrl: 'https://gifts.example', path: '/api/v2/things', rawQuery: '', total, data: pageOf(ALL.slice(0, total), request), embedded: undefined, ...request, ...fields,
+    publicUrl: 'https://gifts.example',
+    path: '/api/v2/things',
+    rawQuery: '',
+    total,
+    data: pageOf(ALL.slice(0, total), request),
+    embedded: undefined,
+    ...request,
+    ...fields,
   });
 }
 
@@ -32,17 +39,26 @@ test('the first page', () => {
 
 test('the last page is shorter and has no next', () => {
   const last = page(3);
-  assert.equal([last.from, last.to, last.data.length, last.next_page_url, last.prev_page_url], [41, 45, 5, null, 'https://gifts.example/api/v2/things?page=2']);
+  assert.equal(
+    [last.from, last.to, last.data.length, last.next_page_url, last.prev_page_url],
+    [41, 45, 5, null, 'https://gifts.example/api/v2/things?page=2'],
+  );
 });
 
 test('past the end there is nothing but the way back to the last page', () => {
   const past = page(99);
-  assert.equal([past.current_page, past.data, past.from, past.to, past.next_page_url, past.prev_page_url], [99, [], 0, 0, null, 'https://gifts.example/api/v2/things?page=3']);
+  assert.equal(
+    [past.current_page, past.data, past.from, past.to, past.next_page_url, past.prev_page_url],
+    [99, [], 0, 0, null, 'https://gifts.example/api/v2/things?page=3'],
+  );
 });
 
 test('an empty list has one empty page', () => {
   const empty = page(1, { total: 0 });
-  assert.equal([empty.from, empty.to, empty.last_page, empty.next_page_url, empty.prev_page_url, empty.total], [0, 0, 1, null, null, 0]);
+  assert.equal(
+    [empty.from, empty.to, empty.last_page, empty.next_page_url, empty.prev_page_url, empty.total],
+    [0, 0, 1, null, null, 0],
+  );
   assert.is(page(2, { total: 0 }).prev_page_url, 'https://gifts.example/api/v2/things?page=1');
 });
 
@@ -51,9 +67,21 @@ test('a full last page is the last', () => {
 });
 
 test('the addresses keep every other parameter, repeated and unknown ones too, and say the page once', () => {
-  const { next_page_url: next } = page(2, { perPage: 10, rawQuery: 'embed[]=a&page=2&embed[]=b%26c&per_page=10&page=7&x=%C3%A9' });
+  const { next_page_url: next } = page(2, {
+    perPage: 10,
+    rawQuery: 'embed[]=a&page=2&embed[]=b%26c&per_page=10&page=7&x=%C3%A9',
+  });
   const url = new URL(next ?? '');
-  assert.equal([...url.searchParams], [['embed[]', 'a'], ['page', '3'], ['embed[]', 'b&c'], ['per_page', '10'], ['x', 'é']]);
+  assert.equal(
+    [...url.searchParams],
+    [
+      ['embed[]', 'a'],
+      ['page', '3'],
+      ['embed[]', 'b&c'],
+      ['per_page', '10'],
+      ['x', 'é'],
+    ],
+  );
 });
 
 test('a public address with a path and a trailing slash', () => {

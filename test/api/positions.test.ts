@@ -17,13 +17,34 @@ test('a position is read back as it was written; another log’s is ignored, non
   assert.equal(gate.parse(gate.format('0000000000000042')), '0000000000000042');
   assert.equal(gate.parse(undefined), undefined);
   assert.equal(gate.parse(`${LOG.replace('0b', '1b')}:0000000000000042`), undefined);
-  for (const header of ['', 'x', `${LOG}:`, `${LOG}:A`, `${LOG}:42`, `${LOG}:00000000000000042`, `${LOG}:000000000000000a`, `${LOG}:${'0'.repeat(65)}`, `${LOG}:18446744073709551615`, `${LOG}:${'9'.repeat(16)}`, `${LOG}:1,${LOG}:2`]) assert.throws(() => gate.parse(header), { message: 'Invalid position.' });
+  for (const header of [
+    '',
+    'x',
+    `${LOG}:`,
+    `${LOG}:A`,
+    `${LOG}:42`,
+    `${LOG}:00000000000000042`,
+    `${LOG}:000000000000000a`,
+    `${LOG}:${'0'.repeat(65)}`,
+    `${LOG}:18446744073709551615`,
+    `${LOG}:${'9'.repeat(16)}`,
+    `${LOG}:1,${LOG}:2`,
+  ])
+    assert.throws(() => gate.parse(header), { message: 'Invalid position.' });
 });
 
 test('one that was stored with an answer counts as absent where it is none of this log', () => {
   const gate = positionGate(log, { always: [], where: NONE });
   assert.equal(gate.stored(gate.format('0000000000000042')), '0000000000000042');
-  for (const header of [undefined, '', 'x', `${LOG}:18446744073709551615`, `${LOG}:${'9'.repeat(16)}`, `${LOG.replace('0b', '1b')}:0000000000000042`]) assert.equal(gate.stored(header), undefined, header);
+  for (const header of [
+    undefined,
+    '',
+    'x',
+    `${LOG}:18446744073709551615`,
+    `${LOG}:${'9'.repeat(16)}`,
+    `${LOG.replace('0b', '1b')}:0000000000000042`,
+  ])
+    assert.equal(gate.stored(header), undefined, header);
 });
 
 test('it waits for every follower that is always read, and for those that are read by some where they are', async () => {
@@ -34,14 +55,21 @@ test('it waits for every follower that is always read, and for those that are re
       return reached;
     },
   });
-  const where = { parked: told('parked', true), redemptions: told('redemptions', false), voucherCodes: told('codes', true) };
+  const where = {
+    parked: told('parked', true),
+    redemptions: told('redemptions', false),
+    voucherCodes: told('codes', true),
+  };
   const gate = positionGate(log, { always: [told('a', true), told('b', true)], where });
   await gate.wait('7');
   assert.deepEqual(asked.splice(0), ['a 7', 'b 7']);
   await gate.wait('7', ['parked', 'voucherCodes']);
   assert.deepEqual(asked.splice(0), ['a 7', 'b 7', 'parked 7', 'codes 7']);
   await assert.rejects(gate.wait('7', ['redemptions']), UnavailableError);
-  await assert.rejects(positionGate(log, { always: [told('a', true), told('b', false)], where }).wait('7'), UnavailableError);
+  await assert.rejects(
+    positionGate(log, { always: [told('a', true), told('b', false)], where }).wait('7'),
+    UnavailableError,
+  );
 });
 
 test('where the log ends now is waited for: an empty log by nobody, and a log that does not say so is no end', async () => {

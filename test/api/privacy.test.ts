@@ -1,6 +1,6 @@
 /**
- * What is secret or personal shows nowhere but where it must: gathered from the log by the classes of its events' fields, and looked for in every answer to
- * every caller, in every log line and in what is stored beside the log.
+ * What is secret or personal shows nowhere but where it must: gathered from the log by the classes of its events'
+ * fields, and looked for in every answer to every caller, in every log line and in what is stored beside the log.
  */
 import assert from 'node:assert/strict';
 import { hashSync } from '@node-rs/argon2';
@@ -18,16 +18,44 @@ const test = suite('privacy');
 let service: Service;
 
 const hashed = (secret: string): string => hashSync(secret, { memoryCost: 64, timeCost: 1, parallelism: 1 });
-const PHONES = { mia: '+447700900211', olivia: '+447700900212', nobody: '+447700900213', failing: '+15005550001', moved: '+447700900214' };
-const person = (id: string, more: object = {}): object => ({ id, username: `${id}@test.example`, password_hash: hashed(`${id}-password`), name: `${id} Personal-Name`, ...more });
-const KEYS = { TOKEN_KEY: 'token-key-of-the-privacy-test-0123456789', HASH_KEY: 'hash-key-of-the-privacy-test-0123456789' };
+const PHONES = {
+  mia: '+447700900211',
+  olivia: '+447700900212',
+  nobody: '+447700900213',
+  failing: '+15005550001',
+  moved: '+447700900214',
+};
+const person = (id: string, more: object = {}): object => ({
+  id,
+  username: `${id}@test.example`,
+  password_hash: hashed(`${id}-password`),
+  name: `${id} Personal-Name`,
+  ...more,
+});
+const KEYS = {
+  TOKEN_KEY: 'token-key-of-the-privacy-test-0123456789',
+  HASH_KEY: 'hash-key-of-the-privacy-test-0123456789',
+};
 
 const CATALOGUE = {
   integrations: [{ id: '1', name: 'Till' }],
-  merchants: [{ id: 'm-a', name: 'A', adjustment_codes: ['A1'] }, { id: 'm-b', name: 'B', adjustment_codes: ['B1'] }],
-  brands: [{ id: 'b-a', name: 'Brand A', merchant_id: 'm-a', integration_id: '1' }, { id: 'b-b', name: 'Brand B', merchant_id: 'm-b', integration_id: '1' }, { id: 'b-hidden', name: 'Hidden', merchant_id: 'm-b', visible_to: ['olivia'] }],
-  stores: [{ id: 's-a', brand_id: 'b-a', name: 'Store A', longitude: -0.1, latitude: 51.5 }, { id: 's-b', brand_id: 'b-b', name: 'Store B', longitude: -0.2, latitude: 51.6 }],
-  segments: [{ id: 'g-pin', name: 'Pins', voucherType: 'alpha/pin', expiry: 30 }, { id: 'g-qr', name: 'Codes', voucherType: 'qr', expiry: 30 }],
+  merchants: [
+    { id: 'm-a', name: 'A', adjustment_codes: ['A1'] },
+    { id: 'm-b', name: 'B', adjustment_codes: ['B1'] },
+  ],
+  brands: [
+    { id: 'b-a', name: 'Brand A', merchant_id: 'm-a', integration_id: '1' },
+    { id: 'b-b', name: 'Brand B', merchant_id: 'm-b', integration_id: '1' },
+    { id: 'b-hidden', name: 'Hidden', merchant_id: 'm-b', visible_to: ['olivia'] },
+  ],
+  stores: [
+    { id: 's-a', brand_id: 'b-a', name: 'Store A', longitude: -0.1, latitude: 51.5 },
+    { id: 's-b', brand_id: 'b-b', name: 'Store B', longitude: -0.2, latitude: 51.6 },
+  ],
+  segments: [
+    { id: 'g-pin', name: 'Pins', voucherType: 'alpha/pin', expiry: 30 },
+    { id: 'g-qr', name: 'Codes', voucherType: 'qr', expiry: 30 },
+  ],
   products: [
     { id: 'p-pin', brand_id: 'b-a', name: 'With a pin', sale_price: 100, segments: ['g-pin'] },
     { id: 'p-qr', brand_id: 'b-a', name: 'With a code', sale_price: 100, segments: ['g-qr'] },
@@ -51,7 +79,11 @@ const CATALOGUE = {
     { reference: 'pm_card_flaky', kind: 'card', users: ['olivia'], customer: 'cus_flaky_olivia' },
     { reference: 'pm_card_visa_chargeDeclined', kind: 'card', users: ['olivia'] },
   ],
-  voucher_codes: Array.from({ length: 12 }, (_, index) => ({ segment_id: 'g-pin', code: `POOLCODE${index}X`, pin: `POOLPIN${index}X` })),
+  voucher_codes: Array.from({ length: 12 }, (_, index) => ({
+    segment_id: 'g-pin',
+    code: `POOLCODE${index}X`,
+    pin: `POOLPIN${index}X`,
+  })),
 };
 const CLIENT = 'privacy-client';
 const USERS = ['olivia', 'noah', 'mia', 'zed', 'till-a', 'till-b', 'till-mute', 'helper', 'checker'];
@@ -80,31 +112,71 @@ const heard: Heard[] = [];
 const credentials = new Set<string>();
 
 async function hear(caller: string, method: string, path: string, body?: unknown, key?: string): Promise<Reply> {
-  const token = caller === 'nobody' ? undefined : caller === 'client' ? await service.clientToken(CLIENT) : await service.userToken(caller, CLIENT);
+  const token =
+    caller === 'nobody'
+      ? undefined
+      : caller === 'client'
+        ? await service.clientToken(CLIENT)
+        : await service.userToken(caller, CLIENT);
   if (token !== undefined) credentials.add(token);
-  const reply = await service.ask(method, path, { ...(token === undefined ? {} : { token }), ...(body === undefined ? {} : { body }), ...(key === undefined ? {} : { key }) });
+  const reply = await service.ask(method, path, {
+    ...(token === undefined ? {} : { token }),
+    ...(body === undefined ? {} : { body }),
+    ...(key === undefined ? {} : { key }),
+  });
   checked(answerOf(reply), `${caller} ${method} ${path}`);
   heard.push({ caller, asked: `${method} ${path}`, reply });
   return reply;
 }
 
-async function bought(sender: string, product: string, message: string, receivers: readonly object[], reference = 'pm_card_visa'): Promise<string[]> {
-  const reply = await hear(sender, 'POST', '/api/v2/transactions', purchaseOf(product, receivers, { message, reference }), `privacy-key-${message.slice(-9)}`);
+async function bought(
+  sender: string,
+  product: string,
+  message: string,
+  receivers: readonly object[],
+  reference = 'pm_card_visa',
+): Promise<string[]> {
+  const reply = await hear(
+    sender,
+    'POST',
+    '/api/v2/transactions',
+    purchaseOf(product, receivers, { message, reference }),
+    `privacy-key-${message.slice(-9)}`,
+  );
   assert.equal(reply.status, 201, reply.text);
   transactions.push(reply.json.data.id as string);
   return reply.json.data.gifts as string[];
 }
 
-const mayRedeem = (gift: Known): ReadonlySet<string> => new Set(['till-a', ...(gift.owner === undefined ? [] : [gift.owner])]);
-const mayRead = (gift: Known): ReadonlySet<string> => new Set(gift.owner === undefined ? USERS : [gift.sender, gift.owner]);
+const mayRedeem = (gift: Known): ReadonlySet<string> =>
+  new Set(['till-a', ...(gift.owner === undefined ? [] : [gift.owner])]);
+const mayRead = (gift: Known): ReadonlySet<string> =>
+  new Set(gift.owner === undefined ? USERS : [gift.sender, gift.owner]);
 
 test.before(async () => {
   service = await startService({ catalogue: CATALOGUE, split: false, env: { ...KEYS, LOG_LEVEL: 'trace' } });
-  const [named = '', phoned = '', nobodys = '', shared = '', own = ''] = await bought('olivia', 'p-pin', 'Wish-for-many-1', [{ user_id: 'mia' }, { phone_number: PHONES.mia }, { phone_number: PHONES.nobody }, {}, { phone_number: PHONES.olivia }]);
+  const [named = '', phoned = '', nobodys = '', shared = '', own = ''] = await bought(
+    'olivia',
+    'p-pin',
+    'Wish-for-many-1',
+    [
+      { user_id: 'mia' },
+      { phone_number: PHONES.mia },
+      { phone_number: PHONES.nobody },
+      {},
+      { phone_number: PHONES.olivia },
+    ],
+  );
   const [claimed = ''] = await bought('noah', 'p-qr', 'Wish-claimed-22', [{}]);
   const [hidden = ''] = await bought('noah', 'p-qr', 'Wish-hidden-333', [{}], 'pm_card_visa');
   await movedGift();
-  const [flaky = ''] = await bought('olivia', 'p-qr', 'Wish-flaky-4444', [{ phone_number: PHONES.failing }], 'pm_card_flaky');
+  const [flaky = ''] = await bought(
+    'olivia',
+    'p-qr',
+    'Wish-flaky-4444',
+    [{ phone_number: PHONES.failing }],
+    'pm_card_flaky',
+  );
   assert.equal((await hear('mia', 'POST', `/api/v2/gifts/${claimed}/claim`)).status, 200);
   gifts.push(
     { id: named, message: 'Wish-for-many-1', sender: 'olivia', owner: 'mia', receiver: { olivia: 'mia', mia: 'mia' } },
@@ -116,12 +188,31 @@ test.before(async () => {
     { id: hidden, message: 'Wish-hidden-333', sender: 'noah', owner: 'noah', receiver: {} },
     { id: flaky, message: 'Wish-flaky-4444', sender: 'olivia', owner: undefined, receiver: {} },
   );
-  const declined = await hear('olivia', 'POST', '/api/v2/transactions', purchaseOf('p-qr', [{ user_id: 'zed' }], { message: 'Wish-declined-5', reference: 'pm_card_visa_chargeDeclined' }));
+  const declined = await hear(
+    'olivia',
+    'POST',
+    '/api/v2/transactions',
+    purchaseOf('p-qr', [{ user_id: 'zed' }], { message: 'Wish-declined-5', reference: 'pm_card_visa_chargeDeclined' }),
+  );
   assert.equal(declined.status, 402);
   for (const [index, gift] of gifts.entries()) {
-    assert.equal((await hear('till-a', 'POST', `/api/v2/gifts/${gift.id}/voucher${index % 2 === 0 ? '/claimed' : ''}`, undefined, `privacy-key-voucher-${index}`)).status, 200);
+    assert.equal(
+      (
+        await hear(
+          'till-a',
+          'POST',
+          `/api/v2/gifts/${gift.id}/voucher${index % 2 === 0 ? '/claimed' : ''}`,
+          undefined,
+          `privacy-key-voucher-${index}`,
+        )
+      ).status,
+      200,
+    );
   }
-  assert.equal((await hear('till-a', 'POST', `/api/v2/gifts/${named}/redemptions`, { location_id: 's-a' })).status, 201);
+  assert.equal(
+    (await hear('till-a', 'POST', `/api/v2/gifts/${named}/redemptions`, { location_id: 's-a' })).status,
+    201,
+  );
   assert.equal((await hear('mia', 'POST', `/api/v2/gifts/${claimed}/redemptions`, { location_id: 's-a' })).status, 201);
   await everyoneAsksEverything();
   await badRequests();
@@ -133,20 +224,41 @@ test.after(() => service.close());
 async function movedGift(): Promise<void> {
   const [moved = ''] = await bought('noah', 'p-qr', 'Wish-moved-8888', [{ phone_number: PHONES.nobody }]);
   await eventually(async () => (await service.events.read(`notification-${moved}`)).length === 2);
-  assert.equal((await hear('helper', 'POST', `/ops/gifts/${moved}/reassign`, { phone_number: PHONES.moved, reason: 'typing error' }, 'privacy-key-moved')).status, 200);
+  assert.equal(
+    (
+      await hear(
+        'helper',
+        'POST',
+        `/ops/gifts/${moved}/reassign`,
+        { phone_number: PHONES.moved, reason: 'typing error' },
+        'privacy-key-moved',
+      )
+    ).status,
+    200,
+  );
   await eventually(async () => (await service.events.read(`notification-${moved}`)).length === 4);
   gifts.push({ id: moved, message: 'Wish-moved-8888', sender: 'noah', owner: undefined, receiver: {} });
-  for (const [what, body] of [['resend', {}], ['block', { ticket: 'T-1' }], ['unblock', { ticket: 'T-1' }], ['extend', { expiry_date: '2031-01-01' }]] as const) {
+  for (const [what, body] of [
+    ['resend', {}],
+    ['block', { ticket: 'T-1' }],
+    ['unblock', { ticket: 'T-1' }],
+    ['extend', { expiry_date: '2031-01-01' }],
+  ] as const) {
     await hear('helper', 'POST', `/ops/gifts/${moved}/${what}`, { reason: 'ticket 1', ...body });
   }
 }
 
 /** What every caller asks for where a query wants it. */
-const ASKED: Readonly<Record<string, () => string>> = { time: () => new Date().toISOString(), day: () => new Date().toISOString().slice(0, 10) };
+const ASKED: Readonly<Record<string, () => string>> = {
+  time: () => new Date().toISOString(),
+  day: () => new Date().toISOString().slice(0, 10),
+};
 
 /** The query of an operation: what it wants, and every relation. */
 function queryOf(document: object, operation: Json): string {
-  const wanted = (operation['parameters'] as readonly { name: string; in: string; required?: boolean }[]).filter((one) => one.in === 'query' && one.required === true);
+  const wanted = (operation['parameters'] as readonly { name: string; in: string; required?: boolean }[]).filter(
+    (one) => one.in === 'query' && one.required === true,
+  );
   const words = wanted.map(({ name }) => `${name}=${encodeURIComponent(ASKED[name]?.() ?? '')}`);
   const all = [...words, ...relationsOf(document, operation).map((one) => `embed[]=${one}`)];
   return all.length === 0 ? '' : `?${all.join('&')}`;
@@ -156,15 +268,34 @@ function queryOf(document: object, operation: Json): string {
 async function everyoneAsksEverything(): Promise<void> {
   const { json } = await hear('nobody', 'GET', '/openapi.json');
   for (const path of ['/readyz', '/healthz', '/docs', '/nothing']) await hear('nobody', 'GET', path);
-  const bodies: Readonly<Record<string, object>> = { redemptions: { location_id: 'nowhere' }, latest: { redeemed: true }, voucher: { embed: ['voucher.segment'] }, claimed: {} };
+  const bodies: Readonly<Record<string, object>> = {
+    redemptions: { location_id: 'nowhere' },
+    latest: { redeemed: true },
+    voucher: { embed: ['voucher.segment'] },
+    claimed: {},
+  };
   for (const { method, path, operation } of operationsOf(json as object)) {
     if (path === '/oauth/token' || (method === 'POST' && path === '/api/v2/transactions')) continue;
     const query = queryOf(json as object, operation);
-    const filled = path.replace('{redemptionId}', 'latest').replace('{name}', method === 'GET' ? 'gifts' : 'nothing').replace('{tiles}', '-0.5,51.7:0.5,51.3').replace('{id}', path.includes('categories') ? 'c' : 'p-pin');
-    const targets = filled.includes('{giftId}') ? gifts.map(({ id }) => filled.replace('{giftId}', id)) : filled.includes('{transactionId}') ? transactions.map((id) => filled.replace('{transactionId}', id)) : [filled];
+    const filled = path
+      .replace('{redemptionId}', 'latest')
+      .replace('{name}', method === 'GET' ? 'gifts' : 'nothing')
+      .replace('{tiles}', '-0.5,51.7:0.5,51.3')
+      .replace('{id}', path.includes('categories') ? 'c' : 'p-pin');
+    const targets = filled.includes('{giftId}')
+      ? gifts.map(({ id }) => filled.replace('{giftId}', id))
+      : filled.includes('{transactionId}')
+        ? transactions.map((id) => filled.replace('{transactionId}', id))
+        : [filled];
     for (const target of targets) {
       // Gifts that are still to be had must not change hands.
-      if (target.endsWith('/claim') && gifts.some(({ id, receiver, owner, sender }) => target.includes(id) && owner === sender && receiver[owner] === undefined)) continue;
+      if (
+        target.endsWith('/claim') &&
+        gifts.some(
+          ({ id, receiver, owner, sender }) => target.includes(id) && owner === sender && receiver[owner] === undefined,
+        )
+      )
+        continue;
       const body = method === 'GET' || target.endsWith('/claim') ? undefined : bodies[target.split('/').at(-1) ?? ''];
       await Promise.all([...USERS, 'client', 'nobody'].map((caller) => hear(caller, method, target + query, body)));
     }
@@ -175,21 +306,74 @@ async function everyoneAsksEverything(): Promise<void> {
 async function badRequests(): Promise<void> {
   const [gift] = gifts;
   const { id = '' } = gift ?? {};
-  for (const path of [`/api/v2/gifts/${id}/nothing`, `/nothing/${shortcodeOf(id)}`, `/nothing/${shortcodeOf(id).toLowerCase()}/%41?gift=${id}`, `/%${id}`, `/x${id}`, `/call/${PHONES.mia}`, `/g/${id}/${shortcodeOf(id)}`]) await hear('zed', 'GET', path);
+  for (const path of [
+    `/api/v2/gifts/${id}/nothing`,
+    `/nothing/${shortcodeOf(id)}`,
+    `/nothing/${shortcodeOf(id).toLowerCase()}/%41?gift=${id}`,
+    `/%${id}`,
+    `/x${id}`,
+    `/call/${PHONES.mia}`,
+    `/g/${id}/${shortcodeOf(id)}`,
+  ])
+    await hear('zed', 'GET', path);
   await hear('zed', 'POST', `/api/v2/gifts/${id}/redemptions`, { location_id: 's-a', message: gift?.message });
-  await hear('olivia', 'POST', '/api/v2/transactions', purchaseOf('p-pin', [{ phone_number: '+44 12' }], { message: 'Wish-refused-66' }));
-  await hear('olivia', 'POST', '/api/v2/transactions', purchaseOf('p-pin', [{ phone_number: PHONES.mia, user_id: 'mia' }], { message: 'Wish-refused-66' }));
-  await hear('olivia', 'POST', '/api/v2/transactions', purchaseOf('p-pin', [{ user_id: `mia@test.example` }], { message: 'Wish-refused-66' }));
-  await hear('olivia', 'POST', '/api/v2/transactions', `{"payment":{"method":"card","reference":"pm_card_visa"},"purchase":{"type":"gift","reference":"p-pin","message":"Wish-broken-777"`);
+  await hear(
+    'olivia',
+    'POST',
+    '/api/v2/transactions',
+    purchaseOf('p-pin', [{ phone_number: '+44 12' }], { message: 'Wish-refused-66' }),
+  );
+  await hear(
+    'olivia',
+    'POST',
+    '/api/v2/transactions',
+    purchaseOf('p-pin', [{ phone_number: PHONES.mia, user_id: 'mia' }], { message: 'Wish-refused-66' }),
+  );
+  await hear(
+    'olivia',
+    'POST',
+    '/api/v2/transactions',
+    purchaseOf('p-pin', [{ user_id: `mia@test.example` }], { message: 'Wish-refused-66' }),
+  );
+  await hear(
+    'olivia',
+    'POST',
+    '/api/v2/transactions',
+    `{"payment":{"method":"card","reference":"pm_card_visa"},"purchase":{"type":"gift","reference":"p-pin","message":"Wish-broken-777"`,
+  );
   const client = await service.clientToken(CLIENT);
-  const login = await service.ask('POST', '/oauth/token', { token: client, body: { grant_type: 'password', username: 'mia@test.example', password: 'mia-password' } });
-  const refreshed = await service.ask('POST', '/oauth/token', { body: { grant_type: 'refresh_token', refresh_token: login.json.refresh_token, client_id: CLIENT, client_secret: 'privacy-client-secret' } });
-  for (const { json } of [login, refreshed]) for (const one of [json.access_token, json.refresh_token]) credentials.add(one as string);
-  for (const [username, password] of [['mia@test.example', 'guessed-password'], ['nobody-at-all@test.example', 'guessed-password']]) {
-    const reply = await service.ask('POST', '/oauth/token', { token: client, body: { grant_type: 'password', username, password } });
+  const login = await service.ask('POST', '/oauth/token', {
+    token: client,
+    body: { grant_type: 'password', username: 'mia@test.example', password: 'mia-password' },
+  });
+  const refreshed = await service.ask('POST', '/oauth/token', {
+    body: {
+      grant_type: 'refresh_token',
+      refresh_token: login.json.refresh_token,
+      client_id: CLIENT,
+      client_secret: 'privacy-client-secret',
+    },
+  });
+  for (const { json } of [login, refreshed])
+    for (const one of [json.access_token, json.refresh_token]) credentials.add(one as string);
+  for (const [username, password] of [
+    ['mia@test.example', 'guessed-password'],
+    ['nobody-at-all@test.example', 'guessed-password'],
+  ]) {
+    const reply = await service.ask('POST', '/oauth/token', {
+      token: client,
+      body: { grant_type: 'password', username, password },
+    });
     heard.push({ caller: 'client', asked: 'login', reply });
   }
-  for (const word of ['guessed-password', 'nobody-at-all@test.example', 'privacy-client-secret', ...USERS.map((user) => `${user}-password`), ...Object.values(KEYS)]) credentials.add(word);
+  for (const word of [
+    'guessed-password',
+    'nobody-at-all@test.example',
+    'privacy-client-secret',
+    ...USERS.map((user) => `${user}-password`),
+    ...Object.values(KEYS),
+  ])
+    credentials.add(word);
 }
 
 /** Values at a path of an event's data: `receivers[].phone_number`. */
@@ -212,10 +396,17 @@ async function wholeLog(): Promise<RecordedEvent[]> {
 }
 
 /** Every classified value in the log, with the event and the path it stands at. */
-async function classified(): Promise<{ readonly event: RecordedEvent; readonly path: string; readonly value: string }[]> {
+async function classified(): Promise<
+  { readonly event: RecordedEvent; readonly path: string; readonly value: string }[]
+> {
   return (await wholeLog()).flatMap((event) => {
-    const { secret, personal } = (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[event.type] ?? { secret: [], personal: [] };
-    return [...secret, ...personal].flatMap((path) => valuesAt(event.data, path).map((value) => ({ event, path, value })));
+    const { secret, personal } = (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[event.type] ?? {
+      secret: [],
+      personal: [],
+    };
+    return [...secret, ...personal].flatMap((path) =>
+      valuesAt(event.data, path).map((value) => ({ event, path, value })),
+    );
   });
 }
 
@@ -233,7 +424,10 @@ const texts = new Map<Reply, readonly string[]>();
 
 /** All texts of an answer, those of its headers too: each answer is looked through for hundreds of values. */
 function textsOf(reply: Reply): readonly string[] {
-  const known = texts.get(reply) ?? [...(reply.json === undefined ? [reply.text] : textsIn(reply.json)), ...reply.headers.values()];
+  const known = texts.get(reply) ?? [
+    ...(reply.json === undefined ? [reply.text] : textsIn(reply.json)),
+    ...reply.headers.values(),
+  ];
   texts.set(reply, known);
   return known;
 }
@@ -244,41 +438,71 @@ function showsIn({ reply }: Heard, value: string): boolean {
 }
 
 /** Events with the same fields as others, which are handled alike. */
-const LIKE_OTHERS: ReadonlySet<string> = new Set(['UserChanged', 'ClientChanged', 'PaymentMethodChanged', 'VoucherCodeChanged']);
+const LIKE_OTHERS: ReadonlySet<string> = new Set([
+  'UserChanged',
+  'ClientChanged',
+  'PaymentMethodChanged',
+  'VoucherCodeChanged',
+]);
 
 test('the scenario holds something of every class', async () => {
   const found = new Set((await classified()).map(({ event, path }) => `${event.type} ${path}`));
-  const all = Object.entries<FieldClasses>(FIELD_CLASSES).flatMap(([type, { secret, personal }]) => (LIKE_OTHERS.has(type) ? [] : [...secret, ...personal].map((path) => `${type} ${path}`)));
+  const all = Object.entries<FieldClasses>(FIELD_CLASSES).flatMap(([type, { secret, personal }]) =>
+    LIKE_OTHERS.has(type) ? [] : [...secret, ...personal].map((path) => `${type} ${path}`),
+  );
   assert.ok(all.length > 10);
-  assert.deepEqual(all.filter((one) => !found.has(one)), [], 'let somebody do what leads to it in `test.before`');
+  assert.deepEqual(
+    all.filter((one) => !found.has(one)),
+    [],
+    'let somebody do what leads to it in `test.before`',
+  );
   assert.ok(heard.length > 1_000, String(heard.length));
   assert.ok(heard.filter(({ reply }) => reply.status === 200).length > 300);
 });
 
-/** What nobody is answered here: what takes the scenario apart, and looks at tasks and parked work, of which it has none. */
+/**
+ * What nobody is answered here: what takes the scenario apart, and looks at tasks and parked work, of which it has
+ * none.
+ */
 const UNANSWERED: ReadonlySet<string> = new Set([
-  'PATCH /api/v2/gifts/{giftId}/redemptions/{redemptionId}', 'POST /ops/transactions/{transactionId}/refund', 'GET /ops/parked/{parkedId}', 'POST /ops/parked/{parkedId}/retry', 'POST /ops/parked/{parkedId}/discard',
-  ...['rebuild', 'abort', 'rollback', 'verification', 'repair'].map((what) => `POST /ops/projections/{name}/${what}`), 'GET /ops/projections/{name}/verification', 'GET /ops/projections/{name}/repair',
+  'PATCH /api/v2/gifts/{giftId}/redemptions/{redemptionId}',
+  'POST /ops/transactions/{transactionId}/refund',
+  'GET /ops/parked/{parkedId}',
+  'POST /ops/parked/{parkedId}/retry',
+  'POST /ops/parked/{parkedId}/discard',
+  ...['rebuild', 'abort', 'rollback', 'verification', 'repair'].map((what) => `POST /ops/projections/{name}/${what}`),
+  'GET /ops/projections/{name}/verification',
+  'GET /ops/projections/{name}/repair',
 ]);
 
 test('every operation was answered to somebody', () => {
   const { json } = heard.find(({ asked }) => asked === 'GET /openapi.json')?.reply ?? {};
-  const silent = operationsOf(json as object).map(({ method, path }) => `${method} ${path}`).filter((one) => {
-    const pattern = new RegExp(`^${one.replaceAll(/\{\w+\}/g, '[^/?]+')}(\\?|$)`);
-    return !heard.some(({ asked, reply }) => reply.status < 400 && pattern.test(asked));
-  });
-  assert.deepEqual(silent.toSorted(), [...UNANSWERED, 'POST /oauth/token'].toSorted(), 'give what it wants in `ASKED` or `bodies`, or name it in UNANSWERED');
+  const silent = operationsOf(json as object)
+    .map(({ method, path }) => `${method} ${path}`)
+    .filter((one) => {
+      const pattern = new RegExp(`^${one.replaceAll(/\{\w+\}/g, '[^/?]+')}(\\?|$)`);
+      return !heard.some(({ asked, reply }) => reply.status < 400 && pattern.test(asked));
+    });
+  assert.deepEqual(
+    silent.toSorted(),
+    [...UNANSWERED, 'POST /oauth/token'].toSorted(),
+    'give what it wants in `ASKED` or `bodies`, or name it in UNANSWERED',
+  );
 });
 
 test('no answer shows what is shown nowhere: hashes, seeds, names, usernames, numbers, devices, customers', async () => {
   const elsewhere = new Set(['message', 'code', 'pin']);
   const values = new Set((await classified()).filter(({ path }) => !elsewhere.has(path)).map(({ value }) => value));
-  for (const phone of Object.values(PHONES)) for (const spelling of [phone, phone.replace('+44', '0'), phone.slice(1)]) values.add(spelling);
-  for (const one of heard) for (const value of values) assert.ok(!showsIn(one, value), `${one.caller} ${one.asked} shows ${value}`);
+  for (const phone of Object.values(PHONES))
+    for (const spelling of [phone, phone.replace('+44', '0'), phone.slice(1)]) values.add(spelling);
+  for (const one of heard)
+    for (const value of values) assert.ok(!showsIn(one, value), `${one.caller} ${one.asked} shows ${value}`);
 });
 
 test('no answer shows a credential but to who asked for it', () => {
-  for (const one of heard) for (const value of credentials) assert.ok(!showsIn(one, value), `${one.caller} ${one.asked} shows ${value.slice(0, 20)}`);
+  for (const one of heard)
+    for (const value of credentials)
+      assert.ok(!showsIn(one, value), `${one.caller} ${one.asked} shows ${value.slice(0, 20)}`);
 });
 
 test('messages are shown to sender, owner, and while nobody owns the gift; to others never', () => {
@@ -291,29 +515,54 @@ test('messages are shown to sender, owner, and while nobody owns the gift; to ot
       assert.ok(shown.length > 0, `${one.caller} ${one.asked} shows ${message} outside of a message`);
       for (const entity of shown) {
         const gift = gifts.find(({ id }) => id === entity.gift_id);
-        assert.ok(gift !== undefined && gift.message === message && mayRead(gift).has(one.caller), `${one.caller} ${one.asked} shows ${message}`);
+        assert.ok(
+          gift !== undefined && gift.message === message && mayRead(gift).has(one.caller),
+          `${one.caller} ${one.asked} shows ${message}`,
+        );
       }
     }
     if (one.reply.json === undefined) assert.doesNotMatch(one.reply.text, /Wish-/);
   }
   assert.ok(seen > 20);
   for (const gift of gifts) {
-    const readers = new Set(heard.filter(({ asked, reply }) => asked.startsWith(`GET /api/v2/gifts/${gift.id}?`) && reply.json.embedded?.messages.length === 1).map(({ caller }) => caller));
+    const readers = new Set(
+      heard
+        .filter(
+          ({ asked, reply }) =>
+            asked.startsWith(`GET /api/v2/gifts/${gift.id}?`) && reply.json.embedded?.messages.length === 1,
+        )
+        .map(({ caller }) => caller),
+    );
     assert.deepEqual(readers, mayRead(gift));
   }
 });
 
 test('what is answered to a user alone may be kept by nobody on the way, nor on their own device', async () => {
   const [gift] = gifts;
-  const again = await service.ask('POST', `/api/v2/gifts/${gift?.id}/voucher/claimed`, { token: await service.userToken('till-a', CLIENT), key: 'privacy-key-voucher-0' });
-  assert.deepEqual([again.status, again.headers.get('idempotent-replayed'), again.headers.get('cache-control')], [200, 'true', 'no-store']);
-  const answers = heard.filter(({ asked }) => /^\w+ \/(?:api\/v2\/(?:gifts|transactions)|ops)\b/.test(asked) && !asked.includes('/nothing'));
-  for (const status of [200, 201, 401, 402, 403, 404, 405, 422]) assert.ok(answers.some(({ reply }) => reply.status === status), String(status));
-  for (const { caller, asked, reply } of answers) assert.equal(reply.headers.get('cache-control'), 'no-store', `${caller} ${asked} ${reply.status}`);
+  const again = await service.ask('POST', `/api/v2/gifts/${gift?.id}/voucher/claimed`, {
+    token: await service.userToken('till-a', CLIENT),
+    key: 'privacy-key-voucher-0',
+  });
+  assert.deepEqual(
+    [again.status, again.headers.get('idempotent-replayed'), again.headers.get('cache-control')],
+    [200, 'true', 'no-store'],
+  );
+  const answers = heard.filter(
+    ({ asked }) => /^\w+ \/(?:api\/v2\/(?:gifts|transactions)|ops)\b/.test(asked) && !asked.includes('/nothing'),
+  );
+  for (const status of [200, 201, 401, 402, 403, 404, 405, 422])
+    assert.ok(
+      answers.some(({ reply }) => reply.status === status),
+      String(status),
+    );
+  for (const { caller, asked, reply } of answers)
+    assert.equal(reply.headers.get('cache-control'), 'no-store', `${caller} ${asked} ${reply.status}`);
 });
 
 test('codes and pins are shown to who may redeem that very gift; to others never', async () => {
-  const assigned = (await classified()).filter(({ event, path }) => event.type === 'VoucherAssigned' && (path === 'code' || path === 'pin'));
+  const assigned = (await classified()).filter(
+    ({ event, path }) => event.type === 'VoucherAssigned' && (path === 'code' || path === 'pin'),
+  );
   const pool = (await classified()).filter(({ event }) => event.type === 'VoucherCodeAdded').map(({ value }) => value);
   const given = new Set(assigned.map(({ value }) => value));
   for (const one of heard) {
@@ -322,12 +571,24 @@ test('codes and pins are shown to who may redeem that very gift; to others never
       const gift = gifts.find(({ id }) => event.stream === `gift-${id}`);
       assert.ok(gift !== undefined && mayRedeem(gift).has(one.caller), `${one.caller} ${one.asked} shows a ${path}`);
     }
-    for (const value of pool) if (!given.has(value)) assert.ok(!showsIn(one, value), `${one.caller} ${one.asked} shows a free code`);
+    for (const value of pool)
+      if (!given.has(value)) assert.ok(!showsIn(one, value), `${one.caller} ${one.asked} shows a free code`);
   }
   for (const gift of gifts) {
-    const holders = new Set(heard.filter(({ asked, reply }) => asked.startsWith(`GET /api/v2/gifts/${gift.id}?`) && reply.json.embedded?.vouchers.length === 1).map(({ caller }) => caller));
+    const holders = new Set(
+      heard
+        .filter(
+          ({ asked, reply }) =>
+            asked.startsWith(`GET /api/v2/gifts/${gift.id}?`) && reply.json.embedded?.vouchers.length === 1,
+        )
+        .map(({ caller }) => caller),
+    );
     assert.deepEqual(holders, mayRedeem(gift));
-    const claimers = new Set(heard.filter(({ asked, reply }) => asked === `GET /api/v2/gifts/${gift.id}/voucher/claimed` && reply.status === 200).map(({ caller }) => caller));
+    const claimers = new Set(
+      heard
+        .filter(({ asked, reply }) => asked === `GET /api/v2/gifts/${gift.id}/voucher/claimed` && reply.status === 200)
+        .map(({ caller }) => caller),
+    );
     assert.deepEqual(claimers, mayRedeem(gift));
   }
 });
@@ -347,7 +608,8 @@ test('receiver_id is the owner’s and the naming buyer’s to see, wherever a g
     for (const inner of Object.values(value)) look(inner, caller, asked);
   };
   // What was shown then is shown with somebody's eyes.
-  for (const { caller, asked, reply } of heard) look(reply.json, asked.includes('/as-of?') && reply.status === 200 ? (reply.json.viewer as string) : caller, asked);
+  for (const { caller, asked, reply } of heard)
+    look(reply.json, asked.includes('/as-of?') && reply.status === 200 ? (reply.json.viewer as string) : caller, asked);
   assert.ok(seen > 100);
 });
 
@@ -356,9 +618,16 @@ test('a purchase is its buyer’s alone; nobody without a token sees anything of
   for (const { caller, asked, reply } of heard) {
     // Support and auditors see purchases under /ops; what is shown there is looked at with all else.
     const byStaff = ['helper', 'checker'].includes(caller) && asked.includes(' /ops/');
-    if (asked.includes('/transactions/') && reply.status === 200 && !byStaff) assert.equal(caller, asked.includes(first ?? '') || asked.includes(transactions.at(-1) ?? '') ? 'olivia' : 'noah', asked);
-    if (caller === 'nobody' && /\/(?:api)\//.test(asked) && !asked.includes('openapi')) assert.equal(reply.status, 401, asked);
-    if (caller === 'client' && /gifts|transactions/.test(asked) && asked.includes('/api/')) assert.ok([403, 404].includes(reply.status), asked);
+    if (asked.includes('/transactions/') && reply.status === 200 && !byStaff)
+      assert.equal(
+        caller,
+        asked.includes(first ?? '') || asked.includes(transactions.at(-1) ?? '') ? 'olivia' : 'noah',
+        asked,
+      );
+    if (caller === 'nobody' && /\/(?:api)\//.test(asked) && !asked.includes('openapi'))
+      assert.equal(reply.status, 401, asked);
+    if (caller === 'client' && /gifts|transactions/.test(asked) && asked.includes('/api/'))
+      assert.ok([403, 404].includes(reply.status), asked);
   }
   assert.notEqual(first, second);
 });
@@ -366,7 +635,9 @@ test('a purchase is its buyer’s alone; nobody without a token sees anything of
 test('what is visible to some is hidden from all others, and who they are from everyone', () => {
   for (const one of heard) {
     assert.ok(!textsIn(one.reply.json).includes('visible_to'), one.asked);
-    if (one.caller !== 'olivia') for (const value of ['b-hidden', 'p-hidden', 'Hidden product']) assert.ok(!showsIn(one, value), `${one.caller} ${one.asked}`);
+    if (one.caller !== 'olivia')
+      for (const value of ['b-hidden', 'p-hidden', 'Hidden product'])
+        assert.ok(!showsIn(one, value), `${one.caller} ${one.asked}`);
   }
   assert.ok(heard.some((one) => one.caller === 'olivia' && showsIn(one, 'p-hidden')));
 });
@@ -374,10 +645,19 @@ test('what is visible to some is hidden from all others, and who they are from e
 test('no log line shows a classified value, a credential, a key or a whole gift id', async () => {
   const lines = service.log.join('');
   assert.ok(service.log.length > 1_000);
-  const values = new Set([...(await classified()).map(({ value }) => value), ...credentials, ...Object.values(PHONES).flatMap((phone) => [phone, phone.slice(3)])]);
+  const values = new Set([
+    ...(await classified()).map(({ value }) => value),
+    ...credentials,
+    ...Object.values(PHONES).flatMap((phone) => [phone, phone.slice(3)]),
+  ]);
   for (const value of values) assert.ok(value.length < 6 || !lines.includes(value), `the log shows ${value}`);
   assert.doesNotMatch(lines, /Wish-|privacy-key|Bearer |@test\.example|Personal-Name/);
-  for (const { id } of gifts) for (const whole of [id, shortcodeOf(id), shortcodeOf(id).toLowerCase()]) assert.ok(!lines.includes(whole), `the log shows the gift ${whole}: ${lines.split('\n').find((line) => line.includes(whole))}`);
+  for (const { id } of gifts)
+    for (const whole of [id, shortcodeOf(id), shortcodeOf(id).toLowerCase()])
+      assert.ok(
+        !lines.includes(whole),
+        `the log shows the gift ${whole}: ${lines.split('\n').find((line) => line.includes(whole))}`,
+      );
   for (const line of service.log) assert.doesNotMatch(line, /"level":[56]0/);
 });
 
@@ -386,13 +666,19 @@ test('classified values stand in the log at classified fields alone, and in no s
   const values = new Set((await classified()).map(({ value }) => value).filter((value) => value.length >= 6));
   const look = (value: unknown, path: string, known: readonly string[], type: string): void => {
     if (typeof value === 'string') {
-      if (!known.includes(path)) for (const secret of values) assert.ok(!value.includes(secret), `${type}.${path} holds a value that is classified elsewhere`);
+      if (!known.includes(path))
+        for (const secret of values)
+          assert.ok(!value.includes(secret), `${type}.${path} holds a value that is classified elsewhere`);
     } else if (typeof value === 'object' && value !== null) {
-      for (const [key, inner] of Object.entries(value)) look(inner, Array.isArray(value) ? `${path}[]` : path === '' ? key : `${path}.${key}`, known, type);
+      for (const [key, inner] of Object.entries(value))
+        look(inner, Array.isArray(value) ? `${path}[]` : path === '' ? key : `${path}.${key}`, known, type);
     }
   };
   for (const event of events) {
-    const { secret, personal } = (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[event.type] ?? { secret: [], personal: [] };
+    const { secret, personal } = (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[event.type] ?? {
+      secret: [],
+      personal: [],
+    };
     look(event.data, '', [...secret, ...personal], event.type);
     look(event.metadata, '', [], `${event.type} metadata`);
     // A keyed hash names these streams: it is secret, and stands there alone.
@@ -405,16 +691,22 @@ test('what is stored beside the log has no such value in a key, and no credentia
   const store = await service.openStore();
   try {
     const records = await store.records.list('', 100_000);
-    assert.ok(records.some(({ key }) => key.startsWith('idempotency:')) && records.some(({ key }) => key.includes('throttle')), records.map(({ key }) => key.slice(0, 12)).join(' '));
+    assert.ok(
+      records.some(({ key }) => key.startsWith('idempotency:')) && records.some(({ key }) => key.includes('throttle')),
+      records.map(({ key }) => key.slice(0, 12)).join(' '),
+    );
     const all = await classified();
     const values = [...new Set(all.map(({ value }) => value))].filter((value) => value.length >= 6);
     const shownAgain = new Set(['message', 'code', 'pin']);
-    const never = [...new Set([...all.filter(({ path }) => !shownAgain.has(path)).map(({ value }) => value), ...credentials])].filter((value) => value.length >= 6);
+    const never = [
+      ...new Set([...all.filter(({ path }) => !shownAgain.has(path)).map(({ value }) => value), ...credentials]),
+    ].filter((value) => value.length >= 6);
     for (const { key, value } of records) {
       for (const one of [...values, ...credentials]) assert.ok(!key.includes(one), `a record's key holds ${one}`);
       assert.ok(!key.includes('127.0.0.1'), 'a record’s key holds an address');
       const text = JSON.stringify(value);
-      for (const one of never) assert.ok(!text.includes(one), `the record ${key.slice(0, 20)} holds ${one.slice(0, 20)}`);
+      for (const one of never)
+        assert.ok(!text.includes(one), `the record ${key.slice(0, 20)} holds ${one.slice(0, 20)}`);
     }
   } finally {
     await store.close();
@@ -423,7 +715,10 @@ test('what is stored beside the log has no such value in a key, and no credentia
 
 test('an answer is given again to its own caller alone', async () => {
   const [gift] = gifts;
-  const again = await request(`${service.url}/api/v2/gifts/${gift?.id}/voucher/claimed`, 'POST', { token: await service.userToken('zed', CLIENT), key: 'privacy-key-voucher-0' });
+  const again = await request(`${service.url}/api/v2/gifts/${gift?.id}/voucher/claimed`, 'POST', {
+    token: await service.userToken('zed', CLIENT),
+    key: 'privacy-key-voucher-0',
+  });
   assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [403, null]);
 });
 

@@ -1,4 +1,7 @@
-/** Nothing that the log knows is refused as missing while no projector keeps the read models: the answer is 503, or is made from the log. */
+/**
+ * Nothing that the log knows is refused as missing while no projector keeps the read models: the answer is 503, or is
+ * made from the log.
+ */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
@@ -15,7 +18,10 @@ let held = Promise.resolve();
 let free = (): void => undefined;
 
 test.before.each(async () => {
-  const through = (engines: Engines): Engines => ({ ...engines, store: { ...engines.store, write: async (batches) => held.then(async () => engines.store.write(batches)) } });
+  const through = (engines: Engines): Engines => ({
+    ...engines,
+    store: { ...engines.store, write: async (batches) => held.then(async () => engines.store.write(batches)) },
+  });
   service = await startService({ app: { through } });
 });
 test.after.each(async () => {
@@ -24,7 +30,8 @@ test.after.each(async () => {
 });
 
 const stop = (): void => void (held = new Promise((resolve) => (free = resolve)));
-const as = async (user: string, method: string, path: string, asking: Asking = {}): Promise<Reply> => service.ask(method, path, { token: await service.userToken(user), ...asking });
+const as = async (user: string, method: string, path: string, asking: Asking = {}): Promise<Reply> =>
+  service.ask(method, path, { token: await service.userToken(user), ...asking });
 
 function unavailable(reply: Reply): void {
   refused(reply, 503, 'Service unavailable.');
@@ -69,9 +76,15 @@ test('what was imported just before is not unknown to purchases, tills, tokens a
     categories: [{ id: 'newest', name: 'Newest', products: ['new'] }],
     users: [{ id: 'newt', username: 'newt@test.example', password: 'newt-password', name: 'Newt' }],
     clients: [{ id: 'app2', secret: 'app2-secret', name: 'App 2' }],
-    payment_methods: [{ reference: 'pm_card_new', kind: 'card', users: ['ann'] }, { reference: 'pm_card_slow', kind: 'card', users: ['ann', 'bob'] }],
+    payment_methods: [
+      { reference: 'pm_card_new', kind: 'card', users: ['ann'] },
+      { reference: 'pm_card_slow', kind: 'card', users: ['ann', 'bob'] },
+    ],
   });
-  const buying = (user: string, body: object, key: string): (() => Promise<Reply>) => async () => as(user, 'POST', '/api/v2/transactions', { body, key });
+  const buying =
+    (user: string, body: object, key: string): (() => Promise<Reply>) =>
+    async () =>
+      as(user, 'POST', '/api/v2/transactions', { body, key });
   const login = async (form: object): Promise<Reply> => service.ask('POST', '/oauth/token', { token, body: form });
   const asked: [number, () => Promise<Reply>][] = [
     [200, async () => as('ann', 'GET', '/api/v2/products/new')],
@@ -88,8 +101,13 @@ test('what was imported just before is not unknown to purchases, tills, tokens a
   // Which names exist shows in nothing: a wrong password of a user who is known is answered so as well.
   unavailable(await login({ grant_type: 'password', username: 'ann@test.example', password: 'wrong' }));
   free();
-  for (const [status, ask] of asked) await eventually(async () => (await ask()).status === status, 20_000, ask.toString());
-  refused(await login({ grant_type: 'password', username: 'ann@test.example', password: 'wrong' }), 401, 'Authentication failed.');
+  for (const [status, ask] of asked)
+    await eventually(async () => (await ask()).status === status, 20_000, ask.toString());
+  refused(
+    await login({ grant_type: 'password', username: 'ann@test.example', password: 'wrong' }),
+    401,
+    'Authentication failed.',
+  );
 });
 
 test.run();

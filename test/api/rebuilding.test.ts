@@ -1,4 +1,7 @@
-/** Read models built anew beneath a service that is read and written without a pause: what its callers see of it, which is nothing. */
+/**
+ * Read models built anew beneath a service that is read and written without a pause: what its callers see of it, which
+ * is nothing.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,13 +37,23 @@ interface Restless {
 }
 
 /**
- * Redeems gifts one after the other, each time reading its own write, while readers ask for single gifts and for the list of all. No answer may be an error, lack
- * a gift, or show as unredeemed what an earlier answer has shown as redeemed. `also`: another process of the service, if one runs, that the write is read from, too.
+ * Redeems gifts one after the other, each time reading its own write, while readers ask for single gifts and for the
+ * list of all. No answer may be an error, lack a gift, or show as unredeemed what an earlier answer has shown as
+ * redeemed. `also`: another process of the service, if one runs, that the write is read from, too.
  */
-function restless(service: Service, ids: readonly string[], transaction: string, { all: bought = ids.length, also = () => undefined }: { all?: number; also?: () => Service | undefined } = {}): Restless {
+function restless(
+  service: Service,
+  ids: readonly string[],
+  transaction: string,
+  { all: bought = ids.length, also = () => undefined }: { all?: number; also?: () => Service | undefined } = {},
+): Restless {
   let redeemed = 0;
   let reads = 0;
-  const get = async (path: string, headers: Readonly<Record<string, string>> = {}, from: Service = service): Promise<Json> => {
+  const get = async (
+    path: string,
+    headers: Readonly<Record<string, string>> = {},
+    from: Service = service,
+  ): Promise<Json> => {
     const reply = await from.ask('GET', path, { token: await from.userToken('ann'), headers });
     assert.equal(reply.status, 200, `${path}: ${reply.text}`);
     return reply.json.data;
@@ -54,7 +67,11 @@ function restless(service: Service, ids: readonly string[], transaction: string,
       redeemed++;
       for (const from of [service, also()]) {
         if (from === undefined) continue;
-        const own = await get(`/api/v2/gifts/${id}`, { 'gift-position': reply.headers.get('gift-position') ?? '' }, from);
+        const own = await get(
+          `/api/v2/gifts/${id}`,
+          { 'gift-position': reply.headers.get('gift-position') ?? '' },
+          from,
+        );
         assert.equal(own.gift_status, 'redeemed', 'what was written is there to be read');
       }
     }
@@ -65,7 +82,10 @@ function restless(service: Service, ids: readonly string[], transaction: string,
     for (; on(); reads++) {
       const id = ids[Math.floor(Math.random() * Math.min(ids.length, redeemed + 2))] ?? '';
       const { gift_status } = await get(`/api/v2/gifts/${id}`);
-      assert.ok(gift_status === 'redeemed' || !known.has(id), `gift ${id} was redeemed, and is ${String(gift_status)} again`);
+      assert.ok(
+        gift_status === 'redeemed' || !known.has(id),
+        `gift ${id} was redeemed, and is ${String(gift_status)} again`,
+      );
       if (gift_status === 'redeemed') known.add(id);
     }
   }
@@ -91,35 +111,63 @@ function restless(service: Service, ids: readonly string[], transaction: string,
   };
 }
 
-const transactionOf = async (service: Service, id: string): Promise<string> => (await service.ask('GET', `/api/v2/gifts/${id}`, { token: await service.userToken('ann') })).json.data.transaction_id as string;
+const transactionOf = async (service: Service, id: string): Promise<string> =>
+  (await service.ask('GET', `/api/v2/gifts/${id}`, { token: await service.userToken('ann') })).json.data
+    .transaction_id as string;
 
 test('all read models are rebuilt, from the command line and by the service, and gone back from: nobody notices', async () => {
   const service = await startService();
   const store = await service.openStore();
   try {
-    const ids = await buy(service, 'latte', Array.from({ length: GIFTS }, () => ({})));
-    const active = async (): Promise<(number | undefined)[]> => Promise.all(PROJECTIONS.map(({ name }) => store.active(name)));
+    const ids = await buy(
+      service,
+      'latte',
+      Array.from({ length: GIFTS }, () => ({})),
+    );
+    const active = async (): Promise<(number | undefined)[]> =>
+      Promise.all(PROJECTIONS.map(({ name }) => store.active(name)));
     const before = await active();
     const traffic = restless(service, ids, await transactionOf(service, ids[0] ?? ''));
     const all = await gift(service.settings, ['projections', 'rebuild', '--all', '--json']);
     assert.equal(all.code, 0, all.err);
-    assert.deepEqual(all.records().filter(({ action }) => action === 'done').map(({ projection }) => projection), PROJECTIONS.map(({ name }) => name));
+    assert.deepEqual(
+      all
+        .records()
+        .filter(({ action }) => action === 'done')
+        .map(({ projection }) => projection),
+      PROJECTIONS.map(({ name }) => name),
+    );
     const after = await active();
     for (const [at, number] of after.entries()) assert.notEqual(number, before[at]);
     const token = await service.userToken('sue');
     assert.equal((await service.ask('POST', '/ops/projections/gifts/rebuild', { token, body: {} })).status, 202);
     await eventually(async () => (await rebuildOf(store, 'gifts')) === undefined, 20_000);
-    assert.equal((await service.ask('POST', '/ops/projections/transactions/rollback', { token, body: {} })).status, 202);
+    assert.equal(
+      (await service.ask('POST', '/ops/projections/transactions/rollback', { token, body: {} })).status,
+      202,
+    );
     await eventually(async () => (await rebuildOf(store, 'transactions')) === undefined, 20_000);
     // Readers notice a swap within a second.
     await sleep(1_200);
     const { redeemed, reads } = await traffic.stop();
     assert.ok(redeemed > 10 && reads > 50, `${redeemed} redemptions, ${reads} reads`);
-    assert.deepEqual(service.log.filter((line) => (JSON.parse(line) as { level: number }).level >= 50), []);
+    assert.deepEqual(
+      service.log.filter((line) => (JSON.parse(line) as { level: number }).level >= 50),
+      [],
+    );
     const verified = await gift(service.settings, ['projections', 'verify', 'gifts']);
     assert.equal(verified.code, 0, verified.err + verified.out);
     assert.equal((await gift(service.settings, ['projections', 'verify', 'transactions', '--sample', '5'])).code, 0);
-    const repaired = await gift(service.settings, ['projections', 'repair', 'gifts', '--id', ids[0] ?? '', '--reason', 'a test', '--json']);
+    const repaired = await gift(service.settings, [
+      'projections',
+      'repair',
+      'gifts',
+      '--id',
+      ids[0] ?? '',
+      '--reason',
+      'a test',
+      '--json',
+    ]);
     assert.deepEqual(repaired.records(), [{ action: 'same', projection: 'gifts', id: ids[0] }], repaired.err);
     const status = await gift(service.settings, ['projections', 'status', '--json']);
     const standing = new Map(status.records().map((one) => [one['name'], one]));
@@ -143,7 +191,13 @@ async function asBefore(store: ReadStore, name: string): Promise<number> {
   const position = await store.checkpoint(`${name}@${now.version}`);
   assert.ok(position);
   await store.ensure(earlier);
-  await store.write([{ collection: earlier, documents: await store.find(now, {}), checkpoint: { projection: `${name}@${earlier.version}`, position } }]);
+  await store.write([
+    {
+      collection: earlier,
+      documents: await store.find(now, {}),
+      checkpoint: { projection: `${name}@${earlier.version}`, position },
+    },
+  ]);
   await store.activate(name, earlier.version);
   await store.drop(now);
   return now.version;
@@ -157,7 +211,9 @@ test('at the deployment of a changed version the earlier one serves until the ne
     const ids = await buy(first, 'latte', [{}, {}]);
     const transaction = await transactionOf(first, ids[0] ?? '');
     const path = `/api/v2/transactions/${transaction}`;
-    await eventually(async () => (await first.ask('GET', path, { token: await first.userToken('ann') })).status === 200);
+    await eventually(
+      async () => (await first.ask('GET', path, { token: await first.userToken('ann') })).status === 200,
+    );
     await first.close();
     const store = await first.openStore();
     const version = await asBefore(store, 'transactions');
@@ -172,7 +228,7 @@ test('at the deployment of a changed version the earlier one serves until the ne
         await look();
         return (await store.active('transactions')) === version;
       }, 20_000);
-      for (const end = performance.now() + 1_500; performance.now() < end; ) await look();
+      for (const end = performance.now() + 1_500; performance.now() < end;) await look();
       assert.equal(answers.size, 1, [...answers].join('\n'));
       assert.match([...answers][0] ?? '', /^200 /);
     } finally {
@@ -185,11 +241,19 @@ test('at the deployment of a changed version the earlier one serves until the ne
   }
 });
 
-/** The next release: another fold of gifts, with the former one beside it. What it builds is stored only once it is let `go`. */
+/**
+ * The next release: another fold of gifts, with the former one beside it. What it builds is stored only once it is let
+ * `go`.
+ */
 function nextRelease(): { readonly app: AppOptions; go(): void } {
   let go: () => void = () => undefined;
   const word = new Promise<void>((resolve) => (go = resolve));
-  const next: Projection = { ...GIFTS_MODEL, version: NEXT, former: [GIFTS_MODEL], evolve: (...event) => ({ ...GIFTS_MODEL.evolve(...event), release: 2 }) };
+  const next: Projection = {
+    ...GIFTS_MODEL,
+    version: NEXT,
+    former: [GIFTS_MODEL],
+    evolve: (...event) => ({ ...GIFTS_MODEL.evolve(...event), release: 2 }),
+  };
   const write = async (store: ReadStore, batches: readonly WriteBatch[]): Promise<void> => {
     if (batches.some(({ collection: { name, version } }) => name === 'gifts' && version === NEXT)) await word;
     return store.write(batches);
@@ -197,20 +261,38 @@ function nextRelease(): { readonly app: AppOptions; go(): void } {
   return {
     app: {
       projections: PROJECTIONS.map((one) => (one === GIFTS_MODEL ? next : one)),
-      through: (engines) => ({ ...engines, store: { ...engines.store, write: (batches) => write(engines.store, batches) } }),
+      through: (engines) => ({
+        ...engines,
+        store: { ...engines.store, write: (batches) => write(engines.store, batches) },
+      }),
     },
     go: () => go(),
   };
 }
 
-/** What a deployment leaves: the new version serves, all that was redeemed is redeemed in it, and the former one is kept, up to date, for going back. */
+/**
+ * What a deployment leaves: the new version serves, all that was redeemed is redeemed in it, and the former one is
+ * kept, up to date, for going back.
+ */
 async function deployed(service: Service, store: ReadStore, redeemed: readonly string[]): Promise<void> {
-  const documents = await store.getMany<{ release?: number; redemption?: { redeemed: boolean } }>(collectionOf({ ...GIFTS_MODEL, version: NEXT }), redeemed);
-  assert.deepEqual(documents.map((one) => [one?.body.release, one?.body.redemption?.redeemed]), redeemed.map(() => [2, true]));
+  const documents = await store.getMany<{ release?: number; redemption?: { redeemed: boolean } }>(
+    collectionOf({ ...GIFTS_MODEL, version: NEXT }),
+    redeemed,
+  );
+  assert.deepEqual(
+    documents.map((one) => [one?.body.release, one?.body.redemption?.redeemed]),
+    redeemed.map(() => [2, true]),
+  );
   assert.equal((await formerOf(store, 'gifts'))?.number, GIFTS_MODEL.version);
   const end = await service.events.end();
-  assert.ok(end !== undefined && (await store.reached(`gifts@${GIFTS_MODEL.version}`, end, 2_000)), 'the former one is kept up to date');
-  assert.deepEqual(service.log.filter((line) => (JSON.parse(line) as { level: number }).level >= 40), []);
+  assert.ok(
+    end !== undefined && (await store.reached(`gifts@${GIFTS_MODEL.version}`, end, 2_000)),
+    'the former one is kept up to date',
+  );
+  assert.deepEqual(
+    service.log.filter((line) => (JSON.parse(line) as { level: number }).level >= 40),
+    [],
+  );
 }
 
 test('rolling deployment of a changed version: the new process starts while the old one runs, then that one ends; nobody notices', async () => {
@@ -228,12 +310,17 @@ test('rolling deployment of a changed version: the new process starts while the 
     const closeFirst = (): Promise<void> => (closing ??= first.close());
     open.add(first, closeFirst);
     const store = open.add(await first.openStore(), (one) => one.close());
-    const ids = await buy(first, 'latte', Array.from({ length: GIFTS }, () => ({})));
+    const ids = await buy(
+      first,
+      'latte',
+      Array.from({ length: GIFTS }, () => ({})),
+    );
     const transaction = await transactionOf(first, ids[0] ?? '');
     const half = GIFTS / 2;
     let second: Service | undefined;
     const before = restless(first, ids.slice(0, half), transaction, { all: GIFTS, also: () => second });
-    // It is ready though the old one leads and goes on keeping its own version: else no orchestrator would end that one.
+    // It is ready though the old one leads and goes on keeping its own version: else no orchestrator would end that
+    // one.
     second = await startService({ engines, dataDir, split: false, app: release.app });
     const next = second;
     open.add(next, (one) => one.close());
@@ -257,7 +344,10 @@ test('rolling deployment of a changed version: the new process starts while the 
   }
 });
 
-/** The last release had no read model `redemptions`, which this one adds: what it builds of it is stored only once it is let `go`. */
+/**
+ * The last release had no read model `redemptions`, which this one adds: what it builds of it is stored only once it is
+ * let `go`.
+ */
 test('rolling deployment of an added read model: the new process is ready while nobody builds it, and all that does not need it is answered', async () => {
   const engines = await openTestEngines();
   const dataDir = mkdtempSync(join(tmpdir(), 'gift-added-'));
@@ -268,7 +358,13 @@ test('rolling deployment of an added read model: the new process is ready while 
   });
   const before = PROJECTIONS.filter(({ name }) => name !== 'redemptions');
   try {
-    const first = await startService({ engines, dataDir, catalogue: CATALOGUE, split: false, app: { projections: before } });
+    const first = await startService({
+      engines,
+      dataDir,
+      catalogue: CATALOGUE,
+      split: false,
+      app: { projections: before },
+    });
     let closing: Promise<void> | undefined;
     const closeFirst = (): Promise<void> => (closing ??= first.close());
     open.add(first, closeFirst);
@@ -281,12 +377,18 @@ test('rolling deployment of an added read model: the new process is ready while 
     const headers = { 'gift-position': redeemed.headers.get('gift-position') ?? '' };
     const gift = await second.ask('GET', `/api/v2/gifts/${ids[0]}`, { token: await second.userToken('ann'), headers });
     assert.deepEqual([gift.status, gift.json.data.gift_status], [200, 'redeemed']);
-    const needing = await second.ask('GET', `/ops/gifts/${redeemed.json.data.id}/history`, { token: await second.userToken('aud'), headers });
+    const needing = await second.ask('GET', `/ops/gifts/${redeemed.json.data.id}/history`, {
+      token: await second.userToken('aud'),
+      headers,
+    });
     assert.equal(needing.status, 503);
     await closeFirst();
     await eventually(async () => (await store.active('redemptions')) !== undefined, 20_000);
     await sleep(1_200);
-    const built = await second.ask('GET', `/ops/gifts/${redeemed.json.data.id}/history`, { token: await second.userToken('aud'), headers });
+    const built = await second.ask('GET', `/ops/gifts/${redeemed.json.data.id}/history`, {
+      token: await second.userToken('aud'),
+      headers,
+    });
     assert.deepEqual([built.status, built.json.gift_ids], [200, [ids[0]]]);
   } finally {
     await open.close();
@@ -304,14 +406,24 @@ test('one process is ended and started anew with a changed version: what it answ
   const release = nextRelease();
   try {
     const first = await startService({ engines, dataDir, catalogue: CATALOGUE, split: false });
-    const ids = await buy(first, 'latte', Array.from({ length: GIFTS }, () => ({})));
+    const ids = await buy(
+      first,
+      'latte',
+      Array.from({ length: GIFTS }, () => ({})),
+    );
     const transaction = await transactionOf(first, ids[0] ?? '');
     const store = open.add(await first.openStore(), (one) => one.close());
     await first.close();
-    const second = open.add(await startService({ engines, dataDir, split: false, app: release.app }), (one) => one.close());
+    const second = open.add(await startService({ engines, dataDir, split: false, app: release.app }), (one) =>
+      one.close(),
+    );
     const traffic = restless(second, ids, transaction);
     await eventually(async () => traffic.redeemed() > 10, 20_000);
-    assert.equal(await store.active('gifts'), GIFTS_MODEL.version, 'it is ready, and answers, before the new version is built');
+    assert.equal(
+      await store.active('gifts'),
+      GIFTS_MODEL.version,
+      'it is ready, and answers, before the new version is built',
+    );
     release.go();
     await eventually(async () => (await store.active('gifts')) === NEXT, 30_000);
     await sleep(1_200);

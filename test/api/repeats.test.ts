@@ -1,4 +1,7 @@
-/** Which refusals an idempotency key gives again: those that only another act could change, none that time alone ends (docs/decisions.md 1). */
+/**
+ * Which refusals an idempotency key gives again: those that only another act could change, none that time alone ends
+ * (docs/decisions.md 1).
+ */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { ERRORS, type ErrorCode } from '../../src/api/errors.js';
@@ -17,10 +20,19 @@ test.before(async () => {
 test.after(() => service.close());
 
 const post = async (path: string, user: string, key: string, body?: object): Promise<Reply> =>
-  service.ask('POST', `/api/v2/${path}`, { token: await service.userToken(user), key, ...(body === undefined ? {} : { body }) });
+  service.ask('POST', `/api/v2/${path}`, {
+    token: await service.userToken(user),
+    key,
+    ...(body === undefined ? {} : { body }),
+  });
 
 test('a gift whose charge is under way is refused with Retry-After, and the same keys have it done once it is charged', async () => {
-  const bought = await post('transactions', 'ann', 'slow', purchaseOf('latte', [{}, {}, {}], { reference: 'pm_card_slow' }));
+  const bought = await post(
+    'transactions',
+    'ann',
+    'slow',
+    purchaseOf('latte', [{}, {}, {}], { reference: 'pm_card_slow' }),
+  );
   assert.equal(bought.status, 201, bought.text);
   const [redeemed = '', claimed = '', vouchered = ''] = bought.json.data.gifts as string[];
   const asked: (() => Promise<Reply>)[] = [
@@ -44,11 +56,18 @@ test('a gift whose charge is under way is refused with Retry-After, and the same
 
 test('a voucher of an empty pool is made by the same key once codes have been imported', async () => {
   const gifts = await buy(service, 'pooled', Array(4).fill({}));
-  await eventually(async () => (await service.ask('GET', `/api/v2/gifts/${gifts[3] ?? ''}`, { token: await service.userToken('ann') })).json.data.gift_status === 'sent');
-  for (const gift of gifts.slice(0, 3)) assert.equal((await post(`gifts/${gift}/voucher/claimed`, 'ann', `pool-${gift}`)).status, 200);
+  await eventually(
+    async () =>
+      (await service.ask('GET', `/api/v2/gifts/${gifts[3] ?? ''}`, { token: await service.userToken('ann') })).json.data
+        .gift_status === 'sent',
+  );
+  for (const gift of gifts.slice(0, 3))
+    assert.equal((await post(`gifts/${gift}/voucher/claimed`, 'ann', `pool-${gift}`)).status, 200);
   const late = async (): Promise<Reply> => post(`gifts/${gifts[3] ?? ''}/voucher/claimed`, 'ann', 'pool-late');
   refused(await late(), 422, 'Voucher not available.');
-  await service.import({ voucher_codes: [...CATALOGUE.voucher_codes, { segment_id: 'seg-pool', code: 'POOL-0009', pin: '9999' }] });
+  await service.import({
+    voucher_codes: [...CATALOGUE.voucher_codes, { segment_id: 'seg-pool', code: 'POOL-0009', pin: '9999' }],
+  });
   await eventually(async () => (await late()).status === 200);
 });
 

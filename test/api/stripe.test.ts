@@ -1,4 +1,7 @@
-/** The service with Stripe's own library against a stand-in for its API: buyers who must prove who they are, and what Stripe tells by webhooks. */
+/**
+ * The service with Stripe's own library against a stand-in for its API: buyers who must prove who they are, and what
+ * Stripe tells by webhooks.
+ */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
@@ -9,7 +12,15 @@ import { requestText, sendRaw } from '../support/rawHttp.js';
 import { paymentSettings } from '../support/realProviders.js';
 import { type Json, type Reply, type Service, startService } from '../support/service.js';
 import { openStripeServer, type StripeIntent, type StripeServer } from '../support/stripeServer.js';
-import { dispute, paymentFailed, refunded, signed, stripeMessage, succeeded, type Webhook } from '../support/stripeWebhooks.js';
+import {
+  dispute,
+  paymentFailed,
+  refunded,
+  signed,
+  stripeMessage,
+  succeeded,
+  type Webhook,
+} from '../support/stripeWebhooks.js';
 import { eventually, until } from '../support/until.js';
 import { answerChecker } from './openapi/check.js';
 
@@ -41,24 +52,37 @@ const tell = async (message: object): Promise<string> => {
   return reply.json.outcome as string;
 };
 const purchase = async (reference: string, key?: string): Promise<Reply> =>
-  service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body: purchaseOf('latte', [{ user_id: 'bob' }], { reference }), ...(key === undefined ? {} : { key }) });
-const get = async (path: string, headers = {}): Promise<Reply> => service.ask('GET', path, { token: await service.userToken('ann'), headers });
+  service.ask('POST', '/api/v2/transactions', {
+    token: await service.userToken('ann'),
+    body: purchaseOf('latte', [{ user_id: 'bob' }], { reference }),
+    ...(key === undefined ? {} : { key }),
+  });
+const get = async (path: string, headers = {}): Promise<Reply> =>
+  service.ask('GET', path, { token: await service.userToken('ann'), headers });
 const idIn = (reply: Reply): string => reply.headers.get('location')?.split('/')[4] ?? '';
 const intentOf = (transactionId: string): StripeIntent => {
   const intent = stripe.intents.find(({ metadata }) => metadata['transaction_id'] === transactionId);
   if (intent === undefined) throw new Error('no intent');
   return intent;
 };
-const types = async (transactionId: string): Promise<string[]> => (await service.events.read(`transaction-${transactionId}`)).map(({ type }) => type);
+const types = async (transactionId: string): Promise<string[]> =>
+  (await service.events.read(`transaction-${transactionId}`)).map(({ type }) => type);
 async function everything(events: EventStore): Promise<RecordedEvent[]> {
   const found: RecordedEvent[] = [];
   for await (const batch of events.readAll(undefined)) found.push(...batch.events);
   return found;
 }
-const told = (gift: string): Promise<void> => until(async () => (await service.events.read(`notification-${gift}`)).some(({ type }) => type !== 'NotificationStarted'));
+const told = (gift: string): Promise<void> =>
+  until(async () =>
+    (await service.events.read(`notification-${gift}`)).some(({ type }) => type !== 'NotificationStarted'),
+  );
 /** Bought, charged and told: the transaction and its gifts. */
 async function bought(count: number): Promise<{ id: string; gifts: readonly string[]; intent: StripeIntent }> {
-  const gifts = await buy(service, 'latte', Array.from({ length: count }, () => ({ user_id: 'bob' })));
+  const gifts = await buy(
+    service,
+    'latte',
+    Array.from({ length: count }, () => ({ user_id: 'bob' })),
+  );
   const id = (await get(`/api/v2/gifts/${gifts[0]}`)).json.data.transaction_id as string;
   for (const gift of gifts) await told(gift);
   return { id, gifts, intent: intentOf(id) };
@@ -73,7 +97,10 @@ test('a buyer who must prove who they are gets what it takes; the webhook settle
   const reply = await purchase(CHALLENGED, 'challenge-1');
   const id = idIn(reply);
   const intent = intentOf(id);
-  const asked = { error: 'Payment needs authentication.', next_action: { type: 'use_stripe_sdk', client_secret: intent.client_secret } };
+  const asked = {
+    error: 'Payment needs authentication.',
+    next_action: { type: 'use_stripe_sdk', client_secret: intent.client_secret },
+  };
   assert.deepEqual([reply.status, reply.json], [402, asked]);
   const written = (await service.events.read(`transaction-${id}`)).at(-1)?.position ?? '';
   assert.equal(reply.headers.get('gift-position'), `${service.events.logId}:${written}`);
@@ -86,7 +113,16 @@ test('a buyer who must prove who they are gets what it takes; the webhook settle
   refused(await redeem(service, gift), 405, 'gift is not paid for yet.');
 
   const again = await purchase(CHALLENGED, 'challenge-1');
-  assert.deepEqual([again.status, again.json, again.headers.get('idempotent-replayed'), again.headers.get('location'), again.headers.get('gift-position')], [402, asked, 'true', reply.headers.get('location'), reply.headers.get('gift-position')]);
+  assert.deepEqual(
+    [
+      again.status,
+      again.json,
+      again.headers.get('idempotent-replayed'),
+      again.headers.get('location'),
+      again.headers.get('gift-position'),
+    ],
+    [402, asked, 'true', reply.headers.get('location'), reply.headers.get('gift-position')],
+  );
   assert.equal(stripe.intents.filter(({ metadata }) => metadata['transaction_id'] === id).length, 1);
 
   const message = succeeded(stripe.authenticate(intent.id, true));
@@ -103,12 +139,20 @@ test('a buyer who must prove who they are gets what it takes; the webhook settle
   for (const { key } of await records.records.list('idempotency:')) await records.records.delete(key);
   await records.close();
   const forgotten = await purchase(CHALLENGED, 'challenge-1');
-  assert.deepEqual([forgotten.status, forgotten.json, forgotten.headers.get('idempotent-replayed')], [402, asked, 'true']);
+  assert.deepEqual(
+    [forgotten.status, forgotten.json, forgotten.headers.get('idempotent-replayed')],
+    [402, asked, 'true'],
+  );
   await told(gift);
   const end = await service.events.end();
   assert.equal(await tell(message), 'known');
   assert.equal(await service.events.end(), end);
-  assert.deepEqual(await types(id), ['GiftsPurchased', 'ChargeStarted', 'PaymentAuthenticationRequired', 'PaymentCharged']);
+  assert.deepEqual(await types(id), [
+    'GiftsPurchased',
+    'ChargeStarted',
+    'PaymentAuthenticationRequired',
+    'PaymentCharged',
+  ]);
   assert.equal(stripe.charges(id), 1);
   // The secret is the buyer's: it stands nowhere.
   assert.ok(!JSON.stringify(await everything(service.events)).includes(intent.client_secret));
@@ -129,7 +173,13 @@ test('a buyer who fails to prove it: payment and gifts are cancelled', async () 
   await until(async () => (await get(`/api/v2/transactions/${id}`)).json.error === 'Payment declined.');
   assert.equal(await tell(message), 'known');
   assert.equal(intent.status, 'canceled');
-  assert.deepEqual(await types(id), ['GiftsPurchased', 'ChargeStarted', 'PaymentAuthenticationRequired', 'PaymentAuthenticationFailed', 'PaymentDeclined']);
+  assert.deepEqual(await types(id), [
+    'GiftsPurchased',
+    'ChargeStarted',
+    'PaymentAuthenticationRequired',
+    'PaymentAuthenticationFailed',
+    'PaymentDeclined',
+  ]);
   assert.equal(await statusOf((await get(`/api/v2/transactions/${id}/gifts`)).json.data[0].id as string), 'cancelled');
 });
 
@@ -140,7 +190,11 @@ test('a success after a decline is given back at once, once', async () => {
   // Stripe had it succeed after all.
   intent.status = 'succeeded';
   const message = succeeded(intent);
-  assert.deepEqual((await Promise.all([message, message, message].map(tell))).toSorted(), ['known', 'known', 'recorded']);
+  assert.deepEqual((await Promise.all([message, message, message].map(tell))).toSorted(), [
+    'known',
+    'known',
+    'recorded',
+  ]);
   await until(async () => (await types(id)).includes('GiftsRefunded'));
   assert.equal(stripe.refunded(id), intent.amount);
   assert.equal(stripe.refunds.filter(({ payment_intent }) => payment_intent === intent.id).length, 1);
@@ -155,12 +209,22 @@ test('a second charge of one purchase is given back; the first stays', async () 
   stripe.intents.push(second);
   assert.equal(await tell(succeeded(second)), 'recorded');
   await until(async () => (await types(id)).includes('GiftsRefunded'));
-  assert.deepEqual(stripe.refunds.filter(({ payment_intent }) => payment_intent === second.id).map(({ amount }) => amount), [intent.amount]);
-  assert.equal(stripe.refunds.some(({ payment_intent }) => payment_intent === intent.id), false);
+  assert.deepEqual(
+    stripe.refunds.filter(({ payment_intent }) => payment_intent === second.id).map(({ amount }) => amount),
+    [intent.amount],
+  );
+  assert.equal(
+    stripe.refunds.some(({ payment_intent }) => payment_intent === intent.id),
+    false,
+  );
 });
 
 test('a dispute blocks what is not redeemed; when it is won, that is freed', async () => {
-  const { id, gifts: [first = '', second = '', third = ''], intent } = await bought(3);
+  const {
+    id,
+    gifts: [first = '', second = '', third = ''],
+    intent,
+  } = await bought(3);
   assert.equal((await redeem(service, first)).status, 201);
   const opened = dispute('created', intent, { disputeId: 'dp_1', status: 'needs_response' });
   assert.equal(await tell(opened), 'recorded');
@@ -178,7 +242,10 @@ test('a dispute blocks what is not redeemed; when it is won, that is freed', asy
 test('a dispute whose end is told first, and one that is lost', async () => {
   const won = await bought(1);
   assert.equal(await tell(dispute('closed', won.intent, { disputeId: 'dp_2', status: 'warning_closed' })), 'recorded');
-  assert.equal(await tell(dispute('created', won.intent, { disputeId: 'dp_2', status: 'warning_needs_response' })), 'known');
+  assert.equal(
+    await tell(dispute('created', won.intent, { disputeId: 'dp_2', status: 'warning_needs_response' })),
+    'known',
+  );
   await until(async () => (await types(won.id)).includes('DisputeSettled'));
   assert.equal((await redeem(service, won.gifts[0] ?? '')).status, 201);
   const lost = await bought(1);
@@ -188,7 +255,11 @@ test('a dispute whose end is told first, and one that is lost', async () => {
 });
 
 test('money given back at the provider cancels what is not redeemed; the difference is parked', async () => {
-  const { id, gifts: [first = '', second = '', third = ''], intent } = await bought(3);
+  const {
+    id,
+    gifts: [first = '', second = '', third = ''],
+    intent,
+  } = await bought(3);
   assert.equal((await redeem(service, first)).status, 201);
   stripe.refundByHand(intent.id, intent.amount);
   const message = refunded(intent, intent.amount);
@@ -196,11 +267,19 @@ test('money given back at the provider cancels what is not redeemed; the differe
   await until(async () => (await types(id)).includes('ProviderRefundSettled'));
   refused(await redeem(service, second), 405, 'gift is cancelled and cannot be redeemed.');
   assert.deepEqual([await statusOf(third), await statusOf(first)], ['cancelled', 'redeemed']);
-  const parked = await eventually(async () => (await service.events.read('parked-refund')).find(({ data }) => (data as Json).entity === id));
-  assert.match(JSON.stringify(parked.data), /£10\.50 was given back at the provider; 2 gifts are cancelled for it; £3\.50 of it no unredeemed gift makes up for/);
+  const parked = await eventually(async () =>
+    (await service.events.read('parked-refund')).find(({ data }) => (data as Json).entity === id),
+  );
+  assert.match(
+    JSON.stringify(parked.data),
+    /£10\.50 was given back at the provider; 2 gifts are cancelled for it; £3\.50 of it no unredeemed gift makes up for/,
+  );
   assert.equal(await tell(message), 'known');
   assert.equal(await tell(refunded(intent, 350)), 'known', 'an earlier one, told late');
-  assert.equal((await service.events.read('parked-refund')).filter(({ data }) => (data as Json).entity === id).length, 1);
+  assert.equal(
+    (await service.events.read('parked-refund')).filter(({ data }) => (data as Json).entity === id).length,
+    1,
+  );
 });
 
 test('part of the money: as many gifts as it paid for, from the last', async () => {
@@ -215,23 +294,43 @@ test('part of the money: as many gifts as it paid for, from the last', async () 
 
 test('a refund that Stripe took on and could not deliver is parked, once', async () => {
   const { id, gifts, intent } = await bought(1);
-  await service.events.append(`transaction-${id}`, [eventOf('RefundRequested', { refund_id: 'undelivered', gift_ids: gifts, voided: false, reason: 'x' })], 'any');
+  await service.events.append(
+    `transaction-${id}`,
+    [eventOf('RefundRequested', { refund_id: 'undelivered', gift_ids: gifts, voided: false, reason: 'x' })],
+    'any',
+  );
   await until(async () => (await types(id)).includes('GiftsRefunded'));
   const [made] = stripe.refunds;
-  const message = (status: string, type = 'refund.updated'): object => stripeMessage(type, { ...made, payment_intent: intent.id, status, failure_reason: status === 'failed' ? 'lost_or_stolen_card' : null });
+  const message = (status: string, type = 'refund.updated'): object =>
+    stripeMessage(type, {
+      ...made,
+      payment_intent: intent.id,
+      status,
+      failure_reason: status === 'failed' ? 'lost_or_stolen_card' : null,
+    });
   assert.equal(await tell(message('succeeded')), 'ignored');
   assert.equal(await tell(message('failed', 'refund.failed')), 'recorded');
   assert.equal(await tell(message('failed')), 'known');
-  const parked = async (): Promise<RecordedEvent[]> => (await service.events.read('parked-refund')).filter(({ data }) => (data as { entity: string }).entity === 'undelivered');
+  const parked = async (): Promise<RecordedEvent[]> =>
+    (await service.events.read('parked-refund')).filter(
+      ({ data }) => (data as { entity: string }).entity === 'undelivered',
+    );
   await until(async () => (await parked()).length > 0);
-  assert.deepEqual((await parked()).map(({ data }) => (data as { cause: string }).cause), ['stripe refuses the refund: lost_or_stolen_card']);
+  assert.deepEqual(
+    (await parked()).map(({ data }) => (data as { cause: string }).cause),
+    ['stripe refuses the refund: lost_or_stolen_card'],
+  );
   assert.deepEqual((await types(id)).slice(-3), ['RefundStarted', 'GiftsRefunded', 'RefundFailed']);
 });
 
 /** A refund of the first gift, which Stripe has taken on and could not deliver. @returns how Stripe tells that */
 async function undelivered(id: string, gifts: readonly string[]): Promise<object> {
   const refund_id = `undelivered-${id}`;
-  await service.events.append(`transaction-${id}`, [eventOf('RefundRequested', { refund_id, gift_ids: gifts.slice(0, 1), voided: false, reason: 'x' })], 'any');
+  await service.events.append(
+    `transaction-${id}`,
+    [eventOf('RefundRequested', { refund_id, gift_ids: gifts.slice(0, 1), voided: false, reason: 'x' })],
+    'any',
+  );
   await until(async () => (await types(id)).includes('GiftsRefunded'));
   const made = stripe.refunds.find(({ metadata }) => metadata['refund_id'] === refund_id);
   Object.assign(made ?? {}, { status: 'failed' });
@@ -259,10 +358,16 @@ test('a refund by hand that was told before the failure of ours is noted with th
 
 test('a dispute that was prevented has cost the money: its gifts stay blocked', async () => {
   const { id, intent } = await bought(1);
-  const about = (kind: 'created' | 'closed', status: string): object => dispute(kind, intent, { disputeId: `dp_prevented_${id}`, status });
+  const about = (kind: 'created' | 'closed', status: string): object =>
+    dispute(kind, intent, { disputeId: `dp_prevented_${id}`, status });
   await tell(about('created', 'needs_response'));
   await tell(about('closed', 'prevented'));
-  assert.deepEqual((await service.events.read(`transaction-${id}`)).filter(({ type }) => type === 'DisputeClosed').map(({ data }) => (data as { outcome: string }).outcome), ['lost']);
+  assert.deepEqual(
+    (await service.events.read(`transaction-${id}`))
+      .filter(({ type }) => type === 'DisputeClosed')
+      .map(({ data }) => (data as { outcome: string }).outcome),
+    ['lost'],
+  );
 });
 
 test('forged, stale, changed, unsigned: refused, nothing changed', async () => {
@@ -318,7 +423,13 @@ test('signed, and no sense in it: refused; foreign, or not for us: ignored, so t
     refunded({ ...intent, metadata: { transaction_id: '00'.repeat(16) } }, 100),
     dispute('created', { ...intent, id: 'pi_of_the_shop' }, { disputeId: 'dp_x', status: 'needs_response' }),
     stripeMessage('charge.refunded', { id: 'ch', amount_refunded: 5, payment_intent: null }),
-    stripeMessage('charge.dispute.closed', { id: 'dp', amount: 5, payment_intent: null, reason: 'general', status: 'won' }),
+    stripeMessage('charge.dispute.closed', {
+      id: 'dp',
+      amount: 5,
+      payment_intent: null,
+      reason: 'general',
+      status: 'won',
+    }),
   ];
   for (const one of foreign) assert.equal(await tell(one), 'ignored');
   assert.equal(await tell(paymentFailed(intent, 'card_declined')), 'known', 'the charge had been settled');
@@ -333,14 +444,28 @@ test('too large, or of another method', async () => {
   assert.equal((await send(ofBytes(1_048_576))).status, 200);
   const large = ofBytes(1_048_577);
   refused(await send(large), 413, 'Request too large.');
-  const unsent = await sendRaw(service.url, requestText('POST', '/webhooks/stripe', { ...large.headers, 'Content-Length': '1048577' }));
+  const unsent = await sendRaw(
+    service.url,
+    requestText('POST', '/webhooks/stripe', { ...large.headers, 'Content-Length': '1048577' }),
+  );
   assert.equal(unsent?.status, 413, 'by its length alone');
   const piece = `10000\r\n${' '.repeat(65_536)}\r\n`;
-  const chunked = await sendRaw(service.url, [requestText('POST', '/webhooks/stripe', { ...large.headers, 'Transfer-Encoding': 'chunked' }), ...Array<string>(20).fill(piece)], { pauseMs: 1 });
+  const chunked = await sendRaw(
+    service.url,
+    [
+      requestText('POST', '/webhooks/stripe', { ...large.headers, 'Transfer-Encoding': 'chunked' }),
+      ...Array<string>(20).fill(piece),
+    ],
+    { pauseMs: 1 },
+  );
   assert.deepEqual([chunked?.status, chunked?.body], [413, '{"error":"Request too large."}']);
   assert.equal((await service.ask('GET', '/webhooks/stripe')).status, 405);
   const packed = signed(stripeMessage('customer.created', {}), SECRET);
-  refused(await send({ ...packed, headers: { ...packed.headers, 'content-encoding': 'gzip' } }), 415, 'Unsupported content type.');
+  refused(
+    await send({ ...packed, headers: { ...packed.headers, 'content-encoding': 'gzip' } }),
+    415,
+    'Unsupported content type.',
+  );
 });
 
 test('while Stripe cannot be asked whose a payment is, it is to send its message again', async () => {

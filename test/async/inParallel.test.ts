@@ -4,9 +4,10 @@ import { inParallel } from '../../src/async/inParallel.js';
 
 const test = suite('in parallel');
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
-const turn = async (): Promise<void> => new Promise((resolve) => {
-  setImmediate(resolve);
-});
+const turn = async (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 
 test('every item once, in order of start, never more than the limit at a time', async () => {
   const begun: number[] = [];
@@ -32,10 +33,15 @@ test('what makes its items one by one is asked only for as many as are begun', a
   }
   let left = 5;
   const end = new AbortController();
-  await inParallel(making(), 3, async () => {
-    await turn();
-    if (--left === 0) end.abort();
-  }, end.signal);
+  await inParallel(
+    making(),
+    3,
+    async () => {
+      await turn();
+      if (--left === 0) end.abort();
+    },
+    end.signal,
+  );
   assert.ok(made <= 5 + 3, String(made));
 });
 
@@ -59,10 +65,15 @@ test('after a failure nothing new is begun; what runs is waited for, then the fa
 test('an aborted signal ends it the same way, without an error', async () => {
   const stop = new AbortController();
   let begun = 0;
-  await inParallel(numbers(100), 4, async () => {
-    if (++begun === 10) stop.abort();
-    await turn();
-  }, stop.signal);
+  await inParallel(
+    numbers(100),
+    4,
+    async () => {
+      if (++begun === 10) stop.abort();
+      await turn();
+    },
+    stop.signal,
+  );
   assert.ok(begun >= 10 && begun < 14, String(begun));
 });
 

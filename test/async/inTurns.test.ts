@@ -13,7 +13,9 @@ function questions() {
   const ask = inTurns(async () => {
     asked += 1;
     const number = asked;
-    return new Promise<number>((resolve, reject) => open.push({ answer: () => resolve(number), fail: () => reject(new Error(`no ${number}`)) }));
+    return new Promise<number>((resolve, reject) =>
+      open.push({ answer: () => resolve(number), fail: () => reject(new Error(`no ${number}`)) }),
+    );
   });
   return { ask, open, asked: () => asked };
 }

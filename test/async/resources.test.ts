@@ -8,10 +8,13 @@ test('last in, first out, each once, whatever one of them throws', async () => {
   const closed: string[] = [];
   const open = resources();
   for (const name of ['a', 'b', 'c']) {
-    assert.equal(open.add(name, async (one) => {
-      closed.push(one);
-      if (one === 'b') throw new Error('stuck');
-    }), name);
+    assert.equal(
+      open.add(name, async (one) => {
+        closed.push(one);
+        if (one === 'b') throw new Error('stuck');
+      }),
+      name,
+    );
   }
   await assert.rejects(open.close(), (error: unknown) => error instanceof AggregateError && error.errors.length === 1);
   assert.deepEqual(closed, ['c', 'b', 'a']);

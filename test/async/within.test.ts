@@ -5,7 +5,8 @@ import { within } from '../../src/async/within.js';
 
 const test = suite('within');
 const never = new Promise<string>(() => undefined);
-const messageOf = async (promise: Promise<unknown>): Promise<string> => promise.then(String, (error: unknown) => (error as Error).message);
+const messageOf = async (promise: Promise<unknown>): Promise<string> =>
+  promise.then(String, (error: unknown) => (error as Error).message);
 
 test('in time: what the promise comes to, and no timer stays', async () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
@@ -24,9 +25,11 @@ test('too late: what `late` gives or throws; a failure after that is nobody’s'
     throw new Error('unheard');
   });
   assert.is(
-    await messageOf(within(fails, 1, () => {
-      throw new Error('late');
-    })),
+    await messageOf(
+      within(fails, 1, () => {
+        throw new Error('late');
+      }),
+    ),
     'late',
   );
   await sleep(20);

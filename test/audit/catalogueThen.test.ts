@@ -9,7 +9,8 @@ import { memoryEvents } from '../support/memoryEvents.js';
 const test = suite('audit/catalogueThen');
 
 const unavailable = async (): Promise<never> => Promise.reject(new UnavailableError('no'));
-const model = (of: Partial<ReadModel<CatalogueDocument>>): ReadModel<CatalogueDocument> => of as ReadModel<CatalogueDocument>;
+const model = (of: Partial<ReadModel<CatalogueDocument>>): ReadModel<CatalogueDocument> =>
+  of as ReadModel<CatalogueDocument>;
 
 test('a read model that is behind, still being built or out of reach is done without', async () => {
   const events = memoryEvents();
@@ -17,7 +18,11 @@ test('a read model that is behind, still being built or out of reach is done wit
   events.given('merchant-m', { type: 'MerchantAdded', data: merchant('then') });
   const position = events.log.at(-1)!.position;
   events.given('merchant-m', { type: 'MerchantChanged', data: { name: 'now' } });
-  for (const without of [model({ reached: async () => false }), model({ reached: async () => true, find: unavailable }), model({ reached: unavailable })]) {
+  for (const without of [
+    model({ reached: async () => false }),
+    model({ reached: async () => true, find: unavailable }),
+    model({ reached: unavailable }),
+  ]) {
     assert.is((await catalogueThen(events, without, position)).merchants.get('m')?.name, 'then');
   }
   const faulty = model({ reached: async () => Promise.reject(new TypeError('a fault')) });

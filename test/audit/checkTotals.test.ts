@@ -31,26 +31,65 @@ test.after.each(async ({ dir, events }) => {
 let second = 0;
 async function happened(events: EventStore, stream: string, type: string, data: object): Promise<void> {
   const at = new Date(Date.UTC(2026, 0, 1, 0, 0, second++)).toISOString();
-  await events.append(stream, [{ id: randomUUID(), type, at, data, metadata: { commandId: 'c', correlationId: 'r', by: { user: 'u' } } }], 'any');
+  await events.append(
+    stream,
+    [{ id: randomUUID(), type, at, data, metadata: { commandId: 'c', correlationId: 'r', by: { user: 'u' } } }],
+    'any',
+  );
 }
 
 /** A purchase of two gifts of 350 pence, charged and issued. @returns the gifts' streams */
-async function bought(events: EventStore, id: 'ta' | 'tb', more: { charged?: number; value?: number; issued?: number } = {}): Promise<string[]> {
+async function bought(
+  events: EventStore,
+  id: 'ta' | 'tb',
+  more: { charged?: number; value?: number; issued?: number } = {},
+): Promise<string[]> {
   const seed = SEEDS[id === 'ta' ? 0 : 1];
-  await happened(events, `transaction-${id}`, 'GiftsPurchased', { transaction_id: id, seed, brand_id: 'b', product_id: 'p', sale_price: 350, total: 700, receivers: [{}, {}] });
-  if (more.charged !== 0) await happened(events, `transaction-${id}`, 'PaymentCharged', { amount: more.charged ?? 700, provider: 'p', charge_id: 'c' });
+  await happened(events, `transaction-${id}`, 'GiftsPurchased', {
+    transaction_id: id,
+    seed,
+    brand_id: 'b',
+    product_id: 'p',
+    sale_price: 350,
+    total: 700,
+    receivers: [{}, {}],
+  });
+  if (more.charged !== 0)
+    await happened(events, `transaction-${id}`, 'PaymentCharged', {
+      amount: more.charged ?? 700,
+      provider: 'p',
+      charge_id: 'c',
+    });
   const gifts = deriveGiftIds(seed, 2).map((ids) => `gift-${ids.gift_id}`);
-  for (const gift of gifts.slice(0, more.issued ?? 2)) await happened(events, gift, 'GiftIssued', { transaction_id: id, brand_id: 'b', product_id: 'p', value: more.value ?? 350 });
+  for (const gift of gifts.slice(0, more.issued ?? 2))
+    await happened(events, gift, 'GiftIssued', {
+      transaction_id: id,
+      brand_id: 'b',
+      product_id: 'p',
+      value: more.value ?? 350,
+    });
   return gifts;
 }
 
-const redeemed = (id: string, value = 350): object => ({ redemption_id: id, location_id: 's', location_merchant_id: 'm', merchant_id: 'm', brand_id: 'b', product_id: 'p', value });
+const redeemed = (id: string, value = 350): object => ({
+  redemption_id: id,
+  location_id: 's',
+  location_merchant_id: 'm',
+  merchant_id: 'm',
+  brand_id: 'b',
+  product_id: 'p',
+  value,
+});
 
 /** A read model that knows these transactions. */
 function knows(ids: readonly string[], reached = true): ReadModel<TransactionDocument> {
   return {
     reached: async () => reached,
-    find: async ({ where, limit }: { where: { id: { gt: string } }; limit: number }) => ids.filter((id) => id > where.id.gt).slice(0, limit).map((id) => ({ id, body: {} })),
+    find: async ({ where, limit }: { where: { id: { gt: string } }; limit: number }) =>
+      ids
+        .filter((id) => id > where.id.gt)
+        .slice(0, limit)
+        .map((id) => ({ id, body: {} })),
   } as unknown as ReadModel<TransactionDocument>;
 }
 
@@ -67,17 +106,54 @@ test('what is right agrees, refunds and reversals included; brands are those of 
   await happened(events, first, 'GiftRedeemed', redeemed('r1'));
   await happened(events, first, 'GiftUnredeemed', { redemption_id: 'r1' });
   await happened(events, first, 'GiftRedeemed', redeemed('r2'));
-  await happened(events, 'transaction-ta', 'GiftsRefunded', { refund_id: 'x', attempt: 1, gift_ids: [other.slice(5)], amount: 350, provider: 'p', refund_ref: 'f' });
-  assert.equal(await checked(events), { agree: true, transactions: 2, gifts: 4, not_issued_yet: 1, differences: [], faults: [], differences_found: 0, faults_found: 0 });
+  await happened(events, 'transaction-ta', 'GiftsRefunded', {
+    refund_id: 'x',
+    attempt: 1,
+    gift_ids: [other.slice(5)],
+    amount: 350,
+    provider: 'p',
+    refund_ref: 'f',
+  });
+  assert.equal(await checked(events), {
+    agree: true,
+    transactions: 2,
+    gifts: 4,
+    not_issued_yet: 1,
+    differences: [],
+    faults: [],
+    differences_found: 0,
+    faults_found: 0,
+  });
   const rows = await foldTotals(events, await logRange(events, { zone }), zone);
-  assert.equal(rows.map((row) => [row.merchant_id, row.issued, row.redeemed, row.unredeemed, row.refunded_value]), [['m', 0, 2, 1, 0], ['new', 1, 0, 0, 350], ['old', 2, 0, 0, 0]]);
+  assert.equal(
+    rows.map((row) => [row.merchant_id, row.issued, row.redeemed, row.unredeemed, row.refunded_value]),
+    [
+      ['m', 0, 2, 1, 0],
+      ['new', 1, 0, 0, 350],
+      ['old', 2, 0, 0, 0],
+    ],
+  );
   assert.equal(sumOf(rows).issued_value, 1050);
 });
 
-test('money that bought nothing is no refund of gifts; what the provider gave back by itself is, and what it could not deliver is none any more', async ({ events }) => {
+test('money that bought nothing is no refund of gifts; what the provider gave back by itself is, and what it could not deliver is none any more', async ({
+  events,
+}) => {
   await bought(events, 'ta');
-  await happened(events, 'transaction-ta', 'GiftsRefunded', { refund_id: 'late', attempt: 1, gift_ids: [], amount: 700, provider: 'p', refund_ref: 'f' });
-  await happened(events, 'transaction-ta', 'RefundedAtProvider', { provider: 'p', charge_id: 'c', amount: 100, total: 100 });
+  await happened(events, 'transaction-ta', 'GiftsRefunded', {
+    refund_id: 'late',
+    attempt: 1,
+    gift_ids: [],
+    amount: 700,
+    provider: 'p',
+    refund_ref: 'f',
+  });
+  await happened(events, 'transaction-ta', 'RefundedAtProvider', {
+    provider: 'p',
+    charge_id: 'c',
+    amount: 100,
+    total: 100,
+  });
   const [gift = ''] = await bought(events, 'tb');
   const back = { refund_id: 'x', attempt: 1, gift_ids: [gift.slice(5)], amount: 350, provider: 'p', refund_ref: 'f2' };
   for (const type of ['GiftsRefunded', 'RefundFailed']) await happened(events, 'transaction-tb', type, back);
@@ -86,7 +162,9 @@ test('money that bought nothing is no refund of gifts; what the provider gave ba
   assert.equal([row?.refunded, row?.refunded_value], [0, 100]);
 });
 
-test('a lost dispute is charged back on its day, and no more once it is won on appeal; one that was won never was', async ({ events }) => {
+test('a lost dispute is charged back on its day, and no more once it is won on appeal; one that was won never was', async ({
+  events,
+}) => {
   await bought(events, 'ta');
   await bought(events, 'tb');
   const opened = (dispute_id: string, amount: number) => ({ provider: 'p', dispute_id, amount, reason: 'fraudulent' });
@@ -100,7 +178,9 @@ test('a lost dispute is charged back on its day, and no more once it is won on a
   await happened(events, 'transaction-tb', 'DisputeClosed', closed('d3', 'lost'));
   const sums = async (): Promise<unknown> => {
     assert.is((await checked(events)).agree, true);
-    return (await foldTotals(events, await logRange(events, { zone }), zone)).map(({ refunded_value, charged_back, charged_back_value }) => [refunded_value, charged_back, charged_back_value]);
+    return (await foldTotals(events, await logRange(events, { zone }), zone)).map(
+      ({ refunded_value, charged_back, charged_back_value }) => [refunded_value, charged_back, charged_back_value],
+    );
   };
   assert.equal(await sums(), [[0, 2, 1050]]);
   await happened(events, 'transaction-ta', 'DisputeClosed', closed('d1', 'won'));
@@ -108,7 +188,11 @@ test('a lost dispute is charged back on its day, and no more once it is won on a
   const end = await events.end();
   await happened(events, 'transaction-tb', 'DisputeClosed', closed('d3', 'won'));
   const later = await foldTotals(events, await logRange(events, { zone, after: end }), zone);
-  assert.equal(later.map(({ charged_back, charged_back_value }) => [charged_back, charged_back_value]), [[-1, -350]], 'a later range takes back what an earlier one has');
+  assert.equal(
+    later.map(({ charged_back, charged_back_value }) => [charged_back, charged_back_value]),
+    [[-1, -350]],
+    'a later range takes back what an earlier one has',
+  );
 });
 
 test('a transaction that the read model has lost shows, field by field', async ({ events }) => {
@@ -130,8 +214,16 @@ test('totals that are a penny off disagree', async ({ events }) => {
   await bought(events, 'ta');
   const range = await logRange(events, { zone });
   const [row] = await foldTotals(events, range, zone);
-  const { differences } = await checkTotals({ events, transactions: knows(['ta']) }, [{ ...row!, issued_value: 701 }], range, zone);
-  assert.equal(differences.map(({ field, log, streams }) => [field, log, streams]), [['issued_value', 701, 700]]);
+  const { differences } = await checkTotals(
+    { events, transactions: knows(['ta']) },
+    [{ ...row!, issued_value: 701 }],
+    range,
+    zone,
+  );
+  assert.equal(
+    differences.map(({ field, log, streams }) => [field, log, streams]),
+    [['issued_value', 701, 700]],
+  );
 });
 
 test('money that can not be right is a fault of its transaction or gift', async ({ events }) => {
@@ -141,16 +233,30 @@ test('money that can not be right is a fault of its transaction or gift', async 
     return listed.map(({ transaction_id, fault }) => `${transaction_id} ${fault}`);
   };
   const [first = '', other = ''] = await bought(events, 'ta', { charged: 699, value: 349 });
-  assert.equal(await faults(), ['ta charged 699, but its gifts cost 700', 'ta issued for 349, but bought for 350', 'ta issued for 349, but bought for 350']);
+  assert.equal(await faults(), [
+    'ta charged 699, but its gifts cost 700',
+    'ta issued for 349, but bought for 350',
+    'ta issued for 349, but bought for 350',
+  ]);
   await happened(events, first, 'GiftRedeemed', redeemed('r1', 351));
   await happened(events, first, 'GiftRedeemed', redeemed('r2'));
   await happened(events, other, 'GiftRedeemed', redeemed('r3'));
   await happened(events, other, 'GiftUnredeemed', { redemption_id: 'r3' });
   await happened(events, other, 'GiftUnredeemed', { redemption_id: 'r3' });
-  await happened(events, 'transaction-ta', 'GiftsRefunded', { refund_id: 'x', gift_ids: [first.slice(5), other.slice(5)], amount: 700 });
-  assert.equal((await faults()).filter((text) => !/issued|charged 699, but its/.test(text)), [
-    'ta refunded 700, but charged 699', 'ta redeemed for 351, but bought for 350', 'ta redeemed twice: r1 and r2', 'ta reverses the redemption r3, which is not the open one',
-  ]);
+  await happened(events, 'transaction-ta', 'GiftsRefunded', {
+    refund_id: 'x',
+    gift_ids: [first.slice(5), other.slice(5)],
+    amount: 700,
+  });
+  assert.equal(
+    (await faults()).filter((text) => !/issued|charged 699, but its/.test(text)),
+    [
+      'ta refunded 700, but charged 699',
+      'ta redeemed for 351, but bought for 350',
+      'ta redeemed twice: r1 and r2',
+      'ta reverses the redemption r3, which is not the open one',
+    ],
+  );
   await bought(events, 'tb', { charged: 0, issued: 1 });
   assert.ok((await faults()).includes('tb issued without being paid for'));
 });
@@ -158,10 +264,13 @@ test('money that can not be right is a fault of its transaction or gift', async 
 test('a read model that is behind can not be held against anything', async ({ events }) => {
   await bought(events, 'ta');
   const range = await logRange(events, { zone });
-  await checkTotals({ events, transactions: knows(['ta'], false) }, [], range, zone).then(() => assert.unreachable(), (error: Error) => {
-    assert.instance(error, UnavailableError);
-    assert.match(error.message, /has not come to position/);
-  });
+  await checkTotals({ events, transactions: knows(['ta'], false) }, [], range, zone).then(
+    () => assert.unreachable(),
+    (error: Error) => {
+      assert.instance(error, UnavailableError);
+      assert.match(error.message, /has not come to position/);
+    },
+  );
 });
 
 test('without the read model the log says which transactions there are', async ({ events }) => {
@@ -170,10 +279,17 @@ test('without the read model the log says which transactions there are', async (
   const range = await logRange(events, { zone });
   const rows = await foldTotals(events, range, zone);
   let told = 0;
-  const check = await checkTotals({ events, transactions: knows([], false) }, rows, range, zone, { onBehind: () => void (told += 1) });
+  const check = await checkTotals({ events, transactions: knows([], false) }, rows, range, zone, {
+    onBehind: () => void (told += 1),
+  });
   assert.equal([check.agree, check.transactions, check.gifts, told], [true, 2, 4, 1]);
   await bought(events, 'ta');
-  assert.is((await checkTotals({ events, transactions: knows([], false) }, rows, range, zone, { onBehind: () => undefined })).agree, true, 'what came after the range does not count');
+  assert.is(
+    (await checkTotals({ events, transactions: knows([], false) }, rows, range, zone, { onBehind: () => undefined }))
+      .agree,
+    true,
+    'what came after the range does not count',
+  );
 });
 
 test('of a range that begins later, what was before counts on neither side', async ({ events }) => {
@@ -184,7 +300,11 @@ test('of a range that begins later, what was before counts on neither side', asy
   await bought(events, 'tb');
   const range = await logRange(events, { zone, after });
   const [issued, , unredeemed] = await events.read(first);
-  assert.is((await logRange(events, { zone, from: unredeemed?.at, after: issued?.position })).after, after, 'the later of both, and what happened at that very instant is in it');
+  assert.is(
+    (await logRange(events, { zone, from: unredeemed?.at, after: issued?.position })).after,
+    after,
+    'the later of both, and what happened at that very instant is in it',
+  );
   const rows = await foldTotals(events, range, zone);
   assert.equal([sumOf(rows).issued, sumOf(rows).redeemed, sumOf(rows).unredeemed], [2, 0, 1]);
   assert.is((await checkTotals({ events, transactions: knows(['ta', 'tb']) }, rows, range, zone)).agree, true);
@@ -197,12 +317,18 @@ test('an empty log has no totals, and they agree', async ({ events }) => {
   assert.is((await checked(events, [])).agree, true);
 });
 
-test('a check that is stopped ends with the signal\'s reason', async ({ events }) => {
+test("a check that is stopped ends with the signal's reason", async ({ events }) => {
   await bought(events, 'ta');
   const range = await logRange(events, { zone });
   const stopped = AbortSignal.abort(new Error('stopped'));
-  for (const run of [async () => foldTotals(events, range, zone, { signal: stopped }), async () => checkTotals({ events, transactions: knows(['ta']) }, [], range, zone, { signal: stopped })]) {
-    await run().then(() => assert.unreachable(), (error: Error) => assert.is(error.message, 'stopped'));
+  for (const run of [
+    async () => foldTotals(events, range, zone, { signal: stopped }),
+    async () => checkTotals({ events, transactions: knows(['ta']) }, [], range, zone, { signal: stopped }),
+  ]) {
+    await run().then(
+      () => assert.unreachable(),
+      (error: Error) => assert.is(error.message, 'stopped'),
+    );
   }
 });
 

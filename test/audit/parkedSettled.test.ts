@@ -10,14 +10,34 @@ const SEED = 'ab'.repeat(32);
 const [one, two] = deriveGiftIds(SEED, 2).map(({ gift_id }) => gift_id) as [string, string];
 const settled = async (events: MemoryEvents, name: ParkedName, entity: string): Promise<boolean> =>
   isSettled(events, { name, work: { entity, transaction_id: 't' } });
-const given = (stream: string, events: MemoryEvents) => (type: string, data: object = {}): void => events.given(stream, { type, data });
+const given =
+  (stream: string, events: MemoryEvents) =>
+  (type: string, data: object = {}): void =>
+    events.given(stream, { type, data });
 
 function bought(): { events: MemoryEvents; transaction: ReturnType<typeof given>; issue: (gift: string) => void } {
   const events = memoryEvents();
   const transaction = given('transaction-t', events);
-  transaction('GiftsPurchased', { transaction_id: 't', seed: SEED, buyer_id: 'ann', product_id: 'p', brand_id: 'b', sale_price: 100, total: 200, payment_reference: 'r', expires_on: '2030-01-01', message: '', receivers: [{}, {}] });
+  transaction('GiftsPurchased', {
+    transaction_id: 't',
+    seed: SEED,
+    buyer_id: 'ann',
+    product_id: 'p',
+    brand_id: 'b',
+    sale_price: 100,
+    total: 200,
+    payment_reference: 'r',
+    expires_on: '2030-01-01',
+    message: '',
+    receivers: [{}, {}],
+  });
   transaction('ChargeStarted', { amount: 200, payment_reference: 'r' });
-  return { events, transaction, issue: (gift) => given(`gift-${gift}`, events)('GiftIssued', { transaction_id: 't', index: 0, receiver: { user_id: 'bob' } }) };
+  return {
+    events,
+    transaction,
+    issue: (gift) =>
+      given(`gift-${gift}`, events)('GiftIssued', { transaction_id: 't', index: 0, receiver: { user_id: 'bob' } }),
+  };
 }
 const charge = { amount: 200, provider: 'p', charge_id: 'c' };
 
@@ -51,10 +71,28 @@ test('a refund: once the money is back, or none is to go back; one that is refus
   transaction('PaymentCharged', charge);
   transaction('RefundRequested', { refund_id: 'r', gift_ids: [one], voided: false, reason: 'x' });
   assert.is(await settled(events, 'refund', 'r'), false);
-  transaction('RefundStarted', { refund_id: 'r', attempt: 1, gift_ids: [one], kept: {}, amount: 100, provider: 'p', charge_id: 'c', payment_reference: 'r' });
+  transaction('RefundStarted', {
+    refund_id: 'r',
+    attempt: 1,
+    gift_ids: [one],
+    kept: {},
+    amount: 100,
+    provider: 'p',
+    charge_id: 'c',
+    payment_reference: 'r',
+  });
   transaction('RefundRefused', { refund_id: 'r', attempt: 1, code: 'no' });
   assert.is(await settled(events, 'refund', 'r'), false);
-  transaction('RefundStarted', { refund_id: 'r', attempt: 2, gift_ids: [one], kept: {}, amount: 100, provider: 'p', charge_id: 'c', payment_reference: 'r' });
+  transaction('RefundStarted', {
+    refund_id: 'r',
+    attempt: 2,
+    gift_ids: [one],
+    kept: {},
+    amount: 100,
+    provider: 'p',
+    charge_id: 'c',
+    payment_reference: 'r',
+  });
   transaction('GiftsRefunded', { refund_id: 'r', attempt: 2, amount: 100, refund_ref: 're' });
   assert.is(await settled(events, 'refund', 'r'), true);
   transaction('RefundRequested', { refund_id: 'other', gift_ids: [two], voided: false, reason: 'x' });

@@ -28,9 +28,12 @@ test.after(async () => {
   rmSync(dir, { recursive: true });
 });
 
-async function all(words: { readonly from?: string; readonly to?: string; readonly after?: string } = {}): Promise<RedemptionRecord[]> {
+async function all(
+  words: { readonly from?: string; readonly to?: string; readonly after?: string } = {},
+): Promise<RedemptionRecord[]> {
   const found: RedemptionRecord[] = [];
-  for await (const { records } of readRedemptions(events, await logRange(events, { zone, ...words }), {})) found.push(...records);
+  for await (const { records } of readRedemptions(events, await logRange(events, { zone, ...words }), {}))
+    found.push(...records);
   return found;
 }
 
@@ -40,7 +43,9 @@ test('a whole history comes once and in order, each reversal with what it revers
   assert.is(found.filter(({ type }) => type === 'GiftUnredeemed').length, made.unredeemed);
   assert.ok(made.unredeemed > 50);
   assert.ok(found.every(({ position }, index) => index === 0 || position > (found[index - 1]?.position ?? '')));
-  const byId = new Map(found.filter(({ type }) => type === 'GiftRedeemed').map((record) => [record.redemption.redemption_id, record]));
+  const byId = new Map(
+    found.filter(({ type }) => type === 'GiftRedeemed').map((record) => [record.redemption.redemption_id, record]),
+  );
   for (const record of found) assert.equal(record.redemption, byId.get(record.redemption.redemption_id)?.redemption);
 });
 
@@ -49,9 +54,16 @@ test('parts put together are the whole; a reversal whose redemption lies before 
   const middle = whole[Math.floor(whole.length / 2)];
   const before = await all({ to: middle?.at ?? '' });
   const after = await all({ after: before.at(-1)?.position ?? '' });
-  assert.equal([...before, ...after].map(({ id }) => id), whole.map(({ id }) => id));
-  const known = new Set(after.filter(({ type }) => type === 'GiftRedeemed').map(({ redemption }) => redemption.redemption_id));
-  const strangers = after.filter(({ type, redemption }) => type === 'GiftUnredeemed' && !known.has(redemption.redemption_id));
+  assert.equal(
+    [...before, ...after].map(({ id }) => id),
+    whole.map(({ id }) => id),
+  );
+  const known = new Set(
+    after.filter(({ type }) => type === 'GiftRedeemed').map(({ redemption }) => redemption.redemption_id),
+  );
+  const strangers = after.filter(
+    ({ type, redemption }) => type === 'GiftUnredeemed' && !known.has(redemption.redemption_id),
+  );
   assert.ok(strangers.length > 0);
   assert.ok(strangers.every(({ redemption }) => redemption.value > 0));
 });
@@ -60,10 +72,19 @@ test('totals of all and of parts add up', async () => {
   const whole = sumOf(await foldTotals(events, await logRange(events, { zone }), zone));
   assert.equal([whole.issued, whole.redeemed, whole.unredeemed], [made.gifts, made.redeemed, made.unredeemed]);
   const [middle] = (await all()).slice(-20);
-  const parts = [await logRange(events, { zone, to: middle?.at }), await logRange(events, { zone, after: (await logRange(events, { zone, to: middle?.at })).through ?? '' })];
+  const parts = [
+    await logRange(events, { zone, to: middle?.at }),
+    await logRange(events, { zone, after: (await logRange(events, { zone, to: middle?.at })).through ?? '' }),
+  ];
   const sums = await Promise.all(parts.map(async (range) => sumOf(await foldTotals(events, range, zone))));
-  assert.equal(sums.map(({ redeemed_value: value }) => value).reduce((one, other) => one + other), whole.redeemed_value);
-  assert.equal(sums.map(({ issued_value: value }) => value).reduce((one, other) => one + other), whole.issued_value);
+  assert.equal(
+    sums.map(({ redeemed_value: value }) => value).reduce((one, other) => one + other),
+    whole.redeemed_value,
+  );
+  assert.equal(
+    sums.map(({ issued_value: value }) => value).reduce((one, other) => one + other),
+    whole.issued_value,
+  );
 });
 
 test('a range that holds nothing reads nothing', async () => {
@@ -77,8 +98,23 @@ test('a range that holds nothing reads nothing', async () => {
 
 test('a reversal of what its gift does not have is told, not passed over', async () => {
   const stream = `gift-${'0'.repeat(20)}`;
-  await events.append(stream, [{ id: randomUUID(), type: 'GiftUnredeemed', at: new Date().toISOString(), data: { redemption_id: 'none' }, metadata: { commandId: 'c', correlationId: 'r', by: {} } }], 'any');
-  await all({ from: '2026-06-01' }).then(() => assert.unreachable(), (error: Error) => assert.match(error.message, /reverses the redemption none, which it does not have/));
+  await events.append(
+    stream,
+    [
+      {
+        id: randomUUID(),
+        type: 'GiftUnredeemed',
+        at: new Date().toISOString(),
+        data: { redemption_id: 'none' },
+        metadata: { commandId: 'c', correlationId: 'r', by: {} },
+      },
+    ],
+    'any',
+  );
+  await all({ from: '2026-06-01' }).then(
+    () => assert.unreachable(),
+    (error: Error) => assert.match(error.message, /reverses the redemption none, which it does not have/),
+  );
 });
 
 test.run();

@@ -24,7 +24,14 @@ test('an engine that can only be read through gives the same place as one that l
     for await (const { events: batch } of events.readAll(undefined)) times.push(...batch.map(({ at }) => at));
     assert.is(times.length, count);
     const between = Array.from({ length: 12 }, (_, n) => times[Math.floor((n / 12) * times.length)]!);
-    for (const time of ['1999-01-01T00:00:00.000Z', times[0]!, ...between, ...between.map((at) => new Date(Date.parse(at) - 1).toISOString()), times.at(-1)!, '2999-01-01T00:00:00.000Z']) {
+    for (const time of [
+      '1999-01-01T00:00:00.000Z',
+      times[0]!,
+      ...between,
+      ...between.map((at) => new Date(Date.parse(at) - 1).toISOString()),
+      times.at(-1)!,
+      '2999-01-01T00:00:00.000Z',
+    ]) {
       const before = times.filter((at) => at <= time).length;
       const expected = before === 0 ? undefined : String(before).padStart(16, '0');
       assert.equal([await positionAt(events, time), await positionAt(readable, time)], [expected, expected], time);
@@ -47,7 +54,11 @@ test('a time that has passed keeps its place while the log grows, though times f
   const places = new Map<string, readonly (string | undefined)[]>();
   try {
     for (const [n, at] of times.entries()) {
-      await events.append('gift-000', [{ id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`, type: 'GiftClaimed', at, data: {}, metadata }], 'any');
+      await events.append(
+        'gift-000',
+        [{ id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`, type: 'GiftClaimed', at, data: {}, metadata }],
+        'any',
+      );
       // Whatever is appended from now on is later than this.
       const asked = Array.from({ length: n * 2 }, (_, ms) => time(ms));
       for (const one of asked) {
@@ -74,13 +85,29 @@ test('a clock that was ahead for a while, or behind, hides no event of a span of
   const metadata = { commandId: 'c', correlationId: 'c', by: {} } as unknown as NewEvent['metadata'];
   const minute = (n: number): string => new Date(Date.UTC(2026, 0, 1, 0, n)).toISOString();
   // A day and a half ahead from the 20th to the 29th, an hour behind from the 40th to the 44th.
-  const times = Array.from({ length: 60 }, (_, n) => minute(n >= 20 && n < 30 ? n + 2_160 : n >= 40 && n < 45 ? n - 60 : n));
+  const times = Array.from({ length: 60 }, (_, n) =>
+    minute(n >= 20 && n < 30 ? n + 2_160 : n >= 40 && n < 45 ? n - 60 : n),
+  );
   try {
     for (const [n, at] of times.entries()) {
-      await events.append('gift-000', [{ id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`, type: 'GiftClaimed', at, data: {}, metadata }], 'any');
+      await events.append(
+        'gift-000',
+        [{ id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`, type: 'GiftClaimed', at, data: {}, metadata }],
+        'any',
+      );
     }
     const zone = timeZone('UTC');
-    const spans = [[0, 15], [10, 25], [35, 50], [-30, 5], [2_170, 2_185], [50, 2_182], [100, 200], [-100, 5_000], [59, 59]].map(([from = 0, to = 0]) => [minute(from), minute(to)] as const);
+    const spans = [
+      [0, 15],
+      [10, 25],
+      [35, 50],
+      [-30, 5],
+      [2_170, 2_185],
+      [50, 2_182],
+      [100, 200],
+      [-100, 5_000],
+      [59, 59],
+    ].map(([from = 0, to = 0]) => [minute(from), minute(to)] as const);
     for (const [from, to] of spans) {
       const wanted = times.filter((at) => at >= from && at <= to);
       for (const store of [events, readable]) {
@@ -93,8 +120,17 @@ test('a clock that was ahead for a while, or behind, hides no event of a span of
         }
       }
       const part = await events.timeBounds?.({ from, to });
-      const places = wanted.length === 0 ? undefined : [times.indexOf(wanted[0]!), times.lastIndexOf(wanted.at(-1)!) + 1].map((n) => (n === 0 ? undefined : String(n).padStart(16, '0')));
-      assert.equal(part === undefined ? undefined : [part.after, part.through], places, `${from} to ${to}: the narrowest part`);
+      const places =
+        wanted.length === 0
+          ? undefined
+          : [times.indexOf(wanted[0]!), times.lastIndexOf(wanted.at(-1)!) + 1].map((n) =>
+              n === 0 ? undefined : String(n).padStart(16, '0'),
+            );
+      assert.equal(
+        part === undefined ? undefined : [part.after, part.through],
+        places,
+        `${from} to ${to}: the narrowest part`,
+      );
       // A state is a beginning of the log that leaves out nothing of that time or before.
       const last = times.findLastIndex((at) => at <= to) + 1;
       const place = last === 0 ? undefined : String(last).padStart(16, '0');

@@ -21,26 +21,56 @@ test.before(() => {
   dir = mkdtempSync(join(tmpdir(), 'audit-large-'));
   const database = openEventLog(eventLogFile(dir), {});
   database.pragma('synchronous = OFF');
-  const insert = database.prepare('INSERT INTO events (position, stream, revision, type, id, at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)');
+  const insert = database.prepare(
+    'INSERT INTO events (position, stream, revision, type, id, at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  );
   const add = (position: number, gift: number, revision: number, type: string, data: object): void => {
     const id = `00000000-0000-4000-8000-${String(position).padStart(12, '0')}`;
-    const metadata = { commandId: id, correlationId: id, requestId: id, by: { user: 'till', client: 'pos', roles: ['redeem', 'unredeem'] } };
+    const metadata = {
+      commandId: id,
+      correlationId: id,
+      requestId: id,
+      by: { user: 'till', client: 'pos', roles: ['redeem', 'unredeem'] },
+    };
     const at = new Date(Date.UTC(2026, 0, 1) + position * 100).toISOString();
-    insert.run(position, `gift-${String(gift).padStart(20, '0')}`, revision, type, id, at, JSON.stringify(data), JSON.stringify(metadata));
+    insert.run(
+      position,
+      `gift-${String(gift).padStart(20, '0')}`,
+      revision,
+      type,
+      id,
+      at,
+      JSON.stringify(data),
+      JSON.stringify(metadata),
+    );
   };
   database.exec('BEGIN');
   for (let n = 0; n < REDEEMED; n++) {
-    const place = { location_id: `location-${n % 60}`, location_merchant_id: `merchant-${n % 12}`, merchant_id: `merchant-${n % 12}` };
-    add(n + 1, n, 0, 'GiftRedeemed', { redemption_id: `redemption-${n}`, ...place, brand_id: `brand-${n % 15}`, product_id: `product-${n % 80}`, value: 350 });
+    const place = {
+      location_id: `location-${n % 60}`,
+      location_merchant_id: `merchant-${n % 12}`,
+      merchant_id: `merchant-${n % 12}`,
+    };
+    add(n + 1, n, 0, 'GiftRedeemed', {
+      redemption_id: `redemption-${n}`,
+      ...place,
+      brand_id: `brand-${n % 15}`,
+      product_id: `product-${n % 80}`,
+      value: 350,
+    });
   }
-  for (let n = 0; n < REVERSED; n++) add(REDEEMED + n + 1, n, 1, 'GiftUnredeemed', { redemption_id: `redemption-${n}` });
+  for (let n = 0; n < REVERSED; n++)
+    add(REDEEMED + n + 1, n, 1, 'GiftUnredeemed', { redemption_id: `redemption-${n}` });
   database.exec('COMMIT');
   database.close();
 });
 test.after(() => rmSync(dir, { recursive: true }));
 
 function exporting(args: readonly string[], node: readonly string[] = []): ChildProcess {
-  return spawn(process.execPath, [...node, GIFT, 'audit', 'redemptions', ...args], { env: { PATH: process.env['PATH'], DATA_DIR: dir }, stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(process.execPath, [...node, GIFT, 'audit', 'redemptions', ...args], {
+    env: { PATH: process.env['PATH'], DATA_DIR: dir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
 }
 
 interface Exported {
@@ -68,15 +98,23 @@ async function taken(child: ChildProcess, enough = Number.POSITIVE_INFINITY): Pr
 const linesOf = ({ chunks }: Exported): string[] => Buffer.concat(chunks).toString().split('\n');
 
 test('100,000 redemptions are exported within a heap that holds a part of them, reversals of long ago included', async () => {
-  const { code, chunks, bytes, err } = await taken(exporting(['--json'], [`--max-old-space-size=${HEAP_MB}`, '--max-semi-space-size=2']));
+  const { code, chunks, bytes, err } = await taken(
+    exporting(['--json'], [`--max-old-space-size=${HEAP_MB}`, '--max-semi-space-size=2']),
+  );
   assert.is(code, 0, err.slice(-2_000));
   // As objects they would be several times their text.
   assert.ok(bytes > 0.6 * HEAP_MB * 1_000_000, String(bytes));
   const text = Buffer.concat(chunks).toString().trimEnd();
   const lines = text.split('\n');
   assert.is(lines.length, REDEEMED + REVERSED);
-  const last = JSON.parse(lines.at(-1) ?? '') as { readonly type: string; readonly redemption: Readonly<Record<string, unknown>> };
-  assert.equal([last.type, last.redemption['redemption_id'], last.redemption['value'], last.redemption['location_id']], ['GiftUnredeemed', `redemption-${REVERSED - 1}`, 350, `location-${(REVERSED - 1) % 60}`]);
+  const last = JSON.parse(lines.at(-1) ?? '') as {
+    readonly type: string;
+    readonly redemption: Readonly<Record<string, unknown>>;
+  };
+  assert.equal(
+    [last.type, last.redemption['redemption_id'], last.redemption['value'], last.redemption['location_id']],
+    ['GiftUnredeemed', `redemption-${REVERSED - 1}`, 350, `location-${(REVERSED - 1) % 60}`],
+  );
   assert.match(err, new RegExp(`${REDEEMED + REVERSED} records up to log position`));
 });
 

@@ -1,6 +1,20 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -39,7 +53,13 @@ test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
 async function fill(dir: string, streams: number): Promise<void> {
   loadKeys({ dataDir: dir });
   await withLogIn(dir, async (store) => {
-    await store.appendInOrder!(Array.from({ length: streams }, (_, n) => ({ stream: `gift-${n}`, events: [event('GiftIssued', { n, b: 1, a: ['é', null, 1.5] }), event('GiftRedeemed', { n })], expected: 'none' as const })));
+    await store.appendInOrder!(
+      Array.from({ length: streams }, (_, n) => ({
+        stream: `gift-${n}`,
+        events: [event('GiftIssued', { n, b: 1, a: ['é', null, 1.5] }), event('GiftRedeemed', { n })],
+        expected: 'none' as const,
+      })),
+    );
   });
 }
 
@@ -49,7 +69,8 @@ function freshWithKeys({ data, fresh }: Context): void {
   for (const key of ['hash.key', 'token.key']) cpSync(join(data, key), join(fresh, key));
 }
 
-const logOf = async (dir: string): Promise<RecordedEvent[]> => withLogIn(dir, async (store) => eventsOf(store.readAll(undefined)));
+const logOf = async (dir: string): Promise<RecordedEvent[]> =>
+  withLogIn(dir, async (store) => eventsOf(store.readAll(undefined)));
 const textsOf = async (dir: string): Promise<string[]> => (await logOf(dir)).map(canonicalText);
 
 test('a backup and its restore: the same events in order, a new log id, the record of both, checkable by hand', async (context) => {
@@ -58,27 +79,54 @@ test('a backup and its restore: the same events in order, a new log id, the reco
   const made = await gift(data, ['backup', file, '--reason', 'Friday']);
   assert.equal([made.code, made.err], [0, '']);
   const lines = made.out.split('\n');
-  assert.match(lines[0]!, /^601 events of log [0-9a-f-]{36}, up to position 0{13}601, are in .*gift\.log \(\d+ bytes\)$/);
+  assert.match(
+    lines[0]!,
+    /^601 events of log [0-9a-f-]{36}, up to position 0{13}601, are in .*gift\.log \(\d+ bytes\)$/,
+  );
   const [, hash = ''] = /^hash ([0-9a-f]{64})$/.exec(lines[1]!) ?? [];
-  assert.is(execFileSync('sh', ['-c', `sed 1d "${file}" | head -n -2 | sha256sum`], { encoding: 'utf8' }).slice(0, 64), hash);
-  assert.match(made.out, new RegExp(`HASH_KEY \\(${data}/hash\\.key\\).*\n.*TOKEN_KEY \\(${data}/token\\.key\\).*\n.*settings \\(DATA_DIR\\)`));
+  assert.is(
+    execFileSync('sh', ['-c', `sed 1d "${file}" | head -n -2 | sha256sum`], { encoding: 'utf8' }).slice(0, 64),
+    hash,
+  );
+  assert.match(
+    made.out,
+    new RegExp(
+      `HASH_KEY \\(${data}/hash\\.key\\).*\n.*TOKEN_KEY \\(${data}/token\\.key\\).*\n.*settings \\(DATA_DIR\\)`,
+    ),
+  );
   assert.is(statSync(file).mode & 0o777, 0o600);
   const texts = await textsOf(data);
   const [recorded] = (await logOf(data)).slice(-1);
-  assert.equal([recorded!.type, (recorded!.data as { reason: string }).reason, (recorded!.data as { personal: boolean }).personal], ['ExportBegun', 'Friday', true]);
+  assert.equal(
+    [recorded!.type, (recorded!.data as { reason: string }).reason, (recorded!.data as { personal: boolean }).personal],
+    ['ExportBegun', 'Friday', true],
+  );
 
   freshWithKeys(context);
   const restored = await gift(fresh, RESTORE(file));
   assert.equal([restored.code, restored.err], [0, '']);
-  assert.match(restored.out, new RegExp(`^601 events, up to position 0{13}601 of log \\S+, are in ${fresh} as log \\S+; hash ${hash}\n`));
+  assert.match(
+    restored.out,
+    new RegExp(`^601 events, up to position 0{13}601 of log \\S+, are in ${fresh} as log \\S+; hash ${hash}\n`),
+  );
   const events = await logOf(fresh);
   assert.equal(events.slice(0, -1).map(canonicalText), texts);
   const last = events.at(-1)!;
   const ids = await Promise.all([data, fresh].map((dir) => withLogIn(dir, async (store) => store.logId)));
   assert.is.not(ids[0], ids[1]);
-  assert.equal([last.type, last.stream, last.metadata.by.user?.startsWith('cli:')], ['LogRestored', 'log-restored', true]);
+  assert.equal(
+    [last.type, last.stream, last.metadata.by.user?.startsWith('cli:')],
+    ['LogRestored', 'log-restored', true],
+  );
   const { backed_up_at, ...told } = last.data as Record<string, unknown>;
-  assert.equal(told, { from_log_id: ids[0], to_log_id: ids[1], events: 601, position: '0000000000000601', hash, reason: 'a drill' });
+  assert.equal(told, {
+    from_log_id: ids[0],
+    to_log_id: ids[1],
+    events: 601,
+    position: '0000000000000601',
+    hash,
+    reason: 'a drill',
+  });
   assert.match(String(backed_up_at), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
   assert.equal(readdirSync(fresh).toSorted(), ['events.db', 'hash.key', 'token.key']);
   assert.is(statSync(join(fresh, 'events.db')).mode & 0o777, 0o600);
@@ -88,13 +136,30 @@ test('--json; an empty log and one that has been restored before can be backed u
   const { data, dir, file, fresh } = context;
   loadKeys({ dataDir: data });
   await withLogIn(data, async (store) => store.seal());
-  const made = await gift({ DATA_DIR: data, CHARGE_WAIT_MS: '100', TOKEN_KEY: 'k'.repeat(40) }, ['backup', file, '--json']);
+  const made = await gift({ DATA_DIR: data, CHARGE_WAIT_MS: '100', TOKEN_KEY: 'k'.repeat(40) }, [
+    'backup',
+    file,
+    '--json',
+  ]);
   assert.match(made.err, /takes no record of this backup \(.*sealed.*\); it is made all the same\n$/);
   const { bytes, log_id, begun_at, keep, ...rest } = JSON.parse(made.out) as Record<string, unknown>;
-  assert.equal(rest, { action: 'done', file, events: 0, position: null, hash: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855' });
+  assert.equal(rest, {
+    action: 'done',
+    file,
+    events: 0,
+    position: null,
+    hash: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+  });
   assert.is(bytes, statSync(file).size);
   assert.ok(String(log_id).length === 36 && String(begun_at).endsWith('Z'));
-  assert.equal((keep as { what: string; where: string }[]).map(({ what, where }) => [what, where]), [['HASH_KEY', join(data, 'hash.key')], ['TOKEN_KEY', 'the variable TOKEN_KEY'], ['settings', 'CHARGE_WAIT_MS, DATA_DIR']]);
+  assert.equal(
+    (keep as { what: string; where: string }[]).map(({ what, where }) => [what, where]),
+    [
+      ['HASH_KEY', join(data, 'hash.key')],
+      ['TOKEN_KEY', 'the variable TOKEN_KEY'],
+      ['settings', 'CHARGE_WAIT_MS, DATA_DIR'],
+    ],
+  );
   assert.not(made.out.includes('kkkk'));
   freshWithKeys(context);
   const first = JSON.parse((await gift(fresh, [...RESTORE(file), '--json'])).out) as Record<string, unknown>;
@@ -105,7 +170,10 @@ test('--json; an empty log and one that has been restored before can be backed u
   mkdirSync(third);
   cpSync(join(fresh, 'hash.key'), join(third, 'hash.key'));
   assert.is((await gift(third, RESTORE(second))).code, 0);
-  assert.equal((await logOf(third)).map(({ type }) => type), ['LogRestored', 'ExportBegun', 'LogRestored']);
+  assert.equal(
+    (await logOf(third)).map(({ type }) => type),
+    ['LogRestored', 'ExportBegun', 'LogRestored'],
+  );
 });
 
 test('a name that is given away in the meantime is not overwritten, and nothing left behind', async ({ dir, data }) => {
@@ -113,11 +181,19 @@ test('a name that is given away in the meantime is not overwritten, and nothing 
   // It is not there when it is looked for, and is when it is to be given.
   const link = join(dir, 'link');
   symlinkSync(join(dir, 'gone'), link);
-  assert.equal(saidBy(await gift(data, ['backup', link])), { code: 1, out: '', err: `gift: ${link} is there already: name another file\n` });
+  assert.equal(saidBy(await gift(data, ['backup', link])), {
+    code: 1,
+    out: '',
+    err: `gift: ${link} is there already: name another file\n`,
+  });
   assert.equal(readdirSync(dir).toSorted(), ['data', 'link']);
 });
 
-test('what a killed backup has left is not in the way of the next, whatever its process was called', async ({ dir, data, file }) => {
+test('what a killed backup has left is not in the way of the next, whatever its process was called', async ({
+  dir,
+  data,
+  file,
+}) => {
   await fill(data, 3);
   const left = `${basename(file)}.${process.pid}.part`;
   writeFileSync(join(dir, left), 'half of one');
@@ -126,16 +202,34 @@ test('what a killed backup has left is not in the way of the next, whatever its 
 });
 
 test('bad input for a backup: a clear line, nothing left behind', async ({ dir, data, file }) => {
-  assert.equal(saidBy(await gift(data, ['backup', file])), { code: 1, out: '', err: `gift: there is no event log in ${data}: set DATA_DIR to the service's data folder, or EVENTSTORE_URL\n` });
+  assert.equal(saidBy(await gift(data, ['backup', file])), {
+    code: 1,
+    out: '',
+    err: `gift: there is no event log in ${data}: set DATA_DIR to the service's data folder, or EVENTSTORE_URL\n`,
+  });
   await fill(data, 3);
   assert.is((await gift(data, ['backup'])).code, 2);
   assert.is((await gift(data, ['backup', file, '--reason', ' '])).code, 2);
   writeFileSync(file, 'mine');
-  assert.equal(saidBy(await gift(data, ['backup', file])), { code: 1, out: '', err: `gift: ${file} is there already: name another file\n` });
+  assert.equal(saidBy(await gift(data, ['backup', file])), {
+    code: 1,
+    out: '',
+    err: `gift: ${file} is there already: name another file\n`,
+  });
   assert.is(readFileSync(file, 'utf8'), 'mine');
   const nowhere = join(dir, 'no', 'folder', 'x');
-  assert.equal((await gift(data, ['backup', nowhere])).err, `gift: there is no folder ${join(dir, 'no', 'folder')}: make it, or name another file\n`);
-  const env = { DATA_DIR: data, EVENTSTORE_URL: 'esdb://user:hidden@127.0.0.1:1', TOKEN_KEY: 'k'.repeat(32), HASH_KEY: 'h'.repeat(32), PAYMENTS: 'simulated', NOTIFICATIONS: 'simulated' };
+  assert.equal(
+    (await gift(data, ['backup', nowhere])).err,
+    `gift: there is no folder ${join(dir, 'no', 'folder')}: make it, or name another file\n`,
+  );
+  const env = {
+    DATA_DIR: data,
+    EVENTSTORE_URL: 'esdb://user:hidden@127.0.0.1:1',
+    TOKEN_KEY: 'k'.repeat(32),
+    HASH_KEY: 'h'.repeat(32),
+    PAYMENTS: 'simulated',
+    NOTIFICATIONS: 'simulated',
+  };
   for (const args of [['backup', join(dir, 'x')], RESTORE(file)]) {
     const refused = await gift(env, args);
     assert.is(refused.code, 1);
@@ -145,12 +239,22 @@ test('bad input for a backup: a clear line, nothing left behind', async ({ dir, 
   assert.is((await logOf(data)).length, 6, 'nothing was recorded either');
 });
 
-test('no space for the backup is told, and so is a folder that may not be written; nothing is left behind', async ({ dir, data, file }) => {
+test('no space for the backup is told, and so is a folder that may not be written; nothing is left behind', async ({
+  dir,
+  data,
+  file,
+}) => {
   await fill(data, 3_000);
   // A file that may not grow is a full disk to whoever writes it.
-  const limited = spawnSync('sh', ['-c', 'ulimit -f 64; exec "$0" "$@"', process.execPath, GIFT, 'backup', file], { env: { PATH: process.env['PATH'], DATA_DIR: data }, encoding: 'utf8' });
+  const limited = spawnSync('sh', ['-c', 'ulimit -f 64; exec "$0" "$@"', process.execPath, GIFT, 'backup', file], {
+    env: { PATH: process.env['PATH'], DATA_DIR: data },
+    encoding: 'utf8',
+  });
   assert.equal([limited.status, limited.stdout], [1, '']);
-  assert.ok(limited.stderr.endsWith(`gift: no space left for ${file}: name a file on another disk; nothing was left behind\n`), limited.stderr);
+  assert.ok(
+    limited.stderr.endsWith(`gift: no space left for ${file}: name a file on another disk; nothing was left behind\n`),
+    limited.stderr,
+  );
   assert.equal(readdirSync(dir), ['data']);
   if (process.getuid?.() === 0) return;
   const closed = join(dir, 'closed');
@@ -178,9 +282,13 @@ test('every kind of bad backup is refused with what is wrong, and nothing is res
   await refused('', /is empty/);
   await refused('a shopping list\n', /is no backup of gift/);
   for (const rest of ['', '{"sha256":"0"}\n']) await refused(`{"gift_backup":1,"log_id":"x"}\n${rest}`, /is cut short/);
-  await refused(whole.toString().replace('"gift_backup":1', '"gift_backup":2'), /is of format 2: use the program that made it/);
+  await refused(
+    whole.toString().replace('"gift_backup":1', '"gift_backup":2'),
+    /is of format 2: use the program that made it/,
+  );
   await refused('x'.repeat(6_000_000), /too long/);
-  for (const length of [whole.length - 1, whole.length - 50, whole.length - 100, whole.length / 2, 300, 60]) await refused(whole.subarray(0, length), /is cut short|is no backup/);
+  for (const length of [whole.length - 1, whole.length - 50, whole.length - 100, whole.length / 2, 300, 60])
+    await refused(whole.subarray(0, length), /is cut short|is no backup/);
   await refused(Buffer.concat([whole, Buffer.from('\n')]), /is cut short, or its end has been altered/);
   const lines = whole.toString().split('\n');
   await refused([...lines.slice(0, 5), ...lines.slice(6)].join('\n'), /has been altered/);
@@ -204,11 +312,18 @@ test('bad input for a restore: no reason, no file, a folder, data that is there,
   const { dir, data, file, fresh } = context;
   await fill(data, 5);
   await gift(data, ['backup', file]);
-  assert.equal(saidBy(await gift(fresh, ['restore', file])), { code: 2, out: '', err: 'gift: restore wants --reason "<why>"\n' });
+  assert.equal(saidBy(await gift(fresh, ['restore', file])), {
+    code: 2,
+    out: '',
+    err: 'gift: restore wants --reason "<why>"\n',
+  });
   assert.equal((await gift(fresh, RESTORE(join(dir, 'none')))).err, `gift: there is no file ${join(dir, 'none')}\n`);
   assert.equal((await gift(fresh, RESTORE(data))).err, `gift: ${data} is a folder, not a backup\n`);
   const needed = await gift(fresh, RESTORE(file));
-  assert.match(needed.err, /^gift: the HASH_KEY of this log is needed: put the installation's hash\.key into .*--without-key\n$/);
+  assert.match(
+    needed.err,
+    /^gift: the HASH_KEY of this log is needed: put the installation's hash\.key into .*--without-key\n$/,
+  );
   assert.not(existsSync(fresh), 'not even the folder was made');
   const foreign = await gift({ DATA_DIR: fresh, HASH_KEY: 'x'.repeat(40) }, RESTORE(file));
   assert.match(foreign.err, /^gift: this is not the HASH_KEY that the log was made with/);
@@ -226,13 +341,24 @@ test('bad input for a restore: no reason, no file, a folder, data that is there,
   assert.match((await gift(fresh, RESTORE(file))).err, /if none runs, remove .*restoring-x and repeat/);
   rmSync(join(fresh, 'restoring-x'), { recursive: true });
   rmSync(join(fresh, 'hash.key'));
-  const withoutKey = await gift({ DATA_DIR: fresh, MONGODB_URL: 'mongodb://127.0.0.1:1/other' }, [...RESTORE(file), '--without-key']);
+  const withoutKey = await gift({ DATA_DIR: fresh, MONGODB_URL: 'mongodb://127.0.0.1:1/other' }, [
+    ...RESTORE(file),
+    '--without-key',
+  ]);
   assert.is(withoutKey.code, 0);
   assert.match(withoutKey.out, /name an empty database in MONGODB_URL/);
-  assert.equal((await logOf(fresh)).map(({ data }) => (data as { without_key?: boolean }).without_key).at(-1), true, 'so that another key may follow');
+  assert.equal(
+    (await logOf(fresh)).map(({ data }) => (data as { without_key?: boolean }).without_key).at(-1),
+    true,
+    'so that another key may follow',
+  );
 });
 
-test('a backup made where the key was not known says so, and is restored without asking for it', async ({ data, file, fresh }) => {
+test('a backup made where the key was not known says so, and is restored without asking for it', async ({
+  data,
+  file,
+  fresh,
+}) => {
   await withLogIn(data, async (store) => store.append('s', [event()], 'none'));
   const made = await gift(data, ['backup', file]);
   assert.match(made.out, /HASH_KEY \(neither set here nor in .*hash\.key: find it before you need it\)/);
@@ -240,13 +366,26 @@ test('a backup made where the key was not known says so, and is restored without
   assert.is((await gift(fresh, RESTORE(file))).code, 0);
 });
 
-test('a backup made beside another installation’s key says so, and does not have it asked for at a restore', async ({ data, file, fresh }) => {
+test('a backup made beside another installation’s key says so, and does not have it asked for at a restore', async ({
+  data,
+  file,
+  fresh,
+}) => {
   const own = 'o'.repeat(40);
   const stream = `voucherCode-seg-${keyedHash(Buffer.from(own))('code', 'C-1')}`;
-  await withLogIn(data, async (store) => store.append(stream, [{ ...event(), type: 'VoucherCodeAdded', data: { segment_id: 'seg', code: 'C-1', pin: null } }], 'none'));
+  await withLogIn(data, async (store) =>
+    store.append(
+      stream,
+      [{ ...event(), type: 'VoucherCodeAdded', data: { segment_id: 'seg', code: 'C-1', pin: null } }],
+      'none',
+    ),
+  );
   const made = await gift({ DATA_DIR: data, HASH_KEY: 'x'.repeat(40) }, ['backup', file]);
   assert.is(made.code, 0);
-  assert.match(made.err, /^gift: HASH_KEY: this is not the key that the event log was made with: .*; the backup is made all the same, and can't tell a restore which key is right\n$/);
+  assert.match(
+    made.err,
+    /^gift: HASH_KEY: this is not the key that the event log was made with: .*; the backup is made all the same, and can't tell a restore which key is right\n$/,
+  );
   assert.match(made.out, /HASH_KEY \(what is set in HASH_KEY is not the log's own: find that before you need it\)/);
   assert.is((await gift({ DATA_DIR: fresh, HASH_KEY: own }, RESTORE(file))).code, 0);
 });
@@ -256,7 +395,12 @@ test('Ctrl-C ends either with 130 and leaves nothing; bars show on a terminal al
   await fill(data, 4_000);
   const stopping = (): { stderr: Writable & { isTTY: boolean }; signal: AbortSignal } => {
     const interrupted = new AbortController();
-    return { stderr: Object.assign(new Writable({ write: (_chunk, _encoding, done) => (interrupted.abort(), done()) }), { isTTY: true }), signal: interrupted.signal };
+    return {
+      stderr: Object.assign(new Writable({ write: (_chunk, _encoding, done) => (interrupted.abort(), done()) }), {
+        isTTY: true,
+      }),
+      signal: interrupted.signal,
+    };
   };
   const stopped = await gift(data, ['backup', file], stopping());
   assert.equal([stopped.code, stopped.out], [130, '']);
@@ -278,7 +422,10 @@ test('killed with -9 in the middle, a restore leaves no log that could be taken 
   await fill(data, 12_000);
   assert.is((await gift(data, ['backup', file])).code, 0);
   freshWithKeys(context);
-  const child = spawn(process.execPath, [GIFT, ...RESTORE(file)], { stdio: 'ignore', env: { PATH: process.env['PATH'], DATA_DIR: fresh } });
+  const child = spawn(process.execPath, [GIFT, ...RESTORE(file)], {
+    stdio: 'ignore',
+    env: { PATH: process.env['PATH'], DATA_DIR: fresh },
+  });
   const closed = once(child, 'close');
   const begun = (): string | undefined => readdirSync(fresh).find((name) => name.startsWith('restoring-'));
   while (begun() === undefined && child.exitCode === null) await sleep(1);
@@ -310,9 +457,12 @@ test('a backup that changes between its check and its use is not restored', asyn
     writeFileSync(file, whole);
     change();
     const target = join(dir, `target-${n++}`);
-    const error = await withLogIn(target, async (store) => restoreLog(store, options).catch((thrown: unknown) => thrown));
+    const error = await withLogIn(target, async (store) =>
+      restoreLog(store, options).catch((thrown: unknown) => thrown),
+    );
     if (n < 4) assert.instance(error, BackupDamagedError);
-    else assert.ok(error === undefined || error instanceof BackupDamagedError, 'what stands behind its end is never read');
+    else
+      assert.ok(error === undefined || error instanceof BackupDamagedError, 'what stands behind its end is never read');
   }
 });
 

@@ -31,37 +31,67 @@ test.before.each((context) => {
 
 test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
 
-const gift = async (args: readonly string[], more: Parameters<typeof command>[2] = {}): Promise<Said> => saidBy(await command({}, args, more));
+const gift = async (args: readonly string[], more: Parameters<typeof command>[2] = {}): Promise<Said> =>
+  saidBy(await command({}, args, more));
 
 /** A log of `count` events in streams of four, interleaved. */
 async function fill(dir: string, count: number): Promise<void> {
   await withLogIn(dir, async (store) => {
     const appends = Array.from({ length: count }, (_, n): StreamAppend => {
       const round = Math.floor(n / (count / 4));
-      return { stream: `gift-${n % (count / 4)}`, events: [event('GiftRedeemed', { n, location_id: 'kettle-covent-garden' })], expected: round === 0 ? 'none' : round - 1 };
+      return {
+        stream: `gift-${n % (count / 4)}`,
+        events: [event('GiftRedeemed', { n, location_id: 'kettle-covent-garden' })],
+        expected: round === 0 ? 'none' : round - 1,
+      };
     });
     await store.appendInOrder!(appends);
   });
 }
 
-const textsOf = async (dir: string): Promise<string[]> => withLogIn(dir, async (store) => (await eventsOf(store.readAll(undefined))).map(canonicalText));
+const textsOf = async (dir: string): Promise<string[]> =>
+  withLogIn(dir, async (store) => (await eventsOf(store.readAll(undefined))).map(canonicalText));
 
 test('a folder is copied and sealed; the command line says so, and so does the sealed log', async ({ from, to }) => {
   await fill(from, 40);
   const { code, out, err } = await gift(['copy', '--from', from, '--to', to]);
   assert.equal([code, err], [0, '']);
-  assert.match(out, /^41 events in both logs, 41 copied now; hash [0-9a-f]{64}\nlog \S+ \(embedded\) is a copy of \S+ \(embedded\), which is sealed\n$/);
+  assert.match(
+    out,
+    /^41 events in both logs, 41 copied now; hash [0-9a-f]{64}\nlog \S+ \(embedded\) is a copy of \S+ \(embedded\), which is sealed\n$/,
+  );
   assert.equal(await textsOf(to), await textsOf(from));
-  const refused = await gift(['import', fileURLToPath(new URL('../../../examples/demo.json', import.meta.url))], { env: { DATA_DIR: from } });
+  const refused = await gift(['import', fileURLToPath(new URL('../../../examples/demo.json', import.meta.url))], {
+    env: { DATA_DIR: from },
+  });
   assert.is(refused.code, 1);
-  assert.match(refused.err, /^gift: the event log is sealed since it was copied to another engine: use that one \(EVENTSTORE_URL, DATA_DIR\)\n$/);
+  assert.match(
+    refused.err,
+    /^gift: the event log is sealed since it was copied to another engine: use that one \(EVENTSTORE_URL, DATA_DIR\)\n$/,
+  );
   // Nothing that can be repeated is said to go on when repeated.
-  for (const args of [['rebuild', 'gifts'], ['rollback', 'gifts'], ['repair', 'gifts', '--id', 'x', '--reason', 'ticket 4711']]) {
-    assert.equal(await gift(['projections', ...args], { env: { DATA_DIR: from } }), { ...refused, out: '' }, args.join(' '));
+  for (const args of [
+    ['rebuild', 'gifts'],
+    ['rollback', 'gifts'],
+    ['repair', 'gifts', '--id', 'x', '--reason', 'ticket 4711'],
+  ]) {
+    assert.equal(
+      await gift(['projections', ...args], { env: { DATA_DIR: from } }),
+      { ...refused, out: '' },
+      args.join(' '),
+    );
   }
   assert.is((await textsOf(from)).length, 41);
-  const records = await withLogIn(to, async (store) => (await eventsOf(store.readAll(undefined, { types: ['ExportBegun'] }))).map(({ data }) => (data as { what: string; asked: object }).asked));
-  assert.equal(records.map((asked) => Object.keys(asked)), [['from', 'to']], 'who took it along stands in both');
+  const records = await withLogIn(to, async (store) =>
+    (await eventsOf(store.readAll(undefined, { types: ['ExportBegun'] }))).map(
+      ({ data }) => (data as { what: string; asked: object }).asked,
+    ),
+  );
+  assert.equal(
+    records.map((asked) => Object.keys(asked)),
+    [['from', 'to']],
+    'who took it along stands in both',
+  );
   // A sealed log takes no record, and is not asked to.
   assert.equal((await gift(['copy', '--from', from, '--to', to])).err, '');
 });
@@ -81,7 +111,11 @@ test('--json and --no-seal', async ({ from, to }) => {
 });
 
 test('what is not a log, or not an empty one, is refused with what to do', async ({ from, to }) => {
-  assert.equal(await gift(['copy', '--from', from, '--to', to]), { code: 1, out: '', err: `gift: --from: there is no event log in ${from}\n` });
+  assert.equal(await gift(['copy', '--from', from, '--to', to]), {
+    code: 1,
+    out: '',
+    err: `gift: --from: there is no event log in ${from}\n`,
+  });
   assert.equal([existsSync(from), existsSync(to)], [false, false]);
   for (const [option, text, message] of [
     ['--from', 'mongodb://user:secret@host/gift', 'begins with esdb:// or esdb+discover://, not with mongodb://'],
@@ -89,7 +123,11 @@ test('what is not a log, or not an empty one, is refused with what to do', async
   ] as const) {
     const args = { '--from': from, '--to': to, [option]: text };
     const refused = await gift(['copy', ...Object.entries(args).flat()]);
-    assert.equal(refused, { code: 2, out: '', err: `gift: ${option} must be a data folder, or an address that ${message}\n` });
+    assert.equal(refused, {
+      code: 2,
+      out: '',
+      err: `gift: ${option} must be a data folder, or an address that ${message}\n`,
+    });
   }
   assert.is((await gift(['copy', '--from', from])).code, 2);
   await fill(from, 4);
@@ -97,13 +135,22 @@ test('what is not a log, or not an empty one, is refused with what to do', async
   const other = await gift(['copy', '--from', from, '--to', to]);
   assert.is(other.code, 1);
   assert.match(other.err, /^gift: the target holds something else: .*Name an empty target/);
-  const away = await gift(['copy', '--from', from, '--to', 'esdb://user:secret@127.0.0.1:1?tls=false&maxDiscoverAttempts=1&discoveryInterval=10']);
+  const away = await gift([
+    'copy',
+    '--from',
+    from,
+    '--to',
+    'esdb://user:secret@127.0.0.1:1?tls=false&maxDiscoverAttempts=1&discoveryInterval=10',
+  ]);
   assert.is(away.code, 1);
   assert.match(away.err, /^gift: /);
   assert.not.match(away.err, /secret/);
 });
 
-test('an address that may hold a password can stand in the environment, which not everybody on the machine can read', async ({ from, to }) => {
+test('an address that may hold a password can stand in the environment, which not everybody on the machine can read', async ({
+  from,
+  to,
+}) => {
   await fill(from, 8);
   const env = { FROM: from, TO: ` ${to} `, BAD: 'mongodb://user:secret@host/gift', EMPTY: ' ' };
   const { code, out, err } = await gift(['copy', '--from', 'env:FROM', '--to', 'env:TO', '--no-seal'], { env });
@@ -111,16 +158,28 @@ test('an address that may hold a password can stand in the environment, which no
   assert.match(out, /^9 events in both logs, 9 copied now/);
   for (const name of ['EMPTY', 'NONE', '']) {
     const refused = await gift(['copy', '--from', from, '--to', `env:${name}`], { env });
-    assert.equal(refused, { code: 2, out: '', err: `gift: --to names the environment variable "${name}", which is not set\n` });
+    assert.equal(refused, {
+      code: 2,
+      out: '',
+      err: `gift: --to names the environment variable "${name}", which is not set\n`,
+    });
   }
   const foreign = await gift(['copy', '--from', from, '--to', 'env:BAD'], { env });
-  assert.equal([foreign.code, foreign.err], [2, 'gift: --to must be a data folder, or an address that begins with esdb:// or esdb+discover://, not with mongodb://\n']);
+  assert.equal(
+    [foreign.code, foreign.err],
+    [
+      2,
+      'gift: --to must be a data folder, or an address that begins with esdb:// or esdb+discover://, not with mongodb://\n',
+    ],
+  );
 });
 
 test('Ctrl-C ends it with 130, and it is gone on with; progress shows on a terminal only', async ({ from, to }) => {
   await fill(from, 8_000);
   const interrupted = new AbortController();
-  const stderr = Object.assign(new Writable({ write: (_chunk, _encoding, done) => (interrupted.abort(), done()) }), { isTTY: true });
+  const stderr = Object.assign(new Writable({ write: (_chunk, _encoding, done) => (interrupted.abort(), done()) }), {
+    isTTY: true,
+  });
   const stopped = await gift(['copy', '--from', from, '--to', to], { stderr, signal: interrupted.signal });
   assert.equal([stopped.code, stopped.out], [130, '']);
   const there = (await textsOf(to)).length;
@@ -132,13 +191,18 @@ test('Ctrl-C ends it with 130, and it is gone on with; progress shows on a termi
   assert.ok(err.lastIndexOf('\u001B[2K') > err.lastIndexOf('events'), 'the bar is removed');
 });
 
-test('killed with -9 at any moment, repeating finishes it: nothing is missing, nothing stands twice', async ({ from, to }) => {
+test('killed with -9 at any moment, repeating finishes it: nothing is missing, nothing stands twice', async ({
+  from,
+  to,
+}) => {
   await fill(from, 16_000);
   const standing: number[] = [];
   await withLogIn(to, async (store) => {
     const there = async (): Promise<number> => Number((await store.end()) ?? 0);
     for (const wanted of [1, 5_000]) {
-      const child = spawn(process.execPath, [GIFT, 'copy', '--from', from, '--to', to, '--no-seal'], { stdio: 'ignore' });
+      const child = spawn(process.execPath, [GIFT, 'copy', '--from', from, '--to', to, '--no-seal'], {
+        stdio: 'ignore',
+      });
       const closed = once(child, 'close');
       while ((await there()) < wanted && child.exitCode === null) await sleep(2);
       child.kill('SIGKILL');

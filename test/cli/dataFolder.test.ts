@@ -14,15 +14,30 @@ test.before.each((context) => {
 test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
 
 const FILE = join(tmpdir(), 'no-such-file');
-const COMMANDS = [['projections', 'status'], ['history', '0'.repeat(20)], ['backup', FILE], ['parked', 'list'], ['restore', FILE, '--reason', 'drill']];
+const COMMANDS = [
+  ['projections', 'status'],
+  ['history', '0'.repeat(20)],
+  ['backup', FILE],
+  ['parked', 'list'],
+  ['restore', FILE, '--reason', 'drill'],
+];
 
 test('a data folder that this user may not look into is not taken for one without a log', async ({ dir }) => {
   await withLogIn(dir, async () => undefined);
   const file = join(tmpdir(), 'import.json');
   writeFileSync(file, '{}');
-  for (const args of [...COMMANDS, ['import', file], ['import', file, '--dry-run'], ['copy', '--from', dir, '--to', join(tmpdir(), 'no-such-folder')]]) {
+  for (const args of [
+    ...COMMANDS,
+    ['import', file],
+    ['import', file, '--dry-run'],
+    ['copy', '--from', dir, '--to', join(tmpdir(), 'no-such-folder')],
+  ]) {
     const { code, out, err } = await underMode(dir, 0o000, () => gift(dir, args));
-    assert.equal([code, out, err], [1, '', `gift: this user may not look into ${dir}: run the command as the service's user\n`], args.join(' '));
+    assert.equal(
+      [code, out, err],
+      [1, '', `gift: this user may not look into ${dir}: run the command as the service's user\n`],
+      args.join(' '),
+    );
   }
   rmSync(file);
 });

@@ -18,7 +18,11 @@ test.after(() => service.close());
 const gifts = async (...args: readonly string[]): Promise<Ran> => gift(service.settings, ['gifts', ...args]);
 const REASON = ['--reason', 'ticket 7'] as const;
 const told = async (id: string, times: number): Promise<true> =>
-  eventually(async () => (await service.events.read(`notification-${id}`)).filter(({ type }) => type === 'NotificationSent').length === times);
+  eventually(
+    async () =>
+      (await service.events.read(`notification-${id}`)).filter(({ type }) => type === 'NotificationSent').length ===
+      times,
+  );
 const said = async (...args: readonly string[]): Promise<string> => {
   const { code, out, err } = await gifts(...args, ...REASON);
   assert.deepEqual([code, err], [0, ''], args.join(' '));
@@ -27,13 +31,18 @@ const said = async (...args: readonly string[]): Promise<string> => {
 /** Who did what and why, as the history tells it. */
 const history = async (id: string): Promise<[string, string][]> => {
   const events = (await gift(service.settings, ['history', id, '--json'])).records() as Json[];
-  return events.filter(({ by }) => String(by.user).startsWith('cli:')).map(({ type, data }) => [type as string, data.reason as string]);
+  return events
+    .filter(({ by }) => String(by.user).startsWith('cli:'))
+    .map(({ type, data }) => [type as string, data.reason as string]);
 };
 
 test('a receiver is told again', async () => {
   const id = await buyOne(service, 'latte', { user_id: 'bob' });
   await told(id, 1);
-  assert.equal(await said('resend', shortcodeOf(id)), `gift ${id}: its receiver is told again by a running service; gift history shows what comes of it\n`);
+  assert.equal(
+    await said('resend', shortcodeOf(id)),
+    `gift ${id}: its receiver is told again by a running service; gift history shows what comes of it\n`,
+  );
   await told(id, 2);
   assert.deepEqual(await history(id), [['NotificationRequested', 'ticket 7']]);
   const { code, err } = await gifts('resend', await buyOne(service), ...REASON);
@@ -42,16 +51,34 @@ test('a receiver is told again', async () => {
 
 test('a gift is given to a user, or to whoever has a number', async () => {
   const id = await buyOne(service);
-  assert.equal(await said('reassign', id, '--to-user', 'dan'), `gift ${id}: it is now for user dan, who is told by a running service\n`);
+  assert.equal(
+    await said('reassign', id, '--to-user', 'dan'),
+    `gift ${id}: it is now for user dan, who is told by a running service\n`,
+  );
   await eventually(async () => (await service.events.read(`notification-${id}`)).length > 0);
-  assert.equal(await said('reassign', id, '--to-phone', '07700 900002'), `gift ${id}: it is now for whoever has the phone number, who is told by a running service\n`);
-  const read = await gift(service.settings, ['gifts', 'reassign', id, '--to-phone', '-', ...REASON], { stdin: Readable.from([Buffer.from('07700 '), Buffer.from('900002\n')]) });
-  assert.deepEqual([read.code, read.out], [0, `gift ${id}: it has been for this receiver all along\n`], 'as it was read');
-  assert.equal(await said('reassign', id, '--to-phone', '\u202a+447700900002\u202c'), `gift ${id}: it has been for this receiver all along\n`);
+  assert.equal(
+    await said('reassign', id, '--to-phone', '07700 900002'),
+    `gift ${id}: it is now for whoever has the phone number, who is told by a running service\n`,
+  );
+  const read = await gift(service.settings, ['gifts', 'reassign', id, '--to-phone', '-', ...REASON], {
+    stdin: Readable.from([Buffer.from('07700 '), Buffer.from('900002\n')]),
+  });
+  assert.deepEqual(
+    [read.code, read.out],
+    [0, `gift ${id}: it has been for this receiver all along\n`],
+    'as it was read',
+  );
+  assert.equal(
+    await said('reassign', id, '--to-phone', '\u202a+447700900002\u202c'),
+    `gift ${id}: it has been for this receiver all along\n`,
+  );
   await told(id, 1);
   refused(await redeem(service, id, 'dan'), 403, 'Cannot redeem this gift.');
   assert.equal((await redeem(service, id, 'bob')).status, 201);
-  assert.deepEqual(await history(id), [['GiftReassigned', 'ticket 7'], ['GiftReassigned', 'ticket 7']]);
+  assert.deepEqual(await history(id), [
+    ['GiftReassigned', 'ticket 7'],
+    ['GiftReassigned', 'ticket 7'],
+  ]);
   const shown = await gift(service.settings, ['history', id]);
   assert.match(shown.out, /GiftReassigned\n +by cli:.+\n.*phone_number=\*\*\* reason=ticket 7/);
   for (const [args, message] of [
@@ -68,14 +95,26 @@ test('an expired gift is extended', async () => {
   const id = await boughtBefore(service);
   const until = daysFromNow(30).slice(0, 10);
   const [view] = (await gifts('extend', id, '--until', until, '--json', ...REASON)).records() as Json[];
-  assert.deepEqual([view.gift_id, view.expiry_date, view.gift_status, view.events[0].type, view.events[0].data.reason], [id, until, 'sent', 'GiftExtended', 'ticket 7']);
-  assert.equal(await said('extend', id, '--until', until), `gift ${id}: it is valid to the end of ${until} (UTC) already\n`);
+  assert.deepEqual(
+    [view.gift_id, view.expiry_date, view.gift_status, view.events[0].type, view.events[0].data.reason],
+    [id, until, 'sent', 'GiftExtended', 'ticket 7'],
+  );
+  assert.equal(
+    await said('extend', id, '--until', until),
+    `gift ${id}: it is valid to the end of ${until} (UTC) already\n`,
+  );
   const later = daysFromNow(31).slice(0, 10);
   assert.equal(await said('extend', id, '--until', later), `gift ${id}: it is valid to the end of ${later} (UTC)\n`);
   assert.equal((await redeem(service, id)).status, 201);
-  assert.deepEqual(await history(id), [['GiftExtended', 'ticket 7'], ['GiftExtended', 'ticket 7']]);
+  assert.deepEqual(await history(id), [
+    ['GiftExtended', 'ticket 7'],
+    ['GiftExtended', 'ticket 7'],
+  ]);
   const { code, err } = await gifts('extend', id, '--until', daysFromNow(-3).slice(0, 10), ...REASON);
-  assert.deepEqual([code, err], [1, 'gift: expiry_date must be a day to come, later than the present one and at most ten years ahead.\n']);
+  assert.deepEqual(
+    [code, err],
+    [1, 'gift: expiry_date must be a day to come, later than the present one and at most ten years ahead.\n'],
+  );
 });
 
 test('a gift is blocked, for a ticket too, and freed', async () => {
@@ -84,11 +123,17 @@ test('a gift is blocked, for a ticket too, and freed', async () => {
   assert.equal(await said('block', id), `gift ${id}: it is blocked by support\n`);
   assert.equal(await said('block', id, '--ticket', 'T-1'), `gift ${id}: it is blocked by support, support:T-1\n`);
   refused(await redeem(service, id), 405, 'gift is blocked.');
-  assert.equal(await said('unblock', id, '--ticket', 'T-2'), `gift ${id}: this does not block it; it is blocked by support, support:T-1\n`);
+  assert.equal(
+    await said('unblock', id, '--ticket', 'T-2'),
+    `gift ${id}: this does not block it; it is blocked by support, support:T-1\n`,
+  );
   assert.equal(await said('unblock', id), `gift ${id}: it is blocked by support:T-1\n`);
   assert.equal(await said('unblock', id, '--ticket', 'T-1'), `gift ${id}: nothing blocks it\n`);
   assert.equal((await redeem(service, id)).status, 201);
-  assert.deepEqual((await history(id)).map(([type]) => type), ['GiftBlocked', 'GiftBlocked', 'GiftUnblocked', 'GiftUnblocked']);
+  assert.deepEqual(
+    (await history(id)).map(([type]) => type),
+    ['GiftBlocked', 'GiftBlocked', 'GiftUnblocked', 'GiftUnblocked'],
+  );
 });
 
 test('a cancelled one needs no block', async () => {
@@ -97,13 +142,23 @@ test('a cancelled one needs no block', async () => {
     const events = await service.events.read(`gift-${id}`);
     return events.length > 0 ? events : undefined;
   });
-  await service.events.append(`gift-${id}`, [{ ...(cancelled as Json), id: crypto.randomUUID(), type: 'GiftCancelled', data: { reason: 'x' } }], 'any');
+  await service.events.append(
+    `gift-${id}`,
+    [{ ...(cancelled as Json), id: crypto.randomUUID(), type: 'GiftCancelled', data: { reason: 'x' } }],
+    'any',
+  );
   assert.equal(await said('block', id), `gift ${id}: it is cancelled: it can't be used anyway\n`);
 });
 
 test('unknown gifts and wrong usage are refused, and nothing is changed', async () => {
   const id = await buyOne(service);
-  const flags: Readonly<Record<string, readonly string[]>> = { resend: [], reassign: ['--to-user', 'bob'], extend: ['--until', daysFromNow(900).slice(0, 10)], block: [], unblock: [] };
+  const flags: Readonly<Record<string, readonly string[]>> = {
+    resend: [],
+    reassign: ['--to-user', 'bob'],
+    extend: ['--until', daysFromNow(900).slice(0, 10)],
+    block: [],
+    unblock: [],
+  };
   for (const [what, more] of Object.entries(flags)) {
     for (const unknown of ['nothing', 'feedfeedfeedfeedfeed']) {
       const { code, err } = await gifts(what, unknown, ...more, ...REASON);
@@ -122,7 +177,10 @@ test('unknown gifts and wrong usage are refused, and nothing is changed', async 
     const { code, err } = await gifts(...args, ...REASON);
     assert.deepEqual([code, err], [2, `gift: ${message}\n`]);
   }
-  assert.deepEqual((await service.events.read(`gift-${id}`)).map(({ type }) => type), ['GiftIssued']);
+  assert.deepEqual(
+    (await service.events.read(`gift-${id}`)).map(({ type }) => type),
+    ['GiftIssued'],
+  );
 });
 
 test('help shows an example of each', async () => {

@@ -22,15 +22,28 @@ let redemptions: string[] = [];
 /** Before each of the gift's changes, and what the API answered its owner then, with everything embedded. */
 const times: string[] = [];
 const answers: Json[] = [];
-const RELATIONS = ['message', 'redeemed', 'voucher.segment', 'purchase.brand.stores', 'purchase.brand.integration', 'purchase.segments'];
+const RELATIONS = [
+  'message',
+  'redeemed',
+  'voucher.segment',
+  'purchase.brand.stores',
+  'purchase.brand.integration',
+  'purchase.segments',
+];
 const MESSAGE = 'for your eyes only';
 const PHONE = '+447700900002';
 
-const history = async (...args: readonly string[]): ReturnType<typeof gift> => gift(service.settings, ['history', ...args]);
+const history = async (...args: readonly string[]): ReturnType<typeof gift> =>
+  gift(service.settings, ['history', ...args]);
 const moment = async (): Promise<void> => {
   await sleep(5);
   times.push(new Date().toISOString());
-  const answer = id === '' ? undefined : await service.ask('GET', `/api/v2/gifts/${id}?${RELATIONS.map((one) => `embed[]=${one}`).join('&')}`, { token: await service.userToken('bob') });
+  const answer =
+    id === ''
+      ? undefined
+      : await service.ask('GET', `/api/v2/gifts/${id}?${RELATIONS.map((one) => `embed[]=${one}`).join('&')}`, {
+          token: await service.userToken('bob'),
+        });
   answers.push(answer?.json);
   await sleep(5);
 };
@@ -40,7 +53,15 @@ test.before(async () => {
   await moment();
   const bought = await service.ask('POST', '/api/v2/transactions', {
     token: await service.userToken('ann'),
-    body: { payment: { method: 'card', reference: 'pm_card_visa' }, purchase: { type: 'gift', reference: 'latte', receivers: [{ phone_number: PHONE }, { user_id: 'cat' }], message: MESSAGE } },
+    body: {
+      payment: { method: 'card', reference: 'pm_card_visa' },
+      purchase: {
+        type: 'gift',
+        reference: 'latte',
+        receivers: [{ phone_number: PHONE }, { user_id: 'cat' }],
+        message: MESSAGE,
+      },
+    },
     headers: { 'x-request-id': 'the-purchase' },
   });
   transactionId = bought.json.data.id as string;
@@ -62,36 +83,76 @@ test('every event of the life stands there in order, whatever names the gift', a
   const { code, records, err } = await history(id, '--json');
   assert.deepEqual([code, err], [0, '']);
   const events = records();
-  assert.deepEqual(events.map(({ type }) => type), [
-    'GiftsPurchased', 'ChargeStarted', 'PaymentCharged', 'GiftIssued', 'NotificationStarted', 'NotificationSent', 'VoucherAssigned', 'GiftRedeemed', 'GiftUnredeemed', 'GiftRedeemed',
-  ]);
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    [
+      'GiftsPurchased',
+      'ChargeStarted',
+      'PaymentCharged',
+      'GiftIssued',
+      'NotificationStarted',
+      'NotificationSent',
+      'VoucherAssigned',
+      'GiftRedeemed',
+      'GiftUnredeemed',
+      'GiftRedeemed',
+    ],
+  );
   const positions = events.map(({ position }) => position as string);
   assert.deepEqual(positions, positions.toSorted());
-  assert.deepEqual(Object.keys(events[0] ?? {}), ['position', 'stream', 'revision', 'type', 'id', 'at', 'by', 'request_id', 'command_id', 'causation_id', 'correlation_id', 'data']);
+  assert.deepEqual(Object.keys(events[0] ?? {}), [
+    'position',
+    'stream',
+    'revision',
+    'type',
+    'id',
+    'at',
+    'by',
+    'request_id',
+    'command_id',
+    'causation_id',
+    'correlation_id',
+    'data',
+  ]);
   assert.deepEqual([events[0]?.['request_id'], events[2]?.['correlation_id']], ['the-purchase', 'the-purchase']);
   assert.deepEqual(events[7]?.['by'], { user: 'till-coffee', client: 'app', roles: ['redeem', 'unredeem'] });
   await eventually(async () => (await history(redemptions[1] ?? '', '--json')).code === 0);
-  for (const name of [shortcodeOf(id), shortcodeOf(id).toLowerCase(), ...redemptions]) assert.deepEqual((await history(name, '--json')).records(), events, name);
+  for (const name of [shortcodeOf(id), shortcodeOf(id).toLowerCase(), ...redemptions])
+    assert.deepEqual((await history(name, '--json')).records(), events, name);
 });
 
 test('a transaction gives the lives of all its gifts, one gift only its own share', async () => {
   const all = (await history(transactionId, '--json')).records() as Json[];
   assert.equal(all.filter(({ type }) => type === 'GiftIssued').length, 2);
-  assert.deepEqual(all[0].data.receivers.map((receiver: Json) => receiver.user_id ?? receiver.phone_number), ['***', 'cat']);
+  assert.deepEqual(
+    all[0].data.receivers.map((receiver: Json) => receiver.user_id ?? receiver.phone_number),
+    ['***', 'cat'],
+  );
   const [first] = (await history(id, '--json')).records() as Json[];
-  assert.deepEqual([first.data.receivers.length, first.data.receivers[0].phone_number, first.data.other_receivers], [1, '***', 1]);
+  assert.deepEqual(
+    [first.data.receivers.length, first.data.receivers[0].phone_number, first.data.other_receivers],
+    [1, '***', 1],
+  );
 });
 
 test('people see a block an event: who, where, what led to what, and how the provider names the message', async () => {
   const { out } = await history(id);
   const lines = out.trimEnd().split('\n');
-  assert.match(lines[0] ?? '', new RegExp(`^gift ${id} \\(${shortcodeOf(id)}\\) of transaction ${transactionId}: 10 events, the last at log position \\d+; times are UTC$`));
+  assert.match(
+    lines[0] ?? '',
+    new RegExp(
+      `^gift ${id} \\(${shortcodeOf(id)}\\) of transaction ${transactionId}: 10 events, the last at log position \\d+; times are UTC$`,
+    ),
+  );
   const block = (type: string): string => out.slice(out.indexOf(`Z  ${type}`)).split(/\n#/)[0] ?? '';
   assert.match(out, /\n\n#1  \S+Z  GiftsPurchased\n    by ann\b.*, request the-purchase\n    buyer_id=ann /);
   assert.match(block('PaymentCharged'), /because of #2\n    amount=700 provider=simulated/);
   assert.match(block('GiftRedeemed'), /\n    by till-coffee \(redeem unredeem\), through app, at bean-soho, request /);
   const sent = (await history(id, '--json')).records().find(({ type }) => type === 'NotificationSent') as Json;
-  assert.ok(block('NotificationSent').includes(`message_id=${sent.data.message_id as string}`), block('NotificationSent'));
+  assert.ok(
+    block('NotificationSent').includes(`message_id=${sent.data.message_id as string}`),
+    block('NotificationSent'),
+  );
 });
 
 test('on a terminal no line is wider than it is, and nothing is lost', async () => {
@@ -99,7 +160,19 @@ test('on a terminal no line is wider than it is, and nothing is lost', async () 
   for (const columns of [100, 60, 1]) {
     const { stream, text } = sink();
     const stdout = Object.assign(stream, { columns });
-    assert.equal(await run({ stdin: Readable.from([]), stdout, stderr: sink().stream, env: service.settings, signal: new AbortController().signal }, ['history', id]), 0);
+    assert.equal(
+      await run(
+        {
+          stdin: Readable.from([]),
+          stdout,
+          stderr: sink().stream,
+          env: service.settings,
+          signal: new AbortController().signal,
+        },
+        ['history', id],
+      ),
+      0,
+    );
     for (const line of text().trimEnd().split('\n')) assert.ok(line.length <= Math.max(40, columns), line);
     const told = (output: string): string => output.slice(output.indexOf('#1')).replaceAll(/\s/g, '');
     assert.equal(told(text()), told(whole));
@@ -109,22 +182,39 @@ test('on a terminal no line is wider than it is, and nothing is lost', async () 
 test('CSV has a heading, and one line an event', async () => {
   const { out } = await history(id, '--csv');
   const lines = out.trimEnd().split('\n');
-  assert.equal(lines[0], 'position,stream,revision,type,id,at,user,client,roles,request_id,command_id,causation_id,correlation_id,data');
+  assert.equal(
+    lines[0],
+    'position,stream,revision,type,id,at,user,client,roles,request_id,command_id,causation_id,correlation_id,data',
+  );
   assert.equal(lines.length, 11);
-  assert.match(lines[8] ?? '', new RegExp(`^'\\d+,gift-${id},2,GiftRedeemed,[0-9a-f-]+,[^,]+,till-coffee,app,redeem unredeem,`));
+  assert.match(
+    lines[8] ?? '',
+    new RegExp(`^'\\d+,gift-${id},2,GiftRedeemed,[0-9a-f-]+,[^,]+,till-coffee,app,redeem unredeem,`),
+  );
 });
 
 test('no secret shows anywhere, and personal fields only for a reason, which is kept', async () => {
-  const stored = [...(await service.events.read(`transaction-${transactionId}`)), ...(await service.events.read(`gift-${id}`))];
+  const stored = [
+    ...(await service.events.read(`transaction-${transactionId}`)),
+    ...(await service.events.read(`gift-${id}`)),
+  ];
   const dataOf = (type: string): Json => stored.find((event) => event.type === type)?.data;
   const { seed } = dataOf('GiftsPurchased');
   const { code: itsCode } = dataOf('VoucherAssigned');
   assert.ok(seed !== undefined && itsCode !== undefined);
   const asOf = ['--as-of', new Date().toISOString()];
-  for (const args of [[id], [id, '--json'], [id, '--csv'], [transactionId, '--json'], [id, ...asOf], [id, ...asOf, '--json']]) {
+  for (const args of [
+    [id],
+    [id, '--json'],
+    [id, '--csv'],
+    [transactionId, '--json'],
+    [id, ...asOf],
+    [id, ...asOf, '--json'],
+  ]) {
     const { out, code } = await history(...args);
     assert.equal(code, 0, args.join(' '));
-    for (const hidden of [seed, itsCode, MESSAGE, PHONE]) assert.ok(!out.includes(hidden), `${args.join(' ')} shows ${hidden}`);
+    for (const hidden of [seed, itsCode, MESSAGE, PHONE])
+      assert.ok(!out.includes(hidden), `${args.join(' ')} shows ${hidden}`);
     const open = await history(...args, '--personal', '--reason', 'a complaint');
     for (const hidden of [seed, itsCode]) assert.ok(!open.out.includes(hidden), `${args.join(' ')} shows ${hidden}`);
     assert.ok(open.out.includes(MESSAGE));
@@ -133,7 +223,10 @@ test('no secret shows anywhere, and personal fields only for a reason, which is 
   assert.deepEqual([refused.code, refused.out, refused.err], [2, '', 'gift: --personal wants --reason "<why>"\n']);
   const seen = (await service.events.read(accessStream(new Date().toISOString()))) as Json[];
   const last = seen.at(-1);
-  assert.deepEqual([last.type, last.data.what, last.data.personal, last.data.reason, last.data.count], ['RecordsSeen', 'gift history', true, 'a complaint', 1]);
+  assert.deepEqual(
+    [last.type, last.data.what, last.data.personal, last.data.reason, last.data.count],
+    ['RecordsSeen', 'gift history', true, 'a complaint', 1],
+  );
   assert.match(last.metadata.by.user as string, /^cli:.+@.+/);
   assert.deepEqual(last.data.asked, { gift: id, asOf: asOf[1], timeZone: 'Europe/London' });
 });
@@ -147,19 +240,37 @@ test('--as-of shows the gift as the API showed it then', async () => {
   const before = await history(id, '--as-of', times[0] ?? '');
   assert.deepEqual([before.code, before.out], [1, '']);
   assert.match(before.err, /^gift: at \S+Z \(log position \d+\) there was no such gift\n$/);
-  const [told, vouchered, redeemed, unredeemed] = [await at(times[1]), await at(times[2]), await at(times[3]), await at(times[4])];
+  const [told, vouchered, redeemed, unredeemed] = [
+    await at(times[1]),
+    await at(times[2]),
+    await at(times[3]),
+    await at(times[4]),
+  ];
   assert.deepEqual([told.data.gift_status, told.data.voucher_id, told.embedded.vouchers], ['sent', null, []]);
   assert.deepEqual([told.as_of, told.viewer, told.time_zone], [times[1], 'bob', 'Europe/London']);
   assert.equal(told.embedded.vouchers.length, 0);
-  assert.deepEqual([vouchered.embedded.vouchers.length, vouchered.embedded.vouchers[0].code, vouchered.embedded.messages[0].message], [1, '***', '***']);
-  assert.deepEqual([redeemed.data.gift_status, redeemed.data.redeemed_id, redeemed.embedded.redemptions[0].id], ['redeemed', redemptions[0], redemptions[0]]);
-  assert.deepEqual([unredeemed.data.gift_status, unredeemed.data.redeemed_id, unredeemed.embedded.redemptions], ['sent', null, []]);
+  assert.deepEqual(
+    [vouchered.embedded.vouchers.length, vouchered.embedded.vouchers[0].code, vouchered.embedded.messages[0].message],
+    [1, '***', '***'],
+  );
+  assert.deepEqual(
+    [redeemed.data.gift_status, redeemed.data.redeemed_id, redeemed.embedded.redemptions[0].id],
+    ['redeemed', redemptions[0], redemptions[0]],
+  );
+  assert.deepEqual(
+    [unredeemed.data.gift_status, unredeemed.data.redeemed_id, unredeemed.embedded.redemptions],
+    ['sent', null, []],
+  );
   await moment();
   for (const [index, answer] of answers.entries()) {
     if (index === 0) continue;
     const then = await at(times[index], '--personal', '--reason', 'a test');
     const vouchers = answer.embedded.vouchers.map((voucher: Json) => ({ ...voucher, code: '***' }));
-    assert.deepEqual({ data: then.data, embedded: then.embedded }, { data: answer.data, embedded: { ...answer.embedded, vouchers } }, times[index]);
+    assert.deepEqual(
+      { data: then.data, embedded: then.embedded },
+      { data: answer.data, embedded: { ...answer.embedded, vouchers } },
+      times[index],
+    );
   }
   assert.equal(answers.length, 6);
 });
@@ -168,17 +279,31 @@ test('the catalogue and the accounts are those of then', async () => {
   const [other = ''] = await buy(service, 'ticket', [{ user_id: 'dan' }]);
   await moment();
   await service.import({
-    products: [{ id: 'ticket', brand_id: 'screen', name: 'Cinema ticket, renamed', sale_price: 1200, segments: ['seg-pin'] }],
+    products: [
+      { id: 'ticket', brand_id: 'screen', name: 'Cinema ticket, renamed', sale_price: 1200, segments: ['seg-pin'] },
+    ],
     stores: [{ id: 'screen-new', brand_id: 'screen', name: 'Screen New', longitude: 0, latitude: 50 }],
   });
-  const then = (await history(other, '--as-of', times.at(-1) ?? '', '--json', '--embed', 'purchase.brand.stores')).records()[0] as Json;
+  const then = (
+    await history(other, '--as-of', times.at(-1) ?? '', '--json', '--embed', 'purchase.brand.stores')
+  ).records()[0] as Json;
   assert.deepEqual([then.embedded.products[0].name, then.embedded.products[0].sale_price], ['Cinema ticket', 1050]);
-  assert.deepEqual(then.embedded.stores.map((store: Json) => store.id), ['screen-soho']);
+  assert.deepEqual(
+    then.embedded.stores.map((store: Json) => store.id),
+    ['screen-soho'],
+  );
   assert.deepEqual(Object.keys(then.embedded), ['products', 'brands', 'stores']);
-  const now = (await history(other, '--as-of', new Date().toISOString(), '--json', '--embed', 'purchase.brand.stores')).records()[0] as Json;
+  const now = (
+    await history(other, '--as-of', new Date().toISOString(), '--json', '--embed', 'purchase.brand.stores')
+  ).records()[0] as Json;
   assert.equal(now.embedded.products[0].name, 'Cinema ticket, renamed');
-  assert.deepEqual(now.embedded.stores.map((store: Json) => store.id), ['screen-soho', 'screen-new']);
-  const viewer = (await history(other, '--as-of', new Date().toISOString(), '--json', '--viewer', 'ann')).records()[0] as Json;
+  assert.deepEqual(
+    now.embedded.stores.map((store: Json) => store.id),
+    ['screen-soho', 'screen-new'],
+  );
+  const viewer = (
+    await history(other, '--as-of', new Date().toISOString(), '--json', '--viewer', 'ann')
+  ).records()[0] as Json;
   assert.deepEqual([viewer.viewer, viewer.data.receiver_id, viewer.embedded.vouchers], ['ann', 'dan', []]);
 });
 
@@ -191,14 +316,20 @@ test('what support did for a gift stands there, and it is shown as it was before
     assert.equal(code, 0, err);
     await sleep(5);
   };
-  const shown = async (user: string, given: string): Promise<Json> => eventually(async () => {
-    const { json } = await service.ask('GET', `/api/v2/gifts/${other}?embed[]=purchase`, { token: await service.userToken(user) });
-    return json.data.expiry_date === given && json.data.receiver_id === user ? json : undefined;
-  });
-  const { expiry_date: expiry } = (await service.ask('GET', `/api/v2/gifts/${other}`, { token: await service.userToken('bob') })).json.data;
+  const shown = async (user: string, given: string): Promise<Json> =>
+    eventually(async () => {
+      const { json } = await service.ask('GET', `/api/v2/gifts/${other}?embed[]=purchase`, {
+        token: await service.userToken(user),
+      });
+      return json.data.expiry_date === given && json.data.receiver_id === user ? json : undefined;
+    });
+  const { expiry_date: expiry } = (
+    await service.ask('GET', `/api/v2/gifts/${other}`, { token: await service.userToken('bob') })
+  ).json.data;
   const until = `${Number((expiry as string).slice(0, 4)) + 1}-03-01`;
   const seen: { time: string; user: string; answer: Json }[] = [];
-  const note = async (user: string, day: string): Promise<void> => void seen.push({ answer: await shown(user, day), user, time: new Date().toISOString() });
+  const note = async (user: string, day: string): Promise<void> =>
+    void seen.push({ answer: await shown(user, day), user, time: new Date().toISOString() });
   await note('bob', expiry);
   await care('reassign', other, '--to-phone', '07700 900001');
   await note('ann', expiry);
@@ -211,13 +342,22 @@ test('what support did for a gift stands there, and it is shown as it was before
     assert.deepEqual([then.viewer, then.data, then.embedded], [user, answer.data, answer.embedded], time);
   }
   const events = (await history(other, '--json')).records() as Json[];
-  assert.deepEqual(events.filter(({ type }) => type === 'GiftReassigned').map(({ data }) => [data.phone_number, data.reason]), [['***', 'a ticket'], [null, 'a ticket']]);
+  assert.deepEqual(
+    events.filter(({ type }) => type === 'GiftReassigned').map(({ data }) => [data.phone_number, data.reason]),
+    [
+      ['***', 'a ticket'],
+      [null, 'a ticket'],
+    ],
+  );
   assert.ok(events.some(({ type, by }) => type === 'GiftExtended' && (by.user as string).startsWith('cli:')));
 });
 
 test('money that moved in a prepaid wallet stands there, of this purchase alone, there and back', async () => {
   const paid = async (): Promise<string> => {
-    const reply = await service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body: purchaseOf('latte', undefined, { reference: 'wallet-prepaid' }) });
+    const reply = await service.ask('POST', '/api/v2/transactions', {
+      token: await service.userToken('ann'),
+      body: purchaseOf('latte', undefined, { reference: 'wallet-prepaid' }),
+    });
     assert.equal(reply.status, 201, reply.text);
     return reply.json.data.id as string;
   };
@@ -225,9 +365,14 @@ test('money that moved in a prepaid wallet stands there, of this purchase alone,
   const refund = await gift(service.settings, ['purchases', 'refund', first, '--reason', 'a test']);
   assert.equal(refund.code, 0, refund.err);
   const moved = async (transaction: string): Promise<string[]> =>
-    ((await history(transaction, '--json')).records() as Json[]).filter(({ stream }) => stream === 'wallet-wallet-prepaid').map(({ type, data }) => `${type} ${data.transaction_id === transaction}`);
+    ((await history(transaction, '--json')).records() as Json[])
+      .filter(({ stream }) => stream === 'wallet-wallet-prepaid')
+      .map(({ type, data }) => `${type} ${data.transaction_id === transaction}`);
   await eventually(async () => (await moved(first)).length === 2);
-  assert.deepEqual([await moved(first), await moved(second)], [['WalletDebited true', 'WalletCredited true'], ['WalletDebited true']]);
+  assert.deepEqual(
+    [await moved(first), await moved(second)],
+    [['WalletDebited true', 'WalletCredited true'], ['WalletDebited true']],
+  );
 });
 
 test('what can not be answered says why, and nothing is recorded', async () => {
@@ -278,7 +423,8 @@ test('without a log there is nothing to show, and none is made', async () => {
 test('help shows how it is used', async () => {
   const { code, out } = await history('--help');
   assert.equal(code, 0);
-  for (const word of ['--as-of', '--personal', '--reason', '--csv', '--json', '$ gift history']) assert.ok(out.includes(word), word);
+  for (const word of ['--as-of', '--personal', '--reason', '--csv', '--json', '$ gift history'])
+    assert.ok(out.includes(word), word);
 });
 
 test.run();

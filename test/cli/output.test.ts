@@ -15,13 +15,17 @@ test('what a spreadsheet would run is led by an apostrophe; numbers stay', () =>
 });
 
 test('a table has columns as wide as they must be, numbers to the right', () => {
-  assert.equal(tableLines(['name', 'pence'], [['latte', 350], ['x', null], ['a long one', 12_345]]), [
-    'name        pence',
-    '----------  -----',
-    'latte         350',
-    'x',
-    'a long one  12345',
-  ]);
+  assert.equal(
+    tableLines(
+      ['name', 'pence'],
+      [
+        ['latte', 350],
+        ['x', null],
+        ['a long one', 12_345],
+      ],
+    ),
+    ['name        pence', '----------  -----', 'latte         350', 'x', 'a long one  12345'],
+  );
   assert.equal(tableLines(['a', 'b'], []), ['a  b', '-  -']);
 });
 

@@ -12,7 +12,9 @@ import { yieldProcessor } from ${JSON.stringify(MODULE)};
 yieldProcessor();
 const threads = process.platform === 'linux' ? readdirSync('/proc/self/task').map(Number) : [0];
 console.log(JSON.stringify(threads.map((thread) => getPriority(thread))));`;
-  const priorities = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' })) as number[];
+  const priorities = JSON.parse(
+    execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' }),
+  ) as number[];
   assert.ok(priorities.length > 0);
   assert.equal([...new Set(priorities)], [15]);
 });

@@ -19,12 +19,25 @@ function pathsOf(command: Command, path: readonly string[]): (readonly string[])
 }
 
 test('every command and group says how it is used, with an example of its own', async () => {
-  const paths = pathsOf(program({ stdin: Readable.from([]), stdout: sink().stream, stderr: sink().stream, env: {}, signal: new AbortController().signal }), []);
+  const paths = pathsOf(
+    program({
+      stdin: Readable.from([]),
+      stdout: sink().stream,
+      stderr: sink().stream,
+      env: {},
+      signal: new AbortController().signal,
+    }),
+    [],
+  );
   assert.ok(paths.length > 30, `${paths.length}`);
   for (const path of paths) {
     const { code, out, err } = await gift({}, [...path, '--help']);
     assert.equal([code, err], [0, ''], path.join(' '));
-    assert.match(out, new RegExp(`\\nExamples?:\\n[^]*^  \\$ (?:\\S+=\\S+ )?gift ${path.join(' ')}`, 'm'), path.join(' '));
+    assert.match(
+      out,
+      new RegExp(`\\nExamples?:\\n[^]*^  \\$ (?:\\S+=\\S+ )?gift ${path.join(' ')}`, 'm'),
+      path.join(' '),
+    );
   }
 });
 
@@ -38,27 +51,44 @@ test('a file that the disk or its rights keep from being opened is told with wha
   }
   const { code, out, err } = await gift(dir, ['projections', 'status']);
   assert.equal([code, out], [EXIT.failed, '']);
-  assert.match(err, /events\.db: unable to open .*: see that this user may write all files there, and that it is not mounted read-only\n$/);
+  assert.match(
+    err,
+    /events\.db: unable to open .*: see that this user may write all files there, and that it is not mounted read-only\n$/,
+  );
   rmSync(dir, { recursive: true });
 });
 
-testWhere(test, existsSync('/dev/full'), 'no /dev/full here', 'a result that can not be written is a failure, told in a line', () => {
-  const full = openSync('/dev/full', 'w');
-  try {
-    const { status, stderr } = spawnSync(process.execPath, [GIFT, '--help'], { stdio: ['ignore', full, 'pipe'], encoding: 'utf8' });
-    assert.is(status, 1);
-    assert.match(stderr, /^gift: .*could not be written.*ENOSPC.*\n$/);
-    assert.is(spawnSync(process.execPath, [GIFT, 'nonsense'], { stdio: ['ignore', 'ignore', full] }).status, 2);
-  } finally {
-    closeSync(full);
-  }
-});
+testWhere(
+  test,
+  existsSync('/dev/full'),
+  'no /dev/full here',
+  'a result that can not be written is a failure, told in a line',
+  () => {
+    const full = openSync('/dev/full', 'w');
+    try {
+      const { status, stderr } = spawnSync(process.execPath, [GIFT, '--help'], {
+        stdio: ['ignore', full, 'pipe'],
+        encoding: 'utf8',
+      });
+      assert.is(status, 1);
+      assert.match(stderr, /^gift: .*could not be written.*ENOSPC.*\n$/);
+      assert.is(spawnSync(process.execPath, [GIFT, 'nonsense'], { stdio: ['ignore', 'ignore', full] }).status, 2);
+    } finally {
+      closeSync(full);
+    }
+  },
+);
 
 test('a system user without a name acts under its number', () => {
   const dir = mkdtempSync(join(tmpdir(), 'gift-nameless-'));
-  const nameless = "import os from 'node:os'; import { syncBuiltinESMExports } from 'node:module'; os.userInfo = () => { throw new Error('uv_os_get_passwd returned ENOENT'); }; syncBuiltinESMExports();";
+  const nameless =
+    "import os from 'node:os'; import { syncBuiltinESMExports } from 'node:module'; os.userInfo = () => { throw new Error('uv_os_get_passwd returned ENOENT'); }; syncBuiltinESMExports();";
   const run = (...args: string[]): SpawnSyncReturns<string> =>
-    spawnSync(process.execPath, ['--import', `data:text/javascript,${encodeURIComponent(nameless)}`, GIFT, ...args], { input: '{}', env: { PATH: process.env['PATH'], DATA_DIR: dir }, encoding: 'utf8' });
+    spawnSync(process.execPath, ['--import', `data:text/javascript,${encodeURIComponent(nameless)}`, GIFT, ...args], {
+      input: '{}',
+      env: { PATH: process.env['PATH'], DATA_DIR: dir },
+      encoding: 'utf8',
+    });
   assert.is(run('import', '-').stderr, '');
   run('audit', 'access', '--json');
   assert.match(run('audit', 'access', '--json').stdout, new RegExp(`"by":\\{"user":"cli:${process.getuid?.()}@`));

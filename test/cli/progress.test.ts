@@ -23,7 +23,12 @@ test('a bar is drawn on a terminal, and goes without a trace', () => {
 });
 
 test('a terminal sees how much is done of all; how fast and how long it will take once that can be told', () => {
-  const [first, soon, half, most] = said([[0, 0, 2_000_000], [500, 400_000, 2_000_000], [2_000, 1_000_000, 2_000_000, '3 parked'], [3_000, 1_500_000, 2_000_000]]);
+  const [first, soon, half, most] = said([
+    [0, 0, 2_000_000],
+    [500, 400_000, 2_000_000],
+    [2_000, 1_000_000, 2_000_000, '3 parked'],
+    [3_000, 1_500_000, 2_000_000],
+  ]);
   assert.is(first, `rebuilding gifts ${'░'.repeat(24)} 0 % | 0 of 2,000,000 events`);
   assert.match(soon ?? '', /20 % \| 400,000 of 2,000,000 events$/);
   assert.match(half ?? '', /50 % \| 1,000,000 of 2,000,000 events \| 500,000\/s \| 2 s left \| 3 parked$/);
@@ -31,14 +36,39 @@ test('a terminal sees how much is done of all; how fast and how long it will tak
 });
 
 test('of what nobody knows the total of yet no total is made up: how far along the log it is, or how much is done', () => {
-  const byShare = said([[0, 0, { share: 0 }], [1_000, 300, { share: 0.3 }], [2_000, 900, { share: 0.2 }], [3_000, 1_000, { share: 0.6 }], [4_000, 1_000, { share: 1 }]]);
+  const byShare = said([
+    [0, 0, { share: 0 }],
+    [1_000, 300, { share: 0.3 }],
+    [2_000, 900, { share: 0.2 }],
+    [3_000, 1_000, { share: 0.6 }],
+    [4_000, 1_000, { share: 1 }],
+  ]);
   assert.match(byShare[1] ?? '', /30 % \| 300 events \| 300\/s \| 3 s left$/);
   assert.match(byShare[2] ?? '', /30 % \| 900 events \| 450\/s \| 5 s left$/, 'it never goes back');
   assert.match(byShare[4] ?? '', /█{24} 100 % \| 1,000 events \| 250\/s$/);
-  assert.equal(said([[0, 12, undefined], [1_500, 12, undefined], [3_000, 3_012, undefined]]), ['rebuilding gifts | 12 events', 'rebuilding gifts | 12 events', 'rebuilding gifts | 3,012 events | 1,000/s']);
+  assert.equal(
+    said([
+      [0, 12, undefined],
+      [1_500, 12, undefined],
+      [3_000, 3_012, undefined],
+    ]),
+    ['rebuilding gifts | 12 events', 'rebuilding gifts | 12 events', 'rebuilding gifts | 3,012 events | 1,000/s'],
+  );
   for (const line of byShare) assert.not.match(line, /NaN|NF|Infinity|\?| 0\/s/);
-  assert.match(said([[0, 0, { share: 0 }], [60_000, 10, { share: 0.01 }]])[1] ?? '', /1 h 39 min left$/);
-  assert.match(said([[0, 0, { share: 0 }], [60_000, 10, { share: 0.2 }]])[1] ?? '', /4 min left$/);
+  assert.match(
+    said([
+      [0, 0, { share: 0 }],
+      [60_000, 10, { share: 0.01 }],
+    ])[1] ?? '',
+    /1 h 39 min left$/,
+  );
+  assert.match(
+    said([
+      [0, 0, { share: 0 }],
+      [60_000, 10, { share: 0.2 }],
+    ])[1] ?? '',
+    /4 min left$/,
+  );
 });
 
 test('what is no terminal sees nothing, and clearing twice does no harm', () => {

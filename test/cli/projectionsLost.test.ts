@@ -46,10 +46,12 @@ async function building(go: (lost: Lost) => Promise<void>, begin: (env: Lost['en
     } finally {
       await projector.close();
     }
-    // Requests are answered meanwhile, as far as it can tell: it goes slowly, some 500 events a second, and its first are stored long before its last.
+    // Requests are answered meanwhile, as far as it can tell: it goes slowly, some 500 events a second, and its first
+    // are stored long before its last.
     await store.records.put('serving/somebody', { requests: 100, delayMs: 50 });
     begin(env);
-    const stored = async (): Promise<string | undefined> => store.checkpoint(`gifts@${(await rebuildOf(store, 'gifts'))?.value.target ?? 0}`);
+    const stored = async (): Promise<string | undefined> =>
+      store.checkpoint(`gifts@${(await rebuildOf(store, 'gifts'))?.value.target ?? 0}`);
     await eventually(stored, PATIENCE_MS);
     assert.is((await rebuildOf(store, 'gifts'))?.value.state, 'building', 'it is lost in the middle');
     await go({ env, store });
@@ -64,40 +66,59 @@ async function building(go: (lost: Lost) => Promise<void>, begin: (env: Lost['en
 async function lost(): Promise<void> {
   const err = sink();
   const out = sink();
-  const said = (): Record<string, unknown>[] => out.text().split('\n').slice(0, -1).map((line) => JSON.parse(line) as Record<string, unknown>);
+  const said = (): Record<string, unknown>[] =>
+    out
+      .text()
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
   const waits = async (): Promise<boolean> => said().some(({ action }) => action === 'waiting');
   let running: Promise<Ran> | undefined;
-  await building(async ({ env, store }) => {
-    const target = (await rebuildOf(store, 'gifts'))?.value.target;
-    server.signal('SIGKILL');
-    // What comes back before anybody has missed it need not be waited for.
-    await eventually(waits, PATIENCE_MS);
-    await server.restart();
-    await eventually(async () => store.records.delete('serving/somebody').catch(() => undefined), PATIENCE_MS);
-    const { code } = (await running) as Ran;
-    const lines = said();
-    assert.is(code, 0, err.text());
-    assert.equal([lines.at(-1)?.['action'], lines.at(-1)?.['build'], lines.at(-1)?.['resumed']], ['done', buildOf(target ?? 0).build, true]);
-    const again = await gift(env, ['projections', 'rebuild', 'gifts', '--json']);
-    assert.is(lines.at(-1)?.['events'], again.records().at(-1)?.['events'], 'each event counts once');
-    assert.is((await gift(env, ['projections', 'verify', 'gifts'])).code, 0);
-  }, (env) => (running = gift(env, ['projections', 'rebuild', 'gifts', '--json'], { stdout: out.stream, stderr: err.stream })));
+  await building(
+    async ({ env, store }) => {
+      const target = (await rebuildOf(store, 'gifts'))?.value.target;
+      server.signal('SIGKILL');
+      // What comes back before anybody has missed it need not be waited for.
+      await eventually(waits, PATIENCE_MS);
+      await server.restart();
+      await eventually(async () => store.records.delete('serving/somebody').catch(() => undefined), PATIENCE_MS);
+      const { code } = (await running) as Ran;
+      const lines = said();
+      assert.is(code, 0, err.text());
+      assert.equal(
+        [lines.at(-1)?.['action'], lines.at(-1)?.['build'], lines.at(-1)?.['resumed']],
+        ['done', buildOf(target ?? 0).build, true],
+      );
+      const again = await gift(env, ['projections', 'rebuild', 'gifts', '--json']);
+      assert.is(lines.at(-1)?.['events'], again.records().at(-1)?.['events'], 'each event counts once');
+      assert.is((await gift(env, ['projections', 'verify', 'gifts'])).code, 0);
+    },
+    (env) =>
+      (running = gift(env, ['projections', 'rebuild', 'gifts', '--json'], { stdout: out.stream, stderr: err.stream })),
+  );
 }
 
 async function interrupted(): Promise<void> {
   const stop = new AbortController();
   const err = sink(true);
   let running: Promise<Ran> | undefined;
-  await building(async () => {
-    server.signal('SIGKILL');
-    await eventually(async () => err.text().includes('waiting for it'), PATIENCE_MS);
-    stop.abort();
-    assert.is((await running)?.code, 130, err.text());
-    assert.match(err.text(), /interrupted: repeat the command, and the rebuild of gifts goes on from where it was/);
-  }, (env) => (running = gift(env, ['projections', 'rebuild', 'gifts'], { stderr: err.stream, signal: stop.signal })));
+  await building(
+    async () => {
+      server.signal('SIGKILL');
+      await eventually(async () => err.text().includes('waiting for it'), PATIENCE_MS);
+      stop.abort();
+      assert.is((await running)?.code, 130, err.text());
+      assert.match(err.text(), /interrupted: repeat the command, and the rebuild of gifts goes on from where it was/);
+    },
+    (env) => (running = gift(env, ['projections', 'rebuild', 'gifts'], { stderr: err.stream, signal: stop.signal })),
+  );
 }
 
 const missing = mongoMissing();
-for (const [name, body] of [[NAME, lost], [INTERRUPTED, interrupted]] as const) testWhere(test, missing === undefined, missing ?? '', name, body);
+for (const [name, body] of [
+  [NAME, lost],
+  [INTERRUPTED, interrupted],
+] as const)
+  testWhere(test, missing === undefined, missing ?? '', name, body);
 
 test.run();

@@ -8,7 +8,15 @@ import { gift } from '../support/cli.js';
 import { openTestEngines } from '../support/engines.js';
 import { withLogIn } from '../support/eventStoreFolder.js';
 import { buy, purchaseOf } from '../support/giftFlow.js';
-import { type Json, request, type ServiceProcess, startProcess, startService, untilReady, userTokenOf } from '../support/service.js';
+import {
+  type Json,
+  request,
+  type ServiceProcess,
+  startProcess,
+  startService,
+  untilReady,
+  userTokenOf,
+} from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
 
 const test = suite('restore drill');
@@ -27,7 +35,12 @@ test('backed up under load, killed, restored elsewhere: everything acknowledged 
   try {
     mkdirSync(data);
     // Backups of this kind are of the embedded log alone.
-    const first = await startService({ dataDir: data, catalogue: CATALOGUE, split: false, engines: await openTestEngines(new Set()) });
+    const first = await startService({
+      dataDir: data,
+      catalogue: CATALOGUE,
+      split: false,
+      engines: await openTestEngines(new Set()),
+    });
     const gifts = await buy(first, 'latte', Array(400).fill({}));
     await first.close();
 
@@ -41,14 +54,25 @@ test('backed up under load, killed, restored elsewhere: everything acknowledged 
     const left = [...gifts];
     const redeem = async (): Promise<void> => {
       for (let one = left.pop(); one !== undefined && loading; one = left.pop()) {
-        const reply = await request(`${url}/api/v2/gifts/${one}/redemptions`, 'POST', { token: ann, body: { location_id: 'bean-soho' } }).catch(() => undefined);
-        if (reply?.status === 201) redeemed.push({ gift: one, position: positionIn(reply.headers.get('gift-position')) });
+        const reply = await request(`${url}/api/v2/gifts/${one}/redemptions`, 'POST', {
+          token: ann,
+          body: { location_id: 'bean-soho' },
+        }).catch(() => undefined);
+        if (reply?.status === 201)
+          redeemed.push({ gift: one, position: positionIn(reply.headers.get('gift-position')) });
       }
     };
     const purchase = async (): Promise<void> => {
       while (loading) {
-        const reply = await request(`${url}/api/v2/transactions`, 'POST', { token: ann, body: purchaseOf('mocha', [{ user_id: 'bob' }]) }).catch(() => undefined);
-        if (reply?.status === 201) bought.push({ gift: reply.json.data.gifts[0] as string, position: positionIn(reply.headers.get('gift-position')) });
+        const reply = await request(`${url}/api/v2/transactions`, 'POST', {
+          token: ann,
+          body: purchaseOf('mocha', [{ user_id: 'bob' }]),
+        }).catch(() => undefined);
+        if (reply?.status === 201)
+          bought.push({
+            gift: reply.json.data.gifts[0] as string,
+            position: positionIn(reply.headers.get('gift-position')),
+          });
       }
     };
     const load = [...Array.from({ length: 4 }, redeem), purchase()];
@@ -66,10 +90,23 @@ test('backed up under load, killed, restored elsewhere: everything acknowledged 
 
     const kept = [...redeemed, ...bought].filter((one) => one.position <= position);
     const lost = [...redeemed, ...bought].filter((one) => one.position > position);
-    assert.ok(kept.length >= before.redeemed + before.bought, 'what was acknowledged before the backup began is before its position');
+    assert.ok(
+      kept.length >= before.redeemed + before.bought,
+      'what was acknowledged before the backup began is before its position',
+    );
     assert.ok(lost.length > 0, 'the load went on after the backup');
     const asked = new Map<string, Json>();
-    for (const { gift: one } of kept.slice(0, 60)) asked.set(one, (await request(`${url}/api/v2/gifts/${one}?embed[]=redemption&embed[]=message&embed[]=purchase.brand.stores`, 'GET', { token: ann })).json);
+    for (const { gift: one } of kept.slice(0, 60))
+      asked.set(
+        one,
+        (
+          await request(
+            `${url}/api/v2/gifts/${one}?embed[]=redemption&embed[]=message&embed[]=purchase.brand.stores`,
+            'GET',
+            { token: ann },
+          )
+        ).json,
+      );
     await process.end('SIGKILL');
 
     mkdirSync(fresh);
@@ -83,21 +120,47 @@ test('backed up under load, killed, restored elsewhere: everything acknowledged 
     await untilReady(there);
     const token = await userTokenOf(there, 'ann');
     for (const [one, answer] of asked) {
-      const reply = await request(`${there}/api/v2/gifts/${one}?embed[]=redemption&embed[]=message&embed[]=purchase.brand.stores`, 'GET', { token });
+      const reply = await request(
+        `${there}/api/v2/gifts/${one}?embed[]=redemption&embed[]=message&embed[]=purchase.brand.stores`,
+        'GET',
+        { token },
+      );
       assert.deepEqual(reply.json, answer);
     }
     await withLogIn(fresh, async (log) => {
       for (const { gift: one } of redeemed) {
         const types = (await log.read(giftStream(one))).map(({ type }) => type);
-        assert.equal(types.filter((type) => type === 'GiftRedeemed').length, kept.some((each) => each.gift === one) ? 1 : 0, one);
+        assert.equal(
+          types.filter((type) => type === 'GiftRedeemed').length,
+          kept.some((each) => each.gift === one) ? 1 : 0,
+          one,
+        );
       }
-      for (const { gift: one } of bought.filter((each) => kept.includes(each))) assert.ok((await request(`${there}/api/v2/gifts/${one}`, 'GET', { token })).status === 200);
+      for (const { gift: one } of bought.filter((each) => kept.includes(each)))
+        assert.ok((await request(`${there}/api/v2/gifts/${one}`, 'GET', { token })).status === 200);
     });
     // It goes on from there: what was not redeemed by then can be, what was cannot.
     const [open] = lost.filter(({ gift: one }) => redeemed.some((each) => each.gift === one));
-    if (open !== undefined) assert.equal((await request(`${there}/api/v2/gifts/${open.gift}/redemptions`, 'POST', { token, body: { location_id: 'bean-soho' } })).status, 201);
+    if (open !== undefined)
+      assert.equal(
+        (
+          await request(`${there}/api/v2/gifts/${open.gift}/redemptions`, 'POST', {
+            token,
+            body: { location_id: 'bean-soho' },
+          })
+        ).status,
+        201,
+      );
     const [spent] = redeemed;
-    assert.equal((await request(`${there}/api/v2/gifts/${spent?.gift ?? ''}/redemptions`, 'POST', { token, body: { location_id: 'bean-soho' } })).status, 405);
+    assert.equal(
+      (
+        await request(`${there}/api/v2/gifts/${spent?.gift ?? ''}/redemptions`, 'POST', {
+          token,
+          body: { location_id: 'bean-soho' },
+        })
+      ).status,
+      405,
+    );
     await process.end();
     process = undefined;
   } finally {

@@ -35,10 +35,16 @@ test.before(async () => {
   const service = await startService({ dataDir: dir, engines: EMBEDDED, catalogue: CATALOGUE, split: false });
   gifts = await buy(service, 'latte', [{ user_id: 'bob' }, {}]);
   redemption = (await redeem(service, gifts[0] ?? '')).json.data.id as string;
-  transaction = (await service.ask('GET', `/api/v2/gifts/${gifts[0] ?? ''}`, { token: await service.userToken('ann') })).json.data.transaction_id as string;
+  transaction = (await service.ask('GET', `/api/v2/gifts/${gifts[0] ?? ''}`, { token: await service.userToken('ann') }))
+    .json.data.transaction_id as string;
   await service.close();
   // One that is bought and not issued: nothing but its purchase names it.
-  const api = await startService({ dataDir: dir, engines: EMBEDDED, split: false, env: { ROLES: 'api,projector', CHARGE_WAIT_MS: '0' } });
+  const api = await startService({
+    dataDir: dir,
+    engines: EMBEDDED,
+    split: false,
+    env: { ROLES: 'api,projector', CHARGE_WAIT_MS: '0' },
+  });
   [pending = ''] = await buy(api, 'ticket', [{ user_id: 'dan' }]);
   await eventually(async () => (await api.events.read(`gift-${pending}`)).length === 0);
   await api.close();
@@ -48,14 +54,20 @@ test.before.each(forgetReadModels);
 
 test('a history is found by whatever names the gift, from the log alone', async () => {
   const own = (await ran('history', gifts[0] ?? '', '--json')).records() as Json[];
-  assert.equal(own.filter(({ type }) => type === 'GiftRedeemed').map(({ data }) => data.redemption_id), [redemption]);
+  assert.equal(
+    own.filter(({ type }) => type === 'GiftRedeemed').map(({ data }) => data.redemption_id),
+    [redemption],
+  );
   for (const name of [shortcodeOf(gifts[0] ?? ''), redemption]) {
     forgetReadModels();
     assert.equal((await ran('history', name, '--json')).records(), own, name);
   }
   const all = (await ran('history', transaction, '--json')).records() as Json[];
   assert.is(all.filter(({ type }) => type === 'GiftIssued').length, 2);
-  assert.equal((await ran('history', pending, '--json')).records().map(({ type }) => type), ['GiftsPurchased']);
+  assert.equal(
+    (await ran('history', pending, '--json')).records().map(({ type }) => type),
+    ['GiftsPurchased'],
+  );
   const unknown = await gift(dir, ['history', '0'.repeat(20)]);
   assert.equal([unknown.code, unknown.out], [1, '']);
   assert.match(unknown.err, /^gift: nothing is known of "0{20}"/);
@@ -64,19 +76,54 @@ test('a history is found by whatever names the gift, from the log alone', async 
 test('read models that are behind do not hide what the log has', async () => {
   await (await startService({ dataDir: dir, engines: EMBEDDED, split: false })).close();
   const [, second = ''] = gifts;
-  const data = { redemption_id: 'later', location_id: 'bean-soho', location_merchant_id: 'coffee', merchant_id: 'coffee', brand_id: 'bean', product_id: 'latte', value: 350 };
+  const data = {
+    redemption_id: 'later',
+    location_id: 'bean-soho',
+    location_merchant_id: 'coffee',
+    merchant_id: 'coffee',
+    brand_id: 'bean',
+    product_id: 'latte',
+    value: 350,
+  };
   const events = await openEmbeddedEventStore({ dir });
-  await events.append(`gift-${second}`, [{ id: randomUUID(), type: 'GiftRedeemed', at: new Date().toISOString(), data, metadata: { commandId: 'c', correlationId: 'r', by: { user: 'till-coffee' } } }], 'any');
+  await events.append(
+    `gift-${second}`,
+    [
+      {
+        id: randomUUID(),
+        type: 'GiftRedeemed',
+        at: new Date().toISOString(),
+        data,
+        metadata: { commandId: 'c', correlationId: 'r', by: { user: 'till-coffee' } },
+      },
+    ],
+    'any',
+  );
   await events.close();
   assert.equal((await ran('history', 'later', '--json')).records().at(-1)?.['data'], data);
   assert.is((await gift(dir, ['history', 'never'])).code, 1);
 });
 
 test('the gift as it stood, embeds included', async () => {
-  const [then] = (await ran('history', gifts[0] ?? '', '--as-of', new Date().toISOString(), '--json')).records() as Json[];
-  assert.equal([then.data.gift_status, then.embedded.redemptions[0].id, then.embedded.stores.length > 0, then.viewer], ['redeemed', redemption, true, 'bob']);
-  const addressed = await gift({ DATA_DIR: dir, HOST: '::1', PORT: '4000' }, ['history', gifts[0] ?? '', '--as-of', new Date().toISOString(), '--json']);
-  assert.equal((addressed.records()[0] as Json).data.launch_url, `http://[::1]:4000/g/${shortcodeOf(gifts[0] ?? '')}`, 'as the service makes its links');
+  const [then] = (
+    await ran('history', gifts[0] ?? '', '--as-of', new Date().toISOString(), '--json')
+  ).records() as Json[];
+  assert.equal(
+    [then.data.gift_status, then.embedded.redemptions[0].id, then.embedded.stores.length > 0, then.viewer],
+    ['redeemed', redemption, true, 'bob'],
+  );
+  const addressed = await gift({ DATA_DIR: dir, HOST: '::1', PORT: '4000' }, [
+    'history',
+    gifts[0] ?? '',
+    '--as-of',
+    new Date().toISOString(),
+    '--json',
+  ]);
+  assert.equal(
+    (addressed.records()[0] as Json).data.launch_url,
+    `http://[::1]:4000/g/${shortcodeOf(gifts[0] ?? '')}`,
+    'as the service makes its links',
+  );
 });
 
 test('redemptions, totals with their check, who saw what, a backup', async () => {

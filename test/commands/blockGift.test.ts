@@ -12,7 +12,13 @@ import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
 import { refusal } from '../support/rejects.js';
 
 const test = suite('blocking gifts');
-const context = (more: Partial<CommandContext> = {}): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: '2026-03-01T00:00:00.000Z', ...more });
+const context = (more: Partial<CommandContext> = {}): CommandContext => ({
+  commandId: randomUUID(),
+  correlationId: 'c',
+  by: { user: 'sue' },
+  now: '2026-03-01T00:00:00.000Z',
+  ...more,
+});
 const support = { cause: supportCause(), reason: 'stolen card' };
 
 const SEED = 'ab'.repeat(32);
@@ -20,8 +26,18 @@ const [GIFT = ''] = deriveGiftIds(SEED, 1).map((ids) => ids.gift_id);
 const bought: PurchaseEvent = {
   type: 'GiftsPurchased',
   data: {
-    transaction_id: 't1', seed: SEED, buyer_id: 'ann', product_id: 'latte', brand_id: 'bean', product_name: 'Latte', sale_price: 350, total: 350, payment_reference: 'pm',
-    expires_on: '2027-01-01', message: '', receivers: [{}],
+    transaction_id: 't1',
+    seed: SEED,
+    buyer_id: 'ann',
+    product_id: 'latte',
+    brand_id: 'bean',
+    product_name: 'Latte',
+    sale_price: 350,
+    total: 350,
+    payment_reference: 'pm',
+    expires_on: '2027-01-01',
+    message: '',
+    receivers: [{}],
   },
 };
 const charged: PurchaseEvent = { type: 'PaymentCharged', data: { amount: 350, provider: 'p', charge_id: 'c' } };
@@ -31,18 +47,31 @@ const declined: PurchaseEvent = { type: 'PaymentDeclined', data: { provider: 'p'
 function house(...then: readonly PurchaseEvent[]): { deps: CareDeps; events: MemoryEvents } {
   const events = memoryEvents();
   events.given(transactionStream('t1'), bought, ...then);
-  const document = { transaction_id: 't1', index: 0, message_id: 'm', receiver: {}, updated_at: '2026-01-01T00:00:00.000Z' };
-  const gifts = { get: async (id: string) => (id === GIFT ? document : undefined), reached: async () => true } as unknown as CareDeps['gifts'];
+  const document = {
+    transaction_id: 't1',
+    index: 0,
+    message_id: 'm',
+    receiver: {},
+    updated_at: '2026-01-01T00:00:00.000Z',
+  };
+  const gifts = {
+    get: async (id: string) => (id === GIFT ? document : undefined),
+    reached: async () => true,
+  } as unknown as CareDeps['gifts'];
   return { deps: { events, gifts }, events };
 }
-const typesOf = (events: MemoryEvents): string[] => events.log.filter(({ stream }) => stream === giftStream(GIFT)).map(({ type }) => type);
+const typesOf = (events: MemoryEvents): string[] =>
+  events.log.filter(({ stream }) => stream === giftStream(GIFT)).map(({ type }) => type);
 
 test('a gift that is charged and not issued yet is issued with its block, in one append', async () => {
   const { deps, events } = house(charged);
   const given = context();
   const { own } = await blockGift(deps, GIFT, given, support);
   assert.deepEqual(typesOf(events), ['GiftIssued', 'GiftBlocked']);
-  assert.deepEqual([own.length, own[1]?.data, own[1]?.metadata.by, own[0]?.metadata.commandId], [2, support, { user: 'sue' }, given.commandId]);
+  assert.deepEqual(
+    [own.length, own[1]?.data, own[1]?.metadata.by, own[0]?.metadata.commandId],
+    [2, support, { user: 'sue' }, given.commandId],
+  );
 });
 
 test('each cause once; repeating the command finds its own event', async () => {
@@ -52,7 +81,10 @@ test('each cause once; repeating the command finds its own event', async () => {
   assert.deepEqual((await blockGift(deps, GIFT, context(), support)).own, []);
   await blockGift(deps, GIFT, context(), { cause: disputeCause('dp_1'), reason: 'fraudulent' });
   const { own } = await unblockGift(deps, GIFT, context(), { cause: supportCause(), reason: 'found' });
-  assert.deepEqual(own.map(({ type, data }) => [type, data]), [['GiftUnblocked', { cause: 'support', reason: 'found' }]]);
+  assert.deepEqual(
+    own.map(({ type, data }) => [type, data]),
+    [['GiftUnblocked', { cause: 'support', reason: 'found' }]],
+  );
   assert.deepEqual((await unblockGift(deps, GIFT, context(), { cause: supportCause(), reason: 'again' })).own, []);
   const again = await blockGift(deps, GIFT, given, support);
   assert.deepEqual([again.replayed, again.own.map(({ id }) => id)], [true, first.own.map(({ id }) => id)]);
@@ -72,7 +104,11 @@ test('the purchase that issues it meanwhile wins the race, and the block follows
 
 test('one that is cancelled for good is left as it is', async () => {
   const { deps, events } = house(charged);
-  events.given(giftStream(GIFT), { type: 'GiftIssued', data: { transaction_id: 't1', index: 0, receiver: {} } }, { type: 'GiftCancelled', data: { reason: 'refunded' } });
+  events.given(
+    giftStream(GIFT),
+    { type: 'GiftIssued', data: { transaction_id: 't1', index: 0, receiver: {} } },
+    { type: 'GiftCancelled', data: { reason: 'refunded' } },
+  );
   assert.deepEqual((await blockGift(deps, GIFT, context(), support)).own, []);
   assert.deepEqual(typesOf(events), ['GiftIssued', 'GiftCancelled']);
 });

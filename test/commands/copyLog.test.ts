@@ -27,7 +27,7 @@ test.after.each(async ({ source, target }) => {
 /** `count` events in `streams` streams, interleaved, in appends of one to three. */
 async function fill(store: EventStore, count: number, streams = 7): Promise<void> {
   const revisions = new Map<string, number>();
-  for (let n = 0; n < count; ) {
+  for (let n = 0; n < count;) {
     const stream = `s-${(n * 5) % streams}`;
     const batch = events(Math.min(count - n, (n % 3) + 1));
     const revision = revisions.get(stream) ?? -1;
@@ -78,23 +78,33 @@ test('an empty log, and a drill that leaves the source open', async ({ source, t
   await from.append('later', events(3), 'none');
   const again = await copyLog({ source: from, target: to }, { seal: true });
   assert.equal({ ...again, hash: '' }, { events: 23, copied: 3, hash: '', sealed: true });
-  assert.equal(await copyLog({ source: from, target: to }, { seal: false }), { ...again, copied: 0 }, 'a sealed source can be compared again');
+  assert.equal(
+    await copyLog({ source: from, target: to }, { seal: false }),
+    { ...again, copied: 0 },
+    'a sealed source can be compared again',
+  );
 });
 
-test('an engine without a fast way gets one append after the other, runs of a stream together, none too large', async ({ source, target }) => {
+test('an engine without a fast way gets one append after the other, runs of a stream together, none too large', async ({
+  source,
+  target,
+}) => {
   const [from, to] = [await source.open(), await target.open()];
   await from.append('a', events(3), 'none');
   await from.append('b', events(2), 'none');
   await from.append('a', events(1), 2);
   await from.append('a', events(1), 3);
-  for (let n = 0; n < 4; n++) await from.append('large', [event('Large', { text: 'é'.repeat(200_000) })], n === 0 ? 'none' : n - 1);
+  for (let n = 0; n < 4; n++)
+    await from.append('large', [event('Large', { text: 'é'.repeat(200_000) })], n === 0 ? 'none' : n - 1);
   const appends: string[] = [];
-  const target2 = plain(but(to, {
-    async append(stream, batch, expected) {
-      appends.push(`${stream} ${batch.length} after ${expected}`);
-      return to.append(stream, batch, expected);
-    },
-  }));
+  const target2 = plain(
+    but(to, {
+      async append(stream, batch, expected) {
+        appends.push(`${stream} ${batch.length} after ${expected}`);
+        return to.append(stream, batch, expected);
+      },
+    }),
+  );
   await copyLog({ source: from, target: target2 }, { seal: true });
   assert.equal(appends, ['a 3 after none', 'b 2 after none', 'a 2 after 2', 'large 2 after none', 'large 2 after 1']);
   assert.equal(await textsOf(to), await textsOf(from));
@@ -118,7 +128,13 @@ test('a target with an altered event, or with more than the source, is refused',
   await copyLog({ source: from, target: to }, { seal: false });
   const altered = but(to, {
     async *readAll(...args) {
-      for await (const batch of to.readAll(...args)) yield { ...batch, events: batch.events.map((one, n): RecordedEvent => (n === 6 ? { ...one, at: '2020-01-01T00:00:00.000Z' } : one)) };
+      for await (const batch of to.readAll(...args))
+        yield {
+          ...batch,
+          events: batch.events.map((one, n): RecordedEvent =>
+            n === 6 ? { ...one, at: '2020-01-01T00:00:00.000Z' } : one,
+          ),
+        };
     },
   });
   const refused = (await failureOf(copyLog({ source: from, target: altered }, { seal: true }))) as Error;
@@ -131,12 +147,21 @@ test('a target with an altered event, or with more than the source, is refused',
 
 test('itself and a sealed target are refused', async ({ source, target }) => {
   const [from, to] = [await source.open(), await target.open()];
-  assert.match(((await failureOf(copyLog({ source: from, target: await source.open() }, { seal: true }))) as Error).message, /the same log/);
+  assert.match(
+    ((await failureOf(copyLog({ source: from, target: await source.open() }, { seal: true }))) as Error).message,
+    /the same log/,
+  );
   await to.seal();
-  assert.match(((await failureOf(copyLog({ source: from, target: to }, { seal: true }))) as Error).message, /target is sealed/);
+  assert.match(
+    ((await failureOf(copyLog({ source: from, target: to }, { seal: true }))) as Error).message,
+    /target is sealed/,
+  );
 });
 
-test('whoever else writes to the target is noticed: before, while it is copied, and when it is read back', async ({ source, target }) => {
+test('whoever else writes to the target is noticed: before, while it is copied, and when it is read back', async ({
+  source,
+  target,
+}) => {
   const [from, to] = [await source.open(), await target.open()];
   await fill(from, 10);
   let meddle = true;
@@ -160,7 +185,10 @@ test('whoever else writes to the target is noticed: before, while it is copied, 
       },
     });
     const differs = (await failureOf(copyLog({ source: from, target: late }, { seal: true }))) as Error;
-    assert.match(differs.message, /10 events with hash \w+ were copied, 11 with hash \w+ are there.*the source is not sealed/);
+    assert.match(
+      differs.message,
+      /10 events with hash \w+ were copied, 11 with hash \w+ are there.*the source is not sealed/,
+    );
   } finally {
     await third.remove();
   }
@@ -175,10 +203,16 @@ test('a source that has lost the beginning of a stream is told', async ({ source
       for await (const batch of from.readAll(...args)) yield { ...batch, events: batch.events.slice(1) };
     },
   });
-  assert.match(((await failureOf(copyLog({ source: damaged, target: to }, { seal: true }))) as Error).message, /lost events of stream a before revision 1/);
+  assert.match(
+    ((await failureOf(copyLog({ source: damaged, target: to }, { seal: true }))) as Error).message,
+    /lost events of stream a before revision 1/,
+  );
 });
 
-test('what comes in between the copy and the seal is copied too; a difference found then is told', async ({ source, target }) => {
+test('what comes in between the copy and the seal is copied too; a difference found then is told', async ({
+  source,
+  target,
+}) => {
   const [from, to] = [await source.open(), await target.open()];
   await fill(from, 10);
   const busy = but(from, {
@@ -192,7 +226,10 @@ test('what comes in between the copy and the seal is copied too; a difference fo
   assert.equal(await textsOf(to), await textsOf(from));
 });
 
-test('a target that is away for a moment is waited for; one that stays away ends the copy, which is then gone on with', async ({ source, target }) => {
+test('a target that is away for a moment is waited for; one that stays away ends the copy, which is then gone on with', async ({
+  source,
+  target,
+}) => {
   const [from, to] = [await source.open(), await target.open()];
   await fill(from, 3_000);
   let calls = 0;
@@ -203,23 +240,34 @@ test('a target that is away for a moment is waited for; one that stays away ends
     },
   });
   const stop = new AbortController();
-  const stopped = (await failureOf(copyLog({ source: from, target: shaky }, { seal: true, signal: stop.signal, onProgress: () => stop.abort() }))) as CopyInterruptedError;
+  const stopped = (await failureOf(
+    copyLog({ source: from, target: shaky }, { seal: true, signal: stop.signal, onProgress: () => stop.abort() }),
+  )) as CopyInterruptedError;
   assert.instance(stopped, CopyInterruptedError);
   assert.is(stopped.cause, undefined);
-  assert.match(stopped.message, /^interrupted; the first 2000 events are in the target, the source is not sealed: repeat the copy/);
+  assert.match(
+    stopped.message,
+    /^interrupted; the first 2000 events are in the target, the source is not sealed: repeat the copy/,
+  );
   assert.is((await textsOf(to)).length, 2_000);
   const dead = but(to, { end: async () => Promise.reject(new UnavailableError('gone')) });
   const ended = (await failureOf(copyLog({ source: from, target: dead }, { seal: true }))) as CopyInterruptedError;
   assert.match(ended.message, /^gone; the first 0 events/);
   const steps: CopyProgress[] = [];
-  const report = await copyLog({ source: from, target: to }, { seal: true, onProgress: (progress) => steps.push(progress) });
+  const report = await copyLog(
+    { source: from, target: to },
+    { seal: true, onProgress: (progress) => steps.push(progress) },
+  );
   assert.equal([report.events, report.copied], [3_000, 1_000]);
   assert.equal([...new Set(steps.map(({ step }) => step))], ['compare', 'copy', 'verify']);
   assert.is(steps.at(-1)?.share, 1);
   assert.equal(await textsOf(to), await textsOf(from));
 });
 
-test('a target that is sealed meanwhile, or fails for another reason, ends the copy at once', async ({ source, target }) => {
+test('a target that is sealed meanwhile, or fails for another reason, ends the copy at once', async ({
+  source,
+  target,
+}) => {
   const [from, to] = [await source.open(), await target.open()];
   await fill(from, 10);
   const broken = but(to, { appendInOrder: async () => Promise.reject(new TypeError('a mistake')) });
@@ -230,12 +278,25 @@ test('a target that is sealed meanwhile, or fails for another reason, ends the c
       await to.appendInOrder!(appends);
     },
   });
-  assert.match(((await failureOf(copyLog({ source: from, target: sealing }, { seal: true }))) as Error).message, /is sealed/);
+  assert.match(
+    ((await failureOf(copyLog({ source: from, target: sealing }, { seal: true }))) as Error).message,
+    /is sealed/,
+  );
 });
 
 test('the canonical text depends on nothing but the event', () => {
-  const one: RecordedEvent = { ...event('T', { b: 1, a: { d: [{ y: 1, x: 2 }], c: 'é' } }, 'i'), stream: newStream(), revision: 3, position: '1' };
-  const two: RecordedEvent = { ...one, position: '2', data: { a: { c: 'é', d: [{ x: 2, y: 1 }] }, b: 1 }, metadata: Object.fromEntries(Object.entries(one.metadata).toReversed()) as never };
+  const one: RecordedEvent = {
+    ...event('T', { b: 1, a: { d: [{ y: 1, x: 2 }], c: 'é' } }, 'i'),
+    stream: newStream(),
+    revision: 3,
+    position: '1',
+  };
+  const two: RecordedEvent = {
+    ...one,
+    position: '2',
+    data: { a: { c: 'é', d: [{ x: 2, y: 1 }] }, b: 1 },
+    metadata: Object.fromEntries(Object.entries(one.metadata).toReversed()) as never,
+  };
   assert.is(canonicalText(one), canonicalText(two));
   assert.is.not(canonicalText(one), canonicalText({ ...one, revision: 4 }));
   assert.equal((JSON.parse(canonicalText(one)) as unknown[]).slice(1, 6), [3, 'i', 'T', one.at, one.data]);

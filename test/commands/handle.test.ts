@@ -9,7 +9,13 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 import { memoryEvents } from '../support/memoryEvents.js';
 
 const test = suite('command loop');
-const context = (more: Partial<CommandContext> = {}): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'u' }, now: '2026-01-01T00:00:00.000Z', ...more });
+const context = (more: Partial<CommandContext> = {}): CommandContext => ({
+  commandId: randomUUID(),
+  correlationId: 'c',
+  by: { user: 'u' },
+  now: '2026-01-01T00:00:00.000Z',
+  ...more,
+});
 const event = { type: 'Happened', data: { n: 1 } };
 
 test('it appends what is decided, with who, when and why', async () => {
@@ -19,7 +25,14 @@ test('it appends what is decided, with who, when and why', async () => {
   const [stored] = await events.read('s');
   assert.deepEqual([own.length, history.length, replayed], [1, 1, false]);
   assert.deepEqual({ ...own[0] }, { ...stored });
-  assert.deepEqual(stored?.metadata, { commandId: given.commandId, bodyHash: 'h', correlationId: 'c', causationId: 'e', requestId: 'r', by: { user: 'u' } });
+  assert.deepEqual(stored?.metadata, {
+    commandId: given.commandId,
+    bodyHash: 'h',
+    correlationId: 'c',
+    causationId: 'e',
+    requestId: 'r',
+    by: { user: 'u' },
+  });
   assert.equal(stored.at, given.now);
 });
 
@@ -27,13 +40,21 @@ test('events appended together are given in their places in the stream', async (
   const events = memoryEvents();
   await handle(events, 's', context(), () => [event]);
   const { own, history } = await handle(events, 's', context(), () => [event, event]);
-  assert.deepEqual(own.map(({ revision }) => revision), [1, 2]);
-  const places = (stream: readonly { readonly id: string; readonly revision: number }[]): unknown => stream.map(({ id, revision }) => [id, revision]);
+  assert.deepEqual(
+    own.map(({ revision }) => revision),
+    [1, 2],
+  );
+  const places = (stream: readonly { readonly id: string; readonly revision: number }[]): unknown =>
+    stream.map(({ id, revision }) => [id, revision]);
   assert.deepEqual(places(history), places(await events.read('s')));
 });
 
 test('nothing decided, nothing appended', async () => {
-  const events = { ...memoryEvents(), read: async () => [], append: () => assert.fail('appended') } as unknown as EventStore;
+  const events = {
+    ...memoryEvents(),
+    read: async () => [],
+    append: () => assert.fail('appended'),
+  } as unknown as EventStore;
   assert.deepEqual(await handle(events, 's', context(), () => []), { own: [], history: [], replayed: false });
 });
 
@@ -44,7 +65,10 @@ test('a repeated command finds its own events and decides nothing again', async 
   await handle(events, 's', context(), () => [event]);
   const again = await handle(events, 's', given, () => assert.fail('decided again'));
   assert.deepEqual([again.replayed, again.own.map(({ id }) => id)], [true, first.own.map(({ id }) => id)]);
-  await assert.rejects(handle(events, 's', { ...given, bodyHash: 'other' }, () => []), (error: unknown) => error instanceof Refusal && error.code === 'idempotency_key_reused');
+  await assert.rejects(
+    handle(events, 's', { ...given, bodyHash: 'other' }, () => []),
+    (error: unknown) => error instanceof Refusal && error.code === 'idempotency_key_reused',
+  );
 });
 
 test('a lost race is decided anew on what stands there then', async () => {
@@ -61,8 +85,17 @@ test('a lost race is decided anew on what stands there then', async () => {
 
 test('it gives up after many lost races', async () => {
   let tries = 0;
-  const losing = { ...memoryEvents(), append: async () => { tries++; throw new ConflictError('s', 'none', 3); } } as unknown as EventStore;
-  await assert.rejects(handle(losing, 's', context(), () => [event]), ConflictError);
+  const losing = {
+    ...memoryEvents(),
+    append: async () => {
+      tries++;
+      throw new ConflictError('s', 'none', 3);
+    },
+  } as unknown as EventStore;
+  await assert.rejects(
+    handle(losing, 's', context(), () => [event]),
+    ConflictError,
+  );
   assert.equal(tries, 16);
 });
 
@@ -70,28 +103,40 @@ test('an unknown outcome is asked for again with the same ids; a known failure i
   const events = memoryEvents();
   const tried: string[][] = [];
   let appended: Appended | undefined;
-  const flaky = (failures: number, outcomeUnknown: boolean): EventStore => ({
-    ...events,
-    read: events.read.bind(events),
-    append: async (stream: string, batch: readonly NewEvent[], expected: 'none') => {
-      tried.push(batch.map(({ id }) => id));
-      // Stored at the first try all the same: the worst case of an unknown outcome. A repeat is recognised by its ids.
-      if (outcomeUnknown && tried.length === 1) appended = await events.append(stream, batch, expected);
-      if (tried.length <= failures || appended === undefined) throw new UnavailableError('no answer', { outcomeUnknown });
-      return appended;
-    },
-  }) as unknown as EventStore;
+  const flaky = (failures: number, outcomeUnknown: boolean): EventStore =>
+    ({
+      ...events,
+      read: events.read.bind(events),
+      append: async (stream: string, batch: readonly NewEvent[], expected: 'none') => {
+        tried.push(batch.map(({ id }) => id));
+        // Stored at the first try all the same: the worst case of an unknown outcome. A repeat is recognised by its
+        // ids.
+        if (outcomeUnknown && tried.length === 1) appended = await events.append(stream, batch, expected);
+        if (tried.length <= failures || appended === undefined)
+          throw new UnavailableError('no answer', { outcomeUnknown });
+        return appended;
+      },
+    }) as unknown as EventStore;
   const { own } = await handle(flaky(2, true), 's', context(), () => [event]);
   assert.equal(tried.length, 3);
   assert.equal(new Set(tried.flat()).size, 1);
-  assert.deepEqual((await events.read('s')).map(({ id }) => id), own.map(({ id }) => id));
+  assert.deepEqual(
+    (await events.read('s')).map(({ id }) => id),
+    own.map(({ id }) => id),
+  );
   tried.length = 0;
   appended = undefined;
-  await assert.rejects(handle(flaky(9, true), 't', context(), () => [event]), UnavailableError);
+  await assert.rejects(
+    handle(flaky(9, true), 't', context(), () => [event]),
+    UnavailableError,
+  );
   assert.equal(tried.length, 3);
   tried.length = 0;
   appended = undefined;
-  await assert.rejects(handle(flaky(9, false), 'u', context(), () => [event]), UnavailableError);
+  await assert.rejects(
+    handle(flaky(9, false), 'u', context(), () => [event]),
+    UnavailableError,
+  );
   assert.equal(tried.length, 1);
 });
 

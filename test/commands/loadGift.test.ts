@@ -15,8 +15,14 @@ import { refusal } from '../support/rejects.js';
 
 const test = suite('loading gifts');
 const NOW = '2026-03-01T00:00:00.000Z';
-const context = (commandId: string = randomUUID()): CommandContext => ({ commandId, correlationId: 'c', by: { user: 'sue' }, now: NOW });
-const user = (id: string): UserDocument => ({ entry: 'user', id, merchant_id: null, permissions: [] }) as unknown as UserDocument;
+const context = (commandId: string = randomUUID()): CommandContext => ({
+  commandId,
+  correlationId: 'c',
+  by: { user: 'sue' },
+  now: NOW,
+});
+const user = (id: string): UserDocument =>
+  ({ entry: 'user', id, merchant_id: null, permissions: [] }) as unknown as UserDocument;
 
 const SEED = 'ab'.repeat(32);
 const [, IDS] = deriveGiftIds(SEED, 2);
@@ -24,8 +30,18 @@ const { gift_id: GIFT, message_id: MESSAGE } = IDS ?? { gift_id: '', message_id:
 const bought: PurchaseEvent = {
   type: 'GiftsPurchased',
   data: {
-    transaction_id: 't1', seed: SEED, buyer_id: 'ann', product_id: 'latte', brand_id: 'bean', product_name: 'Latte', sale_price: 350, total: 700, payment_reference: 'pm',
-    expires_on: '2027-01-01', message: '', receivers: [{ user_id: 'bob' }, {}],
+    transaction_id: 't1',
+    seed: SEED,
+    buyer_id: 'ann',
+    product_id: 'latte',
+    brand_id: 'bean',
+    product_name: 'Latte',
+    sale_price: 350,
+    total: 700,
+    payment_reference: 'pm',
+    expires_on: '2027-01-01',
+    message: '',
+    receivers: [{ user_id: 'bob' }, {}],
   },
 };
 const charged: PurchaseEvent = { type: 'PaymentCharged', data: { amount: 700, provider: 'p', charge_id: 'c' } };
@@ -34,7 +50,15 @@ const claimed = (user_id: string): GiftEvent => ({ type: 'GiftClaimed', data: { 
 const issued: GiftEvent = {
   type: 'GiftIssued',
   data: {
-    transaction_id: 't1', index: 1, message_id: MESSAGE, product_id: 'latte', brand_id: 'bean', value: 350, sender_id: 'ann', receiver: {}, purchased_at: '2026-01-01T00:00:00.000Z',
+    transaction_id: 't1',
+    index: 1,
+    message_id: MESSAGE,
+    product_id: 'latte',
+    brand_id: 'bean',
+    value: 350,
+    sender_id: 'ann',
+    receiver: {},
+    purchased_at: '2026-01-01T00:00:00.000Z',
     expires_on: '2027-01-01',
   },
 };
@@ -43,11 +67,18 @@ const issued: GiftEvent = {
 function house(...then: readonly PurchaseEvent[]): { deps: GiftDeps; events: MemoryEvents } {
   const events = memoryEvents();
   events.given(transactionStream('t1'), bought, ...then);
-  const document = { transaction_id: 't1', index: 1, message_id: MESSAGE, receiver: {}, updated_at: '2026-01-01T00:00:00.000Z' };
+  const document = {
+    transaction_id: 't1',
+    index: 1,
+    message_id: MESSAGE,
+    receiver: {},
+    updated_at: '2026-01-01T00:00:00.000Z',
+  };
   const gifts = { get: async (id: string) => (id === GIFT ? document : undefined) } as unknown as GiftDeps['gifts'];
   return { deps: { events, gifts, catalogue: {} as GiftDeps['catalogue'] }, events };
 }
-const lifeOf = (events: MemoryEvents): string[] => events.log.filter(({ stream }) => stream === giftStream(GIFT)).map(({ type }) => type);
+const lifeOf = (events: MemoryEvents): string[] =>
+  events.log.filter(({ stream }) => stream === giftStream(GIFT)).map(({ type }) => type);
 async function claim(deps: GiftDeps, by: string, given = context()): ReturnType<typeof claimGift> {
   return claimGift(deps, await loadGift(deps, GIFT, user(by), NOW), user(by), given);
 }
@@ -57,7 +88,10 @@ test('a gift that is paid for and not issued yet is issued with what is done to 
   const appends: (readonly NewEvent[])[] = [];
   events.beforeAppend = (_stream, appended) => void appends.push(appended);
   const { own } = await claim(deps, 'eve');
-  assert.deepEqual(appends.map((appended) => appended.map(({ type }) => type)), [['GiftIssued', 'GiftClaimed']]);
+  assert.deepEqual(
+    appends.map((appended) => appended.map(({ type }) => type)),
+    [['GiftIssued', 'GiftClaimed']],
+  );
   assert.deepEqual([own[0]?.data, own[1]?.data], [issued.data, { user_id: 'eve' }]);
   await assert.rejects(claim(deps, 'dan'), refusal('gift_already_claimed'));
 });
@@ -92,12 +126,29 @@ test('a command is known to have run by its own events alone', async () => {
 test('a gift given to a number since is its holder’s of that day, not of the day it was bought', async () => {
   const { deps, events } = house(charged);
   const on = async (at: string, stream: string, type: string, data: object): Promise<void> =>
-    void (await events.append(stream, [{ id: randomUUID(), type, at, data, metadata: { commandId: 'given', correlationId: 'given', by: { user: 'given' } } }], 'any'));
+    void (await events.append(
+      stream,
+      [
+        {
+          id: randomUUID(),
+          type,
+          at,
+          data,
+          metadata: { commandId: 'given', correlationId: 'given', by: { user: 'given' } },
+        },
+      ],
+      'any',
+    ));
   await on('2025-06-01T00:00:00.000Z', phoneStream('h'), 'PhoneTaken', { user_id: 'old' });
   events.given(giftStream(GIFT), issued);
   await on('2026-02-01T00:00:00.000Z', phoneStream('h'), 'PhoneGivenUp', { user_id: 'old' });
   await on('2026-02-01T00:00:01.000Z', phoneStream('h'), 'PhoneTaken', { user_id: 'new' });
-  await on('2026-02-02T00:00:00.000Z', giftStream(GIFT), 'GiftReassigned', { transaction_id: 't1', receiver: { phone_hash: 'h' }, phone_number: '+447700900001', reason: 'wrong person' });
+  await on('2026-02-02T00:00:00.000Z', giftStream(GIFT), 'GiftReassigned', {
+    transaction_id: 't1',
+    receiver: { phone_hash: 'h' },
+    phone_number: '+447700900001',
+    reason: 'wrong person',
+  });
   const may = async (id: string): Promise<boolean> => {
     const { gift, facts } = await loadGift(deps, GIFT, user(id), NOW);
     return mayRedeem(gift, facts);

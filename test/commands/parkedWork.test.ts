@@ -13,12 +13,21 @@ import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
 import { refusal } from '../support/rejects.js';
 
 const test = suite('commands/parkedWork');
-const context = (): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: '2026-05-04T12:00:00.000Z' });
+const context = (): CommandContext => ({
+  commandId: randomUUID(),
+  correlationId: 'c',
+  by: { user: 'sue' },
+  now: '2026-05-04T12:00:00.000Z',
+});
 
 /** The log with some work parked: `purchase p1`, `refund r1`, `refund p1`, many others around them. */
 function parkedLog(): MemoryEvents {
   const events = memoryEvents();
-  const park = (name: ParkedName, entity: string): void => events.given(parkedStream(name), { type: 'WorkParked', data: { entity, transaction_id: 'p1', step: 'x', cause: 'down', event_id: 'e' } });
+  const park = (name: ParkedName, entity: string): void =>
+    events.given(parkedStream(name), {
+      type: 'WorkParked',
+      data: { entity, transaction_id: 'p1', step: 'x', cause: 'down', event_id: 'e' },
+    });
   for (const entity of ['a', 'p1', 'b']) park('purchase', entity);
   for (const entity of ['r1', 'c', 'p1']) park('refund', entity);
   return events;
@@ -46,18 +55,39 @@ const [FIRST, UNISSUED] = deriveGiftIds(SEED, 2).map((ids) => ids.gift_id) as [s
 function purchaseLog(...parked: readonly (readonly [name: ParkedName, entity: string])[]): MemoryEvents {
   const events = memoryEvents();
   const bought = { transaction_id: 't1', seed: SEED, receivers: [{}, {}] };
-  events.given('transaction-t1', { type: 'GiftsPurchased', data: bought }, { type: 'RefundRequested', data: { refund_id: 'rf1', gift_ids: [FIRST] } },
-    { type: 'RefundStarted', data: { refund_id: 'late-1', gift_ids: [] } }, { type: 'DisputeOpened', data: { dispute_id: 'dp1' } });
+  events.given(
+    'transaction-t1',
+    { type: 'GiftsPurchased', data: bought },
+    { type: 'RefundRequested', data: { refund_id: 'rf1', gift_ids: [FIRST] } },
+    { type: 'RefundStarted', data: { refund_id: 'late-1', gift_ids: [] } },
+    { type: 'DisputeOpened', data: { dispute_id: 'dp1' } },
+  );
   events.given(`gift-${FIRST}`, { type: 'GiftIssued', data: { transaction_id: 't1', receiver: {} } });
-  for (const [name, entity] of parked) events.given(`parked-${name}`, { type: 'WorkParked', data: { entity, transaction_id: 't1', step: 's', cause: 'c', event_id: 'e' } });
+  for (const [name, entity] of parked)
+    events.given(`parked-${name}`, {
+      type: 'WorkParked',
+      data: { entity, transaction_id: 't1', step: 's', cause: 'c', event_id: 'e' },
+    });
   return events;
 }
 
 test('a charge, a refund, a dispute and a message are found by their gift, its shortcode and their transaction', async () => {
-  for (const [name, entity, others] of [['purchase', 't1', true], ['refund', 'rf1', false], ['refund', 'late-1', true], ['refund', 't1', true], ['dispute', 'dp1', true], ['notification', FIRST, false]] as const) {
+  for (const [name, entity, others] of [
+    ['purchase', 't1', true],
+    ['refund', 'rf1', false],
+    ['refund', 'late-1', true],
+    ['refund', 't1', true],
+    ['dispute', 'dp1', true],
+    ['notification', FIRST, false],
+  ] as const) {
     const events = purchaseLog([name, entity]);
     for (const upTo of [0, events.log.length]) {
-      for (const named of ['t1', FIRST, shortcodeOf(FIRST), entity]) assert.equal((await findParked(desk(events, upTo), named)).id, parkedId(name, entity), `${name} ${entity} by ${named}`);
+      for (const named of ['t1', FIRST, shortcodeOf(FIRST), entity])
+        assert.equal(
+          (await findParked(desk(events, upTo), named)).id,
+          parkedId(name, entity),
+          `${name} ${entity} by ${named}`,
+        );
       // What concerns the other gift alone is none of this one's.
       const other = findParked(desk(events, upTo), UNISSUED);
       if (others) assert.equal((await other).id, parkedId(name, entity));
@@ -107,7 +137,10 @@ test('of several with the same entity the one that waits is meant; once none doe
 test('what came after the read model counts', async () => {
   const events = parkedLog();
   await retryParked(desk(events, 6), 'r1', context(), 'up again');
-  events.given(parkedStream('refund'), { type: 'WorkParked', data: { entity: 'r1', transaction_id: 'p1', step: 'x', cause: 'down again', event_id: 'e', times: 2 } });
+  events.given(parkedStream('refund'), {
+    type: 'WorkParked',
+    data: { entity: 'r1', transaction_id: 'p1', step: 'x', cause: 'down again', event_id: 'e', times: 2 },
+  });
   const { work, history } = await findParked(desk(events, 6), 'r1');
   assert.deepEqual([work.state, work.times, work.cause, history.length], ['parked', 2, 'down again', 3]);
   assert.equal((await findParked(desk(events, 7), 'r1')).history.length, 3);
@@ -144,10 +177,14 @@ function parkedTelling(): MemoryEvents {
   const events = memoryEvents();
   events.given('gift-g', { type: 'GiftIssued', data: { transaction_id: 't', index: 0, receiver: { user_id: 'bob' } } });
   events.given('notification-g', { type: 'NotificationStarted', data: { transaction_id: 't', channel: 'push' } });
-  events.given(parkedStream('notification'), { type: 'WorkParked', data: { entity: 'g', transaction_id: 't', step: 'tell', cause: 'down', event_id: 'e' } });
+  events.given(parkedStream('notification'), {
+    type: 'WorkParked',
+    data: { entity: 'g', transaction_id: 't', step: 'tell', cause: 'down', event_id: 'e' },
+  });
   return events;
 }
-const tellings = (events: MemoryEvents): string[] => events.log.filter(({ stream }) => stream === 'notification-g').map(({ type }) => type);
+const tellings = (events: MemoryEvents): string[] =>
+  events.log.filter(({ stream }) => stream === 'notification-g').map(({ type }) => type);
 
 /** Somebody hands the work back right before the next append. */
 function retriedMeanwhile(events: MemoryEvents, idOrEntity: string): void {
@@ -180,7 +217,10 @@ test('a discard that was cut off before it ended the telling ends it when it is 
     assert.deepEqual(tellings(events), ['NotificationStarted', 'NotificationFailed']);
 
     // What is asked for after it was discarded is no part of it.
-    events.given('notification-g', { type: 'NotificationRequested', data: { transaction_id: 't', attempt: 2, reason: 'in vain' } });
+    events.given('notification-g', {
+      type: 'NotificationRequested',
+      data: { transaction_id: 't', attempt: 2, reason: 'in vain' },
+    });
     await discardParked(desk(events), 'g', context(), 'called');
     assert.deepEqual(tellings(events).slice(1), ['NotificationFailed', 'NotificationRequested']);
     assert.equal(events.log.filter(({ type }) => type === 'WorkDiscarded').length, 1);
@@ -205,9 +245,16 @@ test('a repeated command that names an entity acts on the same work again, not o
       const given = context();
       const first = await command(desk(events, upTo), 'p1', given, 'seen to');
       const again = await command(desk(events, upTo), 'p1', given, 'seen to');
-      assert.deepEqual([first.name, again.name, again.replayed, again.own?.id], ['purchase', 'purchase', true, first.own?.id]);
+      assert.deepEqual(
+        [first.name, again.name, again.replayed, again.own?.id],
+        ['purchase', 'purchase', true, first.own?.id],
+      );
       assert.equal((await findParked(desk(events, upTo), parkedId('refund', 'p1'))).work.state, 'parked');
-      assert.equal((await command(desk(events, upTo), 'p1', context(), 'the other one')).name, 'refund', 'another command goes on with what waits');
+      assert.equal(
+        (await command(desk(events, upTo), 'p1', context(), 'the other one')).name,
+        'refund',
+        'another command goes on with what waits',
+      );
     }
   }
 });
@@ -221,10 +268,17 @@ test('a command that loses a race over one work does not turn to another of its 
 
 test('all that was ever parked, in the order of its last events, however many there are', async () => {
   const events = parkedLog();
-  for (let n = 0; n < 1_200; n++) events.given(parkedStream('dispute'), { type: 'WorkParked', data: { entity: `d${n}`, transaction_id: 't', step: 'dispute', cause: 'x', event_id: 'e' } });
+  for (let n = 0; n < 1_200; n++)
+    events.given(parkedStream('dispute'), {
+      type: 'WorkParked',
+      data: { entity: `d${n}`, transaction_id: 't', step: 'dispute', cause: 'x', event_id: 'e' },
+    });
   await retryParked(desk(events), 'a', context(), 'up');
   const all = await parkedInLog(events);
-  assert.deepEqual([all.length, all[0]?.document.entity, all.at(-1)?.document.entity, all.at(-1)?.document.state], [1_206, 'p1', 'a', 'retried']);
+  assert.deepEqual(
+    [all.length, all[0]?.document.entity, all.at(-1)?.document.entity, all.at(-1)?.document.state],
+    [1_206, 'p1', 'a', 'retried'],
+  );
   assert.equal((await parkedInLog(events, ['refund'])).length, 3);
 });
 

@@ -2,25 +2,51 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
 import type { CommandContext } from '../../src/commands/context.js';
-import { findPurchase, type PurchaseDeps, purchaseGifts, type PurchaseRequest } from '../../src/commands/purchaseGifts.js';
+import {
+  findPurchase,
+  type PurchaseDeps,
+  purchaseGifts,
+  type PurchaseRequest,
+} from '../../src/commands/purchaseGifts.js';
 import { transactionStream, type GiftsPurchased } from '../../src/domain/purchase.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
 import { refusal } from '../support/rejects.js';
 
 const test = suite('purchasing');
-const context = (more: Partial<CommandContext> = {}): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'ann' }, now: '2026-02-28T23:30:00.000Z', ...more });
+const context = (more: Partial<CommandContext> = {}): CommandContext => ({
+  commandId: randomUUID(),
+  correlationId: 'c',
+  by: { user: 'ann' },
+  now: '2026-02-28T23:30:00.000Z',
+  ...more,
+});
 const hash = keyedHash(Buffer.from('k'.repeat(32)));
-const method = (more: object = {}): object => ({ entry: 'paymentMethod', reference: 'pm', kind: 'card', users: ['ann'], active: true, ...more });
+const method = (more: object = {}): object => ({
+  entry: 'paymentMethod',
+  reference: 'pm',
+  kind: 'card',
+  users: ['ann'],
+  active: true,
+  ...more,
+});
 const latte = { id: 'latte', brand_id: 'bean', name: 'Latte', sale_price: 350, valid_days: 30 };
 
 /** A log, these accounts, and one product; a charge is never waited for. */
-function house(accounts: Readonly<Record<string, object>> = { 'paymentMethod-pm': method() }, sellable = true): { deps: PurchaseDeps; events: MemoryEvents; watched: Set<string> } {
+function house(
+  accounts: Readonly<Record<string, object>> = { 'paymentMethod-pm': method() },
+  sellable = true,
+): { deps: PurchaseDeps; events: MemoryEvents; watched: Set<string> } {
   const events = memoryEvents();
   const watched = new Set<string>();
   const deps = {
-    events, hash, chargeWaitMs: 0,
-    accounts: { get: async (id: string) => accounts[id], getMany: async (ids: readonly string[]) => ids.map((id) => accounts[id]) },
+    events,
+    hash,
+    chargeWaitMs: 0,
+    accounts: {
+      get: async (id: string) => accounts[id],
+      getMany: async (ids: readonly string[]) => ids.map((id) => accounts[id]),
+    },
     catalogue: { current: () => ({ products: new Map([['latte', latte]]), sellable: () => sellable }) },
     outcomes: {
       watch(id: string) {
@@ -32,7 +58,10 @@ function house(accounts: Readonly<Record<string, object>> = { 'paymentMethod-pm'
   return { deps, events, watched };
 }
 const wanted: PurchaseRequest = { product_id: 'latte', payment_reference: 'pm', message: 'Hi' };
-async function buy({ deps, events, watched }: ReturnType<typeof house>, request: Partial<PurchaseRequest> = {}): Promise<GiftsPurchased['data']> {
+async function buy(
+  { deps, events, watched }: ReturnType<typeof house>,
+  request: Partial<PurchaseRequest> = {},
+): Promise<GiftsPurchased['data']> {
   await purchaseGifts(deps, 'ann', context(), { ...wanted, ...request });
   assert.equal(watched.size, 0, 'nobody waits for the charge any more');
   return (events.log.at(-1) as unknown as GiftsPurchased).data;
@@ -53,17 +82,30 @@ test('nothing is bought with a payment method that is unknown, retired or anothe
 test('a card is charged nothing, or 30 pence to 999,999.99 pounds at once; a wallet whatever it is', async () => {
   const priced = (sale_price: number, kind = 'card'): ReturnType<typeof house> => {
     const at = house({ 'paymentMethod-pm': method({ kind }) });
-    const catalogue = { current: () => ({ products: new Map([['latte', { ...latte, sale_price }]]), sellable: () => true }) };
+    const catalogue = {
+      current: () => ({ products: new Map([['latte', { ...latte, sale_price }]]), sellable: () => true }),
+    };
     return { ...at, deps: { ...at.deps, catalogue } as unknown as PurchaseDeps };
   };
   const many = (count: number): Partial<PurchaseRequest> => ({ receivers: Array.from({ length: count }, () => ({})) });
-  for (const [price, count, code] of [[20, 1, 'amount_too_small'], [29, 1, 'amount_too_small'], [100_000_000, 1, 'amount_too_large'], [10_000, 10_000, 'amount_too_large']] as const) {
+  for (const [price, count, code] of [
+    [20, 1, 'amount_too_small'],
+    [29, 1, 'amount_too_small'],
+    [100_000_000, 1, 'amount_too_large'],
+    [10_000, 10_000, 'amount_too_large'],
+  ] as const) {
     const at = priced(price);
     await assert.rejects(buy(at, many(count)), refusal(code), `${count} for ${price}`);
     assert.deepEqual(at.events.log, []);
     assert.equal((await buy(priced(price, 'wallet'), many(count))).total, price * count);
   }
-  for (const [price, count] of [[0, 1], [30, 1], [20, 2], [99_999_999, 1]] as const) assert.equal((await buy(priced(price), many(count))).total, price * count);
+  for (const [price, count] of [
+    [0, 1],
+    [30, 1],
+    [20, 2],
+    [99_999_999, 1],
+  ] as const)
+    assert.equal((await buy(priced(price), many(count))).total, price * count);
 });
 
 test('gifts are valid for the product’s days from the day they are bought, in UTC, and cost its price each', async () => {
@@ -80,10 +122,18 @@ test('nothing tells the ids of a purchase’s gifts but a seed of 256 random bit
 });
 
 test('a number is kept in E.164 and found by its hash, however it was written; a user must be there and active', async () => {
-  const people = { 'paymentMethod-pm': method(), 'user-bob': { entry: 'user', active: true }, 'user-zoe': { entry: 'user', active: false } };
+  const people = {
+    'paymentMethod-pm': method(),
+    'user-bob': { entry: 'user', active: true },
+    'user-zoe': { entry: 'user', active: false },
+  };
   const { receivers } = await buy(house(people), { receivers: [{ phone_number: '07700 900123' }, { user_id: 'bob' }] });
-  assert.deepEqual(receivers, [{ phone_number: '+447700900123', phone_hash: hash('phone', '+447700900123') }, { user_id: 'bob' }]);
-  for (const user_id of ['zoe', 'nobody']) await assert.rejects(buy(house(people), { receivers: [{ user_id }] }), refusal('receiver_not_found'));
+  assert.deepEqual(receivers, [
+    { phone_number: '+447700900123', phone_hash: hash('phone', '+447700900123') },
+    { user_id: 'bob' },
+  ]);
+  for (const user_id of ['zoe', 'nobody'])
+    await assert.rejects(buy(house(people), { receivers: [{ user_id }] }), refusal('receiver_not_found'));
   await assert.rejects(buy(house(people), { receivers: [{ phone_number: '12' }] }), refusal('invalid_phone_number'));
 });
 
@@ -96,7 +146,10 @@ test('a repeated command finds its purchase in the log; with another body it is 
   assert.deepEqual([again?.transactionId, again?.replayed], [transactionId, true]);
   assert.equal((await purchaseGifts(deps, 'ann', mine, wanted)).transactionId, transactionId);
   await assert.rejects(findPurchase(deps, { ...mine, bodyHash: 'b' }), refusal('idempotency_key_reused'));
-  assert.deepEqual(events.log.map(({ stream, type }) => [stream, type]), [[transactionStream(transactionId), 'GiftsPurchased']]);
+  assert.deepEqual(
+    events.log.map(({ stream, type }) => [stream, type]),
+    [[transactionStream(transactionId), 'GiftsPurchased']],
+  );
 });
 
 test.run();

@@ -17,7 +17,10 @@ test('what was seen stands in the stream of its day, with who, why and how much'
   assert.is(event.stream, 'access-2026-05-04');
   assert.is(event.type, 'RecordsSeen');
   assert.equal(event.data, { ...REQUEST, count: 7 });
-  assert.equal([event.metadata.by, event.metadata.requestId, event.metadata.correlationId, event.at], [ASKER.by, 'r1', 'r1', NOW]);
+  assert.equal(
+    [event.metadata.by, event.metadata.requestId, event.metadata.correlationId, event.at],
+    [ASKER.by, 'r1', 'r1', NOW],
+  );
 });
 
 test('an export is recorded before it begins and when it ends, once', async () => {
@@ -49,7 +52,10 @@ test('an unknown outcome is repeated with the same id, and what cannot be record
   events.beforeAppend = () => {
     throw new UnavailableError('down');
   };
-  await recorder.seen(ASKER, REQUEST, 1).then(() => assert.unreachable(), (error: unknown) => assert.instance(error, UnavailableError));
+  await recorder.seen(ASKER, REQUEST, 1).then(
+    () => assert.unreachable(),
+    (error: unknown) => assert.instance(error, UnavailableError),
+  );
 });
 
 test.run();

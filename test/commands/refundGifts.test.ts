@@ -13,18 +13,43 @@ const test = suite('refunding gifts');
 const TRANSACTION = transactionStream('t1');
 const SEED = 'ab'.repeat(32);
 const [GIFT = '', OTHER = ''] = deriveGiftIds(SEED, 2).map((ids) => ids.gift_id);
-const context = (more: Partial<CommandContext> = {}): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: '2026-03-01T00:00:00.000Z', ...more });
-const order = (more: Partial<RefundOrder> = {}): RefundOrder => ({ transactionId: 't1', giftIds: [GIFT], voided: false, reason: 'sold in error', ...more });
+const context = (more: Partial<CommandContext> = {}): CommandContext => ({
+  commandId: randomUUID(),
+  correlationId: 'c',
+  by: { user: 'sue' },
+  now: '2026-03-01T00:00:00.000Z',
+  ...more,
+});
+const order = (more: Partial<RefundOrder> = {}): RefundOrder => ({
+  transactionId: 't1',
+  giftIds: [GIFT],
+  voided: false,
+  reason: 'sold in error',
+  ...more,
+});
 
 const bought = {
   type: 'GiftsPurchased',
   data: {
-    transaction_id: 't1', seed: SEED, buyer_id: 'ann', product_id: 'latte', brand_id: 'bean', product_name: 'Latte', sale_price: 350, total: 700, payment_reference: 'pm',
-    expires_on: '2027-01-01', message: '', receivers: [{}, {}],
+    transaction_id: 't1',
+    seed: SEED,
+    buyer_id: 'ann',
+    product_id: 'latte',
+    brand_id: 'bean',
+    product_name: 'Latte',
+    sale_price: 350,
+    total: 700,
+    payment_reference: 'pm',
+    expires_on: '2027-01-01',
+    message: '',
+    receivers: [{}, {}],
   },
 } satisfies PurchaseEvent;
 const charged: PurchaseEvent = { type: 'PaymentCharged', data: { amount: 700, provider: 'p', charge_id: 'c' } };
-const voucher = { type: 'VoucherAssigned', data: { voucher_id: 'v', code: 'C', pin: null, segment_id: 's', expires_at: '2027-01-01T00:00:00.000Z' } };
+const voucher = {
+  type: 'VoucherAssigned',
+  data: { voucher_id: 'v', code: 'C', pin: null, segment_id: 's', expires_at: '2027-01-01T00:00:00.000Z' },
+};
 
 /** A log with one purchase of two gifts that is paid for. Nobody works on refunds. */
 function house(...then: readonly PurchaseEvent[]): MemoryEvents {
@@ -32,14 +57,27 @@ function house(...then: readonly PurchaseEvent[]): MemoryEvents {
   events.given(TRANSACTION, bought, charged, ...then);
   return events;
 }
-const ask = async (events: MemoryEvents, more: Partial<RefundOrder> = {}): Promise<Refunding> => refundGifts(events, context(), order(more), { ms: 0 });
-const requests = (events: MemoryEvents): unknown[] => events.log.filter(({ type }) => type === 'RefundRequested').map(({ data }) => data);
+const ask = async (events: MemoryEvents, more: Partial<RefundOrder> = {}): Promise<Refunding> =>
+  refundGifts(events, context(), order(more), { ms: 0 });
+const requests = (events: MemoryEvents): unknown[] =>
+  events.log.filter(({ type }) => type === 'RefundRequested').map(({ data }) => data);
 
 test('a refund is asked for of gifts that may be issued or not yet', async () => {
   const events = house();
   const { refund, position, replayed } = await ask(events);
-  assert.deepEqual(requests(events), [{ refund_id: refund.id, gift_ids: [GIFT], voided: false, reason: 'sold in error' }]);
-  assert.deepEqual(refund, { id: refund.id, status: 'requested', giftIds: [GIFT], kept: {}, amount: 0, provider: null, ref: null, code: null });
+  assert.deepEqual(requests(events), [
+    { refund_id: refund.id, gift_ids: [GIFT], voided: false, reason: 'sold in error' },
+  ]);
+  assert.deepEqual(refund, {
+    id: refund.id,
+    status: 'requested',
+    giftIds: [GIFT],
+    kept: {},
+    amount: 0,
+    provider: null,
+    ref: null,
+    code: null,
+  });
   assert.deepEqual([position, replayed], [events.log.at(-1)?.position, false]);
   await assert.rejects(ask(events), refusal('gift_already_refunded'));
 });
@@ -48,7 +86,8 @@ test('asking again with the same command asks for nothing more, whatever has bec
   const events = house();
   const mine = context();
   const first = await refundGifts(events, mine, order(), { ms: 0 });
-  for (const { giftId, event } of issueGifts(bought.data, '2026-01-01T00:00:00.000Z')) events.given(giftStream(giftId), event, { type: 'GiftCancelled', data: { reason: 'other' } });
+  for (const { giftId, event } of issueGifts(bought.data, '2026-01-01T00:00:00.000Z'))
+    events.given(giftStream(giftId), event, { type: 'GiftCancelled', data: { reason: 'other' } });
   const again = await refundGifts(events, mine, order(), { ms: 0 });
   assert.deepEqual([again.replayed, again.refund], [true, first.refund]);
   assert.equal(requests(events).length, 1);
@@ -61,7 +100,8 @@ test('what is not there, or can’t be paid back, is refused before anything is 
   };
   const withLife = (...life: readonly { readonly type: string; readonly data: object }[]): MemoryEvents => {
     const events = house();
-    for (const { giftId, event } of issueGifts(bought.data, '2026-01-01T00:00:00.000Z')) events.given(giftStream(giftId), event, ...(giftId === GIFT ? life : []));
+    for (const { giftId, event } of issueGifts(bought.data, '2026-01-01T00:00:00.000Z'))
+      events.given(giftStream(giftId), event, ...(giftId === GIFT ? life : []));
     return events;
   };
   await refuses('transaction_not_found', house(), { transactionId: 't2' });
@@ -72,7 +112,10 @@ test('what is not there, or can’t be paid back, is refused before anything is 
   assert.equal((await ask(withLife(voucher), { voided: true })).refund.status, 'requested');
   assert.equal((await ask(withLife(voucher), { giftIds: [OTHER] })).refund.status, 'requested');
   const disputed = withLife();
-  disputed.given(TRANSACTION, { type: 'DisputeOpened', data: { provider: 'p', dispute_id: 'dp', amount: 700, reason: 'fraudulent' } });
+  disputed.given(TRANSACTION, {
+    type: 'DisputeOpened',
+    data: { provider: 'p', dispute_id: 'dp', amount: 700, reason: 'fraudulent' },
+  });
   await refuses('gift_disputed', disputed);
 });
 
@@ -81,8 +124,23 @@ test('it is waited for until the money is given back, reading what is new only',
   const mine = context();
   const { id } = (await refundGifts(events, mine, order(), { ms: 0 })).refund;
   const steps: PurchaseEvent[] = [
-    { type: 'RefundStarted', data: { refund_id: id, attempt: 1, gift_ids: [GIFT], kept: {}, amount: 350, provider: 'p', charge_id: 'c', payment_reference: 'pm' } },
-    { type: 'GiftsRefunded', data: { refund_id: id, attempt: 1, gift_ids: [GIFT], amount: 350, provider: 'p', refund_ref: 're' } },
+    {
+      type: 'RefundStarted',
+      data: {
+        refund_id: id,
+        attempt: 1,
+        gift_ids: [GIFT],
+        kept: {},
+        amount: 350,
+        provider: 'p',
+        charge_id: 'c',
+        payment_reference: 'pm',
+      },
+    },
+    {
+      type: 'GiftsRefunded',
+      data: { refund_id: id, attempt: 1, gift_ids: [GIFT], amount: 350, provider: 'p', refund_ref: 're' },
+    },
   ];
   const from: (number | undefined)[] = [];
   const read: typeof events.read = async (stream, options = {}) => {

@@ -55,8 +55,13 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
       await sleep(n % 7);
       return { n };
     });
-    const answers = await Promise.all(Array.from({ length: 500 }, (_, n) => bus.request<{ n: number }>('echo', { n }, { timeoutMs: 10_000 })));
-    assert.equal(answers.map(({ n }) => n), Array.from({ length: 500 }, (_, n) => n));
+    const answers = await Promise.all(
+      Array.from({ length: 500 }, (_, n) => bus.request<{ n: number }>('echo', { n }, { timeoutMs: 10_000 })),
+    );
+    assert.equal(
+      answers.map(({ n }) => n),
+      Array.from({ length: 500 }, (_, n) => n),
+    );
   });
 
   it('carries any JSON unchanged, up to 1 MB, and refuses more', async (bus, under) => {
@@ -66,7 +71,10 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     assert.equal(await bus.request('echo', payload, { timeoutMs: 10_000 }), payload);
     const large = { text: 'ö'.repeat(499_990) };
     assert.equal(await bus.request('echo', large, { timeoutMs: 10_000 }), large);
-    assert.instance(await refusal(bus.request('echo', { text: 'x'.repeat(1_000_000) }, { timeoutMs: 10_000 })), RangeError);
+    assert.instance(
+      await refusal(bus.request('echo', { text: 'x'.repeat(1_000_000) }, { timeoutMs: 10_000 })),
+      RangeError,
+    );
     assert.instance(await refusal(bus.publish('echo', { text: 'x'.repeat(1_000_000) })), RangeError);
   });
 
@@ -127,7 +135,11 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     const second = await under.second();
     const third = await under.second();
     const counts = [0, 0];
-    await Promise.all([bus, second].map((member, at) => member.serve('work', 'workers', async () => ({ at, n: ++(counts as number[])[at]! }))));
+    await Promise.all(
+      [bus, second].map((member, at) =>
+        member.serve('work', 'workers', async () => ({ at, n: ++(counts as number[])[at]! })),
+      ),
+    );
     await Promise.all(Array.from({ length: 100 }, () => third.request('work', {}, { timeoutMs: 10_000 })));
     await Promise.all(Array.from({ length: 100 }, () => bus.request('work', {}, { timeoutMs: 10_000 })));
     assert.is(counts[0]! + counts[1]!, 200);
@@ -216,7 +228,13 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     await closed;
     await second.close();
     assert.instance(await refusal(bus.request('slow', {}, { timeoutMs: 10_000 })), NoRespondersError);
-    for (const call of [second.request('slow', {}, { timeoutMs: 100 }), second.publish('news', {}), second.subscribe('news', () => undefined), second.ping()]) assert.instance(await refusal(call), UnavailableError);
+    for (const call of [
+      second.request('slow', {}, { timeoutMs: 100 }),
+      second.publish('news', {}),
+      second.subscribe('news', () => undefined),
+      second.ping(),
+    ])
+      assert.instance(await refusal(call), UnavailableError);
     assert.instance(await refusal(second.serve('a', 'b', async () => ({}))), UnavailableError);
   });
 

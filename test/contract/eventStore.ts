@@ -4,17 +4,32 @@ import { positionAt } from '../../src/audit/timeBounds.js';
 import { ConflictError, EventTooLargeError, MAX_APPEND_BYTES } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { EventStoreFixture, Promised } from '../support/eventStoreEvents.js';
-import { batchesOf, event, events, eventsOf, failureOf, idsOf, newStream, within } from '../support/eventStoreEvents.js';
+import {
+  batchesOf,
+  event,
+  events,
+  eventsOf,
+  failureOf,
+  idsOf,
+  newStream,
+  within,
+} from '../support/eventStoreEvents.js';
 import { FEED_PROMISES } from './eventStoreFeeds.js';
 import { FOLLOWER_PROMISES } from './followers.js';
 import { checkPromises } from './promises.js';
 
 /** What the port promises, as tests of one adapter. `deviations`: see `checkPromises`. */
-export function eventStoreContract(name: string, open: () => Promise<EventStoreFixture>, deviations: Readonly<Record<string, string>> = {}): void {
+export function eventStoreContract(
+  name: string,
+  open: () => Promise<EventStoreFixture>,
+  deviations: Readonly<Record<string, string>> = {},
+): void {
   checkPromises(`EventStore: ${name}`, PROMISES, open, deviations);
 }
 
-async function conflictOf(append: Promise<unknown>): Promise<{ stream: string; expected: ExpectedRevision; actual: number }> {
+async function conflictOf(
+  append: Promise<unknown>,
+): Promise<{ stream: string; expected: ExpectedRevision; actual: number }> {
   const error = await failureOf(append);
   assert.instance(error, ConflictError);
   const { stream, expected, actual } = error as ConflictError;
@@ -34,7 +49,10 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.ok(second.position > first.position);
     const third = await store.append(stream, events(2), 'any');
     assert.is(third.revision, 5);
-    assert.equal((await store.read(stream)).map(({ revision }) => revision), [0, 1, 2, 3, 4, 5]);
+    assert.equal(
+      (await store.read(stream)).map(({ revision }) => revision),
+      [0, 1, 2, 3, 4, 5],
+    );
   },
 
   async 'any expectation holds for a new stream'(store) {
@@ -54,7 +72,9 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.is(local.end(), await store.end());
   },
 
-  async 'elsewhere it is asked for the last event of a stream, and for its end, and knows at once of what was appended'(store) {
+  async 'elsewhere it is asked for the last event of a stream, and for its end, and knows at once of what was appended'(
+    store,
+  ) {
     assert.is(store.lastOf === undefined, store.local !== undefined, 'what is not on this machine');
     if (store.lastOf === undefined) return;
     const [stream, other] = [newStream(), newStream()];
@@ -146,7 +166,11 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     const winners = attempts.filter((_, index) => outcomes[index]!.status === 'fulfilled');
     assert.is(winners.length, 1);
     for (const outcome of outcomes) if (outcome.status === 'rejected') assert.instance(outcome.reason, ConflictError);
-    assert.equal(idsOf(await store.read(stream, { from: 1 })), idsOf(winners[0]!), 'all of the winner and nothing of the others');
+    assert.equal(
+      idsOf(await store.read(stream, { from: 1 })),
+      idsOf(winners[0]!),
+      'all of the winner and nothing of the others',
+    );
   },
 
   async 'appends made in order stand in that order, whatever their streams, and again change nothing'(store) {
@@ -164,16 +188,31 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     });
     await store.appendInOrder(ordered);
     await store.appendInOrder(ordered);
-    assert.equal(idsOf(await eventsOf(store.readAll(start, { streams: [base] }))), ordered.flatMap((append) => idsOf(append.events)));
-    assert.is((await conflictOf(store.appendInOrder([{ stream: `${base}-0`, events: [event()], expected: 'none' }]))).expected, 'none');
-    assert.instance(await failureOf(store.appendInOrder([{ stream: newStream(), events: [event('Large', { text: 'x'.repeat(MAX_APPEND_BYTES) })], expected: 'none' }])), EventTooLargeError);
+    assert.equal(
+      idsOf(await eventsOf(store.readAll(start, { streams: [base] }))),
+      ordered.flatMap((append) => idsOf(append.events)),
+    );
+    assert.is(
+      (await conflictOf(store.appendInOrder([{ stream: `${base}-0`, events: [event()], expected: 'none' }]))).expected,
+      'none',
+    );
+    assert.instance(
+      await failureOf(
+        store.appendInOrder([
+          { stream: newStream(), events: [event('Large', { text: 'x'.repeat(MAX_APPEND_BYTES) })], expected: 'none' },
+        ]),
+      ),
+      EventTooLargeError,
+    );
   },
 
   async 'a conflict disturbs no other append'(store) {
     const taken = newStream();
     await store.append(taken, [event()], 'none');
     const streams = Array.from({ length: 50 }, () => newStream());
-    const outcomes = await Promise.allSettled(streams.flatMap((stream) => [store.append(stream, [event()], 'none'), store.append(taken, [event()], 'none')]));
+    const outcomes = await Promise.allSettled(
+      streams.flatMap((stream) => [store.append(stream, [event()], 'none'), store.append(taken, [event()], 'none')]),
+    );
     assert.equal(
       outcomes.map(({ status }) => status),
       streams.flatMap(() => ['fulfilled', 'rejected']),
@@ -184,7 +223,8 @@ const PROMISES: Readonly<Record<string, Promised>> = {
   async 'a stream is read from a revision, up to a limit'(store) {
     const stream = newStream();
     await store.append(stream, events(10), 'none');
-    const revisions = async (options: { from?: number; limit?: number }): Promise<number[]> => (await store.read(stream, options)).map(({ revision }) => revision);
+    const revisions = async (options: { from?: number; limit?: number }): Promise<number[]> =>
+      (await store.read(stream, options)).map(({ revision }) => revision);
     assert.equal(await revisions({ from: 7 }), [7, 8, 9]);
     assert.equal(await revisions({ limit: 2 }), [0, 1]);
     assert.equal(await revisions({ from: 3, limit: 2 }), [3, 4]);
@@ -194,13 +234,37 @@ const PROMISES: Readonly<Record<string, Promised>> = {
   },
 
   async 'names of streams and types may be odd'(store) {
-    const marks = [' ', "'", '"', '%', '_', '\\', '/', '?#', 'é', 'e\u0301', '漢字', '😀', '\uFFFD', 'A', 'a', '🏳️‍🌈'.repeat(8)];
+    const marks = [
+      ' ',
+      "'",
+      '"',
+      '%',
+      '_',
+      '\\',
+      '/',
+      '?#',
+      'é',
+      'e\u0301',
+      '漢字',
+      '😀',
+      '\uFFFD',
+      'A',
+      'a',
+      '🏳️‍🌈'.repeat(8),
+    ];
     const base = newStream();
     const names = marks.map((mark) => `${base}-${mark}`);
     for (const name of names) await store.append(name, [event(`Type ${name}`)], 'none');
-    for (const name of names) assert.equal((await store.read(name)).map(({ stream, type }) => [stream, type]), [[name, `Type ${name}`]]);
+    for (const name of names)
+      assert.equal(
+        (await store.read(name)).map(({ stream, type }) => [stream, type]),
+        [[name, `Type ${name}`]],
+      );
     for (const name of names) {
-      assert.equal((await eventsOf(store.readAll(undefined, { streams: [name] }))).map(({ stream }) => stream), names.filter((other) => other.startsWith(name)));
+      assert.equal(
+        (await eventsOf(store.readAll(undefined, { streams: [name] }))).map(({ stream }) => stream),
+        names.filter((other) => other.startsWith(name)),
+      );
     }
   },
 
@@ -220,12 +284,22 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     const stream = newStream();
     const sized = (bytes: number, mark: string): NewEvent[] => {
       const [small, filler] = [event('Small'), event('Filler', { text: '' })];
-      const rest = bytes - Buffer.byteLength([small, filler].map(({ data, metadata }) => JSON.stringify(data) + JSON.stringify(metadata)).join(''));
+      const rest =
+        bytes -
+        Buffer.byteLength(
+          [small, filler].map(({ data, metadata }) => JSON.stringify(data) + JSON.stringify(metadata)).join(''),
+        );
       const width = Buffer.byteLength(mark);
       return [small, { ...filler, data: { text: mark.repeat(Math.floor(rest / width)) + 'x'.repeat(rest % width) } }];
     };
-    assert.instance(await failureOf(store.append(stream, sized(MAX_APPEND_BYTES + 1, 'x'), 'none')), EventTooLargeError);
-    assert.instance(await failureOf(store.append(stream, sized(MAX_APPEND_BYTES + 1, '漢'), 'none')), EventTooLargeError);
+    assert.instance(
+      await failureOf(store.append(stream, sized(MAX_APPEND_BYTES + 1, 'x'), 'none')),
+      EventTooLargeError,
+    );
+    assert.instance(
+      await failureOf(store.append(stream, sized(MAX_APPEND_BYTES + 1, '漢'), 'none')),
+      EventTooLargeError,
+    );
     assert.equal(await store.read(stream), []);
     await store.append(stream, sized(MAX_APPEND_BYTES, '漢'), 'none');
     assert.is((await store.read(stream)).length, 2);
@@ -237,8 +311,22 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.is(new Set(appended.map((position) => Buffer.byteLength(position))).size, 1);
     for (const position of appended) assert.ok(store.isPosition(position), position);
     const tooGreat = '9'.repeat(appended[0]!.length);
-    for (const odd of ['', 'x', '42', '18446744073709551615', '-1', tooGreat, `${appended[0]}0`, appended[0]!.slice(1), `${appended[0]!.slice(1)}a`]) assert.not.ok(store.isPosition(odd), odd);
-    assert.equal(appended.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))), appended);
+    for (const odd of [
+      '',
+      'x',
+      '42',
+      '18446744073709551615',
+      '-1',
+      tooGreat,
+      `${appended[0]}0`,
+      appended[0]!.slice(1),
+      `${appended[0]!.slice(1)}a`,
+    ])
+      assert.not.ok(store.isPosition(odd), odd);
+    assert.equal(
+      appended.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+      appended,
+    );
     assert.is(new Set(appended).size, 12);
     const end = (await store.end())!;
     assert.ok(end >= appended.at(-1)!);
@@ -256,7 +344,8 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     const time = (second: number, ms = 0): string => new Date(Date.UTC(2150, 0, 1, 0, 0, second, ms)).toISOString();
     const start = await store.end();
     const places = new Map<number, string>();
-    for (let second = 1; second <= 40; second++) places.set(second, (await dated(second, second % 7 === 0 ? 'transaction-00' : 'test')).position);
+    for (let second = 1; second <= 40; second++)
+      places.set(second, (await dated(second, second % 7 === 0 ? 'transaction-00' : 'test')).position);
     const same = [(await dated(41)).position, (await dated(41)).position];
     for (const second of [1, 2, 6, 7, 8, 20, 39, 40]) {
       assert.is(await positionAt(store, time(second)), places.get(second), String(second));
@@ -277,7 +366,9 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     await store.append(stream, [event()], 'none');
     await open.next();
     let answered = 0;
-    const accepted = Array.from({ length: 20 }, (_, n) => store.append(`${stream}-${n}`, [event()], 'none').finally(() => (answered += 1)));
+    const accepted = Array.from({ length: 20 }, (_, n) =>
+      store.append(`${stream}-${n}`, [event()], 'none').finally(() => (answered += 1)),
+    );
     const closing = store.close().then(() => answered);
     const outcomes = await Promise.all(accepted);
     assert.is(await within(20_000, closing), 20, 'it has waited for them');
@@ -290,7 +381,11 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.instance(await failureOf((async () => batchesOf(store.readAll(undefined)))()), UnavailableError);
     await store.close();
     const again = await reopen();
-    for (const [n, { position }] of outcomes.entries()) assert.equal((await again.read(`${stream}-${n}`)).map((one) => one.position), [position]);
+    for (const [n, { position }] of outcomes.entries())
+      assert.equal(
+        (await again.read(`${stream}-${n}`)).map((one) => one.position),
+        [position],
+      );
   },
 
   async 'everything is there when the log is opened again'(store, { reopen }) {
@@ -301,7 +396,10 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     await store.close();
     const again = await reopen();
     assert.is(again.logId, store.logId);
-    assert.equal((await again.read(stream)).map((one) => ({ ...one })), before.map((one) => ({ ...one })));
+    assert.equal(
+      (await again.read(stream)).map((one) => ({ ...one })),
+      before.map((one) => ({ ...one })),
+    );
     assert.ok((await again.end())! >= position);
     assert.equal(await again.append(stream, batch, 'none'), { revision: 4, position }, 'a repeat after reopening');
     assert.is((await again.append(stream, [event()], 4)).revision, 5);

@@ -3,16 +3,32 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventBatch, EventFilter, EventStore, NewEvent, RecordedEvent } from '../../src/ports/eventStore.js';
 import type { Promised } from '../support/eventStoreEvents.js';
 import { until } from '../support/until.js';
-import { batchesOf, event, events, eventsOf, idsOf, newStream, readUntil, within } from '../support/eventStoreEvents.js';
+import {
+  batchesOf,
+  event,
+  events,
+  eventsOf,
+  idsOf,
+  newStream,
+  readUntil,
+  within,
+} from '../support/eventStoreEvents.js';
 
-async function readAfter(store: EventStore, start: string | undefined, filter: EventFilter, batchSize = 1_000): Promise<EventBatch[]> {
+async function readAfter(
+  store: EventStore,
+  start: string | undefined,
+  filter: EventFilter,
+  batchSize = 1_000,
+): Promise<EventBatch[]> {
   return batchesOf(store.readAll(start, filter, { batchSize }));
 }
 
 /** What the port promises of `readAll` and `follow`. */
 export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
   // First, so that it meets a log that holds nothing yet, where the server is a new one.
-  async 'a feed that nothing matches stays within the log, from its beginning on, and what is kept of it misses nothing'(store) {
+  async 'a feed that nothing matches stays within the log, from its beginning on, and what is kept of it misses nothing'(
+    store,
+  ) {
     const type = newStream('Matched');
     const filter = { types: [type] };
     const ending = new AbortController();
@@ -21,7 +37,8 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
     let failure: Error | undefined;
     const inLog = async ({ position, events: own }: EventBatch): Promise<void> => {
       const end = await store.end();
-      for (const one of [position, ...own.map((event) => event.position)]) assert.ok(store.isPosition(one) && end !== undefined && one <= end, `${one} in a log that ends at ${end}`);
+      for (const one of [position, ...own.map((event) => event.position)])
+        assert.ok(store.isPosition(one) && end !== undefined && one <= end, `${one} in a log that ends at ${end}`);
     };
     const following = (async () => {
       for await (const batch of store.follow(undefined, filter, { signal: ending.signal })) {
@@ -50,7 +67,11 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
     assert.equal(idsOf(found), idsOf(wanted));
     for (const position of new Set(before)) {
       assert.equal(idsOf(await eventsOf(store.readAll(position, filter))), idsOf(wanted), `read after ${position}`);
-      assert.equal(idsOf(await readUntil(store.follow(position, filter), (all) => all.length === 2)), idsOf(wanted), `followed after ${position}`);
+      assert.equal(
+        idsOf(await readUntil(store.follow(position, filter), (all) => all.length === 2)),
+        idsOf(wanted),
+        `followed after ${position}`,
+      );
     }
   },
 
@@ -67,11 +88,23 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
     const read = batches.flatMap((batch) => batch.events);
     assert.equal(idsOf(read), idsOf(appended));
     assert.ok(batches.every((batch) => batch.events.length <= 512));
-    assert.equal(batches.map((batch) => batch.caughtUp).indexOf(true), batches.length - 1, 'only the last has caught up');
+    assert.equal(
+      batches.map((batch) => batch.caughtUp).indexOf(true),
+      batches.length - 1,
+      'only the last has caught up',
+    );
     assert.ok(read.every((one, index) => index === 0 || one.position > read[index - 1]!.position));
     assert.ok(batches.every((batch) => batch.events.every((one) => one.position <= batch.position)));
-    assert.equal(idsOf(await eventsOf(store.readAll(read[4_999]!.position, { streams: [prefix] }))), idsOf(appended.slice(5_000)), 'the position itself is not read again');
-    assert.equal(idsOf((await eventsOf(store.readAll(undefined))).filter(({ stream }) => stream.startsWith(prefix))), idsOf(appended), 'without a filter, from the beginning');
+    assert.equal(
+      idsOf(await eventsOf(store.readAll(read[4_999]!.position, { streams: [prefix] }))),
+      idsOf(appended.slice(5_000)),
+      'the position itself is not read again',
+    );
+    assert.equal(
+      idsOf((await eventsOf(store.readAll(undefined))).filter(({ stream }) => stream.startsWith(prefix))),
+      idsOf(appended),
+      'without a filter, from the beginning',
+    );
   },
 
   async 'readAll gives no batch when the log has not grown'(store) {
@@ -90,18 +123,27 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
     await store.append(`${run}_x-1`, a, 'none');
     await store.append(`${run}_x-2`, b, 'none');
     await store.append(`${run}Zx-1`, c, 'none');
-    const found = async (filter: EventFilter): Promise<string[]> => idsOf((await readAfter(store, start, filter)).flatMap((batch) => batch.events));
+    const found = async (filter: EventFilter): Promise<string[]> =>
+      idsOf((await readAfter(store, start, filter)).flatMap((batch) => batch.events));
     assert.equal(await found({ types: [`A${run}`] }), idsOf([a[0]!, b[0]!, c[0]!]));
     assert.equal(await found({ types: [`A${run}`, `C${run}`] }), idsOf([a[0]!, a[2]!, b[0]!, c[0]!]));
     assert.equal(await found({ streams: [`${run}_x-`] }), idsOf([...a, ...b]), 'a prefix is no pattern');
     assert.equal(await found({ streams: [`${run}_x-2`, `${run}Z`] }), idsOf([...b, ...c]));
-    assert.equal(await found({ types: [`B${run}`], streams: [`${run}_x-`, `${run}_x-1`] }), idsOf([a[1]!, b[1]!]), 'once, though two prefixes match');
+    assert.equal(
+      await found({ types: [`B${run}`], streams: [`${run}_x-`, `${run}_x-1`] }),
+      idsOf([a[1]!, b[1]!]),
+      'once, though two prefixes match',
+    );
     assert.equal(await found({ types: [`C${run}`], streams: [`${run}Zx`] }), []);
     assert.equal(await found({ types: [`a${run}`] }), [], 'case matters');
     assert.equal(await found({ types: [] }), []);
     assert.equal(await found({ streams: [] }), []);
     assert.equal(await found({ types: [], streams: [run] }), []);
-    assert.equal((await found({ streams: [''] })).slice(0, 3), (await found({})).slice(0, 3), 'everything begins with nothing');
+    assert.equal(
+      (await found({ streams: [''] })).slice(0, 3),
+      (await found({})).slice(0, 3),
+      'everything begins with nothing',
+    );
   },
 
   async 'a filtered read advances over what it passes by'(store) {
@@ -118,7 +160,12 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
     assert.equal([empty!.events, empty!.caughtUp], [[], true]);
     assert.ok(empty!.position >= position);
     await store.append(wanted, [event()], 0);
-    assert.equal((await readAfter(store, batches.at(-1)!.position, { streams: [wanted] })).flatMap((batch) => batch.events).map(({ revision }) => revision), [1]);
+    assert.equal(
+      (await readAfter(store, batches.at(-1)!.position, { streams: [wanted] }))
+        .flatMap((batch) => batch.events)
+        .map(({ revision }) => revision),
+      [1],
+    );
   },
 
   async 'follow gives what is there, says when it has caught up, and goes on with what comes'(store) {
@@ -129,12 +176,15 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
     const ending = new AbortController();
     const caughtUpWith: number[] = [];
     const fresh = events(4);
-    const seen = await readUntil(store.follow(start, { streams: [prefix] }, { signal: ending.signal }), (all, { caughtUp }) => {
-      if (caughtUp) caughtUpWith.push(all.length);
-      const next = fresh[all.length - 3];
-      if (caughtUp && next !== undefined) void store.append(`${prefix}-2`, [next], 'any');
-      return all.length === 7;
-    });
+    const seen = await readUntil(
+      store.follow(start, { streams: [prefix] }, { signal: ending.signal }),
+      (all, { caughtUp }) => {
+        if (caughtUp) caughtUpWith.push(all.length);
+        const next = fresh[all.length - 3];
+        if (caughtUp && next !== undefined) void store.append(`${prefix}-2`, [next], 'any');
+        return all.length === 7;
+      },
+    );
     assert.equal(idsOf(seen), idsOf([...old, ...fresh]));
     assert.is(caughtUpWith[0], 3);
   },
@@ -142,7 +192,9 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
   async 'follow misses and repeats nothing while many append at once'(store) {
     const start = await store.end();
     const prefix = newStream();
-    const followers = [1, 7, 1_000].map((batchSize) => readUntil(store.follow(start, { streams: [prefix] }, { batchSize }), (all) => all.length === 600));
+    const followers = [1, 7, 1_000].map((batchSize) =>
+      readUntil(store.follow(start, { streams: [prefix] }, { batchSize }), (all) => all.length === 600),
+    );
     const writers = Array.from({ length: 8 }, async (_, writer) => {
       for (let n = 0; n < 25; n++) await store.append(`${prefix}-${writer}`, events(3), n === 0 ? 'none' : n * 3 - 1);
     });
@@ -173,7 +225,10 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
     })();
     for (let n = 0; n < 100; n++) await store.append(stream, events(3), n === 0 ? 'none' : n * 3 - 1);
     await within(30_000, following);
-    assert.equal(seen.map(({ revision }) => revision), Array.from({ length: 300 }, (_, revision) => revision));
+    assert.equal(
+      seen.map(({ revision }) => revision),
+      Array.from({ length: 300 }, (_, revision) => revision),
+    );
     assert.ok(Math.max(...sizes) <= 50);
   },
 
@@ -212,7 +267,10 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
     const waiting = new AbortController();
     const following = batchesOf(store.follow(await store.end(), filter, { signal: waiting.signal }));
     setTimeout(() => waiting.abort(), 30);
-    assert.equal((await within(20_000, following)).flatMap((batch) => batch.events), []);
+    assert.equal(
+      (await within(20_000, following)).flatMap((batch) => batch.events),
+      [],
+    );
   },
 
   async 'leaving a feed early disturbs nothing'(store) {

@@ -4,7 +4,16 @@ import * as assert from 'uvu/assert';
 import type { EventStore, NewEvent, RecordedEvent } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { EventStoreFixture } from '../support/eventStoreEvents.js';
-import { event, events, eventsOf, failureOf, idsOf, newStream, readUntil, within } from '../support/eventStoreEvents.js';
+import {
+  event,
+  events,
+  eventsOf,
+  failureOf,
+  idsOf,
+  newStream,
+  readUntil,
+  within,
+} from '../support/eventStoreEvents.js';
 
 /** A store whose engine is a server that can go away. */
 export interface ServedFixture extends EventStoreFixture {
@@ -43,7 +52,12 @@ export function eventStoreOutageContract(name: string, open: () => Promise<Serve
 }
 
 /** Repeats an append, with the same ids and expectation, until it is answered. */
-async function appendAtLast(store: EventStore, stream: string, batch: readonly NewEvent[], expected: 'none' | 'any' | number): Promise<void> {
+async function appendAtLast(
+  store: EventStore,
+  stream: string,
+  batch: readonly NewEvent[],
+  expected: 'none' | 'any' | number,
+): Promise<void> {
   for (let tries = 0; ; tries++) {
     try {
       await store.append(stream, batch, expected);
@@ -92,8 +106,14 @@ async function surviving(store: EventStore, trouble: () => Promise<void>): Promi
   const start = await store.end();
   const stopping = new AbortController();
   const last = event('Last');
-  const filters = [{ streams: [prefix] }, { streams: [prefix], types: ['Tested', 'Last'] }, { types: ['Tested', 'Last'], streams: [`${prefix}-`] }];
-  const following = filters.map(async (filter) => readUntil(store.follow(start, filter, { signal: stopping.signal }), (all) => all.at(-1)?.id === last.id, 60_000));
+  const filters = [
+    { streams: [prefix] },
+    { streams: [prefix], types: ['Tested', 'Last'] },
+    { types: ['Tested', 'Last'], streams: [`${prefix}-`] },
+  ];
+  const following = filters.map(async (filter) =>
+    readUntil(store.follow(start, filter, { signal: stopping.signal }), (all) => all.at(-1)?.id === last.id, 60_000),
+  );
   const writers = [1, 2, 3].map((n) => writer(store, `${prefix}-${n}`));
   await sleep(100);
   await trouble();
@@ -106,7 +126,10 @@ async function surviving(store: EventStore, trouble: () => Promise<void>): Promi
 }
 
 const PROMISES: Readonly<Record<string, Check>> = {
-  async 'writers and followers go on by themselves after the server was killed, and nothing is lost or written twice'(store, { server }) {
+  async 'writers and followers go on by themselves after the server was killed, and nothing is lost or written twice'(
+    store,
+    { server },
+  ) {
     await surviving(store, async () => {
       for (let kills = 0; kills < 3; kills++) {
         await server.down();
@@ -128,7 +151,10 @@ const PROMISES: Readonly<Record<string, Check>> = {
     });
   },
 
-  async 'everything asked of a server that is gone is refused in time, and works again when it is back'(store, { server, timeoutMs }) {
+  async 'everything asked of a server that is gone is refused in time, and works again when it is back'(
+    store,
+    { server, timeoutMs },
+  ) {
     const [stream, another] = [newStream(), newStream()];
     const [old, fresh] = [events(2), events(2)];
     await store.append(stream, old, 'none');
@@ -149,12 +175,22 @@ const PROMISES: Readonly<Record<string, Check>> = {
     await store.ping();
   },
 
-  async 'an append to a silent server is given up in time with an unknown outcome; the same call again stores it once'(store, { server, timeoutMs }) {
+  async 'an append to a silent server is given up in time with an unknown outcome; the same call again stores it once'(
+    store,
+    { server, timeoutMs },
+  ) {
     const [stream, open] = [newStream(), newStream()];
     const [first, second] = [events(2), events(3)];
     await store.append(stream, [event()], 'none');
     server.freeze();
-    const failures = await within(timeoutMs + 8_000, Promise.all([failureOf(store.append(stream, first, 0)), failureOf(store.append(open, second, 'any')), failureOf(store.read(stream))]));
+    const failures = await within(
+      timeoutMs + 8_000,
+      Promise.all([
+        failureOf(store.append(stream, first, 0)),
+        failureOf(store.append(open, second, 'any')),
+        failureOf(store.read(stream)),
+      ]),
+    );
     for (const failure of failures) assert.instance(failure, UnavailableError);
     assert.is((failures[0] as UnavailableError).outcomeUnknown, true);
     server.thaw();
@@ -165,8 +201,15 @@ const PROMISES: Readonly<Record<string, Check>> = {
     assert.equal(idsOf(await store.read(open)), idsOf(second));
   },
 
-  async 'a repeat after the server was killed and started again is no second append, whatever was expected'(store, { server }) {
-    const appends = (['none', 'any', 0] as const).map((expected) => ({ expected, stream: newStream(), batch: events(3) }));
+  async 'a repeat after the server was killed and started again is no second append, whatever was expected'(
+    store,
+    { server },
+  ) {
+    const appends = (['none', 'any', 0] as const).map((expected) => ({
+      expected,
+      stream: newStream(),
+      batch: events(3),
+    }));
     await store.append(appends[2]!.stream, [event()], 'none');
     const first = [];
     for (const { stream, batch, expected } of appends) first.push(await store.append(stream, batch, expected));
@@ -185,7 +228,10 @@ const PROMISES: Readonly<Record<string, Check>> = {
     const following = eventsOf(store.follow(await store.end(), { types: ['None such'] }));
     await sleep(50);
     server.freeze();
-    const append = store.append(stream, [event()], 0).then(() => 'stored', (error: unknown) => (error instanceof UnavailableError ? 'unavailable' : error));
+    const append = store.append(stream, [event()], 0).then(
+      () => 'stored',
+      (error: unknown) => (error instanceof UnavailableError ? 'unavailable' : error),
+    );
     const reading = failureOf(store.read(stream));
     await within(timeoutMs + 8_000, store.close());
     assert.is(await append, 'unavailable');

@@ -40,7 +40,13 @@ const PROMISES: Readonly<Record<string, (fixture: SealFixture) => Promise<void>>
     const end = await store.end();
     assert.equal([await store.sealed(), await other.sealed()], [true, true]);
     for (const one of [store, other]) {
-      for (const [to, batch, expected] of [[stream, [event()], 2], [stream, [event()], 'any'], [newStream(), [event()], 'none'], [stream, [event()], 9], [stream, first, 'none']] as const) {
+      for (const [to, batch, expected] of [
+        [stream, [event()], 2],
+        [stream, [event()], 'any'],
+        [newStream(), [event()], 'none'],
+        [stream, [event()], 9],
+        [stream, first, 'none'],
+      ] as const) {
         const error = await failureOf(one.append(to, batch, expected));
         assert.instance(error, LogSealedError);
         assert.instance(error, UnavailableError);

@@ -23,7 +23,9 @@ const BUS = { request: () => Promise.reject(new NoRespondersError('payments.char
 
 /** What is promised of everything that follows a log of this engine. */
 export const FOLLOWER_PROMISES: Readonly<Record<string, Promised>> = {
-  async 'process managers, projector and charge outcomes come back by themselves from a feed that ends with any error'(store) {
+  async 'process managers, projector and charge outcomes come back by themselves from a feed that ends with any error'(
+    store,
+  ) {
     const dir = mkdtempSync(join(tmpdir(), 'gift-followers-'));
     const { events, breakFeeds } = breakable(store);
     const open = resources();
@@ -32,10 +34,15 @@ export const FOLLOWER_PROMISES: Readonly<Record<string, Promised>> = {
       const reads = open.add(await openEmbeddedReadStore({ dir }), (one) => one.close());
       const shared = { events, logger: silent, followers: parts, leaseMs: LEASE_TEST_MS };
       const outcomes = open.add(await openChargeOutcomes(events, parts), (one) => one.close());
-      open.add(await startProjector({ ...shared, store: reads, projections: [gifts], holder: 'p' }), (one) => one.close());
+      open.add(await startProjector({ ...shared, store: reads, projections: [gifts], holder: 'p' }), (one) =>
+        one.close(),
+      );
       open.add(
         runProcessors({
-          ...shared, bus: BUS, records: reads.records, launchUrl: (id) => id,
+          ...shared,
+          bus: BUS,
+          records: reads.records,
+          launchUrl: (id) => id,
           paymentMethod: async () => ({ kind: 'card', prepaid: false, customer: null }),
           contact: async () => undefined,
         }),
@@ -45,8 +52,15 @@ export const FOLLOWER_PROMISES: Readonly<Record<string, Promised>> = {
       const works = async (): Promise<void> => {
         const { transaction, position } = await buy(store);
         const watch = outcomes.watch(transaction);
-        await until(async () => (await store.read(transactionStream(transaction))).some(({ type }) => type === 'ChargeStarted'), 'process managers');
-        await append(store, transactionStream(transaction), 'PaymentCharged', { provider: 'simulated', provider_id: randomUUID(), amount: 350 });
+        await until(
+          async () => (await store.read(transactionStream(transaction))).some(({ type }) => type === 'ChargeStarted'),
+          'process managers',
+        );
+        await append(store, transactionStream(transaction), 'PaymentCharged', {
+          provider: 'simulated',
+          provider_id: randomUUID(),
+          amount: 350,
+        });
         assert.ok(await watch.settled(20_000), 'charge outcomes');
         assert.ok(await reads.reached(checkpointName(gifts), position, 20_000), 'projector');
         watch.end();
@@ -58,7 +72,10 @@ export const FOLLOWER_PROMISES: Readonly<Record<string, Promised>> = {
         await works();
       }
       await until(() => parts.health().every(({ failing }) => !failing), 'health');
-      assert.equal(parts.health().map(({ part }) => part), ['charge outcomes', 'projector', 'process managers']);
+      assert.equal(
+        parts.health().map(({ part }) => part),
+        ['charge outcomes', 'projector', 'process managers'],
+      );
     } finally {
       await open.close();
       rmSync(dir, { recursive: true });
@@ -69,7 +86,11 @@ export const FOLLOWER_PROMISES: Readonly<Record<string, Promised>> = {
     const ended = new AbortController();
     const told: (Error | undefined)[] = [];
     const following = (async () => {
-      for await (const _ of store.follow(await store.end(), {}, { signal: ended.signal, onTrouble: (error) => void told.push(error) }));
+      for await (const _ of store.follow(
+        await store.end(),
+        {},
+        { signal: ended.signal, onTrouble: (error) => void told.push(error) },
+      ));
     })();
     await until(() => told.length > 0, 'word');
     ended.abort();

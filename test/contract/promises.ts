@@ -8,14 +8,18 @@ interface Fixture<S> {
 }
 
 /**
- * Runs what a port promises as tests of one adapter, each on a fixture of its own. `deviations` names promises (by their test) that the adapter can't keep, each with
- * its reason: they are skipped, by name.
+ * Runs what a port promises as tests of one adapter, each on a fixture of its own. `deviations` names promises (by
+ * their test) that the adapter can't keep, each with its reason: they are skipped, by name.
  */
 export function checkPromises<S, F extends Fixture<S>>(
-  title: string, promises: Readonly<Record<string, (store: S, fixture: F) => Promise<void>>>, open: () => Promise<F>, deviations: Readonly<Record<string, string>>,
+  title: string,
+  promises: Readonly<Record<string, (store: S, fixture: F) => Promise<void>>>,
+  open: () => Promise<F>,
+  deviations: Readonly<Record<string, string>>,
 ): void {
   const test = suite(title);
-  for (const deviation of Object.keys(deviations)) if (!(deviation in promises)) throw new Error(`no such promise: ${deviation}`);
+  for (const deviation of Object.keys(deviations))
+    if (!(deviation in promises)) throw new Error(`no such promise: ${deviation}`);
   for (const [promise, check] of Object.entries(promises)) {
     const reason = deviations[promise];
     if (reason !== undefined) {

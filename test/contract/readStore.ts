@@ -3,14 +3,27 @@ import * as assert from 'uvu/assert';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../src/ports/readStore.js';
 import type { ReadStoreFixture, ReadStorePromised } from '../support/readStoreDocuments.js';
-import { at, batch, doc, filled, idsOf, newCollection, projectionOf, rejectionOf } from '../support/readStoreDocuments.js';
+import {
+  at,
+  batch,
+  doc,
+  filled,
+  idsOf,
+  newCollection,
+  projectionOf,
+  rejectionOf,
+} from '../support/readStoreDocuments.js';
 import { checkPromises } from './promises.js';
 import { CORRECTION_PROMISES } from './readStoreCorrections.js';
 import { QUERY_PROMISES } from './readStoreQueries.js';
 import { RECORD_PROMISES } from './readStoreRecords.js';
 
 /** What the port promises, as tests of one adapter. `deviations`: see `checkPromises`. */
-export function readStoreContract(name: string, open: () => Promise<ReadStoreFixture>, deviations: Readonly<Record<string, string>> = {}): void {
+export function readStoreContract(
+  name: string,
+  open: () => Promise<ReadStoreFixture>,
+  deviations: Readonly<Record<string, string>> = {},
+): void {
   checkPromises(`ReadStore: ${name}`, PROMISES, open, deviations);
 }
 
@@ -21,7 +34,11 @@ async function timed(reaching: Promise<boolean>): Promise<{ reached: boolean; ms
   return { reached, ms: performance.now() - started };
 }
 
-async function bodies(store: ReadStore, collection: ReturnType<typeof newCollection>, ids: readonly string[]): Promise<unknown[]> {
+async function bodies(
+  store: ReadStore,
+  collection: ReturnType<typeof newCollection>,
+  ids: readonly string[],
+): Promise<unknown[]> {
   return (await store.getMany(collection, ids)).map((document) => document?.body);
 }
 
@@ -29,33 +46,96 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
   async 'a document is read as it was written'(store) {
     const collection = newCollection([['text']]);
     await store.ensure(collection);
-    const body = { text: 'ä€😀\u0000"\\\n', number: -1.5e-7, large: 9_007_199_254_740_991, list: [null, true, { deep: { er: [] } }], nothing: null, '': 'empty', 'a.b': 1 };
+    const body = {
+      text: 'ä€😀\u0000"\\\n',
+      number: -1.5e-7,
+      large: 9_007_199_254_740_991,
+      list: [null, true, { deep: { er: [] } }],
+      nothing: null,
+      '': 'empty',
+      'a.b': 1,
+    };
     await store.write([batch(collection, [doc('one', 7, body)])]);
     assert.equal(await store.get(collection, 'one'), { id: 'one', position: at(7), body });
     assert.is(await store.get(collection, 'two'), undefined);
   },
 
-  async 'a document that was damaged where it is stored is told for it, alone, and can be put right'(store, { damage }) {
-    const collection = await filled(store, Array.from({ length: 6 }, (_, n) => ({ n })), [['n']]);
-    for (const [n, body] of ['{"n":1,"name":"Ada', '"text"', 'null', '7'].entries()) await damage(collection, `d0${n}`, body);
+  async 'a document that was damaged where it is stored is told for it, alone, and can be put right'(
+    store,
+    { damage },
+  ) {
+    const collection = await filled(
+      store,
+      Array.from({ length: 6 }, (_, n) => ({ n })),
+      [['n']],
+    );
+    for (const [n, body] of ['{"n":1,"name":"Ada', '"text"', 'null', '7'].entries())
+      await damage(collection, `d0${n}`, body);
     const whole = await store.find(collection, { sort: [['n', 1]] });
-    const texts = ['damaged: no JSON at position 18', 'damaged: no JSON object', 'damaged: no JSON object', 'damaged: no JSON object'];
-    assert.equal(whole.map(({ body }) => body), [...texts.map((text) => ({ $unreadable: `what is stored is ${text}` })), { n: 4 }, { n: 5 }]);
-    assert.equal(await store.getMany(collection, whole.map(({ id }) => id)), whole);
+    const texts = [
+      'damaged: no JSON at position 18',
+      'damaged: no JSON object',
+      'damaged: no JSON object',
+      'damaged: no JSON object',
+    ];
+    assert.equal(
+      whole.map(({ body }) => body),
+      [...texts.map((text) => ({ $unreadable: `what is stored is ${text}` })), { n: 4 }, { n: 5 }],
+    );
+    assert.equal(
+      await store.getMany(
+        collection,
+        whole.map(({ id }) => id),
+      ),
+      whole,
+    );
     assert.equal(await Promise.all(whole.map(({ id }) => store.get(collection, id))), whole);
-    assert.equal(await store.correct(collection, [{ id: 'd00', expected: whole[0]?.position, document: doc('d00', 1, { n: 0 }) }]), [true]);
+    assert.equal(
+      await store.correct(collection, [{ id: 'd00', expected: whole[0]?.position, document: doc('d00', 1, { n: 0 }) }]),
+      [true],
+    );
     assert.equal((await store.get(collection, 'd00'))?.body, { n: 0 });
   },
 
   async 'any string is an id'(store) {
-    const ids = ['ä€😀', 'a b', "o'brien", '"quoted"', '%', '_', '\\', 'line\nbreak', 'nul\u0000byte', '1', '01', 'A', 'a', 'é', 'e\u0301', '$dollar', 'dot.ted', 'x'.repeat(64)];
+    const ids = [
+      'ä€😀',
+      'a b',
+      "o'brien",
+      '"quoted"',
+      '%',
+      '_',
+      '\\',
+      'line\nbreak',
+      'nul\u0000byte',
+      '1',
+      '01',
+      'A',
+      'a',
+      'é',
+      'e\u0301',
+      '$dollar',
+      'dot.ted',
+      'x'.repeat(64),
+    ];
     const collection = newCollection();
     await store.ensure(collection);
-    await store.write([batch(collection, ids.map((id, n) => doc(id, n + 1, { n })))]);
+    await store.write([
+      batch(
+        collection,
+        ids.map((id, n) => doc(id, n + 1, { n })),
+      ),
+    ]);
     for (const [n, id] of ids.entries()) assert.equal(await store.get(collection, id), doc(id, n + 1, { n }));
-    assert.equal(await bodies(store, collection, ids), ids.map((_, n) => ({ n })));
+    assert.equal(
+      await bodies(store, collection, ids),
+      ids.map((_, n) => ({ n })),
+    );
     assert.is(await store.count(collection, {}), ids.length);
-    assert.equal(new Set(idsOf(await store.find(collection, { where: { id: { in: ids.slice(0, 9) } } }))), new Set(ids.slice(0, 9)));
+    assert.equal(
+      new Set(idsOf(await store.find(collection, { where: { id: { in: ids.slice(0, 9) } } }))),
+      new Set(ids.slice(0, 9)),
+    );
   },
 
   async 'many documents looked up at once, while they are written, are each as new as what was answered before'(store) {
@@ -63,10 +143,17 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     await store.ensure(collection);
     const ids = Array.from({ length: 40 }, (_, n) => `d${n}`);
     for (let round = 1; round <= 60; round++) {
-      const written = store.write([batch(collection, ids.map((id) => doc(id, round, { round })))]);
+      const written = store.write([
+        batch(
+          collection,
+          ids.map((id) => doc(id, round, { round })),
+        ),
+      ]);
       if (round % 3 !== 0) await written;
       // Some are asked for again and again, one isn't there.
-      const found = await Promise.all([...ids, 'none', ...ids.slice(0, 5)].map((id) => store.get<{ round: number }>(collection, id)));
+      const found = await Promise.all(
+        [...ids, 'none', ...ids.slice(0, 5)].map((id) => store.get<{ round: number }>(collection, id)),
+      );
       await written;
       assert.is(found[40], undefined);
       for (const [n, document] of found.entries()) {
@@ -96,7 +183,10 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
   async 'batches written twice, or late, change nothing'(store) {
     const collection = newCollection([['n']]);
     await store.ensure(collection);
-    const first = [batch(collection, [doc('a', 1, { n: 1 }), doc('b', 2, { n: 2 })]), batch(collection, [doc('a', 3, { n: 3 })], 3)];
+    const first = [
+      batch(collection, [doc('a', 1, { n: 1 }), doc('b', 2, { n: 2 })]),
+      batch(collection, [doc('a', 3, { n: 3 })], 3),
+    ];
     const second = [batch(collection, [doc('b', 4, { n: 4 }), doc('c', 5, { n: 5 })], 5)];
     await store.write(first);
     await store.write(second);
@@ -104,7 +194,10 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     await store.write(second);
     await store.write(first);
     assert.equal(await store.find(collection, {}), before);
-    assert.equal(before.map(({ position }) => position), [at(3), at(4), at(5)]);
+    assert.equal(
+      before.map(({ position }) => position),
+      [at(3), at(4), at(5)],
+    );
     assert.is(await store.checkpoint(projectionOf(collection)), at(5));
   },
 
@@ -142,7 +235,16 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
   async 'of one id twice in a batch the newest counts, and of equals the first'(store) {
     const collection = newCollection([['n']]);
     await store.ensure(collection);
-    await store.write([batch(collection, [doc('up', 1, { n: 1 }), doc('down', 2, { n: 2 }), doc('up', 2, { n: 2 }), doc('down', 1, { n: 1 }), doc('same', 1, { n: 1 }), doc('same', 1, { n: 2 })])]);
+    await store.write([
+      batch(collection, [
+        doc('up', 1, { n: 1 }),
+        doc('down', 2, { n: 2 }),
+        doc('up', 2, { n: 2 }),
+        doc('down', 1, { n: 1 }),
+        doc('same', 1, { n: 1 }),
+        doc('same', 1, { n: 2 }),
+      ]),
+    ]);
     assert.equal(await bodies(store, collection, ['up', 'down', 'same']), [{ n: 2 }, { n: 2 }, { n: 1 }]);
   },
 
@@ -150,12 +252,25 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     const collection = newCollection([['text']]);
     await store.ensure(collection);
     const texts = [
-      '{"__proto__":{"a":1},"constructor":1,"toString":null}', '{"$set":{"$inc":1},"a.b":{".":"","":0},"$":[{"$ref":"x","$id":1}]}', '{"_id":1,"p":2,"b":3,"f_text":4,"id":5}',
-      '{"text":"\\u0000\\ud800","list":[[],{},[null]],"long":9007199254740993,"tiny":5e-324,"huge":1.7976931348623157e308,"minus":-0.1}', '{"z":1,"a":2,"10":3,"9":4}', '{}', '[]', '[1,{"a":[]}]',
-      `{"deep":${'['.repeat(90)}${']'.repeat(90)}}`, '{"$numberLong":"1","$date":0,"$oid":"507f1f77bcf86cd799439011","$binary":""}',
+      '{"__proto__":{"a":1},"constructor":1,"toString":null}',
+      '{"$set":{"$inc":1},"a.b":{".":"","":0},"$":[{"$ref":"x","$id":1}]}',
+      '{"_id":1,"p":2,"b":3,"f_text":4,"id":5}',
+      '{"text":"\\u0000\\ud800","list":[[],{},[null]],"long":9007199254740993,"tiny":5e-324,"huge":1.7976931348623157e308,"minus":-0.1}',
+      '{"z":1,"a":2,"10":3,"9":4}',
+      '{}',
+      '[]',
+      '[1,{"a":[]}]',
+      `{"deep":${'['.repeat(90)}${']'.repeat(90)}}`,
+      '{"$numberLong":"1","$date":0,"$oid":"507f1f77bcf86cd799439011","$binary":""}',
     ];
-    await store.write([batch(collection, texts.map((text, n) => doc(`d${n}`, 1, JSON.parse(text) as object)))]);
-    for (const [n, text] of texts.entries()) assert.is(JSON.stringify((await store.get(collection, `d${n}`))?.body), JSON.stringify(JSON.parse(text)));
+    await store.write([
+      batch(
+        collection,
+        texts.map((text, n) => doc(`d${n}`, 1, JSON.parse(text) as object)),
+      ),
+    ]);
+    for (const [n, text] of texts.entries())
+      assert.is(JSON.stringify((await store.get(collection, `d${n}`))?.body), JSON.stringify(JSON.parse(text)));
   },
 
   async 'first writes of one id at once leave the newest'(store, { second }) {
@@ -164,8 +279,20 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     await store.ensure(collection);
     const ids = Array.from({ length: 10 }, (_, n) => `d${n}`);
     const positions = Array.from({ length: 12 }, (_, n) => ((n * 7) % 12) + 1);
-    await Promise.all(positions.map((n) => (n % 2 === 0 ? store : other).write([batch(collection, ids.map((id) => doc(id, n, { n })))])));
-    assert.equal(await bodies(store, collection, ids), ids.map(() => ({ n: 12 })));
+    await Promise.all(
+      positions.map((n) =>
+        (n % 2 === 0 ? store : other).write([
+          batch(
+            collection,
+            ids.map((id) => doc(id, n, { n })),
+          ),
+        ]),
+      ),
+    );
+    assert.equal(
+      await bodies(store, collection, ids),
+      ids.map(() => ({ n: 12 })),
+    );
   },
 
   async 'many writers at once leave the newest'(store, { second }) {
@@ -173,7 +300,9 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     const collection = newCollection([['n']]);
     await store.ensure(collection);
     const writes = Array.from({ length: 60 }, (_, n) => (n * 37) % 60).map((n) =>
-      (n % 2 === 0 ? store : other).write([batch(collection, [doc('one', n + 1, { n }), doc(`own${n}`, n + 1, { n })], n + 1)]),
+      (n % 2 === 0 ? store : other).write([
+        batch(collection, [doc('one', n + 1, { n }), doc(`own${n}`, n + 1, { n })], n + 1),
+      ]),
     );
     await Promise.all(writes);
     assert.equal(await bodies(store, collection, ['one', 'own17']), [{ n: 59 }, { n: 17 }]);
@@ -189,7 +318,11 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     const inGroup = numbers.filter((n) => n % 3 === 0).length;
     const batches = Array.from({ length: many / MAX_BATCH_DOCUMENTS }, (_, k) => {
       const own = numbers.slice(k * MAX_BATCH_DOCUMENTS, (k + 1) * MAX_BATCH_DOCUMENTS);
-      return batch(collection, own.map((n) => doc(id(n), n, { group: n % 3 === 0, n })), own.at(-1) === many - 1 ? many - 1 : undefined);
+      return batch(
+        collection,
+        own.map((n) => doc(id(n), n, { group: n % 3 === 0, n })),
+        own.at(-1) === many - 1 ? many - 1 : undefined,
+      );
     });
     await store.write(batches);
     assert.is(await store.count(collection, {}), many);
@@ -214,7 +347,14 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
 
   async 'getMany answers in the order asked, with gaps and repeats'(store) {
     const collection = await filled(store, [{ n: 0 }, { n: 1 }, { n: 2 }]);
-    assert.equal(idsOf(await store.getMany(collection, ['d02', 'none', 'd00', 'd02', '', 'd01'])), ['d02', undefined, 'd00', 'd02', undefined, 'd01']);
+    assert.equal(idsOf(await store.getMany(collection, ['d02', 'none', 'd00', 'd02', '', 'd01'])), [
+      'd02',
+      undefined,
+      'd00',
+      'd02',
+      undefined,
+      'd01',
+    ]);
     assert.equal(await store.getMany(collection, []), []);
   },
 
@@ -234,12 +374,21 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     const after = { ...before, indexes: [{ fields: ['n'] }, { fields: ['t', 'N'] }] };
     await store.ensure(before);
     const texts = ['a', null, 7, true, false, { deep: 1 }, 1.5];
-    await store.write([batch(before, texts.map((t, n) => doc(`d${n}`, 1, { n, t, N: -n })))]);
+    await store.write([
+      batch(
+        before,
+        texts.map((t, n) => doc(`d${n}`, 1, { n, t, N: -n })),
+      ),
+    ]);
     await store.ensure(after);
-    for (const [n, t] of (['a', null, 7, true, false] as const).entries()) assert.ok(idsOf(await store.find(after, { where: { t } })).includes(`d${n}`), `finds ${t}`);
+    for (const [n, t] of (['a', null, 7, true, false] as const).entries())
+      assert.ok(idsOf(await store.find(after, { where: { t } })).includes(`d${n}`), `finds ${t}`);
     assert.equal(idsOf(await store.find(after, { where: { t: 1.5, N: -6 } })), ['d6']);
     await store.write([batch(after, [doc('d0', 2, { n: 0, t: 'b', N: 0 })])]);
-    assert.equal([await store.count(after, { where: { t: 'a' } }), await store.count(after, { where: { t: 'b' } })], [0, 1]);
+    assert.equal(
+      [await store.count(after, { where: { t: 'a' } }), await store.count(after, { where: { t: 'b' } })],
+      [0, 1],
+    );
   },
 
   async 'a collection that was never made is empty, and dropping it is no error'(store) {
@@ -257,16 +406,25 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     await store.activate(two.name, 2);
     for (const collection of [two, one]) {
       await store.ensure(collection);
-      await store.write([batch(collection, [doc('a', collection.version, { n: collection.version })], collection.version)]);
+      await store.write([
+        batch(collection, [doc('a', collection.version, { n: collection.version })], collection.version),
+      ]);
     }
-    assert.equal([await bodies(store, one, ['a']), await bodies(store, two, ['a'])], [[{ n: 1 }], [{ n: 2 }]], 'two versions stand side by side');
+    assert.equal(
+      [await bodies(store, one, ['a']), await bodies(store, two, ['a'])],
+      [[{ n: 1 }], [{ n: 2 }]],
+      'two versions stand side by side',
+    );
     const other = await second();
     assert.ok(await other.get(one, 'a'));
     await store.drop(one);
     assert.equal([await store.get(one, 'a'), await other.get(one, 'a')], [undefined, undefined]);
     assert.is(await store.checkpoint(projectionOf(one)), undefined);
     assert.not.ok(await store.reached(projectionOf(one), at(1), 20));
-    assert.equal([await bodies(other, two, ['a']), await store.checkpoint(projectionOf(two)), await store.active(two.name)], [[{ n: 2 }], at(2), 2]);
+    assert.equal(
+      [await bodies(other, two, ['a']), await store.checkpoint(projectionOf(two)), await store.active(two.name)],
+      [[{ n: 2 }], at(2), 2],
+    );
     await other.ensure(one);
     await other.write([batch(one, [doc('a', 1, { n: 3 })], 1)]);
     assert.equal(await bodies(store, one, ['a']), [{ n: 3 }], 'and it can be made again');
@@ -309,42 +467,65 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     await store.activate(name, 1);
     assert.is(await other.deactivate(name, 2), false);
     assert.is(await store.active(name), 1);
-    assert.equal(await Promise.all([store, other, store].map(async (one) => one.deactivate(name, 1))), [true, true, true]);
+    assert.equal(await Promise.all([store, other, store].map(async (one) => one.deactivate(name, 1))), [
+      true,
+      true,
+      true,
+    ]);
     for (const one of [store, other]) assert.is(await one.active(name), undefined);
     assert.is(await store.activate(name, 2, { expected: 1 }), false, 'it is as before the first');
     assert.is(await store.activate(name, 2, { expected: 0 }), true);
     assert.is(await other.active(name), 2);
   },
 
-  async 'activate compares what is in use with what is expected: of many one swaps, and what was thought of an outdated version changes nothing'(store, { second }) {
+  async 'activate compares what is in use with what is expected: of many one swaps, and what was thought of an outdated version changes nothing'(
+    store,
+    { second },
+  ) {
     const other = await second();
     const { name } = newCollection();
     assert.is(await store.activate(name, 2, { expected: 1 }), false, 'none is in use');
     assert.is(await store.active(name), undefined);
-    const first = await Promise.all([store, other, store].map(async (one, at) => one.activate(name, at + 1, { expected: 0 })));
+    const first = await Promise.all(
+      [store, other, store].map(async (one, at) => one.activate(name, at + 1, { expected: 0 })),
+    );
     const [winner, ...others] = first.flatMap((won, at) => (won ? [at + 1] : []));
     assert.equal([await other.active(name), others], [winner, []]);
     assert.is(await other.activate(name, 7, { expected: winner ?? 0 }), true);
     assert.is(await store.activate(name, 8, { expected: winner ?? 0 }), false, 'a process that woke up late');
     assert.is(await store.activate(name, 8, { expected: 0 }), false, 'the first one was there');
     assert.is(await store.active(name), 7);
-    const swaps = await Promise.all(Array.from({ length: 8 }, async (_, at) => (at % 2 === 0 ? store : other).activate(name, 10 + at, { expected: 7 })));
+    const swaps = await Promise.all(
+      Array.from({ length: 8 }, async (_, at) =>
+        (at % 2 === 0 ? store : other).activate(name, 10 + at, { expected: 7 }),
+      ),
+    );
     assert.is(swaps.filter(Boolean).length, 1);
     assert.is(await store.active(name), 10 + swaps.indexOf(true));
     const last = 10 + swaps.indexOf(true);
-    for (const expected of [7, 0, last]) assert.is(await other.activate(name, last, { expected }), true, 'asked again, since the answer was lost');
+    for (const expected of [7, 0, last])
+      assert.is(await other.activate(name, last, { expected }), true, 'asked again, since the answer was lost');
     assert.is(await other.activate(name, 20), true, 'whatever is in use');
     assert.is(await store.active(name), 20);
   },
 
-  async 'readers see one version or the other, whole, while versions are built, swapped and dropped'(store, { second }) {
+  async 'readers see one version or the other, whole, while versions are built, swapped and dropped'(
+    store,
+    { second },
+  ) {
     const clients = [store, await second(), await second()];
     const base = newCollection([['kind']]);
     const ids = Array.from({ length: 50 }, (_, n) => `d${n}`);
     const build = async (version: number): Promise<void> => {
       const collection = { ...base, version };
       await store.ensure(collection, { deferIndexes: true });
-      await store.write([batch(collection, ids.map((id) => doc(id, 1, { kind: 'k', version })), version)]);
+      await store.write([
+        batch(
+          collection,
+          ids.map((id) => doc(id, 1, { kind: 'k', version })),
+          version,
+        ),
+      ]);
       await store.ensure(collection);
       await store.activate(base.name, version);
     };
@@ -357,7 +538,10 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
         const version = await reader.active(base.name);
         assert.ok(version !== undefined);
         const collection = { ...base, version };
-        const seen = [...(await reader.getMany(collection, ids)), ...(await reader.find(collection, { where: { kind: 'k' } }))].map((document) => (document?.body as { version?: number } | undefined)?.version);
+        const seen = [
+          ...(await reader.getMany(collection, ids)),
+          ...(await reader.find(collection, { where: { kind: 'k' } })),
+        ].map((document) => (document?.body as { version?: number } | undefined)?.version);
         assert.equal([...new Set(seen)], [version], 'one version');
         assert.is(seen.length, 100, 'whole');
         reads[n] = (reads[n] as number) + 1;
@@ -396,7 +580,10 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     await store.write([batch(collection, [doc('a', 7, {})], 7)]);
     await store.write([batch(collection, [doc('a', 8, {})], 8)]);
     const done = await Promise.all(waiting);
-    assert.equal(done.map(({ reached }) => reached), [false, true, true, true]);
+    assert.equal(
+      done.map(({ reached }) => reached),
+      [false, true, true, true],
+    );
     for (const { reached, ms } of done) assert.ok(!reached || ms < 4_000, `${ms} ms`);
   },
 
@@ -415,7 +602,10 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     assert.not.ok(await tooFar);
   },
 
-  async 'reached notices it for what this client wrote before, too, and while something else is waited for'(store, { second }) {
+  async 'reached notices it for what this client wrote before, too, and while something else is waited for'(
+    store,
+    { second },
+  ) {
     const other = await second();
     const [mine, another] = [newCollection(), newCollection()];
     for (const collection of [mine, another]) await store.ensure(collection);
@@ -439,14 +629,29 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     await store.ensure(collection);
     await store.activate(collection.name, 1);
     const bound = await store.boundTo('log-a');
-    const writing = store.write(Array.from({ length: 3 }, (_, k) => batch(collection, Array.from({ length: 1_000 }, (_unused, n) => doc(`${k}-${n}`, 1, { n })), 1)));
+    const writing = store.write(
+      Array.from({ length: 3 }, (_, k) =>
+        batch(
+          collection,
+          Array.from({ length: 1_000 }, (_unused, n) => doc(`${k}-${n}`, 1, { n })),
+          1,
+        ),
+      ),
+    );
     const putting = store.records.put(collection.name, { a: 1 });
     await Promise.all([writing, putting]);
     await store.close();
     const again = await reopen();
     assert.is(await again.count(collection, {}), 3_000);
     assert.is(await again.count(collection, { where: { n: 5 } }), 3);
-    assert.equal([await again.active(collection.name), await again.boundTo('log-b'), await again.checkpoint(projectionOf(collection))], [1, bound, at(1)]);
+    assert.equal(
+      [
+        await again.active(collection.name),
+        await again.boundTo('log-b'),
+        await again.checkpoint(projectionOf(collection)),
+      ],
+      [1, bound, at(1)],
+    );
     assert.equal((await again.records.get(collection.name))?.value, { a: 1 });
     await again.ping();
   },
@@ -477,4 +682,9 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
   },
 };
 
-const PROMISES: Readonly<Record<string, ReadStorePromised>> = { ...DOCUMENT_PROMISES, ...CORRECTION_PROMISES, ...QUERY_PROMISES, ...RECORD_PROMISES };
+const PROMISES: Readonly<Record<string, ReadStorePromised>> = {
+  ...DOCUMENT_PROMISES,
+  ...CORRECTION_PROMISES,
+  ...QUERY_PROMISES,
+  ...RECORD_PROMISES,
+};

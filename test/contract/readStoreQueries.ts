@@ -6,10 +6,45 @@ import { batch, doc, filled, idsOf, newCollection, rejectionOf } from '../suppor
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Of every type, with neighbours that a careless comparison mistakes for each other; `undefined`: the field is absent. */
+/**
+ * Of every type, with neighbours that a careless comparison mistakes for each other; `undefined`: the field is absent.
+ */
 const VALUES: readonly (Scalar | undefined)[] = [
-  undefined, null, false, true, -2.5, -1, 0, 1, 1.5, 10, 9_007_199_254_740_991, '', '0', '1', '10', 'A', 'B', 'a', 'a%', 'a%b', 'a_', 'a\\', 'ab', 'b', 'é', 'e\u0301',
-  'z', '~', '😀', '😀a', 'true', 'null', "o'brien", '"', 'a\u0000b',
+  undefined,
+  null,
+  false,
+  true,
+  -2.5,
+  -1,
+  0,
+  1,
+  1.5,
+  10,
+  9_007_199_254_740_991,
+  '',
+  '0',
+  '1',
+  '10',
+  'A',
+  'B',
+  'a',
+  'a%',
+  'a%b',
+  'a_',
+  'a\\',
+  'ab',
+  'b',
+  'é',
+  'e\u0301',
+  'z',
+  '~',
+  '😀',
+  '😀a',
+  'true',
+  'null',
+  "o'brien",
+  '"',
+  'a\u0000b',
 ];
 
 function bytes(text: string): Buffer {
@@ -28,12 +63,23 @@ function compare(a: Scalar, b: Scalar): number {
 }
 
 function holds(value: Scalar, condition: Condition): boolean {
-  if (condition === null || typeof condition !== 'object') return rank(value) === rank(condition) && compare(value, condition) === 0;
+  if (condition === null || typeof condition !== 'object')
+    return rank(value) === rank(condition) && compare(value, condition) === 0;
   if ('in' in condition) return condition.in.some((one) => holds(value, one));
-  if ('prefix' in condition) return typeof value === 'string' && bytes(value).subarray(0, bytes(condition.prefix).length).equals(bytes(condition.prefix));
+  if ('prefix' in condition)
+    return (
+      typeof value === 'string' &&
+      bytes(value).subarray(0, bytes(condition.prefix).length).equals(bytes(condition.prefix))
+    );
   const { gte, gt, lte, lt } = condition;
-  const within = (bound: Scalar | undefined, fits: (order: number) => boolean): boolean => bound === undefined || (rank(value) === rank(bound) && fits(compare(value, bound)));
-  return within(gte, (order) => order >= 0) && within(gt, (order) => order > 0) && within(lte, (order) => order <= 0) && within(lt, (order) => order < 0);
+  const within = (bound: Scalar | undefined, fits: (order: number) => boolean): boolean =>
+    bound === undefined || (rank(value) === rank(bound) && fits(compare(value, bound)));
+  return (
+    within(gte, (order) => order >= 0) &&
+    within(gt, (order) => order > 0) &&
+    within(lte, (order) => order <= 0) &&
+    within(lt, (order) => order < 0)
+  );
 }
 
 function fieldOf(document: StoredDocument<Fields>, field: string): Scalar {
@@ -41,9 +87,14 @@ function fieldOf(document: StoredDocument<Fields>, field: string): Scalar {
 }
 
 /** What the query must answer: the port's words, in the plainest way. */
-function expected(documents: readonly StoredDocument<Fields>[], { where = {}, sort = [], skip = 0, limit }: Query): string[] {
+function expected(
+  documents: readonly StoredDocument<Fields>[],
+  { where = {}, sort = [], skip = 0, limit }: Query,
+): string[] {
   return documents
-    .filter((document) => Object.entries(where).every(([field, condition]) => holds(fieldOf(document, field), condition)))
+    .filter((document) =>
+      Object.entries(where).every(([field, condition]) => holds(fieldOf(document, field), condition)),
+    )
     .sort((a, b) => {
       for (const [field, direction] of [...sort, ['id', sort.at(-1)?.[1] ?? 1] as const]) {
         const order = compare(fieldOf(a, field), fieldOf(b, field));
@@ -56,11 +107,28 @@ function expected(documents: readonly StoredDocument<Fields>[], { where = {}, so
 }
 
 /** Strings whose order is another one by UTF-16 units than by bytes. */
-const BEYOND: readonly string[] = ['z', '\u{d7ff}', '\u{e000}', '\u{ffff}', '\u{ffff}a', '\u{10000}', '😀', '😀a', '😁', '\u{10ffff}'];
+const BEYOND: readonly string[] = [
+  'z',
+  '\u{d7ff}',
+  '\u{e000}',
+  '\u{ffff}',
+  '\u{ffff}a',
+  '\u{10000}',
+  '😀',
+  '😀a',
+  '😁',
+  '\u{10ffff}',
+];
 
 /** Every condition that the values make; ranges between every third of them, or nearly so. */
 function conditions(values: readonly Scalar[]): Condition[] {
-  const made: Condition[] = [...values, { in: [] }, { in: values }, { in: values.filter((_, n) => n % 3 === 0) }, { in: [1, 1, 'missing'] }];
+  const made: Condition[] = [
+    ...values,
+    { in: [] },
+    { in: values },
+    { in: values.filter((_, n) => n % 3 === 0) },
+    { in: [1, 1, 'missing'] },
+  ];
   for (const value of values) {
     made.push({ gte: value }, { gt: value }, { lte: value }, { lt: value }, { in: [value] });
     if (typeof value === 'string') made.push({ prefix: value });
@@ -94,7 +162,11 @@ export const QUERY_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
       const query = { where: { id } };
       assert.equal(idsOf(await store.find(collection, query)), expected(documents, query), JSON.stringify(id));
     }
-    for (const direction of [1, -1] as const) assert.equal(idsOf(await store.find(collection, { sort: [['id', direction]] })), expected(documents, { sort: [['id', direction]] }));
+    for (const direction of [1, -1] as const)
+      assert.equal(
+        idsOf(await store.find(collection, { sort: [['id', direction]] })),
+        expected(documents, { sort: [['id', direction]] }),
+      );
   },
 
   async 'strings compare by bytes, whatever the characters'(store) {
@@ -108,11 +180,17 @@ export const QUERY_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
         assert.equal(idsOf(await store.find(collection, query)), expected(documents, query), JSON.stringify(query));
       }
     }
-    for (const query of [{ sort: [['v', -1]] }, { sort: [['id', -1]] }] satisfies Query[]) assert.equal(idsOf(await store.find(collection, query)), expected(documents, query));
+    for (const query of [{ sort: [['v', -1]] }, { sort: [['id', -1]] }] satisfies Query[])
+      assert.equal(idsOf(await store.find(collection, query)), expected(documents, query));
     const own = randomUUID();
     for (const end of BEYOND) await store.records.put(`${own}${end}`, end);
     const sorted = BEYOND.toSorted((a, b) => Buffer.compare(bytes(a), bytes(b)));
-    for (const prefix of ['', ...BEYOND]) assert.equal((await store.records.list(own + prefix)).map(({ value }) => value), sorted.filter((end) => end.startsWith(prefix)), prefix);
+    for (const prefix of ['', ...BEYOND])
+      assert.equal(
+        (await store.records.list(own + prefix)).map(({ value }) => value),
+        sorted.filter((end) => end.startsWith(prefix)),
+        prefix,
+      );
   },
 
   async 'sorting across types, both ways, ties by id'(store) {
@@ -125,28 +203,74 @@ export const QUERY_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
         assert.equal(idsOf(await store.find(collection, query)), expected(documents, query), JSON.stringify(query));
       }
     }
-    assert.is(await store.count(collection, { where: { v: { gte: 'a' } }, skip: 3, limit: 1 }), expected(documents, { where: { v: { gte: 'a' } } }).length, 'a count knows no pages');
+    assert.is(
+      await store.count(collection, { where: { v: { gte: 'a' } }, skip: 3, limit: 1 }),
+      expected(documents, { where: { v: { gte: 'a' } } }).length,
+      'a count knows no pages',
+    );
   },
 
   async 'indexes of several fields'(store) {
-    const bodies = Array.from({ length: 90 }, (_, n) => ({ a: n % 3, b: ['x', 'y', null][n % 5 % 3], c: n % 2 === 0, d: n }));
+    const bodies = Array.from({ length: 90 }, (_, n) => ({
+      a: n % 3,
+      b: ['x', 'y', null][(n % 5) % 3],
+      c: n % 2 === 0,
+      d: n,
+    }));
     const collection = await filled(store, bodies, [['a', 'b', 'c'], ['d'], ['c', 'id']]);
     const documents = await store.find<Fields>(collection, {});
     const queries: Query[] = [
       { where: { a: 1 } },
       { where: { a: 1, b: 'x' } },
       { where: { b: 'x', a: { in: [0, 2] } }, sort: [['b', -1]] },
-      { where: { a: 1 }, sort: [['b', 1], ['c', -1]], skip: 2, limit: 9 },
-      { where: { a: { gte: 1 }, b: { prefix: '' }, c: true }, sort: [['a', -1], ['b', 1]] },
+      {
+        where: { a: 1 },
+        sort: [
+          ['b', 1],
+          ['c', -1],
+        ],
+        skip: 2,
+        limit: 9,
+      },
+      {
+        where: { a: { gte: 1 }, b: { prefix: '' }, c: true },
+        sort: [
+          ['a', -1],
+          ['b', 1],
+        ],
+      },
       { where: { a: 2, b: null, c: false, id: { gte: 'd30' } } },
-      { where: { d: { gt: 10, lte: 40 } }, sort: [['d', -1], ['id', -1]], limit: 5 },
-      { where: { c: true, id: { lt: 'd50' } }, sort: [['c', 1], ['id', -1]] },
+      {
+        where: { d: { gt: 10, lte: 40 } },
+        sort: [
+          ['d', -1],
+          ['id', -1],
+        ],
+        limit: 5,
+      },
+      {
+        where: { c: true, id: { lt: 'd50' } },
+        sort: [
+          ['c', 1],
+          ['id', -1],
+        ],
+      },
       { where: { id: { in: ['d01', 'd05', 'zz'] } }, sort: [['id', -1]] },
-      { sort: [['a', 1], ['id', -1]], limit: 12 },
+      {
+        sort: [
+          ['a', 1],
+          ['id', -1],
+        ],
+        limit: 12,
+      },
     ];
     for (const query of queries) {
       assert.equal(idsOf(await store.find(collection, query)), expected(documents, query), JSON.stringify(query));
-      assert.is(await store.count(collection, query), expected(documents, { where: query.where ?? {} }).length, JSON.stringify(query));
+      assert.is(
+        await store.count(collection, query),
+        expected(documents, { where: query.where ?? {} }).length,
+        JSON.stringify(query),
+      );
     }
   },
 
@@ -177,15 +301,50 @@ export const QUERY_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
   async 'a condition takes thousands of values'(store) {
     const bodies = Array.from({ length: 100 }, (_, n) => ({ n, t: `t${n}` }));
     const collection = await filled(store, bodies, [['n'], ['t']]);
-    assert.is(await store.count(collection, { where: { n: { in: Array.from({ length: 20_000 }, (_, n) => n * 2) } } }), 50);
-    assert.is((await store.find(collection, { where: { t: { in: Array.from({ length: 20_000 }, (_, n) => `t${n * 3}`) } } })).length, 34);
+    assert.is(
+      await store.count(collection, { where: { n: { in: Array.from({ length: 20_000 }, (_, n) => n * 2) } } }),
+      50,
+    );
+    assert.is(
+      (await store.find(collection, { where: { t: { in: Array.from({ length: 20_000 }, (_, n) => `t${n * 3}`) } } }))
+        .length,
+      34,
+    );
   },
 
   async 'fields may have any name'(store) {
-    const fields = ['order', 'select', 'with space', "o'brien", 'UPPER', 'upper', 'ä', '1st', 'position', 'body', '_id', '$where', 'a.b', '.', '', '~', '€~', '__proto__'];
+    const fields = [
+      'order',
+      'select',
+      'with space',
+      "o'brien",
+      'UPPER',
+      'upper',
+      'ä',
+      '1st',
+      'position',
+      'body',
+      '_id',
+      '$where',
+      'a.b',
+      '.',
+      '',
+      '~',
+      '€~',
+      '__proto__',
+    ];
     const body = JSON.parse(`{${fields.map((field, n) => `${JSON.stringify(field)}:${n}`).join()}}`) as object;
-    const collection = await filled(store, [body, {}], fields.map((field) => [field]));
-    for (const [n, field] of fields.entries()) assert.equal(idsOf(await store.find(collection, { where: Object.fromEntries([[field, n]]), sort: [[field, 1]] })), ['d00'], field);
+    const collection = await filled(
+      store,
+      [body, {}],
+      fields.map((field) => [field]),
+    );
+    for (const [n, field] of fields.entries())
+      assert.equal(
+        idsOf(await store.find(collection, { where: Object.fromEntries([[field, n]]), sort: [[field, 1]] })),
+        ['d00'],
+        field,
+      );
     assert.is(JSON.stringify((await store.get(collection, 'd00'))?.body), JSON.stringify(body));
   },
 

@@ -45,17 +45,30 @@ export const RECORD_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     const other = (await second()).records;
     const key = randomUUID();
     for (const expected of [0, 1, 2]) {
-      const versions = await Promise.all(Array.from({ length: 64 }, (_, n) => (n % 2 === 0 ? records : other).put(key, n, { expected })));
-      assert.equal(versions.filter((version) => version !== undefined), [expected + 1]);
-      assert.is((await other.get(key))?.value, versions.findIndex((version) => version !== undefined));
+      const versions = await Promise.all(
+        Array.from({ length: 64 }, (_, n) => (n % 2 === 0 ? records : other).put(key, n, { expected })),
+      );
+      assert.equal(
+        versions.filter((version) => version !== undefined),
+        [expected + 1],
+      );
+      assert.is(
+        (await other.get(key))?.value,
+        versions.findIndex((version) => version !== undefined),
+      );
     }
   },
 
   async 'puts that expect nothing all count'({ records }, { second }) {
     const other = (await second()).records;
     const key = randomUUID();
-    const versions = await Promise.all(Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? records : other).put(key, n)));
-    assert.equal(versions.map(Number).sort((a, b) => a - b), Array.from({ length: 40 }, (_, n) => n + 1));
+    const versions = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? records : other).put(key, n)),
+    );
+    assert.equal(
+      versions.map(Number).sort((a, b) => a - b),
+      Array.from({ length: 40 }, (_, n) => n + 1),
+    );
   },
 
   async 'counting by compare-and-set loses nothing'({ records }, { second }) {
@@ -99,7 +112,10 @@ export const RECORD_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     assert.is((await records.get(soon))?.version, 2);
     await sleep(200);
     assert.is(await records.get(soon), undefined);
-    assert.equal((await records.list(prefix)).map(({ key }) => key), [later]);
+    assert.equal(
+      (await records.list(prefix)).map(({ key }) => key),
+      [later],
+    );
     assert.not.ok(await records.delete(soon, 2));
     assert.is(await records.put(soon, 'y', { expected: 0 }), 1);
     assert.equal(await records.get(soon), { key: soon, value: 'y', version: 1 });
@@ -111,8 +127,14 @@ export const RECORD_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     for (const end of ends) await records.put(`${own}${end}`, end);
     await records.put(`x${own}`, 'another');
     const sorted = ends.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-    const listed = async (prefix: string, limit?: number): Promise<unknown[]> => (await records.list(`${own}${prefix}`, limit)).map(({ value }) => value);
-    for (const prefix of ends) assert.equal(await listed(prefix), sorted.filter((end) => end.startsWith(prefix)), prefix);
+    const listed = async (prefix: string, limit?: number): Promise<unknown[]> =>
+      (await records.list(`${own}${prefix}`, limit)).map(({ value }) => value);
+    for (const prefix of ends)
+      assert.equal(
+        await listed(prefix),
+        sorted.filter((end) => end.startsWith(prefix)),
+        prefix,
+      );
     for (const limit of [0, 3]) assert.equal(await listed('', limit), sorted.slice(0, limit));
     assert.equal(await listed('nothing'), []);
     assert.ok((await records.list('')).length >= ends.length + 1, 'an empty prefix lists all');

@@ -13,7 +13,10 @@ import { DEMO } from '../support/programs.js';
 const test = suite('demo');
 
 test('it walks through the main job, shows each request and answer on a line, keeps serving, and cleans up', async () => {
-  const child = spawn(process.execPath, [DEMO], { env: { ...cleanEnv(), PORT: '0' }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [DEMO], {
+    env: { ...cleanEnv(), PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const ended = once(child, 'close') as Promise<[number | null]>;
   const lines: string[] = [];
   let url = '';
@@ -34,9 +37,15 @@ test('it walks through the main job, shows each request and answer on a line, ke
   assert.deepEqual([(await ended)[0], existsSync(dataDir)], [0, false]);
 
   assert.deepEqual(lines.filter((line) => /^\d+\. /.test(line)).length, 10);
-  assert.equal(lines.filter((line) => line.startsWith('   > ')).length, lines.filter((line) => line.startsWith('   < ')).length);
+  assert.equal(
+    lines.filter((line) => line.startsWith('   > ')).length,
+    lines.filter((line) => line.startsWith('   < ')).length,
+  );
   assert.ok(lines.every((line) => !/^ {3}/.test(line) || line.length <= 170));
-  const keyed = /> POST \S+\/redemptions \(Idempotency-Key: demo-redeem-1\) \{"location_id".*\n {3}< 201 \{id: "(\w+)"[^]*> POST \S+\/redemptions \(Idempotency-Key: demo-redeem-1\) .*\n {3}< 201 \(Idempotent-Replayed: true\) \{id: "(\w+)"/.exec(told);
+  const keyed =
+    /> POST \S+\/redemptions \(Idempotency-Key: demo-redeem-1\) \{"location_id".*\n {3}< 201 \{id: "(\w+)"[^]*> POST \S+\/redemptions \(Idempotency-Key: demo-redeem-1\) .*\n {3}< 201 \(Idempotent-Replayed: true\) \{id: "(\w+)"/.exec(
+      told,
+    );
   assert.ok(keyed !== null && keyed[1] === keyed[2], told);
   assert.match(told, /< 405 \{error: "gift already redeemed\."\}/);
   assert.match(told, /embedded \{vouchers: 1, segments: 1\}$/m);
@@ -45,18 +54,28 @@ test('it walks through the main job, shows each request and answer on a line, ke
   for (const command of told.match(/^curl .*$/gm) ?? []) assert.ok(command.includes(url), command);
 });
 
-test('it asks nobody who is real, whatever the environment names; where it can\'t start it says what to change and leaves nothing behind', async () => {
+test("it asks nobody who is real, whatever the environment names; where it can't start it says what to change and leaves nothing behind", async () => {
   const taken = createServer();
   await once(taken.listen(0, '127.0.0.1'), 'listening');
   const { port } = taken.address() as AddressInfo;
   const temporary = mkdtempSync(join(tmpdir(), 'gift-demo-test-'));
   try {
-    const real = { PAYMENTS: 'stripe', STRIPE_SECRET_KEY: 'sk_live_x', STRIPE_WEBHOOK_SECRET: 'whsec_x', EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false', MONGODB_URL: 'mongodb://127.0.0.1:1', NATS_URL: 'nats://127.0.0.1:1' };
+    const real = {
+      PAYMENTS: 'stripe',
+      STRIPE_SECRET_KEY: 'sk_live_x',
+      STRIPE_WEBHOOK_SECRET: 'whsec_x',
+      EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false',
+      MONGODB_URL: 'mongodb://127.0.0.1:1',
+      NATS_URL: 'nats://127.0.0.1:1',
+    };
     for (const [more, message] of [
       [{ ...real, PORT: String(port) }, `port ${port} of 127.0.0.1 is taken: set PORT to a free one\n`],
       [{ PORT: '99999' }, 'settings are wrong:\n  PORT must be a whole number from 0 to 65535, not "99999"\n'],
     ] as const) {
-      const child = spawn(process.execPath, [DEMO], { env: { ...cleanEnv(), TMPDIR: temporary, ...more }, stdio: ['ignore', 'ignore', 'pipe'] });
+      const child = spawn(process.execPath, [DEMO], {
+        env: { ...cleanEnv(), TMPDIR: temporary, ...more },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
       let errors = '';
       child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
       const [code] = (await once(child, 'close')) as [number | null];
@@ -72,7 +91,10 @@ test('a folder with something in it is not used', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'gift-demo-test-'));
   try {
     writeFileSync(join(dir, 'mine'), '');
-    const child = spawn(process.execPath, [DEMO], { env: { ...cleanEnv(), PORT: '0', DATA_DIR: dir }, stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(process.execPath, [DEMO], {
+      env: { ...cleanEnv(), PORT: '0', DATA_DIR: dir },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     let errors = '';
     child.stderr.on('data', (chunk: Buffer) => {
       errors += chunk.toString();

@@ -41,49 +41,89 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const test = suite('deploy');
 
 const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
-const compose = (file: string): Compose => parse(textOf(file), { merge: true, strict: true, uniqueKeys: true }) as Compose;
-const ours = ({ services }: Compose): [string, ComposeService][] => Object.entries(services).filter(([, { environment }]) => environment?.['ROLES'] !== undefined);
-const engines = ({ services }: Compose): [string, ComposeService][] => Object.entries(services).filter(([, { build }]) => build === undefined);
+const compose = (file: string): Compose =>
+  parse(textOf(file), { merge: true, strict: true, uniqueKeys: true }) as Compose;
+const ours = ({ services }: Compose): [string, ComposeService][] =>
+  Object.entries(services).filter(([, { environment }]) => environment?.['ROLES'] !== undefined);
+const engines = ({ services }: Compose): [string, ComposeService][] =>
+  Object.entries(services).filter(([, { build }]) => build === undefined);
 
 /** A value as compose hands it on: defaults of what `.env` leaves unset, and `$$` as `$`. */
 function interpolated(value: string, env: Readonly<Record<string, string>> = {}): string {
-  return value.replaceAll(/\$\$|\$\{(\w+)(?::-([^}]*))?\}/g, (whole, name: string | undefined, fallback: string | undefined) => (whole === '$$' ? '$' : (env[name!] ?? fallback ?? '')));
+  return value.replaceAll(
+    /\$\$|\$\{(\w+)(?::-([^}]*))?\}/g,
+    (whole, name: string | undefined, fallback: string | undefined) =>
+      whole === '$$' ? '$' : (env[name!] ?? fallback ?? ''),
+  );
 }
 
 function environmentOf(service: ComposeService, env: Readonly<Record<string, string>> = {}): Record<string, string> {
-  return Object.fromEntries(Object.entries(service.environment ?? {}).map(([name, value]) => [name, interpolated(value, env)]));
+  return Object.fromEntries(
+    Object.entries(service.environment ?? {}).map(([name, value]) => [name, interpolated(value, env)]),
+  );
 }
 
 /** Names that the settings' code reads. */
 function knownSettings(): Set<string> {
   const src = join(ROOT, 'src');
-  const code = readdirSync(src).filter((file) => file.endsWith('.ts')).map((file) => readFileSync(join(src, file), 'utf8')).join('\n');
+  const code = readdirSync(src)
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => readFileSync(join(src, file), 'utf8'))
+    .join('\n');
   return new Set([...code.matchAll(/'([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)'/g)].map(([, name]) => name!));
 }
 
 /**
- * Options of EventStoreDB 24.10 as environment variables: those of `ClusterVNodeOptions` in its source, 24.10.14. One it does not know ends it at its start. That its manual calls one
- * EVENTSTORE_LOG_RETENTION_COUNT (https://docs.kurrent.io/server/v24.10/diagnostics/logs.html) is a mistake of the manual.
+ * Options of EventStoreDB 24.10 as environment variables: those of `ClusterVNodeOptions` in its source, 24.10.14. One
+ * it does not know ends it at its start. That its manual calls one EVENTSTORE_LOG_RETENTION_COUNT
+ * (https://docs.kurrent.io/server/v24.10/diagnostics/logs.html) is a mistake of the manual.
  */
 const EVENTSTORE_OPTIONS = [
-  'CHUNKS_CACHE_SIZE', 'CLUSTER_SIZE', 'DISCOVER_VIA_DNS', 'GOSSIP_SEED', 'INSECURE', 'LOG_FILE_RETENTION_COUNT', 'LOG_FILE_SIZE', 'MAX_MEM_TABLE_SIZE', 'NODE_HOST_ADVERTISE_AS', 'NODE_PORT',
-  'REPLICATION_HOST_ADVERTISE_AS', 'REPLICATION_PORT', 'RUN_PROJECTIONS', 'STREAM_INFO_CACHE_CAPACITY', 'TELEMETRY_OPTOUT',
+  'CHUNKS_CACHE_SIZE',
+  'CLUSTER_SIZE',
+  'DISCOVER_VIA_DNS',
+  'GOSSIP_SEED',
+  'INSECURE',
+  'LOG_FILE_RETENTION_COUNT',
+  'LOG_FILE_SIZE',
+  'MAX_MEM_TABLE_SIZE',
+  'NODE_HOST_ADVERTISE_AS',
+  'NODE_PORT',
+  'REPLICATION_HOST_ADVERTISE_AS',
+  'REPLICATION_PORT',
+  'RUN_PROJECTIONS',
+  'STREAM_INFO_CACHE_CAPACITY',
+  'TELEMETRY_OPTOUT',
 ].map((name) => `EVENTSTORE_${name}`);
 /** What each engine is told by its environment; GOMEMLIMIT: https://pkg.go.dev/runtime. */
-const ENGINE_OPTIONS: Readonly<Record<string, readonly string[]>> = { eventstore: EVENTSTORE_OPTIONS, mongodb: [], nats: ['GOMEMLIMIT'] };
+const ENGINE_OPTIONS: Readonly<Record<string, readonly string[]>> = {
+  eventstore: EVENTSTORE_OPTIONS,
+  mongodb: [],
+  nats: ['GOMEMLIMIT'],
+};
 /** Node's own, beside the service's settings: https://nodejs.org/api/cli.html. */
 const NODE_SETTINGS = ['NODE_OPTIONS'];
 /** Where each image keeps what must outlive its container. */
-const KEPT: Readonly<Record<string, readonly string[]>> = { eventstore: ['/var/lib/eventstore', '/var/log/eventstore'], mongodb: ['/data/configdb', '/data/db'], nats: [] };
+const KEPT: Readonly<Record<string, readonly string[]>> = {
+  eventstore: ['/var/lib/eventstore', '/var/log/eventstore'],
+  mongodb: ['/data/configdb', '/data/db'],
+  nats: [],
+};
 
 for (const file of FILES) {
   test(`${file}: every role is there once, with settings that the service takes`, () => {
     const parsed = compose(file);
-    assert.equal(ours(parsed).map(([, { environment }]) => environment!['ROLES']!).toSorted(), [...ROLES].toSorted());
+    assert.equal(
+      ours(parsed)
+        .map(([, { environment }]) => environment!['ROLES']!)
+        .toSorted(),
+      [...ROLES].toSorted(),
+    );
     const known = knownSettings();
     for (const [name, service] of ours(parsed)) {
       const env = environmentOf(service);
-      for (const setting of Object.keys(env)) assert.ok(known.has(setting) || NODE_SETTINGS.includes(setting), `${name}: ${setting} is no setting`);
+      for (const setting of Object.keys(env))
+        assert.ok(known.has(setting) || NODE_SETTINGS.includes(setting), `${name}: ${setting} is no setting`);
       const config = loadConfig({ ...env, TOKEN_KEY: 'k'.repeat(43), HASH_KEY: 'h'.repeat(43) });
       assert.equal([config.host, config.metricsPort, [...config.roles]], ['0.0.0.0', 9090, [name]]);
       assert.ok(config.eventStoreUrl !== undefined && config.mongodbUrl !== undefined && config.natsUrl !== undefined);
@@ -91,26 +131,52 @@ for (const file of FILES) {
       assert.equal(service.env_file, [{ path: '.env', required: false }]);
     }
     const [[, api] = []] = ours(parsed).filter(([name]) => name === 'api');
-    assert.equal(api?.ports?.map((port) => interpolated(port)), ['127.0.0.1:3000:3000']);
-    for (const [name, { ports }] of Object.entries(parsed.services)) if (name !== 'api') assert.is(ports, undefined, `${name} is reached from within alone`);
+    assert.equal(
+      api?.ports?.map((port) => interpolated(port)),
+      ['127.0.0.1:3000:3000'],
+    );
+    for (const [name, { ports }] of Object.entries(parsed.services))
+      if (name !== 'api') assert.is(ports, undefined, `${name} is reached from within alone`);
   });
 
   test(`${file}: the addresses are those of its engines, as their clients read them`, async () => {
     const parsed = compose(file);
-    const names = (engine: string): string[] => engines(parsed).map(([name]) => name).filter((name) => name.startsWith(engine));
+    const names = (engine: string): string[] =>
+      engines(parsed)
+        .map(([name]) => name)
+        .filter((name) => name.startsWith(engine));
     const nodes = file === 'docker-compose.yml' ? 1 : 3;
     for (const [, service] of ours(parsed)) {
       const { EVENTSTORE_URL, MONGODB_URL, NATS_URL } = environmentOf(service);
-      assert.equal(EVENTSTORE_URL, `esdb://${names('eventstore').map((host) => `${host}:2113`).join(',')}?tls=false`);
+      assert.equal(
+        EVENTSTORE_URL,
+        `esdb://${names('eventstore')
+          .map((host) => `${host}:2113`)
+          .join(',')}?tls=false`,
+      );
       await EventStoreDBClient.connectionString(EVENTSTORE_URL!).dispose();
       const mongo = new MongoClient(MONGODB_URL!);
-      assert.equal(mongo.options.hosts.map(({ host }) => host), names('mongodb'));
+      assert.equal(
+        mongo.options.hosts.map(({ host }) => host),
+        names('mongodb'),
+      );
       assert.equal([mongo.options.dbName, mongo.options.replicaSet], ['gift', 'gift']);
       await mongo.close();
-      assert.equal(NATS_URL, names('nats').map((host) => `nats://${host}:4222`).join(','));
+      assert.equal(
+        NATS_URL,
+        names('nats')
+          .map((host) => `nats://${host}:4222`)
+          .join(','),
+      );
       for (const engine of ['eventstore', 'mongodb', 'nats']) assert.is(names(engine).length, nodes);
       const waited = Object.entries(service.depends_on ?? {}).map(([name, { condition }]) => `${name} ${condition}`);
-      assert.equal(waited.toSorted(), ['keys service_completed_successfully', ...engines(parsed).map(([name]) => `${name} service_healthy`)].toSorted());
+      assert.equal(
+        waited.toSorted(),
+        [
+          'keys service_completed_successfully',
+          ...engines(parsed).map(([name]) => `${name} service_healthy`),
+        ].toSorted(),
+      );
     }
   });
 
@@ -127,7 +193,8 @@ for (const file of FILES) {
         assert.ok(volume in parsed.volumes, volume);
         volumes.push(volume);
       }
-      for (const setting of Object.keys(service.environment ?? {})) assert.ok(ENGINE_OPTIONS[engine]!.includes(setting), `${name}: ${setting}`);
+      for (const setting of Object.keys(service.environment ?? {}))
+        assert.ok(ENGINE_OPTIONS[engine]!.includes(setting), `${name}: ${setting}`);
     }
     assert.is(new Set(volumes).size, volumes.length, 'no volume is of two engines');
     assert.equal([...volumes, 'keys'].toSorted(), Object.keys(parsed.volumes).toSorted());
@@ -135,10 +202,16 @@ for (const file of FILES) {
 }
 
 const MB = 1_048_576;
-/** Of a container's limit, .NET takes so much for its heap when nothing else is said: https://learn.microsoft.com/dotnet/core/runtime-config/garbage-collector. */
+/**
+ * Of a container's limit, .NET takes so much for its heap when nothing else is said:
+ * https://learn.microsoft.com/dotnet/core/runtime-config/garbage-collector.
+ */
 const DOTNET_HEAP = 0.75;
 
-/** Bytes that compose reads in `1g`, `1536m` (https://docs.docker.com/reference/compose-file/extension/#specifying-byte-values). */
+/**
+ * Bytes that compose reads in `1g`, `1536m`
+ * (https://docs.docker.com/reference/compose-file/extension/#specifying-byte-values).
+ */
 function bytesOf(value: string | undefined): number {
   const [, number, unit] = /^(\d+)(m|g)$/.exec(value ?? '') ?? [];
   if (number === undefined) throw new Error(`no size: ${value}`);
@@ -180,10 +253,17 @@ for (const file of FILES) {
 
 test('what .env can not change is named where its settings are listed', () => {
   for (const file of FILES) {
-    const fixed = ours(compose(file)).flatMap(([, { environment }]) => Object.entries(environment!).filter(([, value]) => !value.includes('${')).map(([name]) => name));
+    const fixed = ours(compose(file)).flatMap(([, { environment }]) =>
+      Object.entries(environment!)
+        .filter(([, value]) => !value.includes('${'))
+        .map(([name]) => name),
+    );
     assert.ok(fixed.length > 0);
     for (const text of ['.env.example', 'docs/deployment.md']) {
-      const listed = /but for those that the compose\s(?:# )?files give their processes themselves:([^.;]*)/.exec(textOf(text).replaceAll(/`/g, ''))?.[1] ?? '';
+      const listed =
+        /but for those that the compose\s(?:# )?files give their processes themselves:([^.;]*)/.exec(
+          textOf(text).replaceAll(/`/g, ''),
+        )?.[1] ?? '';
       for (const name of new Set(fixed)) assert.match(listed, new RegExp(`\\b${name}\\b`), `${text}, ${file}`);
     }
   }
@@ -193,13 +273,29 @@ test('the cluster: each EventStoreDB names itself and the two others, MongoDB an
   const { services } = compose('docker-compose.cluster.yml');
   for (const n of [1, 2, 3]) {
     const own = services[`eventstore${n}`]!.environment!;
-    assert.equal([own['EVENTSTORE_NODE_HOST_ADVERTISE_AS'], own['EVENTSTORE_REPLICATION_HOST_ADVERTISE_AS'], own['EVENTSTORE_CLUSTER_SIZE']], [`eventstore${n}`, `eventstore${n}`, '3']);
-    assert.is(own['EVENTSTORE_GOSSIP_SEED'], [1, 2, 3].filter((other) => other !== n).map((other) => `eventstore${other}:2113`).join(','));
+    assert.equal(
+      [
+        own['EVENTSTORE_NODE_HOST_ADVERTISE_AS'],
+        own['EVENTSTORE_REPLICATION_HOST_ADVERTISE_AS'],
+        own['EVENTSTORE_CLUSTER_SIZE'],
+      ],
+      [`eventstore${n}`, `eventstore${n}`, '3'],
+    );
+    assert.is(
+      own['EVENTSTORE_GOSSIP_SEED'],
+      [1, 2, 3]
+        .filter((other) => other !== n)
+        .map((other) => `eventstore${other}:2113`)
+        .join(','),
+    );
     assert.ok(services[`nats${n}`]!.command!.includes('nats://nats1:6222,nats://nats2:6222,nats://nats3:6222'));
   }
 });
 
-/** Runs what a health check of MongoDB tells mongosh, on a replica set that is not begun, and one whose member has a state. */
+/**
+ * Runs what a health check of MongoDB tells mongosh, on a replica set that is not begun, and one whose member has a
+ * state.
+ */
 function checked(script: string, begun: boolean): { initiated: object[]; code: number | undefined } {
   const initiated: { members: { host: string }[] }[] = [];
   let code: number | undefined;
@@ -231,21 +327,39 @@ test("MongoDB's health check begins the replica set once, of all its members", (
     const { command, healthcheck } = compose(file).services[name]!;
     const script = healthcheck!.test.at(-1)!;
     const first = checked(script, false);
-    assert.equal(first.initiated.map((config) => [(config as { _id: string })._id, (config as { members: { host: string }[] }).members.map(({ host }) => host)]), [['gift', [...hosts]]]);
+    assert.equal(
+      first.initiated.map((config) => [
+        (config as { _id: string })._id,
+        (config as { members: { host: string }[] }).members.map(({ host }) => host),
+      ]),
+      [['gift', [...hosts]]],
+    );
     assert.is(first.code, 0);
     assert.equal(checked(script, true), { initiated: [], code: 0 });
     assert.is(command![command!.indexOf('--replSet') + 1], 'gift');
   }
-  assert.throws(() => checked(compose('docker-compose.cluster.yml').services['mongodb2']!.healthcheck!.test.at(-1)!, false), /NotYetInitialized/);
+  assert.throws(
+    () => checked(compose('docker-compose.cluster.yml').services['mongodb2']!.healthcheck!.test.at(-1)!, false),
+    /NotYetInitialized/,
+  );
 });
 
 test('MongoDB keeps what it acknowledged when its primary fails: a majority of members with data has it in the journal', () => {
-  for (const [file, name, members] of [['docker-compose.yml', 'mongodb', 1], ['docker-compose.cluster.yml', 'mongodb1', 3]] as const) {
+  for (const [file, name, members] of [
+    ['docker-compose.yml', 'mongodb', 1],
+    ['docker-compose.cluster.yml', 'mongodb1', 3],
+  ] as const) {
     const { services } = compose(file);
-    const [config] = checked(services[name]!.healthcheck!.test.at(-1)!, false).initiated as { members: Record<string, unknown>[] }[];
-    // writeConcernMajorityJournalDefault is true where it isn't said, and a member is neither an arbiter nor without a vote: https://www.mongodb.com/docs/manual/reference/replica-configuration/.
+    const [config] = checked(services[name]!.healthcheck!.test.at(-1)!, false).initiated as {
+      members: Record<string, unknown>[];
+    }[];
+    // writeConcernMajorityJournalDefault is true where it isn't said, and a member is neither an arbiter nor without a
+    // vote: https://www.mongodb.com/docs/manual/reference/replica-configuration/.
     assert.equal(Object.keys(config!).toSorted(), ['_id', 'members']);
-    assert.equal(config!.members.map((member) => Object.keys(member).toSorted()), Array.from({ length: members }, () => ['_id', 'host']));
+    assert.equal(
+      config!.members.map((member) => Object.keys(member).toSorted()),
+      Array.from({ length: members }, () => ['_id', 'host']),
+    );
     for (const [node, { command }] of Object.entries(services).filter(([other]) => other.startsWith('mongodb'))) {
       // Nothing that turns the journal off, or takes a storage engine without one.
       assert.equal(command, ['mongod', '--replSet', 'gift', '--bind_ip_all', '--wiredTigerCacheSizeGB', '0.75'], node);
@@ -267,19 +381,27 @@ if (noNats !== undefined) console.log(`skipped: NATS starts as the compose files
 for (const file of noNats === undefined ? FILES : []) {
   test(`${file}: NATS starts as it is told to, finds the others, and its health check's address answers`, async () => {
     const nodes = engines(compose(file)).filter(([name]) => name.startsWith('nats'));
-    const ports = await Promise.all(nodes.map(async () => ({ client: await freePort(), cluster: await freePort(), http: await freePort() })));
+    const ports = await Promise.all(
+      nodes.map(async () => ({ client: await freePort(), cluster: await freePort(), http: await freePort() })),
+    );
     const children: ChildProcess[] = [];
     try {
       for (const [index, [, { command }]] of nodes.entries()) {
         const { client, cluster, http } = ports[index]!;
         // On one machine the nodes differ by their ports, not by their hosts.
-        const args = command!.map((word) => word.replace('0.0.0.0:6222', `127.0.0.1:${cluster}`).replaceAll(/nats(\d):6222/g, (_, n: string) => `127.0.0.1:${ports[Number(n) - 1]!.cluster}`).replace(/^8222$/, String(http)));
+        const args = command!.map((word) =>
+          word
+            .replace('0.0.0.0:6222', `127.0.0.1:${cluster}`)
+            .replaceAll(/nats(\d):6222/g, (_, n: string) => `127.0.0.1:${ports[Number(n) - 1]!.cluster}`)
+            .replace(/^8222$/, String(http)),
+        );
         children.push(spawn('nats-server', ['-a', '127.0.0.1', '-p', String(client), ...args], { stdio: 'ignore' }));
       }
       for (const [index, [name, { healthcheck }]] of nodes.entries()) {
         const url = healthcheck!.test.at(-1)!.replace(':8222', `:${ports[index]!.http}`);
         assert.is(await healthy(url), 200, name);
-        const others = async (): Promise<number> => ((await (await fetch(url.replace('/healthz', '/routez'))).json()) as { num_routes: number }).num_routes;
+        const others = async (): Promise<number> =>
+          ((await (await fetch(url.replace('/healthz', '/routez'))).json()) as { num_routes: number }).num_routes;
         for (let wait = 0; (await others()) < nodes.length - 1 && wait < 200; wait++) await sleep(25);
         assert.ok((await others()) >= nodes.length - 1, `${name} finds the others`);
       }
@@ -300,12 +422,23 @@ for (const file of FILES) {
       execFileSync(process.execPath, args);
       const kept = ['token.key', 'hash.key'].map((name) => readFileSync(join(dir, name), 'utf8'));
       execFileSync(process.execPath, args);
-      assert.equal(['token.key', 'hash.key'].map((name) => readFileSync(join(dir, name), 'utf8')), kept);
+      assert.equal(
+        ['token.key', 'hash.key'].map((name) => readFileSync(join(dir, name), 'utf8')),
+        kept,
+      );
       const shown = (env: Record<string, string>): string[] => {
         const [shell, ...rest] = services['worker']!.entrypoint!.map(here);
-        return execFileSync(shell!, [...rest, 'printenv', 'TOKEN_KEY', 'HASH_KEY'], { env: { PATH: process.env['PATH'], ...env }, encoding: 'utf8' }).trim().split('\n');
+        return execFileSync(shell!, [...rest, 'printenv', 'TOKEN_KEY', 'HASH_KEY'], {
+          env: { PATH: process.env['PATH'], ...env },
+          encoding: 'utf8',
+        })
+          .trim()
+          .split('\n');
       };
-      assert.equal(shown({}), kept.map((key) => key.trim()));
+      assert.equal(
+        shown({}),
+        kept.map((key) => key.trim()),
+      );
       assert.equal(shown({ TOKEN_KEY: 'one two', HASH_KEY: '' }), ['one two', kept[1]!.trim()]);
     } finally {
       rmSync(dir, { recursive: true });
@@ -315,15 +448,26 @@ for (const file of FILES) {
 
 test('the image: exact versions, dependencies as locked, no root, and what it copies is there', () => {
   const lines = textOf('Dockerfile').replaceAll('\\\n', ' ').split('\n');
-  const of = (word: string): string[] => lines.filter((line) => line.startsWith(`${word} `)).map((line) => line.slice(word.length + 1));
+  const of = (word: string): string[] =>
+    lines.filter((line) => line.startsWith(`${word} `)).map((line) => line.slice(word.length + 1));
   for (const image of of('FROM')) assert.match(image, /^node:22\.\d+\.\d+-bookworm(-slim)?( AS \w+)?$/);
   assert.match(of('FROM').at(-1)!, /-slim$/);
-  assert.ok(lines.some((line) => line.includes('npm ci ')) && lines.some((line) => line.includes('npm prune --omit=dev')));
+  assert.ok(
+    lines.some((line) => line.includes('npm ci ')) && lines.some((line) => line.includes('npm prune --omit=dev')),
+  );
   assert.equal(of('USER'), ['node']);
   assert.ok(lines.indexOf('USER node') < lines.findIndex((line) => line.startsWith('CMD')));
-  const allowed = new Set(textOf('.dockerignore').trim().split('\n').filter((line) => line.startsWith('!')).map((line) => line.slice(1)));
+  const allowed = new Set(
+    textOf('.dockerignore')
+      .trim()
+      .split('\n')
+      .filter((line) => line.startsWith('!'))
+      .map((line) => line.slice(1)),
+  );
   assert.is(textOf('.dockerignore').split('\n')[0], '*');
-  const copied = of('COPY').filter((line) => !line.startsWith('--from')).flatMap((line) => line.split(' ').slice(0, -1));
+  const copied = of('COPY')
+    .filter((line) => !line.startsWith('--from'))
+    .flatMap((line) => line.split(' ').slice(0, -1));
   assert.equal(copied.toSorted(), [...allowed].toSorted(), 'what is copied is what the context holds');
   const present = new Set(readdirSync(ROOT));
   for (const name of copied) assert.ok(present.has(name), name);
@@ -334,7 +478,9 @@ test("the image's health check tells a service that is ready from one that is no
   const [node, ...args] = JSON.parse(check) as string[];
   assert.is(node, 'node');
   let status = 200;
-  const server = createServer((request, response) => response.writeHead(request.url === '/readyz' ? status : 404).end()).listen(0, '127.0.0.1');
+  const server = createServer((request, response) =>
+    response.writeHead(request.url === '/readyz' ? status : 404).end(),
+  ).listen(0, '127.0.0.1');
   await new Promise((resolve) => {
     server.once('listening', resolve);
   });

@@ -27,15 +27,42 @@ interface Panel {
 }
 
 const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
-const rules = (parse(textOf('deploy/prometheus-alerts.yml'), { strict: true, uniqueKeys: true }) as { groups: { rules: Rule[] }[] }).groups.flatMap((group) => group.rules);
-const dashboard = JSON.parse(textOf('deploy/grafana-dashboard.json')) as { title: string; uid: string; panels: Panel[]; templating: { list: { name: string; definition?: string }[] } };
+const rules = (
+  parse(textOf('deploy/prometheus-alerts.yml'), { strict: true, uniqueKeys: true }) as { groups: { rules: Rule[] }[] }
+).groups.flatMap((group) => group.rules);
+const dashboard = JSON.parse(textOf('deploy/grafana-dashboard.json')) as {
+  title: string;
+  uid: string;
+  panels: Panel[];
+  templating: { list: { name: string; definition?: string }[] };
+};
 
 /** PromQL's own words that are used here (https://prometheus.io/docs/prometheus/latest/querying/). */
-const WORDS = new Set(['sum', 'min', 'max', 'count', 'rate', 'increase', 'histogram_quantile', 'predict_linear', 'vector', 'absent', 'time', 'or', 'and', 'unless', 'by', 'label_values']);
+const WORDS = new Set([
+  'sum',
+  'min',
+  'max',
+  'count',
+  'rate',
+  'increase',
+  'histogram_quantile',
+  'predict_linear',
+  'vector',
+  'absent',
+  'time',
+  'or',
+  'and',
+  'unless',
+  'by',
+  'label_values',
+]);
 /** What Prometheus itself adds to every target. */
 const PROMETHEUS_OWN = new Set(['up']);
 
-/** The metrics that a query names: identifiers that are neither words of the language nor labels. @throws Error for brackets that do not match */
+/**
+ * The metrics that a query names: identifiers that are neither words of the language nor labels. @throws Error for
+ * brackets that do not match
+ */
 function metricsOf(query: string): string[] {
   const open: string[] = [];
   const pairs: Readonly<Record<string, string>> = { ')': '(', '}': '{', ']': '[' };
@@ -46,8 +73,12 @@ function metricsOf(query: string): string[] {
   }
   if (open.length > 0) throw new Error(`brackets of ${query}`);
   // Labels stand in braces, behind `by` and `on`, and behind the comma of label_values; durations in brackets.
-  const bare = outside.replaceAll(/\{[^}]*\}|\[[^\]]*\]|(?:by|on) \([^)]*\)/g, ' ').replaceAll(/label_values\((\w+), \w+\)/g, '$1');
-  return [...bare.matchAll(/(?<![\w.])[a-z_][a-z0-9_]*/gi)].map(([word]) => word).filter((word) => !WORDS.has(word) && !/^e\d/.test(word));
+  const bare = outside
+    .replaceAll(/\{[^}]*\}|\[[^\]]*\]|(?:by|on) \([^)]*\)/g, ' ')
+    .replaceAll(/label_values\((\w+), \w+\)/g, '$1');
+  return [...bare.matchAll(/(?<![\w.])[a-z_][a-z0-9_]*/gi)]
+    .map(([word]) => word)
+    .filter((word) => !WORDS.has(word) && !/^e\d/.test(word));
 }
 
 test('every query of alerts and dashboard names metrics that the service has', async () => {
@@ -59,7 +90,11 @@ test('every query of alerts and dashboard names metrics that the service has', a
     await service.close();
   }
   assert.ok(names.size > 30);
-  const queries = [...rules.map((rule) => rule.expr), ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)), ...dashboard.templating.list.flatMap(({ definition }) => definition ?? [])];
+  const queries = [
+    ...rules.map((rule) => rule.expr),
+    ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+    ...dashboard.templating.list.flatMap(({ definition }) => definition ?? []),
+  ];
   assert.ok(queries.length > 40);
   const used = new Set<string>();
   for (const query of queries) {
@@ -70,18 +105,38 @@ test('every query of alerts and dashboard names metrics that the service has', a
       used.add(metric.replace(/_(bucket|sum|count)$/, ''));
     }
   }
-  // What whoever watches it must be able to see: requests, appends, conflicts, lag, process managers, parked work, bus and providers, the event loop.
+  // What whoever watches it must be able to see: requests, appends, conflicts, lag, process managers, parked work, bus
+  // and providers, the event loop.
   for (const name of [
-    'gift_http_requests_total', 'gift_http_request_duration_seconds', 'gift_append_duration_seconds', 'gift_append_conflicts_total', 'gift_projection_lag_events', 'gift_projection_lag_seconds',
-    'gift_process_in_flight', 'gift_parked_work', 'gift_bus_requests_total', 'gift_provider_calls_total', 'gift_provider_breaker_state', 'nodejs_eventloop_lag_p99_seconds',
-  ]) assert.ok(used.has(name), name);
-  const forgotten = [...names].map((name) => name.replace(/_(bucket|sum|count)$/, '')).filter((name) => !used.has(name));
+    'gift_http_requests_total',
+    'gift_http_request_duration_seconds',
+    'gift_append_duration_seconds',
+    'gift_append_conflicts_total',
+    'gift_projection_lag_events',
+    'gift_projection_lag_seconds',
+    'gift_process_in_flight',
+    'gift_parked_work',
+    'gift_bus_requests_total',
+    'gift_provider_calls_total',
+    'gift_provider_breaker_state',
+    'nodejs_eventloop_lag_p99_seconds',
+  ])
+    assert.ok(used.has(name), name);
+  const forgotten = [...names]
+    .map((name) => name.replace(/_(bucket|sum|count)$/, ''))
+    .filter((name) => !used.has(name));
   // What is for looking into a case alone.
-  assert.equal([...new Set(forgotten)].toSorted(), ['nodejs_eventloop_lag_mean_seconds', 'nodejs_eventloop_lag_p50_seconds']);
+  assert.equal([...new Set(forgotten)].toSorted(), [
+    'nodejs_eventloop_lag_mean_seconds',
+    'nodejs_eventloop_lag_p50_seconds',
+  ]);
 });
 
 test('the check sees a metric that is not there', () => {
-  assert.equal(metricsOf('sum by (le) (rate(gift_a_bucket{x="gift_b"}[5m])) / gift_c > 1e9 or vector(0)'), ['gift_a_bucket', 'gift_c']);
+  assert.equal(metricsOf('sum by (le) (rate(gift_a_bucket{x="gift_b"}[5m])) / gift_c > 1e9 or vector(0)'), [
+    'gift_a_bucket',
+    'gift_c',
+  ]);
   assert.equal(metricsOf('label_values(gift_build_info, instance)'), ['gift_build_info']);
   assert.throws(() => metricsOf('sum(rate(x[5m])'), /brackets/);
 });
@@ -89,7 +144,11 @@ test('the check sees a metric that is not there', () => {
 test('alerts: each with its own name, a severity, a summary and a chapter of the runbook', () => {
   assert.ok(rules.length >= 10);
   assert.is(new Set(rules.map(({ alert }) => alert)).size, rules.length);
-  const chapters = existsSync(join(ROOT, 'docs/runbook.md')) ? [...textOf('docs/runbook.md').matchAll(/^## (.+)$/gm)].map(([, title]) => title!.toLowerCase().replaceAll(' ', '-')) : undefined;
+  const chapters = existsSync(join(ROOT, 'docs/runbook.md'))
+    ? [...textOf('docs/runbook.md').matchAll(/^## (.+)$/gm)].map(([, title]) =>
+        title!.toLowerCase().replaceAll(' ', '-'),
+      )
+    : undefined;
   for (const { alert, labels, annotations, for: wait } of rules) {
     assert.match(alert, /^Gift[A-Z]\w+$/);
     assert.ok(['critical', 'warning'].includes(labels.severity), alert);
@@ -99,12 +158,18 @@ test('alerts: each with its own name, a severity, a summary and a chapter of the
     assert.ok(chapter !== undefined, alert);
     if (chapters !== undefined) assert.ok(chapters.includes(chapter), `${alert}: no chapter ${chapter}`);
   }
-  const { rule_files, scrape_configs } = parse(textOf('deploy/prometheus.yml')) as { rule_files: string[]; scrape_configs: { job_name: string }[] };
+  const { rule_files, scrape_configs } = parse(textOf('deploy/prometheus.yml')) as {
+    rule_files: string[];
+    scrape_configs: { job_name: string }[];
+  };
   assert.ok(rule_files.every((file) => existsSync(join(ROOT, 'deploy', file))));
   const own = `job="${scrape_configs[0]!.job_name}"`;
   // Metrics that other programs have under the same names are taken from this one alone.
   const shared = rules.filter(({ expr }) => !metricsOf(expr).every((metric) => metric.startsWith('gift_')));
-  assert.equal(shared.map(({ alert }) => alert), ['GiftProcessDown', 'GiftEventLoopHeld']);
+  assert.equal(
+    shared.map(({ alert }) => alert),
+    ['GiftProcessDown', 'GiftEventLoopHeld'],
+  );
   for (const { alert, expr } of shared) assert.ok(expr.includes(own), alert);
 });
 
@@ -113,7 +178,8 @@ test('alerts: what takes its time, by what it is, is not called slow', () => {
   const [, purchases, others] = /route!="([^"]+)",route!~"([^"]+)"/.exec(expr) ?? [];
   assert.is(purchases, '/api/v2/transactions');
   // Prometheus matches whole values.
-  for (const route of ['/ops/totals', '/ops/projections', '/ops/projections/:name/verification']) assert.match(route, new RegExp(`^(?:${others})$`));
+  for (const route of ['/ops/totals', '/ops/projections', '/ops/projections/:name/verification'])
+    assert.match(route, new RegExp(`^(?:${others})$`));
   assert.not.match('/api/v2/gifts/:giftId', new RegExp(`^(?:${others})$`));
 });
 
@@ -121,7 +187,12 @@ test('the dashboard: panels with ids and places of their own', () => {
   const { panels } = dashboard;
   assert.is(new Set(panels.map(({ id }) => id)).size, panels.length);
   const taken = new Set<string>();
-  for (const { title, type, targets, gridPos: { h, w, x, y } } of panels) {
+  for (const {
+    title,
+    type,
+    targets,
+    gridPos: { h, w, x, y },
+  } of panels) {
     assert.ok(title !== '' && (type === 'row' || (targets?.length ?? 0) > 0), title);
     assert.ok(x + w <= 24, title);
     for (let column = x; column < x + w; column++) {

@@ -30,7 +30,10 @@ test('it starts Node with the program that this project builds, as its own user,
   assert.is(program, '/usr/bin/node');
   const script = args.find((one) => !one.startsWith('-')) ?? '';
   assert.ok(existsSync(join(ROOT, script)), script);
-  assert.equal([service?.get('User'), service?.get('KillSignal'), service?.get('Restart')], [['gift'], ['SIGTERM'], ['always']]);
+  assert.equal(
+    [service?.get('User'), service?.get('KillSignal'), service?.get('Restart')],
+    [['gift'], ['SIGTERM'], ['always']],
+  );
   assert.ok(Number(service?.get('TimeoutStopSec')?.[0]) > 10);
   assert.ok(service?.get('Environment')?.includes(`DATA_DIR=/var/lib/${service.get('StateDirectory')?.[0]}`));
 });

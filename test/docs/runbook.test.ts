@@ -29,10 +29,16 @@ test('a ticket about one gift', async () => {
 
 test('every chapter has its trouble', () => {
   const folder = fileURLToPath(new URL('../../../test/docs/', import.meta.url));
-  const tests = readdirSync(folder).filter((name) => name.startsWith('runbook')).map((name) => readFileSync(join(folder, name), 'utf8')).join('\n');
+  const tests = readdirSync(folder)
+    .filter((name) => name.startsWith('runbook'))
+    .map((name) => readFileSync(join(folder, name), 'utf8'))
+    .join('\n');
   const chapters = [...RUNBOOK].filter(([, commands]) => commands.length > 0).map(([chapter]) => chapter);
   assert.ok(chapters.length > 8);
-  assert.deepEqual(chapters.filter((chapter) => !tests.includes(`await inTrouble('${chapter}', `)), []);
+  assert.deepEqual(
+    chapters.filter((chapter) => !tests.includes(`await inTrouble('${chapter}', `)),
+    [],
+  );
 });
 
 test('the check sees what is missing', () => {

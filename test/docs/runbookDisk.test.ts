@@ -18,7 +18,8 @@ test('full disk: appends fail, a backup is made all the same, and room is enough
     await untilReady(url);
     const gift = await buyInto(trouble, url);
     // Files that may not grow are a full disk to who writes them.
-    const limit = (bytes: string): void => void execFileSync('prlimit', ['--pid', String(service.child.pid), `--fsize=${bytes}:unlimited`]);
+    const limit = (bytes: string): void =>
+      void execFileSync('prlimit', ['--pid', String(service.child.pid), `--fsize=${bytes}:unlimited`]);
     const data = trouble.env['DATA_DIR'] ?? '';
     limit(String(Math.max(...['events.db', 'events.db-wal'].map((name) => statSync(join(data, name)).size))));
     const refused = await eventually(async () => {
@@ -40,7 +41,8 @@ test('failing part: the projector can not write, and goes on once it can', async
     const { url = '' } = service;
     await untilReady(url);
     await buyInto(trouble, url);
-    const limit = (bytes: string): void => void execFileSync('prlimit', ['--pid', String(service.child.pid), `--fsize=${bytes}:unlimited`]);
+    const limit = (bytes: string): void =>
+      void execFileSync('prlimit', ['--pid', String(service.child.pid), `--fsize=${bytes}:unlimited`]);
     limit('4096');
     await trouble.follow(/gift_follower_failing/);
     limit('unlimited');

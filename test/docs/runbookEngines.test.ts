@@ -7,7 +7,13 @@ const test = suite('runbook, engines');
 
 test('lost engine: an EventStoreDB that is gone for a while, then a read store for good', async () => {
   const double = await startEventStoreDouble();
-  const settings = { EVENTSTORE_URL: double.url, TOKEN_KEY: 't'.repeat(40), HASH_KEY: 'h'.repeat(40), PAYMENTS: 'simulated', NOTIFICATIONS: 'simulated' };
+  const settings = {
+    EVENTSTORE_URL: double.url,
+    TOKEN_KEY: 't'.repeat(40),
+    HASH_KEY: 'h'.repeat(40),
+    PAYMENTS: 'simulated',
+    NOTIFICATIONS: 'simulated',
+  };
   try {
     await inTrouble('Lost engine', settings, async (trouble) => {
       const service = await trouble.start();

@@ -11,7 +11,14 @@ test('parked purchases: a charge that the provider refuses to make', async () =>
     await inTrouble('Parked purchases', settings, async (trouble) => {
       const { url = '' } = await trouble.start();
       await untilReady(url);
-      const refusal = { error: { type: 'invalid_request_error', code: 'resource_missing', param: 'payment_method', message: 'No such PaymentMethod' } };
+      const refusal = {
+        error: {
+          type: 'invalid_request_error',
+          code: 'resource_missing',
+          param: 'payment_method',
+          message: 'No such PaymentMethod',
+        },
+      };
       stripe.fault = () => ({ kind: 'answer', answer: { status: 400, body: refusal } });
       await buyInto(trouble, url);
       trouble.env['OTHER'] = trouble.env['TRANSACTION'] ?? '';
@@ -19,7 +26,10 @@ test('parked purchases: a charge that the provider refuses to make', async () =>
       await trouble.follow(/parked show/);
       stripe.fault = () => undefined;
       await trouble.follow();
-      assert.deepEqual([stripe.charges(trouble.env['TRANSACTION'] ?? ''), stripe.charges(trouble.env['OTHER'] ?? '')], [1, 0]);
+      assert.deepEqual(
+        [stripe.charges(trouble.env['TRANSACTION'] ?? ''), stripe.charges(trouble.env['OTHER'] ?? '')],
+        [1, 0],
+      );
     });
   });
 });

@@ -20,7 +20,13 @@ test('wrong read model: a document that says something else than the log', async
       await eventually(async () => {
         const served = await store.get(collectionOf(gifts), gift);
         if (served === undefined) return false;
-        const [corrected] = await store.correct(collectionOf(gifts), [{ id: gift, expected: served.position, document: { ...served, body: { ...served.body, message_id: 'falsified' } } }]);
+        const [corrected] = await store.correct(collectionOf(gifts), [
+          {
+            id: gift,
+            expected: served.position,
+            document: { ...served, body: { ...served.body, message_id: 'falsified' } },
+          },
+        ]);
         return corrected === true;
       });
     } finally {
@@ -40,7 +46,9 @@ test('growing lag: the projector is gone, and comes back', async () => {
     const api = await trouble.start({ ROLES: 'api,processor,worker' });
     const gift = trouble.env['GIFT'] ?? '';
     const redeemed = await eventually(async () => {
-      const reply = await trouble.ask(api.url ?? '', 'POST', `/api/v2/gifts/${gift}/redemptions`, { location_id: 'bean-soho' });
+      const reply = await trouble.ask(api.url ?? '', 'POST', `/api/v2/gifts/${gift}/redemptions`, {
+        location_id: 'bean-soho',
+      });
       return reply.status === 503 ? undefined : reply;
     });
     assert.equal(redeemed.status, 201, redeemed.text);

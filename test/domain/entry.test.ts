@@ -24,7 +24,9 @@ test('an entry that stands so already appends nothing', () => {
 });
 
 test('a changed entry appends only what changed', () => {
-  assert.equal(putEntry('thing', { status: 'live', value: thing }, { ...thing, size: 2, tags: ['a', 'b'] }), [{ type: 'ThingChanged', data: { size: 2, tags: ['a', 'b'] } }]);
+  assert.equal(putEntry('thing', { status: 'live', value: thing }, { ...thing, size: 2, tags: ['a', 'b'] }), [
+    { type: 'ThingChanged', data: { size: 2, tags: ['a', 'b'] } },
+  ]);
 });
 
 test('a retired entry is inactive, keeps its values, and is added again when it comes back', () => {
@@ -37,7 +39,10 @@ test('a retired entry is inactive, keeps its values, and is added again when it 
 });
 
 test('what has no active is retired as it is', () => {
-  assert.equal(evolveEntry({ status: 'live', value: { id: 's' } }, { type: 'StoreRetired', data: { reason: '' } }), { status: 'retired', value: { id: 's' } });
+  assert.equal(evolveEntry({ status: 'live', value: { id: 's' } }, { type: 'StoreRetired', data: { reason: '' } }), {
+    status: 'retired',
+    value: { id: 's' },
+  });
 });
 
 test('what is unknown or retired is not retired again', () => {
@@ -53,25 +58,51 @@ test('events of other types, and changes before anything was added, leave the st
 
 test('JSON values are the same when JSON writes the same, whatever the order of fields', () => {
   assert.ok(sameJson({ a: 1, b: [-0] }, { b: [0], a: 1 }));
-  for (const [left, right] of [[1, '1'], [null, {}], [[], {}], [{}, []], [[1], [1, 2]], [{ a: 1 }, { b: 1 }], [{ a: 1 }, { a: 1, b: 1 }], [{ a: null }, { a: false }]]) {
+  for (const [left, right] of [
+    [1, '1'],
+    [null, {}],
+    [[], {}],
+    [{}, []],
+    [[1], [1, 2]],
+    [{ a: 1 }, { b: 1 }],
+    [{ a: 1 }, { a: 1, b: 1 }],
+    [{ a: null }, { a: false }],
+  ]) {
     assert.not(sameJson(left, right), JSON.stringify([left, right]));
   }
   const json = fc.jsonValue({ maxDepth: 3 });
   fc.assert(fc.property(json, (value) => sameJson(value, JSON.parse(JSON.stringify(value)))));
-  fc.assert(fc.property(json, json, (left, right) => !sameJson(left, right) || JSON.stringify(left).length === JSON.stringify(right).length));
+  fc.assert(
+    fc.property(
+      json,
+      json,
+      (left, right) => !sameJson(left, right) || JSON.stringify(left).length === JSON.stringify(right).length,
+    ),
+  );
 });
 
 test('folding what is appended always gives what was wanted', () => {
-  const entry = fc.record({ id: fc.constant('t'), size: fc.integer(), tags: fc.array(fc.string({ maxLength: 2 }), { maxLength: 2 }), active: fc.boolean() }, { noNullPrototype: true });
-  fc.assert(fc.property(fc.array(fc.option(entry), { maxLength: 6 }), (steps) => {
-    let state: Entry<Thing> = none;
-    for (const wanted of steps) {
-      const events: DomainEvent[] = wanted === null ? retireEntry('thing', state, '') : putEntry('thing', state, wanted);
-      for (const event of events) state = evolveEntry(state, event);
-      if (wanted === null) assert.is.not(state.status, 'live');
-      else assert.equal(state, { status: 'live', value: wanted });
-    }
-  }));
+  const entry = fc.record(
+    {
+      id: fc.constant('t'),
+      size: fc.integer(),
+      tags: fc.array(fc.string({ maxLength: 2 }), { maxLength: 2 }),
+      active: fc.boolean(),
+    },
+    { noNullPrototype: true },
+  );
+  fc.assert(
+    fc.property(fc.array(fc.option(entry), { maxLength: 6 }), (steps) => {
+      let state: Entry<Thing> = none;
+      for (const wanted of steps) {
+        const events: DomainEvent[] =
+          wanted === null ? retireEntry('thing', state, '') : putEntry('thing', state, wanted);
+        for (const event of events) state = evolveEntry(state, event);
+        if (wanted === null) assert.is.not(state.status, 'live');
+        else assert.equal(state, { status: 'live', value: wanted });
+      }
+    }),
+  );
 });
 
 test.run();

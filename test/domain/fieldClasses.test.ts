@@ -14,7 +14,11 @@ test('every event type of the domain has its entry, and no other', () => {
   const declared = readdirSync(sources)
     .flatMap((file) => [...readFileSync(`${sources}${file}`, 'utf8').matchAll(/DomainEvent<\s*'(\w+)'/g)])
     .map((match) => match[1] ?? '');
-  const entries = [...CATALOGUE_KINDS, ...ACCOUNT_KINDS].flatMap((kind) => [entryEventType(kind, 'Added'), entryEventType(kind, 'Changed'), entryEventType(kind, 'Retired')]);
+  const entries = [...CATALOGUE_KINDS, ...ACCOUNT_KINDS].flatMap((kind) => [
+    entryEventType(kind, 'Added'),
+    entryEventType(kind, 'Changed'),
+    entryEventType(kind, 'Retired'),
+  ]);
   assert.ok(declared.includes('GiftsPurchased'));
   assert.equal(Object.keys(FIELD_CLASSES).toSorted(), [...declared, ...entries].toSorted());
 });
@@ -26,19 +30,34 @@ test('what is a keyed hash, a seed or a PIN by its name is secret in every event
 });
 
 test('no field is both secret and personal', () => {
-  for (const [type, { secret, personal }] of Object.entries<{ secret: readonly string[]; personal: readonly string[] }>(FIELD_CLASSES)) {
-    assert.equal(secret.filter((path) => personal.includes(path)), [], type);
+  for (const [type, { secret, personal }] of Object.entries<{ secret: readonly string[]; personal: readonly string[] }>(
+    FIELD_CLASSES,
+  )) {
+    assert.equal(
+      secret.filter((path) => personal.includes(path)),
+      [],
+      type,
+    );
   }
 });
 
 test('the doc comment of each event type names its secret and personal fields', () => {
-  const text = readdirSync(sources).map((file) => readFileSync(`${sources}${file}`, 'utf8')).join('\n');
-  const comments = [...text.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\nexport type (\w+)/g)].map(([, comment = '', name = '']) => ({ name, comment }));
-  for (const [type, classes] of Object.entries<{ secret: readonly string[]; personal: readonly string[] }>(FIELD_CLASSES)) {
+  const text = readdirSync(sources)
+    .map((file) => readFileSync(`${sources}${file}`, 'utf8'))
+    .join('\n');
+  const comments = [...text.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\nexport type (\w+)/g)].map(
+    ([, comment = '', name = '']) => ({ name, comment }),
+  );
+  for (const [type, classes] of Object.entries<{ secret: readonly string[]; personal: readonly string[] }>(
+    FIELD_CLASSES,
+  )) {
     // Those of entries are told of together, by name.
-    const own = comments.find(({ name }) => name === type) ?? comments.find(({ comment }) => comment.includes(`\`${type}\``));
-    for (const path of classes.secret) assert.ok(own?.comment.split('Secret')[1]?.includes(`\`${path}\``), `${type} ${path}`);
-    for (const path of classes.personal) assert.ok(own?.comment.split('Personal')[1]?.includes(`\`${path.replace(/\[\]$/, '')}\``), `${type} ${path}`);
+    const own =
+      comments.find(({ name }) => name === type) ?? comments.find(({ comment }) => comment.includes(`\`${type}\``));
+    for (const path of classes.secret)
+      assert.ok(own?.comment.split('Secret')[1]?.includes(`\`${path}\``), `${type} ${path}`);
+    for (const path of classes.personal)
+      assert.ok(own?.comment.split('Personal')[1]?.includes(`\`${path.replace(/\[\]$/, '')}\``), `${type} ${path}`);
   }
 });
 

@@ -3,8 +3,25 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import { fold } from '../../src/domain/decider.js';
 import {
-  type Gift, type GiftCaller, type GiftEvent, type GiftFacts, type GiftIssued, type GiftRedeemed, type IssuedGift, type VoucherAssigned,
-  assignVoucher, cancel, claim, giftAggregate, giftStream, isExpired, mayUnredeem, ownerOf, redeem, refuseNewVoucher, unredeem,
+  type Gift,
+  type GiftCaller,
+  type GiftEvent,
+  type GiftFacts,
+  type GiftIssued,
+  type GiftRedeemed,
+  type IssuedGift,
+  type VoucherAssigned,
+  assignVoucher,
+  cancel,
+  claim,
+  giftAggregate,
+  giftStream,
+  isExpired,
+  mayUnredeem,
+  ownerOf,
+  redeem,
+  refuseNewVoucher,
+  unredeem,
 } from '../../src/domain/gift.js';
 import { block, unblock } from '../../src/domain/giftCare.js';
 import { Refusal } from '../../src/domain/refusal.js';
@@ -15,52 +32,111 @@ const test = suite('gift');
 const issued = (more: Partial<GiftIssued['data']> = {}): GiftIssued => ({
   type: 'GiftIssued',
   data: {
-    transaction_id: 't', index: 0, message_id: 'm', product_id: 'latte', brand_id: 'bean', value: 350, sender_id: 'ann',
-    receiver: { user_id: 'bob' }, purchased_at: '2026-03-01T08:00:00.000Z', expires_on: '2026-06-30', ...more,
+    transaction_id: 't',
+    index: 0,
+    message_id: 'm',
+    product_id: 'latte',
+    brand_id: 'bean',
+    value: 350,
+    sender_id: 'ann',
+    receiver: { user_id: 'bob' },
+    purchased_at: '2026-03-01T08:00:00.000Z',
+    expires_on: '2026-06-30',
+    ...more,
   },
 });
 const redeemed = (id: string, merchant: string | null = 'coffee'): GiftRedeemed => ({
   type: 'GiftRedeemed',
-  data: { redemption_id: id, location_id: 'soho', location_merchant_id: merchant ?? 'other', merchant_id: merchant, brand_id: 'bean', product_id: 'latte', value: 350 },
+  data: {
+    redemption_id: id,
+    location_id: 'soho',
+    location_merchant_id: merchant ?? 'other',
+    merchant_id: merchant,
+    brand_id: 'bean',
+    product_id: 'latte',
+    value: 350,
+  },
 });
 const unredeemed = (id: string): GiftEvent => ({ type: 'GiftUnredeemed', data: { redemption_id: id } });
-const voucher: VoucherAssigned = { type: 'VoucherAssigned', data: { voucher_id: 'v', code: 'C', pin: null, segment_id: 's', expires_at: '2026-04-01T00:00:00.000Z' } };
+const voucher: VoucherAssigned = {
+  type: 'VoucherAssigned',
+  data: { voucher_id: 'v', code: 'C', pin: null, segment_id: 's', expires_at: '2026-04-01T00:00:00.000Z' },
+};
 
 const bob: GiftCaller = { user_id: 'bob' };
-const till = (merchant = 'coffee', valid = true, permissions: readonly string[] = ['redeem', 'unredeem']): GiftCaller => ({ user_id: 'till', merchant: { id: merchant, valid, permissions } });
-const facts = (more: Partial<GiftFacts> = {}): GiftFacts => ({ now: '2026-03-02T10:00:00.000Z', payment: 'charged', caller: bob, ...more });
+const till = (
+  merchant = 'coffee',
+  valid = true,
+  permissions: readonly string[] = ['redeem', 'unredeem'],
+): GiftCaller => ({ user_id: 'till', merchant: { id: merchant, valid, permissions } });
+const facts = (more: Partial<GiftFacts> = {}): GiftFacts => ({
+  now: '2026-03-02T10:00:00.000Z',
+  payment: 'charged',
+  caller: bob,
+  ...more,
+});
 const soho = { id: 'soho', merchant_id: 'coffee', valid: true };
-const at = (location: typeof soho | undefined, more: Partial<GiftFacts> = {}, redemptionId = 'r1') => (gift: Gift): readonly GiftEvent[] =>
-  redeem(gift as IssuedGift, { ...facts(more), location, redemptionId });
-const reverse = (caller: GiftCaller, redemptionId = 'latest') => (gift: Gift): readonly GiftEvent[] => unredeem(gift as IssuedGift, { ...facts({ caller }), redemptionId });
+const at =
+  (location: typeof soho | undefined, more: Partial<GiftFacts> = {}, redemptionId = 'r1') =>
+  (gift: Gift): readonly GiftEvent[] =>
+    redeem(gift as IssuedGift, { ...facts(more), location, redemptionId });
+const reverse =
+  (caller: GiftCaller, redemptionId = 'latest') =>
+  (gift: Gift): readonly GiftEvent[] =>
+    unredeem(gift as IssuedGift, { ...facts({ caller }), redemptionId });
 
 test('its stream', () => assert.equal(giftStream('a'), 'gift-a'));
 
 test('the owner redeems anywhere; the redemption keeps the facts of its day', () => {
   given(giftAggregate, issued()).when(at(soho)).then(redeemed('r1'));
-  given(giftAggregate, issued()).when(at({ id: 'soho', merchant_id: 'other', valid: false })).then(redeemed('r1', null));
+  given(giftAggregate, issued())
+    .when(at({ id: 'soho', merchant_id: 'other', valid: false }))
+    .then(redeemed('r1', null));
 });
 
 test('a till redeems at its own locations only', () => {
-  given(giftAggregate, issued()).when(at(soho, { caller: till() })).then(redeemed('r1'));
-  given(giftAggregate, issued()).when(at({ ...soho, merchant_id: 'cinema' }, { caller: till() })).refused('invalid_location');
-  given(giftAggregate, issued()).when(at(undefined, { caller: till() })).refused('invalid_location');
+  given(giftAggregate, issued())
+    .when(at(soho, { caller: till() }))
+    .then(redeemed('r1'));
+  given(giftAggregate, issued())
+    .when(at({ ...soho, merchant_id: 'cinema' }, { caller: till() }))
+    .refused('invalid_location');
+  given(giftAggregate, issued())
+    .when(at(undefined, { caller: till() }))
+    .refused('invalid_location');
 });
 
 test('nobody else redeems', () => {
-  for (const caller of [{ user_id: 'ann' }, till('coffee', false), till('coffee', true, ['unredeem'])]) given(giftAggregate, issued()).when(at(soho, { caller })).refused('cannot_redeem');
-  given(giftAggregate, issued()).when(at(undefined, { caller: { user_id: 'ann' } })).refused('cannot_redeem');
+  for (const caller of [{ user_id: 'ann' }, till('coffee', false), till('coffee', true, ['unredeem'])])
+    given(giftAggregate, issued()).when(at(soho, { caller })).refused('cannot_redeem');
+  given(giftAggregate, issued())
+    .when(at(undefined, { caller: { user_id: 'ann' } }))
+    .refused('cannot_redeem');
 });
 
 test('the state refuses in this order: payment, cancelled, redeemed, expired', () => {
   const late = '2026-07-01T00:00:00.000Z';
-  given(giftAggregate, issued()).when(at(soho, { payment: 'pending', now: late })).refused('gift_not_paid');
-  given(giftAggregate, issued()).when(at(soho, { payment: 'declined', now: late })).refused('gift_cancelled');
-  given(giftAggregate, issued(), { type: 'GiftCancelled', data: { reason: 'refund' } }).when(at(soho, { now: late })).refused('gift_cancelled');
-  given(giftAggregate, issued(), redeemed('r0')).when(at(soho, { now: late })).refused('gift_already_redeemed');
-  given(giftAggregate, issued(), redeemed('r0'), unredeemed('r0')).when(at(soho, { now: late })).refused('gift_expired');
-  given(giftAggregate, issued()).when(at(soho, { now: late })).refused('gift_expired');
-  given(giftAggregate, issued()).when(at(soho, { now: '2026-06-30T23:59:59.999Z' })).then(redeemed('r1'));
+  given(giftAggregate, issued())
+    .when(at(soho, { payment: 'pending', now: late }))
+    .refused('gift_not_paid');
+  given(giftAggregate, issued())
+    .when(at(soho, { payment: 'declined', now: late }))
+    .refused('gift_cancelled');
+  given(giftAggregate, issued(), { type: 'GiftCancelled', data: { reason: 'refund' } })
+    .when(at(soho, { now: late }))
+    .refused('gift_cancelled');
+  given(giftAggregate, issued(), redeemed('r0'))
+    .when(at(soho, { now: late }))
+    .refused('gift_already_redeemed');
+  given(giftAggregate, issued(), redeemed('r0'), unredeemed('r0'))
+    .when(at(soho, { now: late }))
+    .refused('gift_expired');
+  given(giftAggregate, issued())
+    .when(at(soho, { now: late }))
+    .refused('gift_expired');
+  given(giftAggregate, issued())
+    .when(at(soho, { now: '2026-06-30T23:59:59.999Z' }))
+    .then(redeemed('r1'));
 });
 
 test('an unredeemed gift is redeemed again', () => {
@@ -70,18 +146,29 @@ test('an unredeemed gift is redeemed again', () => {
 test('unredeem: the latest, by name or by id', () => {
   given(giftAggregate, issued(), redeemed('r0')).when(reverse(till())).then(unredeemed('r0'));
   given(giftAggregate, issued(), redeemed('r0')).when(reverse(till(), 'r0')).then(unredeemed('r0'));
-  given(giftAggregate, issued(), redeemed('r0'), unredeemed('r0'), redeemed('r1')).when(reverse(till(), 'r0')).refused('gift_not_redeemed');
+  given(giftAggregate, issued(), redeemed('r0'), unredeemed('r0'), redeemed('r1'))
+    .when(reverse(till(), 'r0'))
+    .refused('gift_not_redeemed');
   given(giftAggregate, issued(), redeemed('r0'), unredeemed('r0')).when(reverse(till())).refused('gift_not_redeemed');
   given(giftAggregate, issued()).when(reverse(till())).refused('gift_not_found');
   given(giftAggregate, issued()).when(reverse(till(), 'nonsense')).refused('redemption_not_found');
 });
 
 test('unredeem is for the merchant it was redeemed at, or, elsewhere, one the gift is valid for', () => {
-  given(giftAggregate, issued(), redeemed('r0')).when(reverse(till('coffee', false))).then(unredeemed('r0'));
-  given(giftAggregate, issued(), redeemed('r0')).when(reverse(till('cinema', true))).refused('cannot_unredeem');
-  given(giftAggregate, issued(), redeemed('r0', null)).when(reverse(till('cinema', true))).then(unredeemed('r0'));
-  given(giftAggregate, issued(), redeemed('r0', null)).when(reverse(till('cinema', false))).refused('cannot_unredeem');
-  for (const caller of [bob, till('coffee', true, ['redeem'])]) given(giftAggregate, issued(), redeemed('r0')).when(reverse(caller)).refused('cannot_unredeem');
+  given(giftAggregate, issued(), redeemed('r0'))
+    .when(reverse(till('coffee', false)))
+    .then(unredeemed('r0'));
+  given(giftAggregate, issued(), redeemed('r0'))
+    .when(reverse(till('cinema', true)))
+    .refused('cannot_unredeem');
+  given(giftAggregate, issued(), redeemed('r0', null))
+    .when(reverse(till('cinema', true)))
+    .then(unredeemed('r0'));
+  given(giftAggregate, issued(), redeemed('r0', null))
+    .when(reverse(till('cinema', false)))
+    .refused('cannot_unredeem');
+  for (const caller of [bob, till('coffee', true, ['redeem'])])
+    given(giftAggregate, issued(), redeemed('r0')).when(reverse(caller)).refused('cannot_unredeem');
   const { state } = given(giftAggregate, issued(), redeemed('r0'));
   assert.equal(mayUnredeem(state as IssuedGift, till('coffee', false), 'nonsense'), true);
   assert.equal(mayUnredeem(state as IssuedGift, till('cinema', false), 'nonsense'), false);
@@ -105,27 +192,42 @@ test('claiming: the first wins, the owner again changes nothing', () => {
   given(giftAggregate, shared, claimed('bob'), redeemed('r0')).when(byBob).then();
   given(giftAggregate, shared, claimed('cat'), redeemed('r0')).when(byBob).refused('gift_already_claimed');
   given(giftAggregate, issued()).when(byBob).refused('cannot_claim');
-  given(giftAggregate, issued({ receiver: { phone_hash: 'h' } })).when(byBob).refused('cannot_claim');
+  given(giftAggregate, issued({ receiver: { phone_hash: 'h' } }))
+    .when(byBob)
+    .refused('cannot_claim');
   given(giftAggregate, shared, redeemed('r0')).when(byBob).refused('gift_already_redeemed');
-  given(giftAggregate, shared).when((gift) => claim(gift as IssuedGift, facts({ payment: 'pending' }))).refused('gift_not_paid');
+  given(giftAggregate, shared)
+    .when((gift) => claim(gift as IssuedGift, facts({ payment: 'pending' })))
+    .refused('gift_not_paid');
 });
 
 test('one voucher a gift', () => {
-  const assign = (more: Partial<GiftFacts> = {}) => (gift: Gift): readonly GiftEvent[] => assignVoucher(gift as IssuedGift, facts(more), voucher.data);
+  const assign =
+    (more: Partial<GiftFacts> = {}) =>
+    (gift: Gift): readonly GiftEvent[] =>
+      assignVoucher(gift as IssuedGift, facts(more), voucher.data);
   given(giftAggregate, issued()).when(assign()).then(voucher);
   given(giftAggregate, issued(), voucher, redeemed('r0')).when(assign()).then();
   given(giftAggregate, issued(), redeemed('r0')).when(assign()).refused('gift_already_redeemed');
-  given(giftAggregate, issued()).when(assign({ caller: { user_id: 'ann' } })).refused('cannot_redeem');
-  given(giftAggregate, issued()).when(assign({ payment: 'pending' })).refused('gift_not_paid');
+  given(giftAggregate, issued())
+    .when(assign({ caller: { user_id: 'ann' } }))
+    .refused('cannot_redeem');
+  given(giftAggregate, issued())
+    .when(assign({ payment: 'pending' }))
+    .refused('gift_not_paid');
   given(giftAggregate, issued(), voucher).when(at(soho)).then(redeemed('r1'));
   assert.doesNotThrow(() => refuseNewVoucher(given(giftAggregate, issued()).state as IssuedGift, facts()));
 });
 
 test('cancelling: only what is neither redeemed nor cancelled', () => {
   const cancelIt = (gift: Gift): readonly GiftEvent[] => cancel(gift as IssuedGift, { reason: 'refund' });
-  given(giftAggregate, issued()).when(cancelIt).then({ type: 'GiftCancelled', data: { reason: 'refund' } });
+  given(giftAggregate, issued())
+    .when(cancelIt)
+    .then({ type: 'GiftCancelled', data: { reason: 'refund' } });
   given(giftAggregate, issued(), redeemed('r0')).when(cancelIt).then();
-  given(giftAggregate, issued(), { type: 'GiftCancelled', data: { reason: 'x' } }).when(cancelIt).then();
+  given(giftAggregate, issued(), { type: 'GiftCancelled', data: { reason: 'x' } })
+    .when(cancelIt)
+    .then();
 });
 
 const blocked = (cause: string): GiftEvent => ({ type: 'GiftBlocked', data: { cause, reason: 'why' } });
@@ -134,39 +236,64 @@ const freed = (cause: string): GiftEvent => ({ type: 'GiftUnblocked', data: { ca
 test('a blocked gift is not redeemed, claimed or vouchered, until its last cause is freed', () => {
   const assign = (gift: Gift): readonly GiftEvent[] => assignVoucher(gift as IssuedGift, facts(), voucher.data);
   given(giftAggregate, issued(), blocked('support')).when(at(soho)).refused('gift_blocked');
-  given(giftAggregate, issued(), blocked('support')).when(at(soho, { caller: till() })).refused('gift_blocked');
+  given(giftAggregate, issued(), blocked('support'))
+    .when(at(soho, { caller: till() }))
+    .refused('gift_blocked');
   given(giftAggregate, issued(), blocked('support')).when(assign).refused('gift_blocked');
-  given(giftAggregate, issued({ receiver: {} }), blocked('support')).when((gift) => claim(gift as IssuedGift, facts())).refused('gift_blocked');
-  given(giftAggregate, issued(), blocked('support'), blocked('dispute:d'), freed('support')).when(at(soho)).refused('gift_blocked');
-  given(giftAggregate, issued(), blocked('support'), blocked('dispute:d'), freed('dispute:d'), freed('support')).when(at(soho)).then(redeemed('r1'));
+  given(giftAggregate, issued({ receiver: {} }), blocked('support'))
+    .when((gift) => claim(gift as IssuedGift, facts()))
+    .refused('gift_blocked');
+  given(giftAggregate, issued(), blocked('support'), blocked('dispute:d'), freed('support'))
+    .when(at(soho))
+    .refused('gift_blocked');
+  given(giftAggregate, issued(), blocked('support'), blocked('dispute:d'), freed('dispute:d'), freed('support'))
+    .when(at(soho))
+    .then(redeemed('r1'));
 });
 
 test('what is refused for good comes before a block, the caller and the location too', () => {
   const held = blocked('support');
   const late = '2026-07-01T00:00:00.000Z';
   given(giftAggregate, issued(), held, redeemed('r0')).when(at(soho)).refused('gift_already_redeemed');
-  given(giftAggregate, issued(), held).when(at(soho, { now: late })).refused('gift_expired');
-  given(giftAggregate, issued(), held, { type: 'GiftCancelled', data: { reason: 'x' } }).when(at(soho)).refused('gift_cancelled');
-  given(giftAggregate, issued(), held).when(at(soho, { caller: { user_id: 'ann' } })).refused('cannot_redeem');
+  given(giftAggregate, issued(), held)
+    .when(at(soho, { now: late }))
+    .refused('gift_expired');
+  given(giftAggregate, issued(), held, { type: 'GiftCancelled', data: { reason: 'x' } })
+    .when(at(soho))
+    .refused('gift_cancelled');
+  given(giftAggregate, issued(), held)
+    .when(at(soho, { caller: { user_id: 'ann' } }))
+    .refused('cannot_redeem');
   given(giftAggregate, issued(), held).when(at(undefined)).refused('invalid_location');
 });
 
 test('what a block leaves alone: the voucher there is, the owner, a redemption to be reversed', () => {
-  given(giftAggregate, issued(), voucher, blocked('support')).when((gift) => assignVoucher(gift as IssuedGift, facts(), voucher.data)).then();
-  given(giftAggregate, issued({ receiver: {} }), { type: 'GiftClaimed', data: { user_id: 'bob' } }, blocked('support')).when((gift) => claim(gift as IssuedGift, facts())).then();
+  given(giftAggregate, issued(), voucher, blocked('support'))
+    .when((gift) => assignVoucher(gift as IssuedGift, facts(), voucher.data))
+    .then();
+  given(giftAggregate, issued({ receiver: {} }), { type: 'GiftClaimed', data: { user_id: 'bob' } }, blocked('support'))
+    .when((gift) => claim(gift as IssuedGift, facts()))
+    .then();
   given(giftAggregate, issued(), redeemed('r0'), blocked('support')).when(reverse(till())).then(unredeemed('r0'));
-  given(giftAggregate, issued(), redeemed('r0'), blocked('support'), unredeemed('r0')).when(at(soho)).refused('gift_blocked');
+  given(giftAggregate, issued(), redeemed('r0'), blocked('support'), unredeemed('r0'))
+    .when(at(soho))
+    .refused('gift_blocked');
 });
 
 test('each cause blocks once, and is freed by itself', () => {
-  const hold = (payment: GiftFacts['payment'] = 'charged') => (gift: Gift): readonly GiftEvent[] => block(gift as IssuedGift, { payment }, { cause: 'dispute:d', reason: 'why' });
+  const hold =
+    (payment: GiftFacts['payment'] = 'charged') =>
+    (gift: Gift): readonly GiftEvent[] =>
+      block(gift as IssuedGift, { payment }, { cause: 'dispute:d', reason: 'why' });
   const free = (gift: Gift): readonly GiftEvent[] => unblock(gift as IssuedGift, { cause: 'dispute:d', reason: 'won' });
   given(giftAggregate, issued()).when(hold()).then(blocked('dispute:d'));
   given(giftAggregate, issued(), redeemed('r0')).when(hold()).then(blocked('dispute:d'));
   given(giftAggregate, issued(), blocked('support')).when(hold()).then(blocked('dispute:d'));
   given(giftAggregate, issued(), blocked('dispute:d')).when(hold()).then();
   given(giftAggregate, issued(), blocked('dispute:d'), freed('dispute:d')).when(hold()).then(blocked('dispute:d'));
-  given(giftAggregate, issued(), { type: 'GiftCancelled', data: { reason: 'x' } }).when(hold()).then();
+  given(giftAggregate, issued(), { type: 'GiftCancelled', data: { reason: 'x' } })
+    .when(hold())
+    .then();
   given(giftAggregate, issued()).when(hold('pending')).refused('gift_not_paid');
   given(giftAggregate, issued()).when(hold('declined')).then();
   given(giftAggregate, issued(), blocked('dispute:d')).when(free).then(freed('dispute:d'));
@@ -178,7 +305,10 @@ test('each cause blocks once, and is freed by itself', () => {
 test('events before the issue, and unknown ones, change nothing', () => {
   assert.deepEqual(given(giftAggregate, redeemed('r0')).state, { status: 'none' });
   const { state } = given(giftAggregate, issued());
-  assert.equal(giftAggregate.evolve(state, happened({ type: 'SomethingLater', data: {} } as unknown as GiftEvent)), state);
+  assert.equal(
+    giftAggregate.evolve(state, happened({ type: 'SomethingLater', data: {} } as unknown as GiftEvent)),
+    state,
+  );
 });
 
 test('expiry: the last day is still valid, in UTC', () => {
@@ -188,15 +318,22 @@ test('expiry: the last day is still valid, in UTC', () => {
 
 test('property: whatever is tried in whatever order, a gift is redeemed at most once at a time, and never while anything blocks it', () => {
   const callers = [bob, { user_id: 'ann' }, till(), till('cinema', true), till('coffee', false)];
-  const action = fc.record({ kind: fc.constantFrom('redeem', 'unredeem', 'claim', 'voucher', 'cancel', 'block', 'unblock'), caller: fc.constantFrom(...callers), day: fc.integer({ min: 1, max: 200 }),
-    cause: fc.constantFrom('support', 'dispute:a', 'dispute:b') });
+  const action = fc.record({
+    kind: fc.constantFrom('redeem', 'unredeem', 'claim', 'voucher', 'cancel', 'block', 'unblock'),
+    caller: fc.constantFrom(...callers),
+    day: fc.integer({ min: 1, max: 200 }),
+    cause: fc.constantFrom('support', 'dispute:a', 'dispute:b'),
+  });
   fc.assert(
     fc.property(fc.array(action, { maxLength: 40 }), fc.constantFrom({}, { user_id: 'bob' }), (actions, receiver) => {
       const log: GiftEvent[] = [issued({ receiver })];
       let open = false;
       const causes = new Set<string>();
       actions.forEach(({ kind, caller, day, cause }, index) => {
-        const gift = fold(giftAggregate, log.map((event) => happened(event))) as IssuedGift;
+        const gift = fold(
+          giftAggregate,
+          log.map((event) => happened(event)),
+        ) as IssuedGift;
         const now = new Date(Date.UTC(2026, 2, day)).toISOString();
         const told = facts({ caller, now });
         let events: readonly GiftEvent[] = [];
@@ -212,9 +349,12 @@ test('property: whatever is tried in whatever order, a gift is redeemed at most 
           if (!(error instanceof Refusal)) throw error;
         }
         for (const event of events) {
-          if (event.type === 'GiftBlocked') assert.ok(!causes.has(event.data.cause) && causes.add(event.data.cause), 'blocked twice for one cause');
-          if (event.type === 'GiftUnblocked') assert.ok(causes.delete(event.data.cause), 'freed of what did not block it');
-          if (['GiftRedeemed', 'GiftClaimed', 'VoucherAssigned'].includes(event.type)) assert.equal(causes.size, 0, `${event.type} while blocked`);
+          if (event.type === 'GiftBlocked')
+            assert.ok(!causes.has(event.data.cause) && causes.add(event.data.cause), 'blocked twice for one cause');
+          if (event.type === 'GiftUnblocked')
+            assert.ok(causes.delete(event.data.cause), 'freed of what did not block it');
+          if (['GiftRedeemed', 'GiftClaimed', 'VoucherAssigned'].includes(event.type))
+            assert.equal(causes.size, 0, `${event.type} while blocked`);
           if (event.type === 'GiftRedeemed') {
             assert.equal(open, false, 'redeemed twice');
             assert.equal(gift.status, 'issued');
@@ -231,7 +371,10 @@ test('property: whatever is tried in whatever order, a gift is redeemed at most 
       });
       assert.ok(log.filter(({ type }) => type === 'VoucherAssigned').length <= 1);
       assert.ok(log.filter(({ type }) => type === 'GiftClaimed').length <= 1);
-      const end = fold(giftAggregate, log.map((event) => happened(event))) as IssuedGift;
+      const end = fold(
+        giftAggregate,
+        log.map((event) => happened(event)),
+      ) as IssuedGift;
       assert.equal(end.status === 'redeemed', open);
       assert.deepEqual(new Set(end.blockedBy), causes);
     }),

@@ -5,7 +5,17 @@ import { pounds } from '../../src/domain/money.js';
 const test = suite('money');
 
 test('pounds have two decimals', () => {
-  assert.equal([0, 5, 50, 99, 100, 101, 1050, 1999, 100_000_000].map(pounds), ['0.00', '0.05', '0.50', '0.99', '1.00', '1.01', '10.50', '19.99', '1000000.00']);
+  assert.equal([0, 5, 50, 99, 100, 101, 1050, 1999, 100_000_000].map(pounds), [
+    '0.00',
+    '0.05',
+    '0.50',
+    '0.99',
+    '1.00',
+    '1.01',
+    '10.50',
+    '19.99',
+    '1000000.00',
+  ]);
 });
 
 test('what is owed has its sign, and nothing has none', () => {
@@ -23,7 +33,11 @@ test('every penny stands, in sums of any size that a number can hold', () => {
 
 test('what is not a whole number of pence is never rounded into one', () => {
   for (const wrong of [10.5, 0.1 + 0.2, Number.NaN, Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER + 1]) {
-    assert.throws(() => pounds(wrong), (error: Error) => error instanceof RangeError && /no whole number of pence/.test(error.message), String(wrong));
+    assert.throws(
+      () => pounds(wrong),
+      (error: Error) => error instanceof RangeError && /no whole number of pence/.test(error.message),
+      String(wrong),
+    );
   }
 });
 

@@ -5,25 +5,48 @@ import { failDelivery, failTelling, type NotificationEvent } from '../../src/dom
 const test = suite('domain/notification');
 
 const again = { attempt: 2, asked_by: 'e' };
-const started = (of: object = {}): NotificationEvent => ({ type: 'NotificationStarted', data: { transaction_id: 't', channel: 'sms', ...of } });
-const sent = (message_id: string, of: object = {}): NotificationEvent => ({ type: 'NotificationSent', data: { channel: 'sms', provider: 'twilio', message_id, ...of } });
-const requested: NotificationEvent = { type: 'NotificationRequested', data: { transaction_id: 't', attempt: 2, reason: 'r' } };
-const undelivered = (message_id: string): NotificationEvent => ({ type: 'NotificationUndelivered', data: { provider: 'twilio', message_id, cause: 'c' } });
+const started = (of: object = {}): NotificationEvent => ({
+  type: 'NotificationStarted',
+  data: { transaction_id: 't', channel: 'sms', ...of },
+});
+const sent = (message_id: string, of: object = {}): NotificationEvent => ({
+  type: 'NotificationSent',
+  data: { channel: 'sms', provider: 'twilio', message_id, ...of },
+});
+const requested: NotificationEvent = {
+  type: 'NotificationRequested',
+  data: { transaction_id: 't', attempt: 2, reason: 'r' },
+};
+const undelivered = (message_id: string): NotificationEvent => ({
+  type: 'NotificationUndelivered',
+  data: { provider: 'twilio', message_id, cause: 'c' },
+});
 const failed = (of: object = {}): NotificationEvent => ({ type: 'NotificationFailed', data: { cause: 'c', ...of } });
-const delivery = (history: NotificationEvent[], message_id: string): unknown => failDelivery(history, { provider: 'twilio', message_id, cause: 'c' });
+const delivery = (history: NotificationEvent[], message_id: string): unknown =>
+  failDelivery(history, { provider: 'twilio', message_id, cause: 'c' });
 
 test('that a message was not delivered is noted once, and once it is noted as sent', () => {
   assert.equal(delivery([started()], 'm1'), undefined);
   assert.equal(delivery([started(), sent('m1')], 'm2'), undefined);
   assert.deepEqual(delivery([started(), sent('m1')], 'm1'), [undelivered('m1')]);
   assert.deepEqual(delivery([started(), sent('m1'), undelivered('m1')], 'm1'), []);
-  assert.deepEqual(delivery([started(), sent('m1'), undelivered('m1'), requested, started(again), sent('m2', again)], 'm2'), [undelivered('m2')]);
+  assert.deepEqual(
+    delivery([started(), sent('m1'), undelivered('m1'), requested, started(again), sent('m2', again)], 'm2'),
+    [undelivered('m2')],
+  );
 });
 
 test('a telling that is begun and has no end fails with its message: that telling, in its own words', () => {
   assert.deepEqual(failTelling([started()], 1, 'c'), [failed()]);
   assert.deepEqual(failTelling([started(), sent('m1'), requested, started(again)], 2, 'c'), [failed(again)]);
-  for (const history of [[], [requested], [started(), sent('m1')], [failed()], [started(), sent('m1'), requested, started(again)]]) assert.deepEqual(failTelling(history, 1, 'c'), []);
+  for (const history of [
+    [],
+    [requested],
+    [started(), sent('m1')],
+    [failed()],
+    [started(), sent('m1'), requested, started(again)],
+  ])
+    assert.deepEqual(failTelling(history, 1, 'c'), []);
   assert.deepEqual(failTelling([started()], 2, 'c'), []);
 });
 

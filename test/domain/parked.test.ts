@@ -1,11 +1,25 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { discardWork, evolveParked, parkedId, parkedNameOf, parkedStream, parkingId, type ParkedEvent, type ParkedWork, retryWork, type WorkParked } from '../../src/domain/parked.js';
+import {
+  discardWork,
+  evolveParked,
+  parkedId,
+  parkedNameOf,
+  parkedStream,
+  parkingId,
+  type ParkedEvent,
+  type ParkedWork,
+  retryWork,
+  type WorkParked,
+} from '../../src/domain/parked.js';
 import { refusal } from '../support/rejects.js';
 
 const test = suite('domain/parked');
 const work = { entity: 'e', transaction_id: 't', step: 'charge' };
-const parked = (times?: number): WorkParked => ({ type: 'WorkParked', data: { ...work, cause: 'down', event_id: 'x', ...(times === undefined ? {} : { times }) } });
+const parked = (times?: number): WorkParked => ({
+  type: 'WorkParked',
+  data: { ...work, cause: 'down', event_id: 'x', ...(times === undefined ? {} : { times }) },
+});
 const retried: ParkedEvent = { type: 'WorkRetried', data: { ...work, times: 1, reason: 'works again' } };
 const discarded: ParkedEvent = { type: 'WorkDiscarded', data: { ...work, times: 1, reason: 'paid by hand' } };
 const after = (...events: readonly ParkedEvent[]): ParkedWork => {
@@ -31,7 +45,12 @@ test('the event that parks it has an id of its own: the same for the same giving
   const id = parkingId('purchase', data);
   assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   assert.is(parkingId('purchase', { ...work, event_id: 'x' }), id);
-  const others = [parkingId('notification', data), ...[{ entity: 'f' }, { step: 'issue' }, { event_id: 'y' }, { times: 2 }].map((other) => parkingId('purchase', { ...data, ...other }))];
+  const others = [
+    parkingId('notification', data),
+    ...[{ entity: 'f' }, { step: 'issue' }, { event_id: 'y' }, { times: 2 }].map((other) =>
+      parkingId('purchase', { ...data, ...other }),
+    ),
+  ];
   assert.is(new Set([id, ...others]).size, 6);
 });
 
@@ -46,9 +65,12 @@ test('parked, retried, parked again with the count, discarded', () => {
 test('a retry hands it back once', () => {
   assert.equal(retryWork('purchase', after(parked()), 'works again'), [retried]);
   assert.equal(retryWork('purchase', after(parked(), retried), 'again'), []);
-  assert.equal(retryWork('purchase', after(parked(), retried, parked(2)), 'again'), [{ type: 'WorkRetried', data: { ...work, times: 2, reason: 'again' } }]);
+  assert.equal(retryWork('purchase', after(parked(), retried, parked(2)), 'again'), [
+    { type: 'WorkRetried', data: { ...work, times: 2, reason: 'again' } },
+  ]);
   assert.equal(retryWork('refund', after(parked(), discarded), 'by mistake')[0]?.type, 'WorkRetried');
-  for (const name of ['notification', 'purchase'] as const) assert.throws(() => retryWork(name, after(parked(), discarded), 'by mistake'), refusal('work_discarded'));
+  for (const name of ['notification', 'purchase'] as const)
+    assert.throws(() => retryWork(name, after(parked(), discarded), 'by mistake'), refusal('work_discarded'));
 });
 
 test('what waits is discarded once; what was handed back is not', () => {

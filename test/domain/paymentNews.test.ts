@@ -4,7 +4,15 @@ import type { LateMoneyEvent } from '../../src/domain/lateMoney.js';
 import { lateMoneySteps, settleDispute, settleProviderRefund } from '../../src/domain/lateMoney.js';
 import { decideNews, type PaymentNews, unsureCharge } from '../../src/domain/paymentNews.js';
 import {
-  failAuthentication, type GiftsPurchased, lateMoneyOf, leftOfCharge, type MadePurchase, type Purchase, purchaseAggregate, type PurchaseEvent, requireAuthentication,
+  failAuthentication,
+  type GiftsPurchased,
+  lateMoneyOf,
+  leftOfCharge,
+  type MadePurchase,
+  type Purchase,
+  purchaseAggregate,
+  type PurchaseEvent,
+  requireAuthentication,
 } from '../../src/domain/purchase.js';
 import { given } from '../support/givenWhenThen.js';
 
@@ -13,26 +21,63 @@ const test = suite('news of a payment');
 const bought: GiftsPurchased = {
   type: 'GiftsPurchased',
   data: {
-    transaction_id: 't', seed: '01'.repeat(32), buyer_id: 'ann', product_id: 'latte', brand_id: 'bean', product_name: 'Latte', sale_price: 350, total: 1050, payment_reference: 'pm',
-    expires_on: '2027-03-01', message: '', receivers: [{}, {}, {}],
+    transaction_id: 't',
+    seed: '01'.repeat(32),
+    buyer_id: 'ann',
+    product_id: 'latte',
+    brand_id: 'bean',
+    product_name: 'Latte',
+    sale_price: 350,
+    total: 1050,
+    payment_reference: 'pm',
+    expires_on: '2027-03-01',
+    message: '',
+    receivers: [{}, {}, {}],
   },
 };
-const required: PurchaseEvent = { type: 'PaymentAuthenticationRequired', data: { provider: 'stripe', payment_id: 'pi_1', action: 'use_stripe_sdk', until: '2026-03-01T09:15:00.000Z' } };
-const charged: PurchaseEvent = { type: 'PaymentCharged', data: { amount: 1050, provider: 'stripe', charge_id: 'pi_1' } };
+const required: PurchaseEvent = {
+  type: 'PaymentAuthenticationRequired',
+  data: { provider: 'stripe', payment_id: 'pi_1', action: 'use_stripe_sdk', until: '2026-03-01T09:15:00.000Z' },
+};
+const charged: PurchaseEvent = {
+  type: 'PaymentCharged',
+  data: { amount: 1050, provider: 'stripe', charge_id: 'pi_1' },
+};
 const declined: PurchaseEvent = { type: 'PaymentDeclined', data: { provider: 'stripe', code: 'lost_card' } };
 const provider = 'stripe';
-const succeeded = (charge_id = 'pi_1', amount = 1050): PaymentNews => ({ provider, kind: 'succeeded', charge_id, amount });
+const succeeded = (charge_id = 'pi_1', amount = 1050): PaymentNews => ({
+  provider,
+  kind: 'succeeded',
+  charge_id,
+  amount,
+});
 const failed = (charge_id = 'pi_1'): PaymentNews => ({ provider, kind: 'failed', charge_id, code: 'nope' });
 const refunded = (total: number, charge_id = 'pi_1'): PaymentNews => ({ provider, kind: 'refunded', charge_id, total });
-const opened: PaymentNews = { provider, kind: 'dispute opened', charge_id: 'pi_1', dispute_id: 'dp', amount: 1050, reason: 'fraudulent' };
-const closed = (outcome: 'won' | 'lost'): PaymentNews => ({ provider, kind: 'dispute closed', charge_id: 'pi_1', dispute_id: 'dp', amount: 1050, reason: 'fraudulent', outcome });
+const opened: PaymentNews = {
+  provider,
+  kind: 'dispute opened',
+  charge_id: 'pi_1',
+  dispute_id: 'dp',
+  amount: 1050,
+  reason: 'fraudulent',
+};
+const closed = (outcome: 'won' | 'lost'): PaymentNews => ({
+  provider,
+  kind: 'dispute closed',
+  charge_id: 'pi_1',
+  dispute_id: 'dp',
+  amount: 1050,
+  reason: 'fraudulent',
+  outcome,
+});
 
 const made = (state: Purchase): MadePurchase => {
   assert.notEqual(state.status, 'none');
   return state as MadePurchase;
 };
 const after = (...events: PurchaseEvent[]) => ({
-  hears: (news: PaymentNews) => given(purchaseAggregate, bought, ...events).when((state) => decideNews(made(state), news)),
+  hears: (news: PaymentNews) =>
+    given(purchaseAggregate, bought, ...events).when((state) => decideNews(made(state), news)),
   state: made(given(purchaseAggregate, bought, ...events).state),
 });
 /** What is left to do after this news, one after another. */
@@ -52,7 +97,17 @@ test('a success pays for what is open, whoever waits for it; the same again chan
 test('a success that bought nothing goes back, once', () => {
   const back = (cause: string, charge_id: string): PurchaseEvent => ({
     type: 'RefundStarted',
-    data: { refund_id: `late-${charge_id}`, attempt: 1, gift_ids: [], kept: {}, provider, charge_id, amount: 1050, payment_reference: 'pm', cause },
+    data: {
+      refund_id: `late-${charge_id}`,
+      attempt: 1,
+      gift_ids: [],
+      kept: {},
+      provider,
+      charge_id,
+      amount: 1050,
+      payment_reference: 'pm',
+      cause,
+    },
   });
   const late = back('charged after the purchase was declined', 'pi_1');
   after(declined).hears(succeeded()).then(late);
@@ -64,7 +119,10 @@ test('a success that bought nothing goes back, once', () => {
 });
 
 test('a failure is heard only where the buyer is waited for', () => {
-  const noted: PurchaseEvent = { type: 'PaymentAuthenticationFailed', data: { provider, payment_id: 'pi_1', code: 'nope' } };
+  const noted: PurchaseEvent = {
+    type: 'PaymentAuthenticationFailed',
+    data: { provider, payment_id: 'pi_1', code: 'nope' },
+  };
   after().hears(failed()).then();
   after(required).hears(failed()).then(noted);
   after(required).hears(failed('pi_2')).then();
@@ -75,17 +133,42 @@ test('a failure is heard only where the buyer is waited for', () => {
 
 test('a buyer is waited for once, while the charge is open', () => {
   const asked = required.data as Parameters<typeof requireAuthentication>[1];
-  given(purchaseAggregate, bought).when((state) => requireAuthentication(state, asked)).then(required);
-  for (const event of [required, charged, declined]) given(purchaseAggregate, bought, event).when((state) => requireAuthentication(state, asked)).then();
-  given(purchaseAggregate).when((state) => failAuthentication(state, { provider, payment_id: 'pi_1', code: 'x' })).then();
-  const failure: PurchaseEvent = { type: 'PaymentAuthenticationFailed', data: { provider, payment_id: 'pi_1', code: 'nope' } };
+  given(purchaseAggregate, bought)
+    .when((state) => requireAuthentication(state, asked))
+    .then(required);
+  for (const event of [required, charged, declined])
+    given(purchaseAggregate, bought, event)
+      .when((state) => requireAuthentication(state, asked))
+      .then();
+  given(purchaseAggregate)
+    .when((state) => failAuthentication(state, { provider, payment_id: 'pi_1', code: 'x' }))
+    .then();
+  const failure: PurchaseEvent = {
+    type: 'PaymentAuthenticationFailed',
+    data: { provider, payment_id: 'pi_1', code: 'nope' },
+  };
   assert.deepEqual(after(failure).state.authentication, undefined);
   assert.equal(after(required, failure).state.authentication?.failed, 'nope');
 });
 
 test('money given back at the provider: what is new of it, without our own', () => {
-  const noted = (amount: number, total: number): PurchaseEvent => ({ type: 'RefundedAtProvider', data: { provider, charge_id: 'pi_1', amount, total } });
-  const ours: PurchaseEvent = { type: 'RefundStarted', data: { refund_id: 'r', attempt: 1, gift_ids: ['g'], kept: {}, amount: 350, provider, charge_id: 'pi_1', payment_reference: 'pm' } };
+  const noted = (amount: number, total: number): PurchaseEvent => ({
+    type: 'RefundedAtProvider',
+    data: { provider, charge_id: 'pi_1', amount, total },
+  });
+  const ours: PurchaseEvent = {
+    type: 'RefundStarted',
+    data: {
+      refund_id: 'r',
+      attempt: 1,
+      gift_ids: ['g'],
+      kept: {},
+      amount: 350,
+      provider,
+      charge_id: 'pi_1',
+      payment_reference: 'pm',
+    },
+  };
   after(charged).hears(refunded(350)).then(noted(350, 350));
   after(charged, noted(350, 350)).hears(refunded(350)).then();
   after(charged, noted(350, 350)).hears(refunded(100)).then();
@@ -95,75 +178,203 @@ test('money given back at the provider: what is new of it, without our own', () 
   after().hears(refunded(350)).then(noted(350, 350));
   after(declined).hears(refunded(350)).then();
   after(charged).hears(refunded(350, 'pi_2')).then();
-  after(charged, { ...ours, data: { ...ours.data, refund_id: 'late-pi_1' } } as PurchaseEvent).hears(refunded(700)).then();
+  after(charged, { ...ours, data: { ...ours.data, refund_id: 'late-pi_1' } } as PurchaseEvent)
+    .hears(refunded(700))
+    .then();
   assert.equal(leftOfCharge(after(charged, ours, noted(350, 350)).state), 350);
   assert.equal(leftOfCharge(after(declined).state), 0);
 });
 
 test('a refund of ours that the provider could not deliver: noted once, for the attempt it is about', () => {
-  const data = { refund_id: 'r', attempt: 1, gift_ids: ['g'], kept: {}, amount: 350, provider, charge_id: 'pi_1', payment_reference: 'pm' };
+  const data = {
+    refund_id: 'r',
+    attempt: 1,
+    gift_ids: ['g'],
+    kept: {},
+    amount: 350,
+    provider,
+    charge_id: 'pi_1',
+    payment_reference: 'pm',
+  };
   const started: PurchaseEvent = { type: 'RefundStarted', data };
-  const given1: PurchaseEvent = { type: 'GiftsRefunded', data: { refund_id: 'r', attempt: 1, gift_ids: ['g'], amount: 350, provider, refund_ref: 're_1' } };
-  const news: PaymentNews = { provider, kind: 'refund failed', refund_id: 'r', attempt: 1, refund_ref: 're_1', code: 'lost_or_stolen_card' };
-  const failure: PurchaseEvent = { type: 'RefundFailed', data: { refund_id: 'r', attempt: 1, gift_ids: ['g'], amount: 350, provider, refund_ref: 're_1', code: 'lost_or_stolen_card' } };
+  const given1: PurchaseEvent = {
+    type: 'GiftsRefunded',
+    data: { refund_id: 'r', attempt: 1, gift_ids: ['g'], amount: 350, provider, refund_ref: 're_1' },
+  };
+  const news: PaymentNews = {
+    provider,
+    kind: 'refund failed',
+    refund_id: 'r',
+    attempt: 1,
+    refund_ref: 're_1',
+    code: 'lost_or_stolen_card',
+  };
+  const failure: PurchaseEvent = {
+    type: 'RefundFailed',
+    data: {
+      refund_id: 'r',
+      attempt: 1,
+      gift_ids: ['g'],
+      amount: 350,
+      provider,
+      refund_ref: 're_1',
+      code: 'lost_or_stolen_card',
+    },
+  };
   after(charged, started, given1).hears(news).then(failure);
   after(charged, started, given1, failure).hears(news).then();
-  after(charged, started).hears(news).then({ type: 'RefundRefused', data: { refund_id: 'r', attempt: 1, amount: 350, provider, code: 'lost_or_stolen_card' } });
-  after(charged, started, given1, failure, { type: 'RefundStarted', data: { ...data, attempt: 2 } }).hears(news).then();
+  after(charged, started)
+    .hears(news)
+    .then({
+      type: 'RefundRefused',
+      data: { refund_id: 'r', attempt: 1, amount: 350, provider, code: 'lost_or_stolen_card' },
+    });
+  after(charged, started, given1, failure, { type: 'RefundStarted', data: { ...data, attempt: 2 } })
+    .hears(news)
+    .then();
   after(charged).hears(news).then();
   assert.equal(leftOfCharge(after(charged, started, given1, failure).state), 1050);
 });
 
-test('a dispute about another charge than the one that paid is none of the gifts\', unless it was noted before', () => {
+test("a dispute about another charge than the one that paid is none of the gifts', unless it was noted before", () => {
   const other = { charge_id: 'pi_2' };
-  after(charged).hears({ ...opened, ...other } as PaymentNews).then();
-  after(charged).hears({ ...closed('lost'), ...other } as PaymentNews).then();
+  after(charged)
+    .hears({ ...opened, ...other } as PaymentNews)
+    .then();
+  after(charged)
+    .hears({ ...closed('lost'), ...other } as PaymentNews)
+    .then();
   const noted = after().hears({ ...opened, ...other } as PaymentNews);
   noted.then({ type: 'DisputeOpened', data: { provider, dispute_id: 'dp', amount: 1050, reason: 'fraudulent' } });
-  after({ type: 'DisputeOpened', data: { provider, dispute_id: 'dp', amount: 1050, reason: 'fraudulent' } }, charged).hears({ ...closed('won'), ...other } as PaymentNews)
+  after({ type: 'DisputeOpened', data: { provider, dispute_id: 'dp', amount: 1050, reason: 'fraudulent' } }, charged)
+    .hears({ ...closed('won'), ...other } as PaymentNews)
     .then({ type: 'DisputeClosed', data: { provider, dispute_id: 'dp', outcome: 'won' } });
 });
 
 test('a refund that the provider refused is none of ours, until it is tried again', () => {
-  const noted: PurchaseEvent = { type: 'RefundedAtProvider', data: { provider, charge_id: 'pi_1', amount: 350, total: 350 } };
-  const data = { refund_id: 'r', attempt: 1, gift_ids: ['g'], kept: {}, amount: 350, provider, charge_id: 'pi_1', payment_reference: 'pm' };
+  const noted: PurchaseEvent = {
+    type: 'RefundedAtProvider',
+    data: { provider, charge_id: 'pi_1', amount: 350, total: 350 },
+  };
+  const data = {
+    refund_id: 'r',
+    attempt: 1,
+    gift_ids: ['g'],
+    kept: {},
+    amount: 350,
+    provider,
+    charge_id: 'pi_1',
+    payment_reference: 'pm',
+  };
   const ours: PurchaseEvent = { type: 'RefundStarted', data };
-  const refused: PurchaseEvent = { type: 'RefundRefused', data: { refund_id: 'r', attempt: 1, amount: 350, provider, code: 'lost_card' } };
+  const refused: PurchaseEvent = {
+    type: 'RefundRefused',
+    data: { refund_id: 'r', attempt: 1, amount: 350, provider, code: 'lost_card' },
+  };
   const again: PurchaseEvent = { type: 'RefundStarted', data: { ...data, attempt: 2 } };
-  const outside = (...events: PurchaseEvent[]): unknown => (after(charged, ...events).state.refunds.get('r') as { outside?: true }).outside;
+  const outside = (...events: PurchaseEvent[]): unknown =>
+    (after(charged, ...events).state.refunds.get('r') as { outside?: true }).outside;
   after(charged, ours, refused).hears(refunded(350)).then(noted);
   after(charged, ours, refused, noted).hears(refunded(350)).then();
   after(charged, ours, refused, again).hears(refunded(350)).then();
   assert.equal(leftOfCharge(after(charged, ours, refused, noted).state), 700, 'the money counts once');
   assert.deepEqual([outside(ours, noted), outside(ours, refused, noted)], [true, true]);
-  assert.deepEqual([outside(noted, ours), outside(ours, noted, refused), outside(ours, refused, noted, again)], [undefined, undefined, undefined], 'what came before its last event is not it');
+  assert.deepEqual(
+    [outside(noted, ours), outside(ours, noted, refused), outside(ours, refused, noted, again)],
+    [undefined, undefined, undefined],
+    'what came before its last event is not it',
+  );
   assert.equal(outside({ type: 'RefundStarted', data: { ...data, charge_id: 'pi_2' } }, noted), undefined);
 });
 
 test('a total that may hold what was refused, or a failure that may have hidden what was not ours: the provider is asked', () => {
-  const data = { refund_id: 'r', attempt: 1, gift_ids: ['g'], kept: {}, amount: 350, provider, charge_id: 'pi_1', payment_reference: 'pm' };
+  const data = {
+    refund_id: 'r',
+    attempt: 1,
+    gift_ids: ['g'],
+    kept: {},
+    amount: 350,
+    provider,
+    charge_id: 'pi_1',
+    payment_reference: 'pm',
+  };
   const ours: PurchaseEvent = { type: 'RefundStarted', data };
-  const delivered: PurchaseEvent = { type: 'GiftsRefunded', data: { refund_id: 'r', attempt: 1, gift_ids: ['g'], amount: 350, provider, refund_ref: 're_1' } };
-  const undelivered: PurchaseEvent = { type: 'RefundFailed', data: { refund_id: 'r', attempt: 1, gift_ids: ['g'], amount: 350, provider, refund_ref: 're_1', code: 'lost_card' } };
+  const delivered: PurchaseEvent = {
+    type: 'GiftsRefunded',
+    data: { refund_id: 'r', attempt: 1, gift_ids: ['g'], amount: 350, provider, refund_ref: 're_1' },
+  };
+  const undelivered: PurchaseEvent = {
+    type: 'RefundFailed',
+    data: { refund_id: 'r', attempt: 1, gift_ids: ['g'], amount: 350, provider, refund_ref: 're_1', code: 'lost_card' },
+  };
   const again: PurchaseEvent = { type: 'RefundStarted', data: { ...data, attempt: 2 } };
-  const noted: PurchaseEvent = { type: 'RefundedAtProvider', data: { provider, charge_id: 'pi_1', amount: 350, total: 350 } };
-  const asks = (news: PaymentNews, ...events: PurchaseEvent[]): unknown => unsureCharge(after(charged, ...events).state, news);
-  assert.deepEqual([asks(refunded(350)), asks(refunded(350), ours), asks(refunded(700), ours), asks(refunded(700), ours, delivered)], [undefined, undefined, undefined, undefined], 'nothing of ours is in doubt');
-  assert.deepEqual([asks(refunded(350), ours, delivered, undelivered), asks(refunded(700), ours, delivered, undelivered, again)], ['pi_1', 'pi_1']);
-  assert.deepEqual([asks(refunded(350), ours, delivered, undelivered, noted), asks(refunded(350), ours, delivered, undelivered, again)], [undefined, undefined], 'it is known');
-  assert.deepEqual([asks(refunded(350, 'pi_2'), ours, undelivered), unsureCharge(after(declined).state, refunded(350)), asks(failed(), ours)], [undefined, undefined, undefined]);
-  after(charged, ours, delivered, undelivered).hears({ provider, kind: 'refunded', charge_id: 'pi_1', total: 350, others: 0 }).then();
+  const noted: PurchaseEvent = {
+    type: 'RefundedAtProvider',
+    data: { provider, charge_id: 'pi_1', amount: 350, total: 350 },
+  };
+  const asks = (news: PaymentNews, ...events: PurchaseEvent[]): unknown =>
+    unsureCharge(after(charged, ...events).state, news);
+  assert.deepEqual(
+    [asks(refunded(350)), asks(refunded(350), ours), asks(refunded(700), ours), asks(refunded(700), ours, delivered)],
+    [undefined, undefined, undefined, undefined],
+    'nothing of ours is in doubt',
+  );
+  assert.deepEqual(
+    [asks(refunded(350), ours, delivered, undelivered), asks(refunded(700), ours, delivered, undelivered, again)],
+    ['pi_1', 'pi_1'],
+  );
+  assert.deepEqual(
+    [
+      asks(refunded(350), ours, delivered, undelivered, noted),
+      asks(refunded(350), ours, delivered, undelivered, again),
+    ],
+    [undefined, undefined],
+    'it is known',
+  );
+  assert.deepEqual(
+    [
+      asks(refunded(350, 'pi_2'), ours, undelivered),
+      unsureCharge(after(declined).state, refunded(350)),
+      asks(failed(), ours),
+    ],
+    [undefined, undefined, undefined],
+  );
+  after(charged, ours, delivered, undelivered)
+    .hears({ provider, kind: 'refunded', charge_id: 'pi_1', total: 350, others: 0 })
+    .then();
 
-  const news: PaymentNews = { provider, kind: 'refund failed', refund_id: 'r', attempt: 1, refund_ref: 're_1', code: 'lost_card' };
-  assert.deepEqual([asks(news, ours, delivered), asks(news, ours, delivered, undelivered), asks(news)], ['pi_1', undefined, undefined]);
-  after(charged, ours, delivered).hears({ ...news, others: 0 }).then(undelivered);
-  after(charged, ours, delivered).hears({ ...news, others: 350 }).then(undelivered, noted);
-  after(charged, ours, delivered, noted).hears({ ...news, others: 350 }).then(undelivered);
+  const news: PaymentNews = {
+    provider,
+    kind: 'refund failed',
+    refund_id: 'r',
+    attempt: 1,
+    refund_ref: 're_1',
+    code: 'lost_card',
+  };
+  assert.deepEqual(
+    [asks(news, ours, delivered), asks(news, ours, delivered, undelivered), asks(news)],
+    ['pi_1', undefined, undefined],
+  );
+  after(charged, ours, delivered)
+    .hears({ ...news, others: 0 })
+    .then(undelivered);
+  after(charged, ours, delivered)
+    .hears({ ...news, others: 350 })
+    .then(undelivered, noted);
+  after(charged, ours, delivered, noted)
+    .hears({ ...news, others: 350 })
+    .then(undelivered);
 });
 
 test('a dispute begins and ends once, in whatever order it is told', () => {
-  const begun: LateMoneyEvent = { type: 'DisputeOpened', data: { provider, dispute_id: 'dp', amount: 1050, reason: 'fraudulent' } };
-  const ended = (outcome: 'won' | 'lost'): LateMoneyEvent => ({ type: 'DisputeClosed', data: { provider, dispute_id: 'dp', outcome } });
+  const begun: LateMoneyEvent = {
+    type: 'DisputeOpened',
+    data: { provider, dispute_id: 'dp', amount: 1050, reason: 'fraudulent' },
+  };
+  const ended = (outcome: 'won' | 'lost'): LateMoneyEvent => ({
+    type: 'DisputeClosed',
+    data: { provider, dispute_id: 'dp', outcome },
+  });
   after(charged).hears(opened).then(begun);
   after(charged, begun).hears(opened).then();
   after(charged, begun).hears(closed('won')).then(ended('won'));
@@ -181,19 +392,31 @@ test('what is left to do about it', () => {
   assert.deepEqual(open([charged], closed('lost')), ['dispute:dp'], 'its gifts have not been blocked');
   const state = after(charged, ...decideNews(after(charged).state, opened), blocked).state;
   assert.deepEqual(lateMoneySteps(lateMoneyOf(state)), []);
-  const money = (news: PaymentNews) => lateMoneyOf(after(charged, ...decideNews(after(charged).state, opened), blocked, ...decideNews(state, news)).state);
+  const money = (news: PaymentNews) =>
+    lateMoneyOf(after(charged, ...decideNews(after(charged).state, opened), blocked, ...decideNews(state, news)).state);
   assert.deepEqual(lateMoneySteps(money(closed('lost'))), [], 'they stay blocked');
-  assert.deepEqual(lateMoneySteps(money(closed('won'))).map(({ key }) => key), ['dispute:dp']);
+  assert.deepEqual(
+    lateMoneySteps(money(closed('won'))).map(({ key }) => key),
+    ['dispute:dp'],
+  );
 });
 
 test('what was done is noted once', () => {
-  const money = lateMoneyOf(after(charged, ...decideNews(after(charged).state, refunded(350)), ...decideNews(after(charged).state, opened)).state);
+  const money = lateMoneyOf(
+    after(charged, ...decideNews(after(charged).state, refunded(350)), ...decideNews(after(charged).state, opened))
+      .state,
+  );
   const refund = { total: 350, cancelled: 1, vouchered: 0, difference: 0 };
   const settled = settleProviderRefund(money, refund);
   assert.deepEqual(settled, [{ type: 'ProviderRefundSettled', data: refund }]);
-  const done = purchaseAggregate.evolve({ ...after(charged).state, late: money }, { ...settled[0], at: '' } as PurchaseEvent & { at: string }) as MadePurchase;
+  const done = purchaseAggregate.evolve({ ...after(charged).state, late: money }, {
+    ...settled[0],
+    at: '',
+  } as PurchaseEvent & { at: string }) as MadePurchase;
   assert.deepEqual(settleProviderRefund(lateMoneyOf(done), refund), []);
-  assert.deepEqual(settleDispute(money, { dispute_id: 'dp', blocked: true, gifts: 3 }), [{ type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 3 } }]);
+  assert.deepEqual(settleDispute(money, { dispute_id: 'dp', blocked: true, gifts: 3 }), [
+    { type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 3 } },
+  ]);
   assert.deepEqual(settleDispute(money, { dispute_id: 'other', blocked: true, gifts: 3 }), []);
 });
 

@@ -5,7 +5,8 @@ import { normalisePhoneNumber } from '../../src/domain/phoneNumber.js';
 const test = suite('domain/phoneNumber');
 
 test('numbers are British where they name no country, and kept in E.164', () => {
-  for (const text of ['07400 123456', '+447400123456', '0044 7400 123456', '(07400) 123-456']) assert.is(normalisePhoneNumber(text), '+447400123456', text);
+  for (const text of ['07400 123456', '+447400123456', '0044 7400 123456', '(07400) 123-456'])
+    assert.is(normalisePhoneNumber(text), '+447400123456', text);
   assert.is(normalisePhoneNumber('+1 213 373 4253'), '+12133734253');
 });
 
@@ -15,28 +16,63 @@ test('numbers kept for films, examples and tests are taken', () => {
 });
 
 test('what is no whole number is refused', () => {
-  for (const text of ['', '1', '0740012345', 'x07400123456', '07400123456 ext 5', 'tel:07400123456', '+447700900', '+44', '0'.repeat(50), '07400123456\0', '+99912345678']) {
+  for (const text of [
+    '',
+    '1',
+    '0740012345',
+    'x07400123456',
+    '07400123456 ext 5',
+    'tel:07400123456',
+    '+447700900',
+    '+44',
+    '0'.repeat(50),
+    '07400123456\0',
+    '+99912345678',
+  ]) {
     assert.is(normalisePhoneNumber(text), undefined, text);
   }
 });
 
 test('numbers that no plan assigns are refused, though their length is right', () => {
-  for (const text of ['+3538501234560', '+491512345678', '+861380013', '+551161234567', '+33700000000']) assert.is(normalisePhoneNumber(text), undefined, text);
-  for (const text of ['+353850123456', '+4915123456789', '+8613800138000', '+5511961234567']) assert.is(normalisePhoneNumber(text), text);
+  for (const text of ['+3538501234560', '+491512345678', '+861380013', '+551161234567', '+33700000000'])
+    assert.is(normalisePhoneNumber(text), undefined, text);
+  for (const text of ['+353850123456', '+4915123456789', '+8613800138000', '+5511961234567'])
+    assert.is(normalisePhoneNumber(text), text);
 });
 
 test('numbers that can not receive an SMS are refused', () => {
   const others = {
-    landline: '020 7946 0958', premium: '0909 879 0000', freephone: '0800 123 4567', shared: '0845 123 4567', company: '0300 123 4567', pager: '07640 123456', personal: '070 1234 5678',
-    internet: '056 1234 5678', 'international freephone': '+80047116106', 'international premium': '+979397639158', 'landline in Ireland': '+35312345678', 'freephone in the USA': '+18005551212',
+    landline: '020 7946 0958',
+    premium: '0909 879 0000',
+    freephone: '0800 123 4567',
+    shared: '0845 123 4567',
+    company: '0300 123 4567',
+    pager: '07640 123456',
+    personal: '070 1234 5678',
+    internet: '056 1234 5678',
+    'international freephone': '+80047116106',
+    'international premium': '+979397639158',
+    'landline in Ireland': '+35312345678',
+    'freephone in the USA': '+18005551212',
   };
   for (const [kind, text] of Object.entries(others)) assert.is(normalisePhoneNumber(text), undefined, kind);
 });
 
 test('blanks around a number and characters that can not be seen are left out', () => {
-  const pasted = ['\u202a07400 123456\u202c', '\u200e+44 7400 123456', ' 07400 123456', '07400 123456\r\n', '\u00a007400\u00a0123456\u00a0', '\ufeff07400123456', '\u2066+447400123456\u2069', '\u200f\u061c07400123456', '+44\u200b7400\u00ad123456'];
+  const pasted = [
+    '\u202a07400 123456\u202c',
+    '\u200e+44 7400 123456',
+    ' 07400 123456',
+    '07400 123456\r\n',
+    '\u00a007400\u00a0123456\u00a0',
+    '\ufeff07400123456',
+    '\u2066+447400123456\u2069',
+    '\u200f\u061c07400123456',
+    '+44\u200b7400\u00ad123456',
+  ];
   for (const text of pasted) assert.is(normalisePhoneNumber(text), '+447400123456', JSON.stringify(text));
-  for (const text of ['\u202a\u202c', ' ', `${'\u200e'.repeat(50)}123`]) assert.is(normalisePhoneNumber(text), undefined);
+  for (const text of ['\u202a\u202c', ' ', `${'\u200e'.repeat(50)}123`])
+    assert.is(normalisePhoneNumber(text), undefined);
 });
 
 test.run();

@@ -2,8 +2,18 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import {
-  type ChargeStarted, type GiftsPurchased, type PaymentCharged, type PaymentDeclined, type Purchase, type PurchaseEvent,
-  issueGifts, purchaseAggregate, receiverOf, settleCharge, startCharge, transactionStream,
+  type ChargeStarted,
+  type GiftsPurchased,
+  type PaymentCharged,
+  type PaymentDeclined,
+  type Purchase,
+  type PurchaseEvent,
+  issueGifts,
+  purchaseAggregate,
+  receiverOf,
+  settleCharge,
+  startCharge,
+  transactionStream,
 } from '../../src/domain/purchase.js';
 import { GIVEN_AT, given, happened } from '../support/givenWhenThen.js';
 
@@ -12,12 +22,24 @@ const test = suite('purchase');
 const bought: GiftsPurchased = {
   type: 'GiftsPurchased',
   data: {
-    transaction_id: 't', seed: '01'.repeat(32), buyer_id: 'ann', product_id: 'latte', brand_id: 'bean', product_name: 'Latte', sale_price: 350, total: 1050,
-    payment_reference: 'pm', expires_on: '2027-03-01', message: 'hi',
+    transaction_id: 't',
+    seed: '01'.repeat(32),
+    buyer_id: 'ann',
+    product_id: 'latte',
+    brand_id: 'bean',
+    product_name: 'Latte',
+    sale_price: 350,
+    total: 1050,
+    payment_reference: 'pm',
+    expires_on: '2027-03-01',
+    message: 'hi',
     receivers: [{ phone_number: '+447700900001', phone_hash: 'h' }, { user_id: 'bob' }, {}],
   },
 };
-const started: ChargeStarted = { type: 'ChargeStarted', data: { amount: 1050, payment_reference: 'pm', kind: 'wallet', prepaid: true } };
+const started: ChargeStarted = {
+  type: 'ChargeStarted',
+  data: { amount: 1050, payment_reference: 'pm', kind: 'wallet', prepaid: true },
+};
 const start = (state: Purchase): ChargeStarted[] => startCharge(state, { kind: 'wallet', prepaid: true });
 const charged: PaymentCharged = { type: 'PaymentCharged', data: { amount: 1050, provider: 'p', charge_id: 'c' } };
 const declined: PaymentDeclined = { type: 'PaymentDeclined', data: { provider: 'p', code: 'card_declined' } };
@@ -30,31 +52,75 @@ test('a charge is started once', () => {
 });
 
 test('it is settled once, the first answer counts', () => {
-  given(purchaseAggregate, bought, started).when((state) => settleCharge(state, charged)).then(charged);
-  given(purchaseAggregate, bought, started, charged).when((state) => settleCharge(state, declined)).then();
-  given(purchaseAggregate, bought, started, declined).when((state) => settleCharge(state, charged)).then();
+  given(purchaseAggregate, bought, started)
+    .when((state) => settleCharge(state, charged))
+    .then(charged);
+  given(purchaseAggregate, bought, started, charged)
+    .when((state) => settleCharge(state, declined))
+    .then();
+  given(purchaseAggregate, bought, started, declined)
+    .when((state) => settleCharge(state, charged))
+    .then();
 });
 
 test('its state', () => {
   const state = (...events: PurchaseEvent[]): object => given(purchaseAggregate, ...events).state;
   assert.deepEqual(state(charged), { status: 'none' });
-  assert.deepEqual(state(bought), { status: 'pending', purchase: bought.data, purchasedAt: GIVEN_AT, refunds: new Map() });
+  assert.deepEqual(state(bought), {
+    status: 'pending',
+    purchase: bought.data,
+    purchasedAt: GIVEN_AT,
+    refunds: new Map(),
+  });
   const later = happened(started, '2026-03-01T10:00:00.000Z');
-  assert.deepEqual(given(purchaseAggregate, bought, started, later).state, { status: 'pending', purchase: bought.data, purchasedAt: GIVEN_AT, refunds: new Map(), chargeStartedAt: GIVEN_AT, chargeBy: { kind: 'wallet', prepaid: true } });
+  assert.deepEqual(given(purchaseAggregate, bought, started, later).state, {
+    status: 'pending',
+    purchase: bought.data,
+    purchasedAt: GIVEN_AT,
+    refunds: new Map(),
+    chargeStartedAt: GIVEN_AT,
+    chargeBy: { kind: 'wallet', prepaid: true },
+  });
   const early: ChargeStarted = { type: 'ChargeStarted', data: { amount: 1050, payment_reference: 'pm' } };
-  assert.deepEqual(state(bought, early), { status: 'pending', purchase: bought.data, purchasedAt: GIVEN_AT, refunds: new Map(), chargeStartedAt: GIVEN_AT }, 'as it was written before');
-  assert.deepEqual(state(bought, declined), { status: 'declined', purchase: bought.data, purchasedAt: GIVEN_AT, refunds: new Map() });
+  assert.deepEqual(
+    state(bought, early),
+    { status: 'pending', purchase: bought.data, purchasedAt: GIVEN_AT, refunds: new Map(), chargeStartedAt: GIVEN_AT },
+    'as it was written before',
+  );
+  assert.deepEqual(state(bought, declined), {
+    status: 'declined',
+    purchase: bought.data,
+    purchasedAt: GIVEN_AT,
+    refunds: new Map(),
+  });
   const before = given(purchaseAggregate, bought).state;
-  assert.equal(purchaseAggregate.evolve(before, happened({ type: 'SomethingLater', data: {} } as unknown as PurchaseEvent)), before);
+  assert.equal(
+    purchaseAggregate.evolve(before, happened({ type: 'SomethingLater', data: {} } as unknown as PurchaseEvent)),
+    before,
+  );
 });
 
 test('issuing gives each gift its own id and receiver, and no phone number', () => {
   const all = [...issueGifts(bought.data, GIVEN_AT)];
-  assert.deepEqual(all.map(({ giftId }) => giftId), deriveGiftIds(bought.data.seed, 3).map(({ gift_id }) => gift_id));
-  assert.deepEqual(all.map(({ event }) => event.data.receiver), [{ phone_hash: 'h' }, { user_id: 'bob' }, {}]);
+  assert.deepEqual(
+    all.map(({ giftId }) => giftId),
+    deriveGiftIds(bought.data.seed, 3).map(({ gift_id }) => gift_id),
+  );
+  assert.deepEqual(
+    all.map(({ event }) => event.data.receiver),
+    [{ phone_hash: 'h' }, { user_id: 'bob' }, {}],
+  );
   assert.deepEqual(all[1]?.event.data, {
-    transaction_id: 't', index: 1, message_id: deriveGiftIds(bought.data.seed, 2)[1]?.message_id, product_id: 'latte', brand_id: 'bean', value: 350,
-    sender_id: 'ann', receiver: { user_id: 'bob' }, purchased_at: GIVEN_AT, expires_on: '2027-03-01',
+    transaction_id: 't',
+    index: 1,
+    message_id: deriveGiftIds(bought.data.seed, 2)[1]?.message_id,
+    product_id: 'latte',
+    brand_id: 'bean',
+    value: 350,
+    sender_id: 'ann',
+    receiver: { user_id: 'bob' },
+    purchased_at: GIVEN_AT,
+    expires_on: '2027-03-01',
   });
   assert.ok(!JSON.stringify(all).includes('+44'));
   assert.deepEqual(receiverOf(undefined), {});

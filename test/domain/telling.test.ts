@@ -8,21 +8,49 @@ const test = suite('domain/telling');
 
 /** One log of both streams, in order. An event's id is its place: `1`, `2` … */
 function told(...events: readonly (GiftEvent | NotificationEvent)[]): Tellings {
-  const placed = events.map((event, index) => ({ ...event, id: `${index + 1}`, at: `at ${index + 1}`, position: String(index + 1).padStart(4, '0'), revision: index }));
+  const placed = events.map((event, index) => ({
+    ...event,
+    id: `${index + 1}`,
+    at: `at ${index + 1}`,
+    position: String(index + 1).padStart(4, '0'),
+    revision: index,
+  }));
   const ofGift = placed.filter(({ type }) => type.startsWith('Gift')) as Placed<GiftEvent>[];
-  return tellingsOf(ofGift, placed.filter(({ type }) => type.startsWith('Notification')) as Placed<NotificationEvent>[]);
+  return tellingsOf(
+    ofGift,
+    placed.filter(({ type }) => type.startsWith('Notification')) as Placed<NotificationEvent>[],
+  );
 }
-const issued = (receiver: object = { user_id: 'bob' }): GiftEvent => ({ type: 'GiftIssued', data: { transaction_id: 't', index: 0, receiver } } as unknown as GiftEvent);
-const reassigned = (user_id: string): GiftEvent => ({ type: 'GiftReassigned', data: { transaction_id: 't', receiver: { user_id }, phone_number: null, reason: 'r' } });
-const started = (of: { attempt?: number; asked_by?: string } = {}): NotificationEvent => ({ type: 'NotificationStarted', data: { transaction_id: 't', channel: 'push', ...of } });
-const sent = (of: { attempt?: number; asked_by?: string } = {}): NotificationEvent => ({ type: 'NotificationSent', data: { channel: 'push', provider: 'p', message_id: 'm', ...of } });
-const failed = (of: { attempt?: number; asked_by?: string } = {}): NotificationEvent => ({ type: 'NotificationFailed', data: { cause: 'c', ...of } });
-const requested = (attempt: number, gift_revision?: number): NotificationEvent =>
-  ({ type: 'NotificationRequested', data: { transaction_id: 't', attempt, reason: 'r', ...(gift_revision === undefined ? {} : { gift_revision }) } });
+const issued = (receiver: object = { user_id: 'bob' }): GiftEvent =>
+  ({ type: 'GiftIssued', data: { transaction_id: 't', index: 0, receiver } }) as unknown as GiftEvent;
+const reassigned = (user_id: string): GiftEvent => ({
+  type: 'GiftReassigned',
+  data: { transaction_id: 't', receiver: { user_id }, phone_number: null, reason: 'r' },
+});
+const started = (of: { attempt?: number; asked_by?: string } = {}): NotificationEvent => ({
+  type: 'NotificationStarted',
+  data: { transaction_id: 't', channel: 'push', ...of },
+});
+const sent = (of: { attempt?: number; asked_by?: string } = {}): NotificationEvent => ({
+  type: 'NotificationSent',
+  data: { channel: 'push', provider: 'p', message_id: 'm', ...of },
+});
+const failed = (of: { attempt?: number; asked_by?: string } = {}): NotificationEvent => ({
+  type: 'NotificationFailed',
+  data: { cause: 'c', ...of },
+});
+const requested = (attempt: number, gift_revision?: number): NotificationEvent => ({
+  type: 'NotificationRequested',
+  data: { transaction_id: 't', attempt, reason: 'r', ...(gift_revision === undefined ? {} : { gift_revision }) },
+});
 
 test('the issue asks once', () => {
   const { next, nextNumber } = told(issued());
-  assert.equal(next, { do: 'begin', ask: { id: '1', position: '0001', receiver: 'bought', outdated: false }, number: 1 });
+  assert.equal(next, {
+    do: 'begin',
+    ask: { id: '1', position: '0001', receiver: 'bought', outdated: false },
+    number: 1,
+  });
   assert.is(nextNumber, 1);
   assert.is(told(issued(), started()).next.do, 'find out');
   assert.is(told(issued(), started(), sent()).next.do, 'nothing');
@@ -38,7 +66,11 @@ test('a gift to be shared by URL has nobody to tell', () => {
 test('each request is one more attempt, in order', () => {
   const first = [issued(), started(), sent()];
   const again = told(...first, requested(2));
-  assert.equal(again.next, { do: 'begin', ask: { id: '4', position: '0004', receiver: 'bought', outdated: false }, number: 2 });
+  assert.equal(again.next, {
+    do: 'begin',
+    ask: { id: '4', position: '0004', receiver: 'bought', outdated: false },
+    number: 2,
+  });
   assert.is(told(...first, requested(2), started({ attempt: 2, asked_by: '4' })).next.do, 'find out');
   const done = [...first, requested(2), started({ attempt: 2, asked_by: '4' }), sent({ attempt: 2, asked_by: '4' })];
   assert.equal([told(...done).next.do, told(...done).nextNumber], ['nothing', 3]);
@@ -48,12 +80,21 @@ test('each request is one more attempt, in order', () => {
 
 test('after a reassignment the new receiver is told, and nobody else', () => {
   const moved = told(issued(), started(), sent(), reassigned('cat')).next;
-  assert.equal(moved, { do: 'begin', ask: { id: '4', position: '0004', receiver: { user_id: 'cat' }, outdated: false }, number: 2 });
+  assert.equal(moved, {
+    do: 'begin',
+    ask: { id: '4', position: '0004', receiver: { user_id: 'cat' }, outdated: false },
+    number: 2,
+  });
   const twice = told(issued(), started(), sent(), reassigned('cat'), reassigned('dan')).next;
   assert.equal(twice.do === 'begin' && [twice.number, twice.ask.receiver], [2, { user_id: 'dan' }]);
   const overtaken = told(issued(), started(), sent(), requested(2), reassigned('cat')).next;
   assert.equal(overtaken.do === 'begin' && overtaken.ask.receiver, { user_id: 'cat' });
-  const fromNobody = told(issued({}), reassigned('cat'), started({ attempt: 1, asked_by: '2' }), sent({ attempt: 1, asked_by: '2' }));
+  const fromNobody = told(
+    issued({}),
+    reassigned('cat'),
+    started({ attempt: 1, asked_by: '2' }),
+    sent({ attempt: 1, asked_by: '2' }),
+  );
   assert.is(fromNobody.next.do, 'nothing');
 });
 
@@ -71,8 +112,19 @@ test('a request that was decided on before a reassignment and came after it tell
 });
 
 test('a request after a reassignment tells the new receiver again; a phone number goes with it', () => {
-  const number: GiftEvent = { type: 'GiftReassigned', data: { transaction_id: 't', receiver: { phone_hash: 'h' }, phone_number: '+447700900001', reason: 'r' } };
-  const { next } = told(issued(), started(), sent(), number, started({ attempt: 2, asked_by: '4' }), sent({ attempt: 2, asked_by: '4' }), requested(3));
+  const number: GiftEvent = {
+    type: 'GiftReassigned',
+    data: { transaction_id: 't', receiver: { phone_hash: 'h' }, phone_number: '+447700900001', reason: 'r' },
+  };
+  const { next } = told(
+    issued(),
+    started(),
+    sent(),
+    number,
+    started({ attempt: 2, asked_by: '4' }),
+    sent({ attempt: 2, asked_by: '4' }),
+    requested(3),
+  );
   assert.equal(next.do === 'begin' && next.ask.receiver, { phone_hash: 'h', phone_number: '+447700900001' });
 });
 

@@ -28,12 +28,18 @@ test('stored data is not touched', () => {
 });
 
 test('an appended event notes its version, unless that is the first', () => {
-  assert.equal([schemaNote('GiftRedeemed', SAMPLE), schemaNote('GiftClaimed', SAMPLE), schemaNote('toString', SAMPLE)], [{ schema: 3 }, {}, {}]);
+  assert.equal(
+    [schemaNote('GiftRedeemed', SAMPLE), schemaNote('GiftClaimed', SAMPLE), schemaNote('toString', SAMPLE)],
+    [{ schema: 3 }, {}, {}],
+  );
   assert.equal([...changedTypes(SAMPLE).keys()], ['GiftRedeemed']);
 });
 
 test("no type of this release's has an empty list, which would be read as a change", () => {
-  assert.equal(Object.values(UPCASTERS).filter((steps: readonly unknown[]) => steps.length === 0), []);
+  assert.equal(
+    Object.values(UPCASTERS).filter((steps: readonly unknown[]) => steps.length === 0),
+    [],
+  );
 });
 
 test.run();

@@ -2,11 +2,22 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Happened, fold } from '../../src/domain/decider.js';
 import {
-  type VoucherCode, type VoucherCodeEvent, addVoucherCode, assignVoucherCode, voucherCodeAggregate, voucherCodeOfStream, voucherCodeStream, withdrawVoucherCode,
+  type VoucherCode,
+  type VoucherCodeEvent,
+  addVoucherCode,
+  assignVoucherCode,
+  voucherCodeAggregate,
+  voucherCodeOfStream,
+  voucherCodeStream,
+  withdrawVoucherCode,
 } from '../../src/domain/voucherCode.js';
 
 const added = { segment_id: 's', code: 'C', pin: '1' };
-const after = (...events: VoucherCodeEvent[]): VoucherCode => fold(voucherCodeAggregate, events.map((event): Happened<VoucherCodeEvent> => ({ ...event, at: '2026-01-01T00:00:00.000Z' })));
+const after = (...events: VoucherCodeEvent[]): VoucherCode =>
+  fold(
+    voucherCodeAggregate,
+    events.map((event): Happened<VoucherCodeEvent> => ({ ...event, at: '2026-01-01T00:00:00.000Z' })),
+  );
 const isAdded: VoucherCodeEvent = { type: 'VoucherCodeAdded', data: added };
 const free = after(isAdded);
 const assigned = after(isAdded, { type: 'VoucherCodeAssigned', data: { gift_id: 'g' } });
@@ -41,7 +52,8 @@ test('a free code is assigned once; the same gift again needs no event; others c
 
 test('only a free code is withdrawn', () => {
   assert.equal(withdrawVoucherCode(free, 'old'), [{ type: 'VoucherCodeWithdrawn', data: { reason: 'old' } }]);
-  for (const state of [assigned, withdrawn, { status: 'none' } as const]) assert.equal(withdrawVoucherCode(state, 'old'), []);
+  for (const state of [assigned, withdrawn, { status: 'none' } as const])
+    assert.equal(withdrawVoucherCode(state, 'old'), []);
 });
 
 test('events before the first are ignored', () => {

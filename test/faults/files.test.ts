@@ -10,7 +10,15 @@ import { EMBEDDED } from '../support/engines.js';
 import { purchaseOf } from '../support/giftFlow.js';
 import { withLogIn } from '../support/eventStoreFolder.js';
 import { releaseFolder } from '../support/releaseFolder.js';
-import { type Reply, type ServiceProcess, request, startProcess, startService, untilReady, userTokenOf } from '../support/service.js';
+import {
+  type Reply,
+  type ServiceProcess,
+  request,
+  startProcess,
+  startService,
+  untilReady,
+  userTokenOf,
+} from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
 import { eventually } from '../support/until.js';
 
@@ -33,13 +41,18 @@ test.before.each((context) => {
 });
 test.after.each(({ dir }) => rmSync(dir, { recursive: true, force: true }));
 
-const purchase = async (url: string, token: string): Promise<Reply> => request(`${url}/api/v2/transactions`, 'POST', { token, body: purchaseOf('latte') });
-const redemption = async (url: string, token: string, gift: string): Promise<Reply> => request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', { token, body: { location_id: 'bean-soho' } });
+const purchase = async (url: string, token: string): Promise<Reply> =>
+  request(`${url}/api/v2/transactions`, 'POST', { token, body: purchaseOf('latte') });
+const redemption = async (url: string, token: string, gift: string): Promise<Reply> =>
+  request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', { token, body: { location_id: 'bean-soho' } });
 
 const GONE = 'was removed or replaced under the service: writes are refused until it is started again';
 
 for (const name of ['events.db-wal', 'events.db-shm', 'events.db']) {
-  test(`${name} is removed: not ready, purchases are refused, and nothing that was acknowledged is lost by the next kill`, async ({ dir, settings }) => {
+  test(`${name} is removed: not ready, purchases are refused, and nothing that was acknowledged is lost by the next kill`, async ({
+    dir,
+    settings,
+  }) => {
     const service = await startProcess({ ...settings, CHARGE_WAIT_MS: '500' });
     const { url = '' } = service;
     await untilReady(url);
@@ -56,7 +69,10 @@ for (const name of ['events.db-wal', 'events.db-shm', 'events.db']) {
     if (meanwhile.status !== 503) await sold(meanwhile);
     assert.equal((await purchase(url, token)).status, 503);
     const ready = await request(`${url}/readyz`, 'GET');
-    assert.deepEqual([ready.status, ready.json.parts['event store']], [503, { ready: false, detail: `${name} ${GONE}` }]);
+    assert.deepEqual(
+      [ready.status, ready.json.parts['event store']],
+      [503, { ready: false, detail: `${name} ${GONE}` }],
+    );
     await service.end('SIGKILL');
     if (name === 'events.db') renameSync(join(dir, 'aside'), join(dir, name));
     await withLogIn(dir, async (log) => {
@@ -65,15 +81,23 @@ for (const name of ['events.db-wal', 'events.db-shm', 'events.db']) {
   });
 }
 
-test('read.db-wal is removed: not ready, and what needs a record, such as signing in, is refused; started again, it serves', async ({ dir, settings }) => {
+test('read.db-wal is removed: not ready, and what needs a record, such as signing in, is refused; started again, it serves', async ({
+  dir,
+  settings,
+}) => {
   const service = await startProcess(settings);
   const { url = '' } = service;
   await untilReady(url);
   await userTokenOf(url, 'ann');
   renameSync(join(dir, 'read.db-wal'), join(dir, 'aside'));
-  await eventually(async () => (await userTokenOf(url, 'ann').catch((error: Error) => error.message)).startsWith('no token: 503'));
+  await eventually(async () =>
+    (await userTokenOf(url, 'ann').catch((error: Error) => error.message)).startsWith('no token: 503'),
+  );
   const ready = await request(`${url}/readyz`, 'GET');
-  assert.deepEqual([ready.status, ready.json.parts['read store']], [503, { ready: false, detail: `read.db-wal ${GONE}` }]);
+  assert.deepEqual(
+    [ready.status, ready.json.parts['read store']],
+    [503, { ready: false, detail: `read.db-wal ${GONE}` }],
+  );
   await service.end('SIGKILL');
   const next = await startProcess(settings);
   await untilReady(next.url ?? '');
@@ -81,18 +105,29 @@ test('read.db-wal is removed: not ready, and what needs a record, such as signin
   await next.end();
 });
 
-test('the release folder is taken away by a deployment: every role goes on with what it had loaded at its start', async ({ settings }) => {
+test('the release folder is taken away by a deployment: every role goes on with what it had loaded at its start', async ({
+  settings,
+}) => {
   const release = releaseFolder();
   const processes: ServiceProcess[] = [];
   try {
-    for (const role of ROLES) processes.push(await startProcess({ ...settings, ROLES: role, LOG_LEVEL: 'info' }, release.main));
+    for (const role of ROLES)
+      processes.push(await startProcess({ ...settings, ROLES: role, LOG_LEVEL: 'info' }, release.main));
     const url = processes.find((one) => one.url !== undefined)?.url ?? '';
     await untilReady(url);
     release.remove();
     await servesEverything(url);
     await Promise.all(processes.map((one) => one.end()));
-    assert.deepEqual(processes.map(({ child }) => child.exitCode), ROLES.map(() => 0));
-    assert.deepEqual(processes.flatMap(({ lines }) => lines).filter((line) => /ENOENT|MODULE_NOT_FOUND|"level":"(error|fatal)"/.test(line)), []);
+    assert.deepEqual(
+      processes.map(({ child }) => child.exitCode),
+      ROLES.map(() => 0),
+    );
+    assert.deepEqual(
+      processes
+        .flatMap(({ lines }) => lines)
+        .filter((line) => /ENOENT|MODULE_NOT_FOUND|"level":"(error|fatal)"/.test(line)),
+      [],
+    );
   } finally {
     release.remove();
     for (const { child } of processes) if (child.exitCode === null) child.kill('SIGKILL');
@@ -108,29 +143,66 @@ test('the release folder is taken away from a process of all roles', async ({ se
     await servesEverything(service.url ?? '');
     await service.end();
     assert.equal(service.child.exitCode, 0);
-    assert.deepEqual(service.lines.filter((line) => /ENOENT|MODULE_NOT_FOUND|"level":"(error|fatal)"/.test(line)), []);
+    assert.deepEqual(
+      service.lines.filter((line) => /ENOENT|MODULE_NOT_FOUND|"level":"(error|fatal)"/.test(line)),
+      [],
+    );
   } finally {
     release.remove();
     if (service.child.exitCode === null) service.child.kill('SIGKILL');
   }
 });
 
-/** Sign-in, purchase with its charge and notification, redemption, many look-ups at once, search, operations and the description: each may need something that was not needed before. */
+/**
+ * Sign-in, purchase with its charge and notification, redemption, many look-ups at once, search, operations and the
+ * description: each may need something that was not needed before.
+ */
 async function servesEverything(url: string): Promise<void> {
-  const [buyer, till, support] = await Promise.all([userTokenOf(url, 'ann'), userTokenOf(url, 'till-coffee'), userTokenOf(url, 'sue')]);
-  const bought = await request(`${url}/api/v2/transactions`, 'POST', { token: buyer, body: purchaseOf('latte', Array.from({ length: 30 }, () => ({ phone_number: '07700 900002' }))) });
+  const [buyer, till, support] = await Promise.all([
+    userTokenOf(url, 'ann'),
+    userTokenOf(url, 'till-coffee'),
+    userTokenOf(url, 'sue'),
+  ]);
+  const bought = await request(`${url}/api/v2/transactions`, 'POST', {
+    token: buyer,
+    body: purchaseOf(
+      'latte',
+      Array.from({ length: 30 }, () => ({ phone_number: '07700 900002' })),
+    ),
+  });
   assert.equal(bought.status, 201, bought.text);
   const gifts = bought.json.data.gifts as string[];
   const [gift = ''] = gifts;
-  await eventually(async () => (await request(`${url}/api/v2/gifts/${gift}`, 'GET', { token: buyer })).json.data?.gift_status === 'sent');
+  await eventually(
+    async () =>
+      (await request(`${url}/api/v2/gifts/${gift}`, 'GET', { token: buyer })).json.data?.gift_status === 'sent',
+  );
   assert.equal((await redemption(url, till, gift)).status, 201);
-  const looked = await Promise.all(gifts.flatMap((one) => [1, 2, 3].map(async () => request(`${url}/api/v2/gifts/${one}?embed[]=purchase.brand.stores`, 'GET', { token: buyer }))));
+  const looked = await Promise.all(
+    gifts.flatMap((one) =>
+      [1, 2, 3].map(async () =>
+        request(`${url}/api/v2/gifts/${one}?embed[]=purchase.brand.stores`, 'GET', { token: buyer }),
+      ),
+    ),
+  );
   assert.deepEqual(new Set(looked.map(({ status }) => status)), new Set([200]));
   const day = new Date().toISOString().slice(0, 10);
-  for (const path of ['/api/v2/products?q=late', '/readyz', '/metrics', '/openapi.json', '/docs', '/docs/swagger-ui-bundle.js']) {
+  for (const path of [
+    '/api/v2/products?q=late',
+    '/readyz',
+    '/metrics',
+    '/openapi.json',
+    '/docs',
+    '/docs/swagger-ui-bundle.js',
+  ]) {
     assert.equal((await request(url + path, 'GET', { token: buyer })).status, 200, path);
   }
-  for (const path of [`/ops/gifts/${gift}/history`, '/ops/projections', `/ops/payments/reconciliation?day=${day}`, '/ops/redemptions']) {
+  for (const path of [
+    `/ops/gifts/${gift}/history`,
+    '/ops/projections',
+    `/ops/payments/reconciliation?day=${day}`,
+    '/ops/redemptions',
+  ]) {
     const reply = await request(url + path, 'GET', { token: support });
     assert.ok(reply.status < 500, `${path}: ${reply.status} ${reply.text}`);
   }

@@ -1,6 +1,6 @@
 /**
- * An engine that goes away while the service serves: 503 on what needs it and on nothing else, `/readyz` tells which, and everything goes on by itself when it is
- * back; what was accepted is done, and nothing twice.
+ * An engine that goes away while the service serves: 503 on what needs it and on nothing else, `/readyz` tells which,
+ * and everything goes on by itself when it is back; what was accepted is done, and nothing twice.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -92,36 +92,56 @@ async function atLast(ask: () => Promise<Reply>): Promise<Reply> {
   }, 40_000);
 }
 
-const show = async (service: Service, gift: string): Promise<Reply> => service.ask('GET', `/api/v2/gifts/${gift}`, { token: await service.userToken('ann') });
-const redemptions = async (service: Service, gift: string): Promise<number> => (await service.events.read(giftStream(gift))).filter(({ type }) => type === 'GiftRedeemed').length;
+const show = async (service: Service, gift: string): Promise<Reply> =>
+  service.ask('GET', `/api/v2/gifts/${gift}`, { token: await service.userToken('ann') });
+const redemptions = async (service: Service, gift: string): Promise<number> =>
+  (await service.events.read(giftStream(gift))).filter(({ type }) => type === 'GiftRedeemed').length;
 /** Until its charge has settled. */
-const issued = (service: Service, gift: string): Promise<boolean> => eventually(async () => (await show(service, gift)).json.data?.gift_status === 'sent', 20_000);
+const issued = (service: Service, gift: string): Promise<boolean> =>
+  eventually(async () => (await show(service, gift)).json.data?.gift_status === 'sent', 20_000);
 
 test('the event store: reads go on, writes are refused and done once in the end', async () => {
   const double = await startEventStoreDouble();
-  const settings = { EVENTSTORE_URL: double.url, TOKEN_KEY: 't'.repeat(40), HASH_KEY: 'h'.repeat(40), PAYMENTS: 'simulated', NOTIFICATIONS: 'simulated' };
-  await serving('eventstoredb', { settings, down: double.way.down, up: double.way.up, close: double.close }, async (service) => {
-    const gift = await buyOne(service);
-    await issued(service, gift);
-    const [key, order] = [randomUUID(), randomUUID()];
-    const token = await service.userToken('ann');
-    const purchase = (): Promise<Reply> => service.ask('POST', '/api/v2/transactions', { token, key: order, body: purchaseOf('latte') });
-    await service.userToken('till-coffee');
-    await double.way.down();
-    const [redeemed, bought] = await Promise.all([redeem(service, gift, 'till-coffee', 'bean-soho', { key }), purchase()]);
-    for (const reply of [redeemed, bought]) refused(reply, 503, 'Service unavailable.');
-    assert.equal((await show(service, gift)).status, 200);
-    await readiness(service, 'event store');
-    await double.way.up();
-    await readiness(service);
-    assert.equal((await atLast(() => redeem(service, gift, 'till-coffee', 'bean-soho', { key }))).status, 201);
-    assert.equal(await redemptions(service, gift), 1);
-    const again = await atLast(purchase);
-    assert.equal(again.status, 201, again.text);
-    await issued(service, again.json.data.gifts[0] as string);
-    assert.deepEqual((await service.events.read(transactionStream(again.json.data.id as string))).map(({ type }) => type), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged']);
-    await backUnderLoad(service, { settings, ...double.way, close: double.close }, 'event store', gift);
-  });
+  const settings = {
+    EVENTSTORE_URL: double.url,
+    TOKEN_KEY: 't'.repeat(40),
+    HASH_KEY: 'h'.repeat(40),
+    PAYMENTS: 'simulated',
+    NOTIFICATIONS: 'simulated',
+  };
+  await serving(
+    'eventstoredb',
+    { settings, down: double.way.down, up: double.way.up, close: double.close },
+    async (service) => {
+      const gift = await buyOne(service);
+      await issued(service, gift);
+      const [key, order] = [randomUUID(), randomUUID()];
+      const token = await service.userToken('ann');
+      const purchase = (): Promise<Reply> =>
+        service.ask('POST', '/api/v2/transactions', { token, key: order, body: purchaseOf('latte') });
+      await service.userToken('till-coffee');
+      await double.way.down();
+      const [redeemed, bought] = await Promise.all([
+        redeem(service, gift, 'till-coffee', 'bean-soho', { key }),
+        purchase(),
+      ]);
+      for (const reply of [redeemed, bought]) refused(reply, 503, 'Service unavailable.');
+      assert.equal((await show(service, gift)).status, 200);
+      await readiness(service, 'event store');
+      await double.way.up();
+      await readiness(service);
+      assert.equal((await atLast(() => redeem(service, gift, 'till-coffee', 'bean-soho', { key }))).status, 201);
+      assert.equal(await redemptions(service, gift), 1);
+      const again = await atLast(purchase);
+      assert.equal(again.status, 201, again.text);
+      await issued(service, again.json.data.gifts[0] as string);
+      assert.deepEqual(
+        (await service.events.read(transactionStream(again.json.data.id as string))).map(({ type }) => type),
+        ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged'],
+      );
+      await backUnderLoad(service, { settings, ...double.way, close: double.close }, 'event store', gift);
+    },
+  );
 });
 
 const noMongo = mongoMissing();
@@ -140,7 +160,11 @@ if (noMongo === undefined) {
       await service.userToken('till-coffee');
       const key = randomUUID();
       await mortal.down();
-      for (const reply of await Promise.all([redeem(service, gift, 'till-coffee', 'bean-soho', { key }), show(service, gift)])) refused(reply, 503, 'Service unavailable.');
+      for (const reply of await Promise.all([
+        redeem(service, gift, 'till-coffee', 'bean-soho', { key }),
+        show(service, gift),
+      ]))
+        refused(reply, 503, 'Service unavailable.');
       await readiness(service, 'read store');
       await mortal.up();
       await readiness(service);
@@ -175,7 +199,11 @@ if (noNats === undefined) {
       await issued(service, gift);
       await mortal.down();
       const token = await service.userToken('ann');
-      const bought = await service.ask('POST', '/api/v2/transactions', { token, key: randomUUID(), body: purchaseOf('latte') });
+      const bought = await service.ask('POST', '/api/v2/transactions', {
+        token,
+        key: randomUUID(),
+        body: purchaseOf('latte'),
+      });
       assert.equal(bought.status, 201, bought.text);
       const later = bought.json.data.gifts[0] as string;
       assert.equal((await show(service, later)).json.data.gift_status, 'pending');
@@ -184,7 +212,10 @@ if (noNats === undefined) {
       await mortal.up();
       await readiness(service);
       await issued(service, later);
-      assert.deepEqual((await service.events.read(transactionStream(bought.json.data.id as string))).map(({ type }) => type), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged']);
+      assert.deepEqual(
+        (await service.events.read(transactionStream(bought.json.data.id as string))).map(({ type }) => type),
+        ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged'],
+      );
       await backUnderLoad(service, mortal, 'bus', gift);
     });
   });

@@ -1,8 +1,10 @@
 /**
- * Two processes of each role under load; one of them is killed with -9, or frozen and let go again, at any moment. The others take over within 5 s, nothing
- * acknowledged is lost, nothing is done twice (by the providers' own ledgers), no document goes back in time, and who reads with `Gift-Position`, whichever process
- * answers, sees what was written. Processes of embedded engines share files, their locks and the bus's hub: one that is frozen with any of these holds up all others, so
- * there the 5 s begin when it goes on. TEST_FAULTS is how many faults there are, TEST_SEED what chooses them.
+ * Two processes of each role under load; one of them is killed with -9, or frozen and let go again, at any moment. The
+ * others take over within 5 s, nothing acknowledged is lost, nothing is done twice (by the providers' own ledgers), no
+ * document goes back in time, and who reads with `Gift-Position`, whichever process answers, sees what was written.
+ * Processes of embedded engines share files, their locks and the bus's hub: one that is frozen with any of these holds
+ * up all others, so there the 5 s begin when it goes on. TEST_FAULTS is how many faults there are, TEST_SEED what
+ * chooses them.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -41,9 +43,15 @@ const SEED = Number(process.env['TEST_SEED'] ?? 1);
 const TAKEN_OVER_MS = 5_000;
 /** A frozen one sleeps for at most so long, where they can after others have taken over: longer than a lease lasts. */
 const FROZEN_MS = 5_000;
-/** A request that died with its process holds its idempotency key for 30 s: until then a caller who tries again is told to wait. */
+/**
+ * A request that died with its process holds its idempotency key for 30 s: until then a caller who tries again is told
+ * to wait.
+ */
 const KEY_HELD_MS = 45_000;
-/** What a killed worker had in hand is asked for again once it could have answered (15 s), and looked for at the provider until it would be listed (60 s). */
+/**
+ * What a killed worker had in hand is asked for again once it could have answered (15 s), and looked for at the
+ * provider until it would be listed (60 s).
+ */
 const SETTLED_MS = 100_000;
 /** Who buys side by side, each one thing after another. */
 const SHOPPERS = 3;
@@ -84,11 +92,21 @@ async function openWorld(): Promise<World> {
   const config = loadConfig(settings);
   const events = await openEventStore(config);
   const [ann] = CATALOGUE.users as { readonly id: string; readonly password_hash: string }[];
-  const buyers = Array.from({ length: BUYERS }, (_, n) => ({ id: `buyer${n}`, username: `buyer${n}`, password_hash: ann?.password_hash, name: `Buyer ${n}` }));
+  const buyers = Array.from({ length: BUYERS }, (_, n) => ({
+    id: `buyer${n}`,
+    username: `buyer${n}`,
+    password_hash: ann?.password_hash,
+    name: `Buyer ${n}`,
+  }));
   const card = { reference: 'pm_card_visa', kind: 'card', users: buyers.map(({ id }) => id), customer: 'cus_1' };
   const catalogue = { ...CATALOGUE, users: [...CATALOGUE.users, ...buyers], payment_methods: [card] };
-  await importCatalogue({ events, hash: keyedHash(loadKeys(config).hashKey), now: () => new Date().toISOString() }, catalogue, { by: { user: 'cli:test' } });
-  const openStore = (): Promise<ReadStore> => (config.mongodbUrl === undefined ? openEmbeddedReadStore({ dir }) : openMongoReadStore({ url: config.mongodbUrl }));
+  await importCatalogue(
+    { events, hash: keyedHash(loadKeys(config).hashKey), now: () => new Date().toISOString() },
+    catalogue,
+    { by: { user: 'cli:test' } },
+  );
+  const openStore = (): Promise<ReadStore> =>
+    config.mongodbUrl === undefined ? openEmbeddedReadStore({ dir }) : openMongoReadStore({ url: config.mongodbUrl });
   return { engines, openStore, dir, events, fleet: await startFleet(settings), providers };
 }
 
@@ -108,33 +126,61 @@ test.after(async ({ world }) => {
 });
 
 test('one after the other is killed or frozen', async ({ world }) => {
-  const { events, fleet, engines: { servers } } = world;
+  const {
+    events,
+    fleet,
+    engines: { servers },
+  } = world;
   const chance = chances(SEED);
   const pick = <T>(all: readonly T[]): T => all[Math.floor(chance() * all.length)] as T;
   const until = async <T>(look: () => Promise<T>, ms: number, what: string): Promise<Exclude<T, undefined | false>> =>
     eventually(look, ms, what).catch((error: unknown) => {
-      throw new Error(`${String(error)}\n${fleet.lines().filter((line) => /"level":"(?:warn|error|fatal)"/.test(line)).slice(-30).join('\n')}`, { cause: error });
+      throw new Error(
+        `${String(error)}\n${fleet
+          .lines()
+          .filter((line) => /"level":"(?:warn|error|fatal)"/.test(line))
+          .slice(-30)
+          .join('\n')}`,
+        { cause: error },
+      );
     });
-  /** Asks processes that serve, one after the other, until one gives an answer that counts: a caller who tries again. */
-  const ask = async (method: string, path: string, asking: Parameters<typeof request>[2], from?: string): Promise<Reply> =>
-    until(async () => {
-      const url = from !== undefined && fleet.urls().includes(from) ? from : pick(fleet.urls());
-      // One that is frozen takes the request and says nothing.
-      const gone = new AbortController();
-      const waiting = (async () => {
-        while (!gone.signal.aborted && fleet.urls().includes(url)) await sleep(50);
-      })();
-      const answer = await Promise.race([request(url + path, method, asking).catch(() => undefined), waiting]);
-      gone.abort();
-      return answer === undefined || answer.status >= 500 || answer.status === 409 ? undefined : answer;
-    }, KEY_HELD_MS, `${method} ${path}`);
+  /**
+   * Asks processes that serve, one after the other, until one gives an answer that counts: a caller who tries again.
+   */
+  const ask = async (
+    method: string,
+    path: string,
+    asking: Parameters<typeof request>[2],
+    from?: string,
+  ): Promise<Reply> =>
+    until(
+      async () => {
+        const url = from !== undefined && fleet.urls().includes(from) ? from : pick(fleet.urls());
+        // One that is frozen takes the request and says nothing.
+        const gone = new AbortController();
+        const waiting = (async () => {
+          while (!gone.signal.aborted && fleet.urls().includes(url)) await sleep(50);
+        })();
+        const answer = await Promise.race([request(url + path, method, asking).catch(() => undefined), waiting]);
+        gone.abort();
+        return answer === undefined || answer.status >= 500 || answer.status === 409 ? undefined : answer;
+      },
+      KEY_HELD_MS,
+      `${method} ${path}`,
+    );
   const login = async (username: string, password: string, token: string): Promise<string> => {
     const reply = await ask('POST', '/oauth/token', { token, body: { grant_type: 'password', username, password } });
     assert.is(reply.status, 200, reply.text);
     return reply.json.access_token as string;
   };
-  const client = (await ask('POST', '/oauth/token', { body: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' } })).json.access_token as string;
-  const tokens = await Promise.all(Array.from({ length: BUYERS }, (_, n) => login(`buyer${n}`, 'ann-password', client)));
+  const client = (
+    await ask('POST', '/oauth/token', {
+      body: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' },
+    })
+  ).json.access_token as string;
+  const tokens = await Promise.all(
+    Array.from({ length: BUYERS }, (_, n) => login(`buyer${n}`, 'ann-password', client)),
+  );
 
   let stop = false;
   let numbers = 0;
@@ -142,29 +188,44 @@ test('one after the other is killed or frozen', async ({ world }) => {
   const redeemed: string[] = [];
   const keys = new Set<string>();
 
-  /** A purchase by whatever process, then a read of it and its redemption by others: each sees what was written before. */
+  /**
+   * A purchase by whatever process, then a read of it and its redemption by others: each sees what was written before.
+   */
   async function shop(): Promise<Bought> {
     const key = randomUUID();
     keys.add(key);
     const token = tokens[numbers % BUYERS]!;
     const phone_number = `+447700900${String(++numbers % 1_000).padStart(3, '0')}`;
-    const body = { payment: { method: 'card', reference: 'pm_card_visa' }, purchase: { type: 'gift', reference: 'latte', receivers: [{ phone_number }] } };
+    const body = {
+      payment: { method: 'card', reference: 'pm_card_visa' },
+      purchase: { type: 'gift', reference: 'latte', receivers: [{ phone_number }] },
+    };
     const reply = await ask('POST', '/api/v2/transactions', { token, key, body });
     assert.is(reply.status, 201, reply.text);
     const one = { transactionId: reply.json.data.id as string, giftId: reply.json.data.gifts[0] as string };
     bought.push(one);
-    const gift = await ask('GET', `/api/v2/gifts/${one.giftId}`, { token, headers: { 'gift-position': reply.headers.get('gift-position') ?? '' } });
+    const gift = await ask('GET', `/api/v2/gifts/${one.giftId}`, {
+      token,
+      headers: { 'gift-position': reply.headers.get('gift-position') ?? '' },
+    });
     assert.is(gift.status, 200, `read after the purchase: ${gift.text}`);
     return one;
   }
 
   const till = await login('till-coffee@test.example', 'till-coffee-password', client);
   async function redeem({ giftId }: Bought): Promise<void> {
-    const reply = await ask('POST', `/api/v2/gifts/${giftId}/redemptions`, { token: till, key: randomUUID(), body: { location_id: 'bean-soho' } });
+    const reply = await ask('POST', `/api/v2/gifts/${giftId}/redemptions`, {
+      token: till,
+      key: randomUUID(),
+      body: { location_id: 'bean-soho' },
+    });
     // Still being charged: its worker was the one that was hit.
     if (reply.status === 405) return assert.is(reply.json.error, 'gift is not paid for yet.');
     assert.is(reply.status, 201, reply.text);
-    const gift = await ask('GET', `/api/v2/gifts/${giftId}`, { token: till, headers: { 'gift-position': reply.headers.get('gift-position') ?? '' } });
+    const gift = await ask('GET', `/api/v2/gifts/${giftId}`, {
+      token: till,
+      headers: { 'gift-position': reply.headers.get('gift-position') ?? '' },
+    });
     assert.is(gift.json?.data?.gift_status, 'redeemed', `read after the redemption: ${gift.status} ${gift.text}`);
     redeemed.push(giftId);
   }
@@ -189,9 +250,15 @@ test('one after the other is killed or frozen', async ({ world }) => {
         if (reply.status === 404 && last === undefined) continue;
         assert.is(reply.status, 200, `gift ${giftId} was shown before: ${reply.text}`);
         looks += 1;
-        const { gift_status: status, updated_at: updated } = reply.json.data as { gift_status: string; updated_at: string };
+        const { gift_status: status, updated_at: updated } = reply.json.data as {
+          gift_status: string;
+          updated_at: string;
+        };
         const rank = RANK[status] ?? Number.NaN;
-        assert.ok(last === undefined || (rank >= last.rank && updated >= last.updated), `gift ${giftId} went from ${JSON.stringify(last)} to ${status}, ${updated}`);
+        assert.ok(
+          last === undefined || (rank >= last.rank && updated >= last.updated),
+          `gift ${giftId} went from ${JSON.stringify(last)} to ${status}, ${updated}`,
+        );
         shown.set(giftId, { rank, updated });
       }
       await sleep(20);
@@ -203,7 +270,11 @@ test('one after the other is killed or frozen', async ({ world }) => {
     const began = performance.now();
     const probes = Array.from({ length: SHOPPERS }, async () => {
       const { giftId } = await shop();
-      await until(async () => (await events.read(giftStream(giftId))).length > 0, 60_000, 'a purchase after the fault is charged and issued');
+      await until(
+        async () => (await events.read(giftStream(giftId))).length > 0,
+        60_000,
+        'a purchase after the fault is charged and issued',
+      );
     });
     await Promise.all(probes);
     return performance.now() - began;
@@ -221,9 +292,11 @@ test('one after the other is killed or frozen', async ({ world }) => {
       watched += 1;
     };
     while (!stop) {
-      for (const projection of PROJECTIONS) never(`the checkpoint of ${projection.name}`, (await store.checkpoint(checkpointName(projection))) ?? '');
+      for (const projection of PROJECTIONS)
+        never(`the checkpoint of ${projection.name}`, (await store.checkpoint(checkpointName(projection))) ?? '');
       const ids = bought.slice(-30).map(({ giftId }) => giftId);
-      for (const document of await store.getMany(collectionOf(gifts), ids)) if (document !== undefined) never(`gift ${document.id}`, document.position);
+      for (const document of await store.getMany(collectionOf(gifts), ids))
+        if (document !== undefined) never(`gift ${document.id}`, document.position);
       await sleep(10);
     }
     await store.close();
@@ -242,7 +315,9 @@ test('one after the other is killed or frozen', async ({ world }) => {
   for (let fault = 0; fault < FAULTS && !stop; fault++) {
     await sleep(300 + chance() * 700);
     // Each role in turn; which of the two, and whether the lease is there, is left to chance.
-    const victims = fleet.ships.filter(({ role }) => role === (['processor', 'projector', 'worker', 'api'] as const)[fault % 4]);
+    const victims = fleet.ships.filter(
+      ({ role }) => role === (['processor', 'projector', 'worker', 'api'] as const)[fault % 4],
+    );
     const victim: Ship = pick(victims);
     const freezes = chance() < 0.5;
     // It wakes up before anybody has noticed, or long after another has taken its place.
@@ -254,7 +329,9 @@ test('one after the other is killed or frozen', async ({ world }) => {
       victim.thaw();
     }
     const ms = await takenOver();
-    told.push(`${victim.role} ${victim.number} ${freezes ? `frozen for ${Math.round(asleep)} ms` : 'killed'}: ${Math.round(ms)} ms`);
+    told.push(
+      `${victim.role} ${victim.number} ${freezes ? `frozen for ${Math.round(asleep)} ms` : 'killed'}: ${Math.round(ms)} ms`,
+    );
     if (freezes && servers.size === 3) {
       await sleep(asleep);
       victim.thaw();
@@ -265,12 +342,22 @@ test('one after the other is killed or frozen', async ({ world }) => {
   stop = true;
   await Promise.all(running);
   const ended = performance.now();
-  console.log(`seed ${SEED}: ${told.join('; ')}; without a fault: ${Math.round(usual)} ms; ${bought.length} purchases, ${redeemed.length} redemptions, ${looks} answers and ${watched} places compared`);
+  console.log(
+    `seed ${SEED}: ${told.join('; ')}; without a fault: ${Math.round(usual)} ms; ${bought.length} purchases, ${redeemed.length} redemptions, ${looks} answers and ${watched} places compared`,
+  );
 
   // Everything there is to do is done, once.
   for (const { transactionId, giftId } of bought) {
-    await until(async () => (await events.read(notificationStream(giftId))).some(({ type }) => type === 'NotificationSent'), SETTLED_MS, `the receiver of ${giftId} is told`);
-    assert.equal((await events.read(transactionStream(transactionId))).map(({ type }) => type), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged'], transactionId);
+    await until(
+      async () => (await events.read(notificationStream(giftId))).some(({ type }) => type === 'NotificationSent'),
+      SETTLED_MS,
+      `the receiver of ${giftId} is told`,
+    );
+    assert.equal(
+      (await events.read(transactionStream(transactionId))).map(({ type }) => type),
+      ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged'],
+      transactionId,
+    );
     assert.is(world.providers.stripe.charges(transactionId), 1, `charged once: ${transactionId}`);
     assert.is(world.providers.twilio.sent(`${PUBLIC_URL}/g/${shortcodeOf(giftId)}`), 1, `told once: ${giftId}`);
     const types = (await events.read(giftStream(giftId))).map(({ type }) => type);
@@ -281,8 +368,13 @@ test('one after the other is killed or frozen', async ({ world }) => {
   assert.is(world.providers.twilio.messages.length, bought.length, 'nobody is told of what nobody bought');
   assert.is(keys.size, bought.length);
   const purchases = [];
-  for await (const batch of events.readAll(undefined, { types: ['GiftsPurchased', 'WorkParked'] })) purchases.push(...batch.events.map(({ type }) => type));
-  assert.equal(purchases, bought.map(() => 'GiftsPurchased'), 'one purchase a key, and nothing parked');
+  for await (const batch of events.readAll(undefined, { types: ['GiftsPurchased', 'WorkParked'] }))
+    purchases.push(...batch.events.map(({ type }) => type));
+  assert.equal(
+    purchases,
+    bought.map(() => 'GiftsPurchased'),
+    'one purchase a key, and nothing parked',
+  );
 });
 
 test.run();

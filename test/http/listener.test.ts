@@ -47,12 +47,19 @@ function call({ listener }: Context, text: string, allowHalfOpen = false): Calle
     socket.once('close', () => resolve());
   });
   socket.write(text);
-  return { socket, text: () => received, statuses: () => [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status = '']) => status), closed };
+  return {
+    socket,
+    text: () => received,
+    statuses: () => [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status = '']) => status),
+    closed,
+  };
 }
 
-const post = (body = '{}', more = ''): string => `POST /x HTTP/1.1\r\nHost: x\r\n${more}Content-Length: ${body.length}\r\n\r\n${body}`;
+const post = (body = '{}', more = ''): string =>
+  `POST /x HTTP/1.1\r\nHost: x\r\n${more}Content-Length: ${body.length}\r\n\r\n${body}`;
 
-const askedOf = (context: Context, count: number): Promise<Asked[]> => eventually(async () => (context.asked.length >= count ? context.asked : undefined));
+const askedOf = (context: Context, count: number): Promise<Asked[]> =>
+  eventually(async () => (context.asked.length >= count ? context.asked : undefined));
 
 /** Answers with this text. */
 function done(asked: Asked | undefined, text: string): void {
@@ -66,8 +73,14 @@ async function settled(): Promise<void> {
 
 test('whatever malformed follows a whole request, this gets its own answer first; then the connection ends', async (context) => {
   const tails: [tail: string, status: string][] = [
-    ['GARBAGE\r\n\r\n', '400'], ['\0', '400'], ['}', '400'], ['GET /y HTTP/1.1\r\n\r\n', '400'], ['GET /y HTTP/1.1\r\nHost: y\r\nHOST: z\r\n\r\n', '400'], ['CONNECT y:1 HTTP/1.1\r\nHost: y\r\n\r\n', '404'],
-    [`GET /${'y'.repeat(20_000)} HTTP/1.1\r\nHost: y\r\n\r\n`, '431'], [`GET /y HTTP/1.1\r\nHost: y\r\nX-Long: ${'y'.repeat(20_000)}\r\n\r\n`, '431'],
+    ['GARBAGE\r\n\r\n', '400'],
+    ['\0', '400'],
+    ['}', '400'],
+    ['GET /y HTTP/1.1\r\n\r\n', '400'],
+    ['GET /y HTTP/1.1\r\nHost: y\r\nHOST: z\r\n\r\n', '400'],
+    ['CONNECT y:1 HTTP/1.1\r\nHost: y\r\n\r\n', '404'],
+    [`GET /${'y'.repeat(20_000)} HTTP/1.1\r\nHost: y\r\n\r\n`, '431'],
+    [`GET /y HTTP/1.1\r\nHost: y\r\nX-Long: ${'y'.repeat(20_000)}\r\n\r\n`, '431'],
   ];
   for (const [tail, status] of tails) {
     for (const apart of [false, true]) {
@@ -79,7 +92,11 @@ test('whatever malformed follows a whole request, this gets its own answer first
       assert.equal(caller.text(), '', JSON.stringify(tail));
       done(first, 'bought');
       await caller.closed;
-      assert.deepEqual([caller.statuses(), caller.text().includes('\r\n\r\nbought')], [['201', status], true], JSON.stringify(tail));
+      assert.deepEqual(
+        [caller.statuses(), caller.text().includes('\r\n\r\nbought')],
+        [['201', status], true],
+        JSON.stringify(tail),
+      );
       assert.match(caller.text().split('HTTP/1.1').at(-1) ?? '', /Connection: close\r\n/);
       assert.equal(context.asked.length, 1);
     }
@@ -153,7 +170,10 @@ test('a caller who has gone before the answer leaves nothing behind', async (con
 });
 
 test('whoever closes their side after the request gets the answer, and then the connection ends', async (context) => {
-  for (const [text, count] of [[post(), 1], [post() + post(), 2]] as const) {
+  for (const [text, count] of [
+    [post(), 1],
+    [post() + post(), 2],
+  ] as const) {
     context.asked.length = 0;
     const caller = call(context, text, true);
     caller.socket.end();
@@ -171,7 +191,9 @@ test('whoever closes their side after the request gets the answer, and then the 
 });
 
 test('stopping waits for no connection that was refused and stays open; one that is reset is no fault of the process', async (context) => {
-  const callers = ['CONNECT y:1 HTTP/1.1\r\nHost: y\r\n\r\n', 'GARBAGE\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n'].map((text) => call(context, text, true));
+  const callers = ['CONNECT y:1 HTTP/1.1\r\nHost: y\r\n\r\n', 'GARBAGE\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n'].map((text) =>
+    call(context, text, true),
+  );
   for (const caller of callers) await eventually(async () => caller.statuses().length > 0);
   for (let count = 0; count < 20; count++) {
     const reset = call(context, 'CONNECT y:1 HTTP/1.1\r\nHost: y\r\n\r\n');
@@ -194,11 +216,29 @@ test('while it closes, answers end their connections and say so; what comes behi
   for (const { socket } of [waiting, pipelined]) socket.write(post());
   half.socket.write('}');
   await settled();
-  assert.equal(context.asked.length, 4, 'nothing behind an answer that is its connection\'s last');
-  for (const [asked, text] of [[one, 'first'], [two, 'second'], [three, 'third'], [four, 'fourth']] as const) done(asked, text);
+  assert.equal(context.asked.length, 4, "nothing behind an answer that is its connection's last");
+  for (const [asked, text] of [
+    [one, 'first'],
+    [two, 'second'],
+    [three, 'third'],
+    [four, 'fourth'],
+  ] as const)
+    done(asked, text);
   await Promise.all([closed, waiting.closed, pipelined.closed, half.closed]);
-  const all = [waiting, pipelined, half].map((caller) => caller.text().match(/first|second|third|fourth|Connection: [\w-]+/g)?.join(' '));
-  assert.deepEqual(new Set(all), new Set(['Connection: close first', 'Connection: close fourth', 'Connection: keep-alive second Connection: close third']));
+  const all = [waiting, pipelined, half].map((caller) =>
+    caller
+      .text()
+      .match(/first|second|third|fourth|Connection: [\w-]+/g)
+      ?.join(' '),
+  );
+  assert.deepEqual(
+    new Set(all),
+    new Set([
+      'Connection: close first',
+      'Connection: close fourth',
+      'Connection: keep-alive second Connection: close third',
+    ]),
+  );
 });
 
 test('an answer that comes before the body arrives, whoever sends all of it first; the connection ends, or is kept, as it said', async (context) => {
@@ -206,23 +246,48 @@ test('an answer that comes before the body arrives, whoever sends all of it firs
   const url = `http://127.0.0.1:${context.listener.port}`;
   const bytes = 5_000_000;
   for (const connection of ['close', 'keep-alive']) {
-    for (const [pieceBytes, pauseMs] of [[65_536, 0], [1_000_000, 30]] as const) {
+    for (const [pieceBytes, pauseMs] of [
+      [65_536, 0],
+      [1_000_000, 30],
+    ] as const) {
       for (const chunked of [false, true]) {
-        const length = chunked ? `Transfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n` : `Content-Length: ${bytes}\r\n\r\n`;
-        const sent = await Promise.all(Array.from({ length: 5 }, () => sendThenRead(url, `POST /x HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\n${length}`, bytes, { pieceBytes, pauseMs, waitMs: connection === 'close' ? 5_000 : 300 })));
+        const length = chunked
+          ? `Transfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n`
+          : `Content-Length: ${bytes}\r\n\r\n`;
+        const sent = await Promise.all(
+          Array.from({ length: 5 }, () =>
+            sendThenRead(url, `POST /x HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\n${length}`, bytes, {
+              pieceBytes,
+              pauseMs,
+              waitMs: connection === 'close' ? 5_000 : 300,
+            }),
+          ),
+        );
         const what = `${connection} ${pauseMs} ${chunked}`;
-        assert.deepEqual(sent.map(({ error }) => error), Array(5).fill(undefined), what);
-        for (const { text, ended } of sent) assert.deepEqual([/^HTTP\/1\.1 401 [^]*refused$/.test(text), ended], [true, connection === 'close'], what);
+        assert.deepEqual(
+          sent.map(({ error }) => error),
+          Array(5).fill(undefined),
+          what,
+        );
+        for (const { text, ended } of sent)
+          assert.deepEqual([/^HTTP\/1\.1 401 [^]*refused$/.test(text), ended], [true, connection === 'close'], what);
       }
     }
   }
   // Those who were refused by the parser, too.
   const malformed = await sendThenRead(url, `POST /x HTTP/1.1\r\nContent-Length: ${bytes}\r\n\r\n`, bytes);
-  assert.deepEqual([malformed.error, malformed.text.startsWith('HTTP/1.1 400 '), malformed.ended], [undefined, true, true]);
+  assert.deepEqual(
+    [malformed.error, malformed.text.startsWith('HTTP/1.1 400 '), malformed.ended],
+    [undefined, true, true],
+  );
 });
 
 test('behind an answer that was the last no request is begun, be it in the rest of the body or after it', async (context) => {
-  const caller = call(context, 'POST /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10\r\n\r\n12345', true);
+  const caller = call(
+    context,
+    'POST /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10\r\n\r\n12345',
+    true,
+  );
   const [first] = await askedOf(context, 1);
   first?.response.writeHead(401, { 'Content-Length': 2 }).end('no');
   await eventually(async () => caller.text().endsWith('no'));
@@ -260,23 +325,37 @@ test('a caller who waits to be asked for the body is asked only when it is read'
 });
 
 test('who stays silent behind an answer that was the last is not waited for longer than 5 s, and holds nothing', async (context) => {
-  const callers = ['Connection: close\r\n', ''].map((more) => call(context, `POST /x HTTP/1.1\r\nHost: x\r\n${more}Content-Length: 10\r\n\r\n12345`, true));
+  const callers = ['Connection: close\r\n', ''].map((more) =>
+    call(context, `POST /x HTTP/1.1\r\nHost: x\r\n${more}Content-Length: 10\r\n\r\n12345`, true),
+  );
   const asked = await askedOf(context, 2);
-  const closed = asked.map(({ request: { socket } }) => new Promise<void>((resolve) => {
-    socket.once('close', () => resolve());
-  }));
+  const closed = asked.map(
+    ({ request: { socket } }) =>
+      new Promise<void>((resolve) => {
+        socket.once('close', () => resolve());
+      }),
+  );
   for (const { response } of asked) response.writeHead(401, { 'Content-Length': 2 }).end('no');
   const began = performance.now();
   await Promise.all(closed);
   const took = performance.now() - began;
   assert.ok(took > 4_500 && took < 15_000, `${took} ms`);
-  assert.deepEqual(callers.map((caller) => caller.statuses()), [['401'], ['401']]);
+  assert.deepEqual(
+    callers.map((caller) => caller.statuses()),
+    [['401'], ['401']],
+  );
   for (const { socket } of callers) socket.destroy();
 });
 
 test('stopping waits a second at most for those who send on and on after their answer', async (context) => {
   context.listener.serve((_, response) => response.writeHead(401, { 'Content-Length': 2 }).end('no'));
-  const callers = ['close', 'keep-alive'].map((connection) => call(context, `POST /x HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\nContent-Length: 100000000\r\n\r\n`, true));
+  const callers = ['close', 'keep-alive'].map((connection) =>
+    call(
+      context,
+      `POST /x HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\nContent-Length: 100000000\r\n\r\n`,
+      true,
+    ),
+  );
   const sending = setInterval(() => callers.forEach(({ socket }) => void (socket.writable && socket.write('x'))), 20);
   try {
     for (const caller of callers) await eventually(async () => caller.statuses().length > 0);

@@ -86,7 +86,11 @@ const MODULE = new URL('../../src/logging/destination.js', import.meta.url).href
 
 /** A process that runs a script with `openLogDestination` at hand. */
 function writer(script: string) {
-  return spawn(process.execPath, ['--input-type=module', '-e', `import { openLogDestination } from ${JSON.stringify(MODULE)};\n${script}`], { stdio: ['ignore', 'pipe', 'inherit'] });
+  return spawn(
+    process.execPath,
+    ['--input-type=module', '-e', `import { openLogDestination } from ${JSON.stringify(MODULE)};\n${script}`],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
 }
 
 test('a reader that falls far behind loses lines and is told how many', async () => {

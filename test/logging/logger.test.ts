@@ -20,7 +20,10 @@ test('a line is JSON with level, ISO time and message', () => {
   const { logger, lines, last } = recording();
   logger.info({ status: 200 }, 'request');
   logger.info('twice');
-  assert.match(lines[0] ?? '', /^\{"level":"info","time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z","status":200,"msg":"request"\}\n$/);
+  assert.match(
+    lines[0] ?? '',
+    /^\{"level":"info","time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z","status":200,"msg":"request"\}\n$/,
+  );
   assert.is(last()['msg'], 'twice');
 });
 
@@ -105,7 +108,19 @@ test('large and odd values are bounded', () => {
   const deep: Record<string, unknown> = {};
   let inner = deep;
   for (let depth = 0; depth < 50; depth++) inner = inner['next'] = {} as Record<string, unknown>;
-  logger.info({ text: 'x'.repeat(10_000), list: Array.from({ length: 1_000 }, (_, n) => n), deep, big: 10n ** 20n, bytes: new Uint8Array(9), when: new Date(0), none: null, on: true }, 'odd');
+  logger.info(
+    {
+      text: 'x'.repeat(10_000),
+      list: Array.from({ length: 1_000 }, (_, n) => n),
+      deep,
+      big: 10n ** 20n,
+      bytes: new Uint8Array(9),
+      when: new Date(0),
+      none: null,
+      on: true,
+    },
+    'odd',
+  );
   const line = last();
   assert.is((line['text'] as string).length, 2_001);
   assert.is((line['list'] as unknown[]).length, 50);
@@ -127,9 +142,17 @@ test('more keys than are remembered are still known', () => {
 /** Runs a script that logs to standard output, in a process of its own. */
 async function run(script: string): Promise<{ code: number | null; lines: string[] }> {
   const logger = new URL('../../src/logging/logger.js', import.meta.url).href;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', `import { createLogger } from ${JSON.stringify(logger)};\nconst logger = createLogger({ level: 'info' });\n${script}`], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    [
+      '--input-type=module',
+      '-e',
+      `import { createLogger } from ${JSON.stringify(logger)};\nconst logger = createLogger({ level: 'info' });\n${script}`,
+    ],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
   const [code] = (await once(child, 'close')) as [number | null];
@@ -139,8 +162,20 @@ async function run(script: string): Promise<{ code: number | null; lines: string
 const LOG_MANY = 'for (let n = 0; n < 1000; n++) logger.info({ n }, "line");';
 
 test('every line is written by the end of the process, however it ends', async () => {
-  const ends = await Promise.all([run(LOG_MANY), run(`${LOG_MANY} process.exit(3);`), run(`${LOG_MANY} throw new Error();`.replace('throw', 'process.on("uncaughtException", () => process.exit(4)); throw'))]);
-  assert.equal(ends.map(({ code }) => code), [0, 3, 4]);
+  const ends = await Promise.all([
+    run(LOG_MANY),
+    run(`${LOG_MANY} process.exit(3);`),
+    run(
+      `${LOG_MANY} throw new Error();`.replace(
+        'throw',
+        'process.on("uncaughtException", () => process.exit(4)); throw',
+      ),
+    ),
+  ]);
+  assert.equal(
+    ends.map(({ code }) => code),
+    [0, 3, 4],
+  );
   for (const { lines } of ends) {
     const numbers = new Set(lines.map((line) => (JSON.parse(line) as { n: number }).n));
     assert.is(numbers.size, 1_000);

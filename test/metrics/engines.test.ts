@@ -17,11 +17,18 @@ test('appends: how long, how many events, conflicts by kind of stream, failures 
   const memory = memoryEvents();
   const events = measuredEventStore(memory, show);
   assert.equal([events.engine, events.logId], ['memory', 'memory']);
-  assert.equal(await events.append('gift-0a', [event(), event()], 'none'), { revision: 1, position: '0000000000000002' });
+  assert.equal(await events.append('gift-0a', [event(), event()], 'none'), {
+    revision: 1,
+    position: '0000000000000002',
+  });
   await failureOf(events.append('gift-0a', [event()], 'none'));
   await failureOf(events.append('gift-0a', [event()], 7));
   await failureOf(events.append('odd', [event()], 7));
-  const thrown: unknown[] = [new UnavailableError('gone'), new UnavailableError('late', { outcomeUnknown: true }), new EventTooLargeError(2_000_000)];
+  const thrown: unknown[] = [
+    new UnavailableError('gone'),
+    new UnavailableError('late', { outcomeUnknown: true }),
+    new EventTooLargeError(2_000_000),
+  ];
   for (const error of thrown) {
     memory.beforeAppend = () => {
       throw error;
@@ -33,8 +40,8 @@ test('appends: how long, how many events, conflicts by kind of stream, failures 
   await failureOf(events.append('gift-0c', [event()], 'none'));
   const found = await values();
   const expected = {
-    'gift_append_duration_seconds_count': 1,
-    'gift_appended_events_total': 2,
+    gift_append_duration_seconds_count: 1,
+    gift_appended_events_total: 2,
     'gift_append_conflicts_total{stream="gift"}': 2,
     'gift_append_conflicts_total{stream="odd"}': 1,
     'gift_append_failures_total{reason="unavailable"}': 1,
@@ -43,14 +50,22 @@ test('appends: how long, how many events, conflicts by kind of stream, failures 
     'gift_append_failures_total{reason="sealed"}': 1,
   };
   for (const [name, value] of Object.entries(expected)) assert.is(found.get(name), value, name);
-  assert.not([...found.keys()].some((name) => name.includes('0a')), 'no id is a label');
+  assert.not(
+    [...found.keys()].some((name) => name.includes('0a')),
+    'no id is a label',
+  );
 });
 
 test('a command that appends again after a conflict or an unknown outcome is counted; another command on the same stream is not', async () => {
   const { show, values } = exposed();
   const memory = memoryEvents();
   const events = measuredEventStore(memory, show);
-  const context = (commandId: string) => ({ commandId, correlationId: 'c', by: { user: 'u' }, now: '2026-01-01T00:00:00.000Z' });
+  const context = (commandId: string) => ({
+    commandId,
+    correlationId: 'c',
+    by: { user: 'u' },
+    now: '2026-01-01T00:00:00.000Z',
+  });
   let races = 2;
   memory.beforeAppend = () => {
     if (races-- > 0) memory.given('gift-1', { type: 'Other', data: {} });
@@ -96,11 +111,23 @@ test('the bus: requests by subject and outcome, and what workers answer', async 
   } as unknown as Bus;
   const bus = measuredBus(bare, show);
   assert.equal(await bus.request('payments.charge', {}, { timeoutMs: 1 }), { fine: true });
-  for (const error of [new NoRespondersError('x'), new DeadlineError('x', 1), new RemoteError('x'), new UnavailableError('x'), new TypeError('x')]) {
+  for (const error of [
+    new NoRespondersError('x'),
+    new DeadlineError('x', 1),
+    new RemoteError('x'),
+    new UnavailableError('x'),
+    new TypeError('x'),
+  ]) {
     outcome = error;
     assert.is(await failureOf(bus.request('payments.charge', {}, { timeoutMs: 1 })), error);
   }
-  const replies: (object | Error)[] = [{ outcome: 'charged' }, { outcome: 'later' }, {}, { outcome: 7 }, new Error('x')];
+  const replies: (object | Error)[] = [
+    { outcome: 'charged' },
+    { outcome: 'later' },
+    {},
+    { outcome: 7 },
+    new Error('x'),
+  ];
   await bus.serve('payments.charge', 'payments', async () => {
     const reply = replies.shift()!;
     if (reply instanceof Error) throw reply;
@@ -109,10 +136,22 @@ test('the bus: requests by subject and outcome, and what workers answer', async 
   for (let n = 0; n < 4; n++) await handler({});
   assert.instance(await failureOf(handler({})), Error);
   const found = await values();
-  for (const [name, value] of [['ok', 1], ['no_responders', 1], ['deadline', 1], ['remote', 1], ['unavailable', 1], ['other', 1]] as const) {
+  for (const [name, value] of [
+    ['ok', 1],
+    ['no_responders', 1],
+    ['deadline', 1],
+    ['remote', 1],
+    ['unavailable', 1],
+    ['other', 1],
+  ] as const) {
     assert.is(found.get(`gift_bus_requests_total{subject="payments.charge",outcome="${name}"}`), value, name);
   }
-  for (const [name, value] of [['charged', 1], ['later', 1], ['ok', 2], ['error', 1]] as const) {
+  for (const [name, value] of [
+    ['charged', 1],
+    ['later', 1],
+    ['ok', 2],
+    ['error', 1],
+  ] as const) {
     assert.is(found.get(`gift_worker_answers_total{subject="payments.charge",outcome="${name}"}`), value, name);
   }
   assert.is(found.get('gift_bus_request_duration_seconds_count{subject="payments.charge"}'), 1);

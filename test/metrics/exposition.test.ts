@@ -55,15 +55,23 @@ test('requests: by pattern and status; methods and paths of callers make no labe
   answered('POST', '/api/v2/gifts/:giftId', 405, 1);
   for (const method of ['PROPFIND', 'BREW', 'M-SEARCH']) answered(method, undefined, 404, 1);
   const found = await values();
-  assert.equal([...found].filter(([name]) => name.startsWith('gift_http_requests_total')), [
-    ['gift_http_requests_total{method="GET",route="/api/v2/gifts/:giftId",status="200"}', 2],
-    ['gift_http_requests_total{method="GET",route="/api/v2/gifts/:giftId",status="404"}', 1],
-    ['gift_http_requests_total{method="POST",route="/api/v2/gifts/:giftId",status="405"}', 1],
-    ['gift_http_requests_total{method="other",route="unknown",status="404"}', 3],
-  ]);
-  const bucket = (le: string): number | undefined => found.get(`gift_http_request_duration_seconds_bucket{method="GET",route="/api/v2/gifts/:giftId",le="${le}"}`);
+  assert.equal(
+    [...found].filter(([name]) => name.startsWith('gift_http_requests_total')),
+    [
+      ['gift_http_requests_total{method="GET",route="/api/v2/gifts/:giftId",status="200"}', 2],
+      ['gift_http_requests_total{method="GET",route="/api/v2/gifts/:giftId",status="404"}', 1],
+      ['gift_http_requests_total{method="POST",route="/api/v2/gifts/:giftId",status="405"}', 1],
+      ['gift_http_requests_total{method="other",route="unknown",status="404"}', 3],
+    ],
+  );
+  const bucket = (le: string): number | undefined =>
+    found.get(`gift_http_request_duration_seconds_bucket{method="GET",route="/api/v2/gifts/:giftId",le="${le}"}`);
   assert.equal(['0.001', '0.0025', '0.005', '0.5', '1', '+Inf'].map(bucket), [1, 1, 2, 2, 3, 3]);
-  assert.ok(Math.abs(found.get('gift_http_request_duration_seconds_sum{method="GET",route="/api/v2/gifts/:giftId"}')! - 0.6042) < 1e-9);
+  assert.ok(
+    Math.abs(
+      found.get('gift_http_request_duration_seconds_sum{method="GET",route="/api/v2/gifts/:giftId"}')! - 0.6042,
+    ) < 1e-9,
+  );
 });
 
 test.run();

@@ -32,29 +32,44 @@ const ago = (seconds: number): string => new Date(Date.now() - seconds * 1000).t
 test('a projection that nobody runs falls behind the end of the log', async ({ house: { events, store } }) => {
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
-  await events.append('gift-1', [{ ...event('GiftRedeemed'), at: ago(90) }, { ...event('GiftRedeemed'), at: ago(30) }, event('UserAdded')], 'none');
+  await events.append(
+    'gift-1',
+    [{ ...event('GiftRedeemed'), at: ago(90) }, { ...event('GiftRedeemed'), at: ago(30) }, event('UserAdded')],
+    'none',
+  );
   const found = await values();
   const seconds = found.get(`gift_projection_lag_seconds{projection="gifts",version="${gifts.version}"}`) ?? 0;
   assert.ok(seconds >= 90 && seconds < 100, String(seconds));
   assert.is(found.get(`gift_projection_lag_events{projection="gifts",version="${gifts.version}"}`), 2);
-  assert.is(found.get(`gift_projection_lag_seconds{projection="transactions",version="${transactions.version}"}`), 0, 'nothing of these events concerns it');
+  assert.is(
+    found.get(`gift_projection_lag_seconds{projection="transactions",version="${transactions.version}"}`),
+    0,
+    'nothing of these events concerns it',
+  );
   assert.is(found.get(`gift_projection_active{projection="gifts",version="${gifts.version}"}`), 0);
-  for (const part of ['event store",engine="embedded', 'read store",engine="embedded', 'bus",engine="none']) assert.is(found.get(`gift_engine_up{part="${part}"}`), 1, part);
+  for (const part of ['event store",engine="embedded', 'read store",engine="embedded', 'bus",engine="none'])
+    assert.is(found.get(`gift_engine_up{part="${part}"}`), 1, part);
 });
 
-test('a projection whose stored position is no place in the log is behind by everything', async ({ house: { events, store } }) => {
+test('a projection whose stored position is no place in the log is behind by everything', async ({
+  house: { events, store },
+}) => {
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
   await events.append('gift-1', [{ ...event('GiftRedeemed'), at: ago(90) }], 'none');
   const collection = { name: gifts.name, version: gifts.version, indexes: gifts.indexes };
-  await store.write([{ collection, documents: [], checkpoint: { projection: checkpointName(gifts), position: '18446744073709551615' } }]);
+  await store.write([
+    { collection, documents: [], checkpoint: { projection: checkpointName(gifts), position: '18446744073709551615' } },
+  ]);
   const found = await values();
   assert.is(found.get(`gift_projection_lag_events{projection="gifts",version="${gifts.version}"}`), 1);
   assert.ok(found.get(`gift_projection_lag_seconds{projection="gifts",version="${gifts.version}"}`)! >= 90);
   assert.is(found.get(`gift_projection_lag_events{projection="transactions",version="${transactions.version}"}`), 0);
 });
 
-test('what is stored, in use and quarantined shows; a look serves for a second', async ({ house: { events, store } }) => {
+test('what is stored, in use and quarantined shows; a look serves for a second', async ({
+  house: { events, store },
+}) => {
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
   const { position } = await events.append('gift-1', [event('GiftRedeemed')], 'none');
@@ -62,7 +77,15 @@ test('what is stored, in use and quarantined shows; a look serves for a second',
   await store.ensure(collection);
   await store.write([{ collection, documents: [], checkpoint: { projection: checkpointName(gifts), position } }]);
   await store.activate(gifts.name, gifts.version);
-  for (const id of ['a', 'b']) await recordQuarantine(store.records, gifts, { documentId: id, eventId: 'e', type: 'GiftIssued', stream: 's', position, cause: 'c' });
+  for (const id of ['a', 'b'])
+    await recordQuarantine(store.records, gifts, {
+      documentId: id,
+      eventId: 'e',
+      type: 'GiftIssued',
+      stream: 's',
+      position,
+      cause: 'c',
+    });
   const found = await values();
   assert.is(found.get(`gift_projection_lag_seconds{projection="gifts",version="${gifts.version}"}`), 0);
   assert.is(found.get(`gift_projection_active{projection="gifts",version="${gifts.version}"}`), 1);
@@ -79,49 +102,98 @@ test('what readers use of another release shows beside what is built', async ({ 
   const { position } = await events.append('gift-1', [event('GiftRedeemed')], 'none');
   const served = { name: gifts.name, version: gifts.version + 1, indexes: [] };
   await store.ensure(served);
-  await store.write([{ collection: served, documents: [], checkpoint: { projection: checkpointName(served), position } }]);
+  await store.write([
+    { collection: served, documents: [], checkpoint: { projection: checkpointName(served), position } },
+  ]);
   await store.activate(served.name, served.version);
   const found = await values();
-  const of = (metric: string, version: number): number | undefined => found.get(`gift_projection_${metric}{projection="gifts",version="${version}"}`);
+  const of = (metric: string, version: number): number | undefined =>
+    found.get(`gift_projection_${metric}{projection="gifts",version="${version}"}`);
   assert.equal([of('active', served.version), of('lag_events', served.version)], [1, 0]);
   assert.equal([of('active', gifts.version), of('lag_events', gifts.version)], [0, 1]);
 });
 
-test('an engine that is gone or silent is down, and what it would have told is not shown as well', async ({ house: { events, store } }) => {
+test('an engine that is gone or silent is down, and what it would have told is not shown as well', async ({
+  house: { events, store },
+}) => {
   const { show, values } = exposed();
   const gone = async (): Promise<never> => Promise.reject(new UnavailableError('gone'));
   const silent = async (): Promise<never> => new Promise(() => undefined);
   const broken = { ...store, ping: silent, checkpoint: gone };
-  showState(show, { engines: { events: { ...events, ping: gone, read: gone }, store: broken, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
+  showState(show, {
+    engines: { events: { ...events, ping: gone, read: gone }, store: broken, bus: BUS },
+    projections: PROJECTIONS,
+    processes: () => undefined,
+  });
   const began = performance.now();
   const found = await values();
   assert.ok(performance.now() - began < 15_000);
-  assert.equal([...found], [['gift_engine_up{part="event store",engine="embedded"}', 0], ['gift_engine_up{part="read store",engine="embedded"}', 0], ['gift_engine_up{part="bus",engine="none"}', 1]]);
+  assert.equal(
+    [...found],
+    [
+      ['gift_engine_up{part="event store",engine="embedded"}', 0],
+      ['gift_engine_up{part="read store",engine="embedded"}', 0],
+      ['gift_engine_up{part="bus",engine="none"}', 1],
+    ],
+  );
 });
 
 test('parked work is counted from its streams, each event once, however many look', async ({ house: { events } }) => {
   const count = parkedWork(events);
-  assert.equal([...(await count())], [['purchase', 0], ['notification', 0], ['refund', 0], ['dispute', 0]]);
-  const parked = (entity: string, step: string) => event('WorkParked', { entity, transaction_id: 't', step, cause: 'c', event_id: 'e' });
-  await events.append(parkedStream('purchase'), Array.from({ length: 1_000 }, (_, n) => parked(`t${n}`, 'charge')), 'none');
+  assert.equal(
+    [...(await count())],
+    [
+      ['purchase', 0],
+      ['notification', 0],
+      ['refund', 0],
+      ['dispute', 0],
+    ],
+  );
+  const parked = (entity: string, step: string) =>
+    event('WorkParked', { entity, transaction_id: 't', step, cause: 'c', event_id: 'e' });
+  await events.append(
+    parkedStream('purchase'),
+    Array.from({ length: 1_000 }, (_, n) => parked(`t${n}`, 'charge')),
+    'none',
+  );
   await events.append(parkedStream('notification'), [parked('g1', 'tell'), parked('g1', 'tell')], 'none');
   const looks = await Promise.all([count(), count(), count()]);
-  for (const look of looks) assert.equal([...look], [['purchase', 1_000], ['notification', 1], ['refund', 0], ['dispute', 0]]);
+  for (const look of looks)
+    assert.equal(
+      [...look],
+      [
+        ['purchase', 1_000],
+        ['notification', 1],
+        ['refund', 0],
+        ['dispute', 0],
+      ],
+    );
   await events.append(parkedStream('purchase'), [parked('t0', 'charge'), parked('t0', 'issue')], 'any');
   assert.is((await count()).get('purchase'), 1_000, 'one entity is parked once, whatever step it is at');
-  const seen = (type: string, entity: string) => event(type, { entity, transaction_id: 't', step: 'charge', times: 1, reason: 'r' });
-  await events.append(parkedStream('purchase'), [seen('WorkRetried', 't1'), seen('WorkDiscarded', 't2'), seen('WorkRetried', 't3'), parked('t3', 'charge')], 'any');
+  const seen = (type: string, entity: string) =>
+    event(type, { entity, transaction_id: 't', step: 'charge', times: 1, reason: 'r' });
+  await events.append(
+    parkedStream('purchase'),
+    [seen('WorkRetried', 't1'), seen('WorkDiscarded', 't2'), seen('WorkRetried', 't3'), parked('t3', 'charge')],
+    'any',
+  );
   assert.is((await count()).get('purchase'), 998);
 });
 
-test('process managers: who leads, what is open, how old it is, what is in flight; one that stands by shows no lag', async ({ house: { events, store } }) => {
+test('process managers: who leads, what is open, how old it is, what is in flight; one that stands by shows no lag', async ({
+  house: { events, store },
+}) => {
   const { show, values } = exposed();
   const tally = processTally();
   showProcesses(show, tally.status);
   showState(show, { engines: { events, store, bus: BUS }, projections: [], processes: tally.status });
   let found = await values();
   assert.is(found.get('gift_process_leading'), 0);
-  assert.not(found.has('gift_process_open') || found.has('gift_process_lag_seconds') || found.has('gift_process_oldest_open_seconds'));
+  assert.not(
+    found.has('gift_process_open') ||
+      found.has('gift_process_lag_seconds') ||
+      found.has('gift_process_oldest_open_seconds'),
+  );
   await sleep(1_010);
   await events.append('transaction-1', [{ ...event('GiftsPurchased'), at: ago(60) }], 'none');
   tally.begin(() => ({ caughtUp: true, position: undefined, open: 3, oldestAt: ago(20) }));
@@ -131,12 +203,26 @@ test('process managers: who leads, what is open, how old it is, what is in fligh
   tally.parked('charge');
   tally.done('charge');
   found = await values();
-  assert.equal(['gift_process_leading', 'gift_process_open', 'gift_process_in_flight{step="charge"}', 'gift_process_failures_total{step="charge"}', 'gift_process_parked_total{step="charge"}'].map((name) => found.get(name)), [1, 3, 1, 1, 1]);
+  assert.equal(
+    [
+      'gift_process_leading',
+      'gift_process_open',
+      'gift_process_in_flight{step="charge"}',
+      'gift_process_failures_total{step="charge"}',
+      'gift_process_parked_total{step="charge"}',
+    ].map((name) => found.get(name)),
+    [1, 3, 1, 1, 1],
+  );
   assert.ok(Math.abs(found.get('gift_process_oldest_open_seconds')! - 20) < 3);
   assert.ok(found.get('gift_process_lag_seconds')! >= 60);
   tally.end();
   found = await values();
-  assert.equal(['gift_process_leading', 'gift_process_in_flight{step="charge"}', 'gift_process_failures_total{step="charge"}'].map((name) => found.get(name)), [0, 0, 1]);
+  assert.equal(
+    ['gift_process_leading', 'gift_process_in_flight{step="charge"}', 'gift_process_failures_total{step="charge"}'].map(
+      (name) => found.get(name),
+    ),
+    [0, 0, 1],
+  );
 });
 
 test('a process without process managers shows none of theirs; one with nothing open shows an age of 0', async () => {
@@ -156,10 +242,13 @@ test('the process: a held event loop shows, and is forgotten once it was told', 
   try {
     assert.is((await values()).get('nodejs_eventloop_lag_max_seconds'), 0, 'nothing measured yet');
     await sleep(50);
-    for (const until = performance.now() + 300; performance.now() < until; );
+    for (const until = performance.now() + 300; performance.now() < until;);
     await sleep(50);
     const held = await values();
-    assert.ok(held.get('nodejs_eventloop_lag_max_seconds')! > 0.2, String(held.get('nodejs_eventloop_lag_max_seconds')));
+    assert.ok(
+      held.get('nodejs_eventloop_lag_max_seconds')! > 0.2,
+      String(held.get('nodejs_eventloop_lag_max_seconds')),
+    );
     assert.ok(held.get('nodejs_eventloop_lag_p50_seconds')! < held.get('nodejs_eventloop_lag_max_seconds')!);
     assert.ok(held.get('nodejs_eventloop_utilization')! > 0.2);
     await sleep(60);
@@ -182,12 +271,26 @@ test('each follower of a process has its sample, failing or not, and so has what
   const { show, values } = exposed();
   let since: Date | undefined;
   showFollowers(show, {
-    health: () => [{ part: 'projector', failing: false, failures: 1 }, { part: 'process managers', failing: true, failures: 4, since: ago(9), why: 'no' }],
-    nobodyLeads: () => [['read models', since], ['process managers', undefined]],
+    health: () => [
+      { part: 'projector', failing: false, failures: 1 },
+      { part: 'process managers', failing: true, failures: 4, since: ago(9), why: 'no' },
+    ],
+    nobodyLeads: () => [
+      ['read models', since],
+      ['process managers', undefined],
+    ],
   });
-  const names = ['gift_follower_failing{part="projector"}', 'gift_follower_failing{part="process managers"}', 'gift_nobody_leads_seconds{work="read models"}', 'gift_nobody_leads_seconds{work="process managers"}'];
+  const names = [
+    'gift_follower_failing{part="projector"}',
+    'gift_follower_failing{part="process managers"}',
+    'gift_nobody_leads_seconds{work="read models"}',
+    'gift_nobody_leads_seconds{work="process managers"}',
+  ];
   const found = await values();
-  assert.equal(names.map((name) => found.get(name)), [0, 1, 0, 0]);
+  assert.equal(
+    names.map((name) => found.get(name)),
+    [0, 1, 0, 0],
+  );
   since = new Date(ago(90));
   const seconds = (await values()).get(names[2]!) ?? 0;
   assert.ok(seconds >= 90 && seconds < 100, String(seconds));

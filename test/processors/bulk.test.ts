@@ -8,7 +8,10 @@ import type { Processors } from '../../src/processors/run.js';
 import { type Bought, type House, openHouse, phone } from '../support/house.js';
 import { mortal } from '../support/mortal.js';
 
-/** Processor time of the main thread, ms: unlike the clock's it does not count what other processes of the machine take. 0 where the system doesn't tell. */
+/**
+ * Processor time of the main thread, ms: unlike the clock's it does not count what other processes of the machine take.
+ * 0 where the system doesn't tell.
+ */
 function ownTime(): number {
   try {
     return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
@@ -106,11 +109,19 @@ test('it is refunded whole, killed in the middle of that: each gift cancelled, t
   await last.close();
   const doomed = mortal(house.deps, 4_000, 'after');
   house.process({ ...doomed.deps, leaseMs: 2_000 });
-  await house.append(`transaction-${transactionId}`, 'RefundRequested', { refund_id: 'all', gift_ids: giftIds, voided: false, reason: 'event cancelled' });
+  await house.append(`transaction-${transactionId}`, 'RefundRequested', {
+    refund_id: 'all',
+    gift_ids: giftIds,
+    voided: false,
+    reason: 'event cancelled',
+  });
   await house.until(async () => doomed.dead, 120_000);
   house.process({ leaseMs: 2_000 });
   await house.until(async () => (await house.types(`transaction-${transactionId}`)).includes('GiftsRefunded'), 120_000);
-  assert.equal((await house.all('GiftsRefunded')).map(({ data }) => (data as { amount: number }).amount), [RECEIVERS * 250]);
+  assert.equal(
+    (await house.all('GiftsRefunded')).map(({ data }) => (data as { amount: number }).amount),
+    [RECEIVERS * 250],
+  );
   assert.is((await house.all('GiftCancelled')).length, RECEIVERS);
 });
 

@@ -20,7 +20,8 @@ async function left(log: readonly string[], types: readonly string[] | undefined
   for (const [index, type] of log.entries()) events.given(`stream-${index}`, of(type));
   const options = { events, records, logger: silent };
   if (types !== undefined) await processCheckpoints({ ...options, types }).save(at(3));
-  const kept = async (): Promise<ProcessCheckpoint | undefined> => (await records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))?.value;
+  const kept = async (): Promise<ProcessCheckpoint | undefined> =>
+    (await records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))?.value;
   return { ...options, kept, after: (...now: string[]) => processCheckpoints({ ...options, types: now }) };
 }
 
@@ -45,7 +46,10 @@ test('holds after a release that follows more, as long as none of that stands be
 });
 
 test('is void where events stand before it that nobody has looked at', async () => {
-  for (const log of [['New', 'A', 'A'], ['A', 'A', 'New', 'A']]) {
+  for (const log of [
+    ['New', 'A', 'A'],
+    ['A', 'A', 'New', 'A'],
+  ]) {
     const { after, kept } = await left(log, ['A']);
     assert.is(await after('A', 'New').last(going), undefined, log.join());
     assert.is((await kept())?.types, 'A');
@@ -75,8 +79,17 @@ test('counts as absent, with a line in the log, where no event of the log can st
     const { after, records } = await left(['A', 'A', 'A', 'A'], ['A']);
     const lines: string[] = [];
     const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
-    await records.put(PROCESS_CHECKPOINT, { logId: 'memory', types: 'A', ...(position === undefined ? {} : { position }) });
-    const checkpoints = processCheckpoints({ ...(await left(['A', 'A', 'A', 'A'], undefined)), records, logger, types: ['A'] });
+    await records.put(PROCESS_CHECKPOINT, {
+      logId: 'memory',
+      types: 'A',
+      ...(position === undefined ? {} : { position }),
+    });
+    const checkpoints = processCheckpoints({
+      ...(await left(['A', 'A', 'A', 'A'], undefined)),
+      records,
+      logger,
+      types: ['A'],
+    });
     assert.is(await checkpoints.last(going), undefined, JSON.stringify(position));
     assert.is(lines.length, 1, JSON.stringify(position));
     assert.match(lines[0]!, /the stored position .*: it counts as absent/);

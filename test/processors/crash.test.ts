@@ -27,10 +27,18 @@ async function dieAt(part: House, at: number, moment: 'before' | 'after'): Promi
   await Promise.all([first.close(), second.close()]);
 
   const where = `died ${moment} effect ${at}`;
-  assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged'], where);
+  assert.equal(
+    await house.types(`transaction-${transactionId}`),
+    ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged'],
+    where,
+  );
   for (const [index, giftId] of giftIds.entries()) {
     assert.equal(await house.types(`gift-${giftId}`), ['GiftIssued'], where);
-    assert.equal(await house.types(`notification-${giftId}`), index === 1 ? ['NotificationFailed'] : ['NotificationStarted', 'NotificationSent'], where);
+    assert.equal(
+      await house.types(`notification-${giftId}`),
+      index === 1 ? ['NotificationFailed'] : ['NotificationStarted', 'NotificationSent'],
+      where,
+    );
     assert.is(sentLines(giftId), index === 1 ? 0 : 1, where);
   }
   assert.is((await house.all('WorkParked')).length, 0, where);

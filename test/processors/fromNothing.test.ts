@@ -1,4 +1,7 @@
-/** A real history of thousands of purchases whose read store and checkpoints are lost: by the providers' own ledgers nobody is charged, told or refunded again. */
+/**
+ * A real history of thousands of purchases whose read store and checkpoints are lost: by the providers' own ledgers
+ * nobody is charged, told or refunded again.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +35,13 @@ test.after(async () => {
 });
 
 function start(catalogue?: object): Promise<Service> {
-  return startService({ dataDir, engines: EMBEDDED, split: false, env: providers.settings, ...(catalogue === undefined ? {} : { catalogue }) });
+  return startService({
+    dataDir,
+    engines: EMBEDDED,
+    split: false,
+    env: providers.settings,
+    ...(catalogue === undefined ? {} : { catalogue }),
+  });
 }
 
 /** How many events of a type stand in the log. */
@@ -49,21 +58,42 @@ async function makeHistory(service: Service): Promise<void> {
   const token = await service.userToken('ann');
   const declined = (n: number): boolean => n % 20 === 0;
   const transactions: string[] = [];
-  await inParallel(Array.from({ length: PURCHASES }, (_, n) => n), CLIENTS, async (n) => {
-    const receivers = n === 1 ? Array.from({ length: BULK }, (_, at) => ({ phone_number: `+4477009${String(at).padStart(5, '0')}` })) : n % 3 === 0 ? [{}] : n % 3 === 1 ? [{ user_id: 'ann' }] : [{ user_id: 'ann' }, {}];
-    const body = purchaseOf('latte', receivers, { reference: declined(n) ? 'pm_card_visa_chargeDeclined' : 'pm_card_visa' });
-    const reply = await service.ask('POST', '/api/v2/transactions', { token, body });
-    assert.equal(reply.status, declined(n) ? 402 : 201, reply.text);
-    if (!declined(n)) transactions.push(reply.json.data.id as string);
-  });
+  await inParallel(
+    Array.from({ length: PURCHASES }, (_, n) => n),
+    CLIENTS,
+    async (n) => {
+      const receivers =
+        n === 1
+          ? Array.from({ length: BULK }, (_, at) => ({ phone_number: `+4477009${String(at).padStart(5, '0')}` }))
+          : n % 3 === 0
+            ? [{}]
+            : n % 3 === 1
+              ? [{ user_id: 'ann' }]
+              : [{ user_id: 'ann' }, {}];
+      const body = purchaseOf('latte', receivers, {
+        reference: declined(n) ? 'pm_card_visa_chargeDeclined' : 'pm_card_visa',
+      });
+      const reply = await service.ask('POST', '/api/v2/transactions', { token, body });
+      assert.equal(reply.status, declined(n) ? 402 : 201, reply.text);
+      if (!declined(n)) transactions.push(reply.json.data.id as string);
+    },
+  );
   const sue = await service.userToken('sue');
   for (const transaction of transactions.slice(0, 20)) {
-    const reply = await service.ask('POST', `/ops/transactions/${transaction}/refund`, { token: sue, body: { reason: 'a test' } });
+    const reply = await service.ask('POST', `/ops/transactions/${transaction}/refund`, {
+      token: sue,
+      body: { reason: 'a test' },
+    });
     assert.equal(reply.json.data.status, 'refunded', reply.text);
   }
   const toTell = await countOf(service, 'NotificationStarted');
   assert.ok(toTell > BULK + 1_000);
-  await eventually(async () => (await countOf(service, 'NotificationSent', 'NotificationFailed')) >= (await countOf(service, 'NotificationStarted')), 120_000);
+  await eventually(
+    async () =>
+      (await countOf(service, 'NotificationSent', 'NotificationFailed')) >=
+      (await countOf(service, 'NotificationStarted')),
+    120_000,
+  );
 }
 
 test('nobody is charged, told or refunded again', async () => {
@@ -71,14 +101,20 @@ test('nobody is charged, told or refunded again', async () => {
   try {
     await makeHistory(first);
     // What follows by itself has followed.
-    for (let before = -1; before !== asked().reduce((sum, one) => sum + one); await sleep(300)) before = asked().reduce((sum, one) => sum + one);
+    for (let before = -1; before !== asked().reduce((sum, one) => sum + one); await sleep(300))
+      before = asked().reduce((sum, one) => sum + one);
   } finally {
     await first.close();
   }
   for (const file of readdirSync(dataDir)) if (file.startsWith(READ_STORE_FILE)) rmSync(join(dataDir, file));
 
   const { stripe, twilio } = providers;
-  const before = { asked: asked(), intents: stripe.intents.length, refunds: stripe.refunds.length, messages: twilio.messages.length };
+  const before = {
+    asked: asked(),
+    intents: stripe.intents.length,
+    refunds: stripe.refunds.length,
+    messages: twilio.messages.length,
+  };
   const began = performance.now();
   const again = await start();
   try {
@@ -87,12 +123,33 @@ test('nobody is charged, told or refunded again', async () => {
     await eventually(async () => again.log.some((line) => line.includes('process managers have caught up')), 120_000);
     const caughtUp = performance.now() - began;
     await sleep(1_000);
-    const events = await countOf(again, 'GiftsPurchased', 'ChargeStarted', 'PaymentCharged', 'PaymentDeclined', 'GiftIssued', 'NotificationStarted', 'NotificationSent');
-    console.log(`${PURCHASES} purchases, ${events} events of theirs: ready after ${Math.round(ready)} ms, the process managers after ${Math.round(caughtUp)} ms`);
+    const events = await countOf(
+      again,
+      'GiftsPurchased',
+      'ChargeStarted',
+      'PaymentCharged',
+      'PaymentDeclined',
+      'GiftIssued',
+      'NotificationStarted',
+      'NotificationSent',
+    );
+    console.log(
+      `${PURCHASES} purchases, ${events} events of theirs: ready after ${Math.round(ready)} ms, the process managers after ${Math.round(caughtUp)} ms`,
+    );
     assert.equal(await again.events.end(), end, 'nothing was appended');
-    assert.deepEqual({ asked: asked(), intents: stripe.intents.length, refunds: stripe.refunds.length, messages: twilio.messages.length }, before);
+    assert.deepEqual(
+      {
+        asked: asked(),
+        intents: stripe.intents.length,
+        refunds: stripe.refunds.length,
+        messages: twilio.messages.length,
+      },
+      before,
+    );
 
-    const charged = stripe.intents.filter(({ status }) => status === 'succeeded').map(({ metadata }) => metadata['transaction_id']);
+    const charged = stripe.intents
+      .filter(({ status }) => status === 'succeeded')
+      .map(({ metadata }) => metadata['transaction_id']);
     assert.equal(new Set(charged).size, charged.length, 'each once');
     assert.equal(charged.length, await countOf(again, 'PaymentCharged'));
     assert.equal(await countOf(again, 'PaymentDeclined'), PURCHASES / 20);
@@ -102,7 +159,10 @@ test('nobody is charged, told or refunded again', async () => {
     assert.equal(twilio.messages.length, BULK);
 
     // And the service does its work.
-    const reply = await again.ask('POST', '/api/v2/transactions', { token: await again.userToken('ann'), body: purchaseOf('latte', [{ user_id: 'ann' }]) });
+    const reply = await again.ask('POST', '/api/v2/transactions', {
+      token: await again.userToken('ann'),
+      body: purchaseOf('latte', [{ user_id: 'ann' }]),
+    });
     assert.equal(reply.status, 201);
     assert.equal(stripe.charges(reply.json.data.id as string), 1);
     assert.ok(caughtUp < 60_000, `took ${caughtUp} ms`);

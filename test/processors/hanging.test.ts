@@ -48,7 +48,10 @@ test('5,000 purchases behind it go through at full speed, while it is waited for
   assert.is(await count('PaymentCharged'), 7_000);
   assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted']);
   // Other work on the machine may take its share.
-  assert.ok(behind / 5_000 < (freely / 2_000) * 3, `2,000 in ${Math.round(freely)} ms, then 5,000 in ${Math.round(behind)} ms`);
+  assert.ok(
+    behind / 5_000 < (freely / 2_000) * 3,
+    `2,000 in ${Math.round(freely)} ms, then 5,000 in ${Math.round(behind)} ms`,
+  );
 
   letGo();
   await house.until(async () => (await house.types(`transaction-${transactionId}`)).includes('PaymentCharged'));
@@ -61,7 +64,9 @@ test('it is parked with its cause when it has hung for too long', async ({ house
   const { transactionId } = await house.buy([{}], { reference: HANGS });
   const { transactionId: other } = await house.buy([{}]);
   await house.until(async () => (await house.all('WorkParked')).length === 1);
-  const [parked] = (await house.all('WorkParked')).map(({ data }) => data as { entity: string; step: string; cause: string });
+  const [parked] = (await house.all('WorkParked')).map(
+    ({ data }) => data as { entity: string; step: string; cause: string },
+  );
   assert.equal([parked?.entity, parked?.step], [transactionId, 'charge']);
   assert.match(parked?.cause ?? '', 'DeadlineError: no answer on payments.charge within 40 ms');
   await house.until(async () => (await house.types(`transaction-${other}`)).includes('PaymentCharged'));

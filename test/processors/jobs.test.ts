@@ -15,16 +15,32 @@ const HOUR = 3_600_000;
 const SEEN = { id: 'e', at: '', revision: 0, correlationId: 'c' };
 
 /** A runner and one job of it. `run`: what its attempts do. */
-function working(run: (attempt: number, name: string) => Promise<void>): { readonly runner: JobRunner; job(name: string): Job; readonly told: string[]; readonly stopping: AbortController } {
+function working(run: (attempt: number, name: string) => Promise<void>): {
+  readonly runner: JobRunner;
+  job(name: string): Job;
+  readonly told: string[];
+  readonly stopping: AbortController;
+} {
   const told: string[] = [];
   const stopping = new AbortController();
   const runner = jobRunner({
-    writer: { append: async (_stream, event) => (told.push((event as { type: string }).type), SEEN) }, logger: pino({ level: 'silent' }), ticks: () => performance.now(),
-    patience: { ...PATIENCE, retryMs: 60_000, retryAtMostMs: 60_000 }, tally: processTally(), mayAct: () => undefined, signal: stopping.signal, timesParked: () => 0,
+    writer: { append: async (_stream, event) => (told.push((event as { type: string }).type), SEEN) },
+    logger: pino({ level: 'silent' }),
+    ticks: () => performance.now(),
+    patience: { ...PATIENCE, retryMs: 60_000, retryAtMostMs: 60_000 },
+    tally: processTally(),
+    mayAct: () => undefined,
+    signal: stopping.signal,
+    timesParked: () => 0,
   });
   const pool = openPool(4);
   const job = (name: string): Job => ({
-    key: 'refund/r', pool, transactionId: 't', parkAs: { name: 'refund', entity: 'r', step: 'refund' }, cause: () => SEEN, done: () => void told.push(`${name} done`),
+    key: 'refund/r',
+    pool,
+    transactionId: 't',
+    parkAs: { name: 'refund', entity: 'r', step: 'refund' },
+    cause: () => SEEN,
+    done: () => void told.push(`${name} done`),
     run: async (attempt) => {
       told.push(`${name} ${attempt}`);
       await run(attempt, name);
@@ -41,13 +57,24 @@ test('what a limit of our own has held back for a day is not given up at the nex
   const parked: unknown[] = [];
   const writer: Writer = { append: async (_stream, event) => (parked.push(event), SEEN) };
   const runner = jobRunner({
-    writer, logger: pino({ level: 'silent' }), ticks: () => ticks, patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 1 }, tally: processTally(), mayAct: () => undefined,
-    signal: new AbortController().signal, timesParked: () => 0,
+    writer,
+    logger: pino({ level: 'silent' }),
+    ticks: () => ticks,
+    patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 1 },
+    tally: processTally(),
+    mayAct: () => undefined,
+    signal: new AbortController().signal,
+    timesParked: () => 0,
   });
   const attempts: number[] = [];
   const done = new Promise<void>((resolve) => {
     const job: Job = {
-      key: 'tell', pool: openPool(1), transactionId: 't', parkAs: { name: 'notification', entity: 'gift', step: 'notify' }, cause: () => SEEN, done: resolve,
+      key: 'tell',
+      pool: openPool(1),
+      transactionId: 't',
+      parkAs: { name: 'notification', entity: 'gift', step: 'notify' },
+      cause: () => SEEN,
+      done: resolve,
       async run(attempt) {
         attempts.push(attempt);
         if (attempt <= 30) {
@@ -63,7 +90,11 @@ test('what a limit of our own has held back for a day is not given up at the nex
   });
   await Promise.race([done, sleep(20_000, undefined, { ref: false })]);
   assert.equal(parked, []);
-  assert.equal(attempts, Array.from({ length: 33 }, (_, n) => n + 1), 'no attempt passes for the first again');
+  assert.equal(
+    attempts,
+    Array.from({ length: 33 }, (_, n) => n + 1),
+    'no attempt passes for the first again',
+  );
 });
 
 test('what could not be tried, since another process may have the work, is told and counted as no failure, and tried later', async () => {
@@ -71,17 +102,36 @@ test('what could not be tried, since another process may have the work, is told 
   const tally = processTally();
   let ours = false;
   const runner = jobRunner({
-    writer: { append: async () => SEEN }, logger: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }), ticks: () => performance.now(),
-    patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 5 }, tally, signal: new AbortController().signal, timesParked: () => 0,
+    writer: { append: async () => SEEN },
+    logger: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
+    ticks: () => performance.now(),
+    patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 5 },
+    tally,
+    signal: new AbortController().signal,
+    timesParked: () => 0,
     mayAct: () => {
       if (!ours) throw new NotOursError('the work may have passed to another process');
     },
   });
   const pool = openPool(4);
   let runs = 0;
-  const done = Promise.all(Array.from({ length: 50 }, (_, n) => new Promise<void>((resolve) => {
-    runner.takeOn({ key: `issue/${n}`, pool, transactionId: 't', parkAs: { name: 'purchase', entity: 't', step: 'issue' }, cause: () => SEEN, done: resolve, run: async () => void (runs += 1) });
-  })));
+  const done = Promise.all(
+    Array.from(
+      { length: 50 },
+      (_, n) =>
+        new Promise<void>((resolve) => {
+          runner.takeOn({
+            key: `issue/${n}`,
+            pool,
+            transactionId: 't',
+            parkAs: { name: 'purchase', entity: 't', step: 'issue' },
+            cause: () => SEEN,
+            done: resolve,
+            run: async () => void (runs += 1),
+          });
+        }),
+    ),
+  );
   await sleep(50);
   const [tried, before] = [runs, structuredClone(tally.status().steps.get('issue'))];
   ours = true;
@@ -94,8 +144,13 @@ test('what can’t be done is parked only by a process that may still act: anoth
   const parked: unknown[] = [];
   let asleep = false;
   const runner = jobRunner({
-    writer: { append: async (_stream, event) => (parked.push(event), SEEN) }, logger: pino({ level: 'silent' }), ticks: () => performance.now(),
-    patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 1 }, tally: processTally(), signal: new AbortController().signal, timesParked: () => 0,
+    writer: { append: async (_stream, event) => (parked.push(event), SEEN) },
+    logger: pino({ level: 'silent' }),
+    ticks: () => performance.now(),
+    patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 1 },
+    tally: processTally(),
+    signal: new AbortController().signal,
+    timesParked: () => 0,
     mayAct: () => {
       if (!asleep) return;
       asleep = false;
@@ -104,13 +159,18 @@ test('what can’t be done is parked only by a process that may still act: anoth
   });
   let runs = 0;
   runner.takeOn({
-    key: 'charge', pool: openPool(1), transactionId: 't', parkAs: { name: 'purchase', entity: 't', step: 'charge' }, cause: () => SEEN,
+    key: 'charge',
+    pool: openPool(1),
+    transactionId: 't',
+    parkAs: { name: 'purchase', entity: 't', step: 'charge' },
+    cause: () => SEEN,
     async run() {
       asleep = ++runs < 3;
       throw new GiveUpError('the provider does not know');
     },
   });
-  for (const deadline = performance.now() + 20_000; parked.length === 0 && performance.now() < deadline; ) await sleep(1);
+  for (const deadline = performance.now() + 20_000; parked.length === 0 && performance.now() < deadline;)
+    await sleep(1);
   assert.equal([runs, parked.length], [3, 1]);
 });
 

@@ -1,6 +1,7 @@
 /**
- * Purchases by the real providers' libraries while processes are killed at every single step: a loop over every append and every request on the bus of the process
- * managers, over every record that a worker writes, and over every answer that it gives; before and after each. Another process of the kind goes on.
+ * Purchases by the real providers' libraries while processes are killed at every single step: a loop over every append
+ * and every request on the bus of the process managers, over every record that a worker writes, and over every answer
+ * that it gives; before and after each. Another process of the kind goes on.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
@@ -23,9 +24,16 @@ const DECLINED = 'pm_card_chargeDeclinedInsufficientFunds';
 async function buyTwo(house: House, at: number): Promise<[Bought, Bought]> {
   return [await buyForThree(house, at * 2), await buyForThree(house, at * 2 + 1, DECLINED)];
 }
-const bothSettled = async (house: House, bought: readonly Bought[]): Promise<boolean> => (await Promise.all(bought.map((one) => isSettled(house, one)))).every(Boolean);
+const bothSettled = async (house: House, bought: readonly Bought[]): Promise<boolean> =>
+  (await Promise.all(bought.map((one) => isSettled(house, one)))).every(Boolean);
 
-async function check(house: House, providers: RealProviders, [good, bad]: readonly [Bought, Bought], at: number, where: string): Promise<void> {
+async function check(
+  house: House,
+  providers: RealProviders,
+  [good, bad]: readonly [Bought, Bought],
+  at: number,
+  where: string,
+): Promise<void> {
   await checkLedgers(house, providers, good, at * 2, false, where);
   await checkLedgers(house, providers, bad, at * 2 + 1, true, where);
 }
@@ -53,7 +61,10 @@ for (const moment of ['before', 'after'] as const) {
 
   test(`a worker that dies ${moment} any one record or answer`, async ({ house, providers }) => {
     let parts = 0;
-    /** @returns the steps of a worker, by name; it dies at the one that is `fatal`, where it comes to that: what takes too long is looked up instead */
+    /**
+     * @returns the steps of a worker, by name; it dies at the one that is `fatal`, where it comes to that: what takes
+     * too long is looked up instead
+     */
     const dieAt = async (fatal?: string): Promise<{ readonly steps: readonly string[]; readonly died: boolean }> => {
       const at = ++parts;
       const part = partOf(house, `part-${at}`, { ownWorkers: true });
@@ -69,15 +80,30 @@ for (const moment of ['before', 'after'] as const) {
       await part.work(await providers.workers(house.deps.records));
       await house.until(() => bothSettled(house, bought), 60_000);
       await check(house, providers, bought, at, where);
-      const parked = (await house.all('WorkParked')).some(({ data }) => (data as { entity: string }).entity === bought[0].giftIds[0]);
-      if (died && moment === 'after' && fatal === 'put send/good.0') assert.ok(parked, 'claimed, and nobody knows what came of it');
+      const parked = (await house.all('WorkParked')).some(
+        ({ data }) => (data as { entity: string }).entity === bought[0].giftIds[0],
+      );
+      if (died && moment === 'after' && fatal === 'put send/good.0')
+        assert.ok(parked, 'claimed, and nobody knows what came of it');
       return { steps: worker.steps, died };
     };
-    const sure = ['answer charge good', 'answer charge bad', 'put send/good.0', 'put send/good.0 again', 'answer send good.0', 'put send/good.1', 'put send/good.1 again', 'answer send good.1'];
+    const sure = [
+      'answer charge good',
+      'answer charge bad',
+      'put send/good.0',
+      'put send/good.0 again',
+      'answer send good.0',
+      'put send/good.1',
+      'put send/good.1 again',
+      'answer send good.1',
+    ];
     const { steps } = await dieAt();
-    await Promise.all([...new Set([...sure, ...steps.filter((step) => !step.includes('lookUp'))])].map(async (step) => {
-      for (let tries = 1; !(await dieAt(step)).died; tries++) assert.ok(tries < 10, `no worker comes to ${step}; one did: ${steps.join(', ')}`);
-    }));
+    await Promise.all(
+      [...new Set([...sure, ...steps.filter((step) => !step.includes('lookUp'))])].map(async (step) => {
+        for (let tries = 1; !(await dieAt(step)).died; tries++)
+          assert.ok(tries < 10, `no worker comes to ${step}; one did: ${steps.join(', ')}`);
+      }),
+    );
     // Only who is killed between the claim of an SMS and the request that sends it leaves behind what nobody can know.
     for (const { data } of await house.all('WorkParked')) {
       const { entity, cause } = data as { entity: string; cause: string };
@@ -99,8 +125,17 @@ interface DyingWorker {
   close(): Promise<void>;
 }
 
-/** A worker until the step of that name, a record that it writes or an answer: from then on it is dead, and nothing it does has any effect. */
-async function dyingWorker(part: House, records: Records, providers: RealProviders, fatal: string | undefined, moment: 'before' | 'after'): Promise<DyingWorker> {
+/**
+ * A worker until the step of that name, a record that it writes or an answer: from then on it is dead, and nothing it
+ * does has any effect.
+ */
+async function dyingWorker(
+  part: House,
+  records: Records,
+  providers: RealProviders,
+  fatal: string | undefined,
+  moment: 'before' | 'after',
+): Promise<DyingWorker> {
   const steps: string[] = [];
   let dead = false;
   let begin: (bought: readonly [Bought, Bought]) => void = () => undefined;
@@ -114,7 +149,10 @@ async function dyingWorker(part: House, records: Records, providers: RealProvide
   const named = async (text: string): Promise<string> => {
     const [good, bad] = await known;
     let name = text;
-    for (const [label, { transactionId, giftIds }] of [['good', good], ['bad', bad]] as const) {
+    for (const [label, { transactionId, giftIds }] of [
+      ['good', good],
+      ['bad', bad],
+    ] as const) {
       name = name.replace(transactionId, label);
       for (const [index, giftId] of giftIds.entries()) name = name.replace(giftId, `${label}.${index}`);
     }
@@ -140,20 +178,32 @@ async function dyingWorker(part: House, records: Records, providers: RealProvide
     delete: async (key, ...rest) => step(`delete ${key}`, () => records.delete(key, ...rest)),
   };
   /** What a dead process was asked is never answered. */
-  const answers = <A extends { readonly transaction_id?: string; readonly gift_id?: string }, R>(name: string, answer: (asked: A) => Promise<R>) => async (asked: A): Promise<R> => {
-    try {
-      const reply = await answer(asked);
-      return await step(`answer ${name} ${asked.gift_id ?? asked.transaction_id}`, async () => reply);
-    } catch (error) {
-      if (dead) return new Promise<R>(() => undefined);
-      throw error;
-    }
-  };
+  const answers =
+    <A extends { readonly transaction_id?: string; readonly gift_id?: string }, R>(
+      name: string,
+      answer: (asked: A) => Promise<R>,
+    ) =>
+    async (asked: A): Promise<R> => {
+      try {
+        const reply = await answer(asked);
+        return await step(`answer ${name} ${asked.gift_id ?? asked.transaction_id}`, async () => reply);
+      } catch (error) {
+        if (dead) return new Promise<R>(() => undefined);
+        throw error;
+      }
+    };
   const { payments, notifications } = await providers.workers(mortalRecords);
   opened = true;
   const worker = await part.work({
-    payments: { ...payments, charge: answers('charge', (asked) => payments.charge(asked)), lookUp: answers('lookUp', (asked) => payments.lookUp(asked)) },
-    notifications: { send: answers('send', (asked) => notifications.send(asked)), lookUp: answers('lookUp', (asked) => notifications.lookUp(asked)) },
+    payments: {
+      ...payments,
+      charge: answers('charge', (asked) => payments.charge(asked)),
+      lookUp: answers('lookUp', (asked) => payments.lookUp(asked)),
+    },
+    notifications: {
+      send: answers('send', (asked) => notifications.send(asked)),
+      lookUp: answers('lookUp', (asked) => notifications.lookUp(asked)),
+    },
   });
   return {
     steps,
@@ -166,7 +216,10 @@ async function dyingWorker(part: House, records: Records, providers: RealProvide
 }
 
 for (const seed of seeds(11, 12)) {
-  test(`a bus and providers that fail in every way, two process managers of which one is killed, two workers (seed ${seed})`, async ({ house, providers }) => {
+  test(`a bus and providers that fail in every way, two process managers of which one is killed, two workers (seed ${seed})`, async ({
+    house,
+    providers,
+  }) => {
     const chance = chances(seed);
     providers.fault(faultsByChance(chances(seed + 1)));
     await house.work(await providers.workers(house.deps.records));
@@ -184,7 +237,8 @@ for (const seed of seeds(11, 12)) {
     await house.until(() => bothSettled(house, bought), 60_000);
     // What the bus delays is still to come.
     await sleep(100);
-    for (const [n, one] of bought.entries()) await checkLedgers(house, providers, one, n, isDeclined(n), `purchase ${n}`);
+    for (const [n, one] of bought.entries())
+      await checkLedgers(house, providers, one, n, isDeclined(n), `purchase ${n}`);
     assert.is(providers.stripe.intents.length, bought.length);
     await checkParked(house, providers);
   });

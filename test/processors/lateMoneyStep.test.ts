@@ -31,9 +31,21 @@ async function redeemed(house: House, { transactionId, giftIds }: Bought): Promi
 }
 
 /** Does the step. `how`: what an earlier attempt has left to be parked, and the retry that hands it back. */
-function settle(house: House, { transactionId }: Bought, key = PROVIDER_REFUND_KEY, how: { shortfall?: ProviderRefundSettled['data']; retried?: typeof RETRIED } = {}, more: Partial<GiftChangeDeps> = {}): Promise<void> {
+function settle(
+  house: House,
+  { transactionId }: Bought,
+  key = PROVIDER_REFUND_KEY,
+  how: { shortfall?: ProviderRefundSettled['data']; retried?: typeof RETRIED } = {},
+  more: Partial<GiftChangeDeps> = {},
+): Promise<void> {
   const events = more.events ?? house.events;
-  return settleLateMoney({ events, writer: openWriter(events, Date.now), mayAct: () => undefined, ...more }, transactionId, key, how.shortfall, how.retried);
+  return settleLateMoney(
+    { events, writer: openWriter(events, Date.now), mayAct: () => undefined, ...more },
+    transactionId,
+    key,
+    how.shortfall,
+    how.retried,
+  );
 }
 
 /** The house's log, for one whose first append comes only after this. */
@@ -48,12 +60,15 @@ function interrupted(house: House, meanwhile: () => Promise<unknown>): EventStor
   };
 }
 
-const settled = async (house: House): Promise<unknown[]> => (await house.all('ProviderRefundSettled')).map(({ data }) => data);
+const settled = async (house: House): Promise<unknown[]> =>
+  (await house.all('ProviderRefundSettled')).map(({ data }) => data);
 const cancelled = async (house: House): Promise<number> => (await house.all('GiftCancelled')).length;
 const ONE = { total: 250, cancelled: 1, vouchered: 0, difference: 0 };
 const NONE = { total: 250, cancelled: 0, vouchered: 0, difference: 250 };
 
-test('gifts make up for the money: then nothing is to be parked, nor when it is handed back all the same', async ({ house }) => {
+test('gifts make up for the money: then nothing is to be parked, nor when it is handed back all the same', async ({
+  house,
+}) => {
   const bought = await givenBack(house);
   await settle(house, bought);
   await settle(house, bought, PROVIDER_REFUND_KEY, { retried: RETRIED });
@@ -62,13 +77,23 @@ test('gifts make up for the money: then nothing is to be parked, nor when it is 
 
 test('of several times that money was given back the last one is named as the cause', async ({ house }) => {
   const bought = await givenBack(house);
-  await house.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', { provider: 'p', charge_id: 'ch_1', amount: 250, total: 500 });
+  await house.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', {
+    provider: 'p',
+    charge_id: 'ch_1',
+    amount: 250,
+    total: 500,
+  });
   await settle(house, bought);
   const last = (await house.all('RefundedAtProvider')).at(-1)?.id;
-  assert.equal((await house.all('GiftCancelled', 'ProviderRefundSettled')).map(({ metadata }) => metadata.causationId), [last, last, last]);
+  assert.equal(
+    (await house.all('GiftCancelled', 'ProviderRefundSettled')).map(({ metadata }) => metadata.causationId),
+    [last, last, last],
+  );
 });
 
-test('while the charge is not recorded nothing is settled: the gifts that it pays for are still to come', async ({ house }) => {
+test('while the charge is not recorded nothing is settled: the gifts that it pays for are still to come', async ({
+  house,
+}) => {
   const bought = await house.buy([{}]);
   const stream = `transaction-${bought.transactionId}`;
   await house.append(stream, 'DisputeOpened', { provider: 'p', dispute_id: 'dp_1', amount: 250, reason: 'fraudulent' });
@@ -77,10 +102,15 @@ test('while the charge is not recorded nothing is settled: the gifts that it pay
     const waits = await rejects(settle(house, bought, key), NotYetError, /charge has not been recorded/);
     assert.ok(waits.mayNeverCome);
   }
-  assert.equal([(await house.types(stream)).length, await cancelled(house), await house.all('GiftBlocked')], [3, 0, []]);
+  assert.equal(
+    [(await house.types(stream)).length, await cancelled(house), await house.all('GiftBlocked')],
+    [3, 0, []],
+  );
 });
 
-test('what fell short is to be parked by who finds out, has that left to do, or is handed it back; by nobody else', async ({ house }) => {
+test('what fell short is to be parked by who finds out, has that left to do, or is handed it back; by nobody else', async ({
+  house,
+}) => {
   const bought = await givenBack(house);
   await redeemed(house, bought);
   const short = /^£2\.50 was given back at the provider; 0 gifts are cancelled for it; £2\.50/;
@@ -94,23 +124,41 @@ test('what fell short is to be parked by who finds out, has that left to do, or 
 test('handed back, it is answered for all the money, not for what fell short alone', async ({ house }) => {
   const bought = await givenBack(house);
   const [used = '', left = ''] = bought.giftIds;
-  await house.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', { provider: 'p', charge_id: 'ch_1', amount: 250, total: 500 });
+  await house.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', {
+    provider: 'p',
+    charge_id: 'ch_1',
+    amount: 250,
+    total: 500,
+  });
   await redeemed(house, bought);
   await house.append(`gift-${left}`, 'GiftUnredeemed', { redemption_id: 'r' });
   await rejects(settle(house, bought), GiveUpError, /1 gifts are cancelled for it; £2\.50/);
   await house.append(`gift-${used}`, 'GiftUnredeemed', { redemption_id: 'r' });
   await settle(house, bought, PROVIDER_REFUND_KEY, { retried: RETRIED });
-  assert.equal([(await settled(house)).at(-1), await cancelled(house)], [{ total: 500, cancelled: 2, vouchered: 0, difference: 0 }, 2]);
+  assert.equal(
+    [(await settled(house)).at(-1), await cancelled(house)],
+    [{ total: 500, cancelled: 2, vouchered: 0, difference: 0 }, 2],
+  );
 });
 
-test('a dispute that is handed back is the dispute alone: money that fell short beside it is left as it is', async ({ house }) => {
+test('a dispute that is handed back is the dispute alone: money that fell short beside it is left as it is', async ({
+  house,
+}) => {
   const bought = await givenBack(house);
   await redeemed(house, bought);
   await rejects(settle(house, bought), GiveUpError, /no unredeemed gift makes up for/);
   for (const giftId of bought.giftIds) await house.append(`gift-${giftId}`, 'GiftUnredeemed', { redemption_id: 'r' });
-  await house.append(`transaction-${bought.transactionId}`, 'DisputeOpened', { provider: 'p', dispute_id: 'dp_1', amount: 250, reason: 'fraudulent' });
+  await house.append(`transaction-${bought.transactionId}`, 'DisputeOpened', {
+    provider: 'p',
+    dispute_id: 'dp_1',
+    amount: 250,
+    reason: 'fraudulent',
+  });
   for (let time = 0; time < 2; time++) await settle(house, bought, disputeKey('dp_1'), { retried: RETRIED });
-  assert.equal([await settled(house), await cancelled(house), (await house.all('DisputeSettled')).length], [[NONE], 0, 1]);
+  assert.equal(
+    [await settled(house), await cancelled(house), (await house.all('DisputeSettled')).length],
+    [[NONE], 0, 1],
+  );
 });
 
 test('another process that settles it at that moment parks it, too', async ({ house }) => {
@@ -121,7 +169,9 @@ test('another process that settles it at that moment parks it, too', async ({ ho
   assert.equal(await settled(house), [NONE]);
 });
 
-test('who slept while another process cancelled the gift takes no other one for the same money on waking', async ({ house }) => {
+test('who slept while another process cancelled the gift takes no other one for the same money on waking', async ({
+  house,
+}) => {
   const bought = await givenBack(house);
   let asleep = false;
   const events = interrupted(house, () => {

@@ -10,11 +10,17 @@ let last = 0;
 function happened(stream: string, type: string, data: object): RecordedEvent {
   return { ...eventOf(type, data), stream, revision: 0, position: String(++last).padStart(4, '0') };
 }
-const bought = (id: string, ...receivers: object[]): RecordedEvent => happened(`transaction-${id}`, 'GiftsPurchased', { transaction_id: id, receivers });
+const bought = (id: string, ...receivers: object[]): RecordedEvent =>
+  happened(`transaction-${id}`, 'GiftsPurchased', { transaction_id: id, receivers });
 const charged = (id: string): RecordedEvent => happened(`transaction-${id}`, 'PaymentCharged', {});
-const issued = (id: string, gift: string, receiver: object): RecordedEvent => happened(`gift-${gift}`, 'GiftIssued', { transaction_id: id, index: 0, receiver });
+const issued = (id: string, gift: string, receiver: object): RecordedEvent =>
+  happened(`gift-${gift}`, 'GiftIssued', { transaction_id: id, index: 0, receiver });
 const told = (gift: string, type = 'NotificationSent'): RecordedEvent => happened(`notification-${gift}`, type, {});
-const parked = (entity: string, transaction_id: string): RecordedEvent => happened(entity === transaction_id ? 'parked-purchase' : 'parked-notification', 'WorkParked', { entity, transaction_id });
+const parked = (entity: string, transaction_id: string): RecordedEvent =>
+  happened(entity === transaction_id ? 'parked-purchase' : 'parked-notification', 'WorkParked', {
+    entity,
+    transaction_id,
+  });
 const phone = { phone_number: '+44', phone_hash: 'h' };
 
 test('the checkpoint is the highest position with nothing unfinished at or below it', () => {
@@ -48,13 +54,16 @@ test('what is open is taken up anew', () => {
   assert.equal(open.apply(issued('paid', 'g1', phone)), [{ do: 'tell', giftId: 'g1' }]);
   open.apply(issued('paid', 'g2', phone));
   open.apply(told('g2', 'NotificationStarted'));
-  assert.equal([...open.resume()], [
-    { do: 'charge', transactionId: 'new' },
-    { do: 'charge', transactionId: 'asked' },
-    { do: 'issue', transactionId: 'paid' },
-    { do: 'tell', giftId: 'g1' },
-    { do: 'find out', giftId: 'g2' },
-  ]);
+  assert.equal(
+    [...open.resume()],
+    [
+      { do: 'charge', transactionId: 'new' },
+      { do: 'charge', transactionId: 'asked' },
+      { do: 'issue', transactionId: 'paid' },
+      { do: 'tell', giftId: 'g1' },
+      { do: 'find out', giftId: 'g2' },
+    ],
+  );
   assert.is(open.notification('g2')?.stage, 'started');
   assert.is(open.purchase('paid')?.toIssue, 1);
 });
@@ -78,14 +87,16 @@ test('a parked telling ends only itself; a parked purchase ends with all its tel
 
 test('what was finished before the feed began is left alone', () => {
   const open = openWork('0000');
-  for (const event of [issued('a', 'g1', phone), told('g1', 'NotificationStarted'), told('g1'), parked('a', 'a')]) assert.equal(open.apply(event), []);
+  for (const event of [issued('a', 'g1', phone), told('g1', 'NotificationStarted'), told('g1'), parked('a', 'a')])
+    assert.equal(open.apply(event), []);
   assert.equal([...open.resume()], []);
 });
 
 test('a refund is open from when it was asked for until its answer, a refused one until it is parked', () => {
   last = 10;
   const open = openWork('0010');
-  const step = (type: string, refund_id: string): object => open.apply(happened('transaction-a', type, { refund_id, gift_ids: [] }));
+  const step = (type: string, refund_id: string): object =>
+    open.apply(happened('transaction-a', type, { refund_id, gift_ids: [] }));
   assert.equal(step('RefundRequested', 'r1'), [{ do: 'refund', refundId: 'r1' }]);
   open.apply(bought('b', {}));
   assert.is(open.checkpoint(), '0010');
@@ -93,14 +104,22 @@ test('a refund is open from when it was asked for until its answer, a refused on
   assert.is(open.refund('r1')?.transactionId, 'a');
   assert.equal(step('GiftsRefunded', 'r1'), []);
   assert.is(open.checkpoint(), '0011');
-  assert.equal(step('RefundStarted', 'late'), [{ do: 'refund', refundId: 'late' }], 'nobody asked for it: it begins here');
+  assert.equal(
+    step('RefundStarted', 'late'),
+    [{ do: 'refund', refundId: 'late' }],
+    'nobody asked for it: it begins here',
+  );
   open.apply(happened('transaction-b', 'PaymentDeclined', {}));
   assert.is(open.checkpoint(), '0014');
   step('RefundRefused', 'late');
   assert.equal([...open.resume()], [{ do: 'refund', refundId: 'late' }]);
   open.apply(happened('parked-refund', 'WorkParked', { entity: 'late', transaction_id: 'a', step: 'refund' }));
   assert.is(open.size, 0);
-  assert.equal(step('RefundRefused', 'late'), [{ do: 'refund', refundId: 'late' }], 'it had been given up: nobody has it in hand');
+  assert.equal(
+    step('RefundRefused', 'late'),
+    [{ do: 'refund', refundId: 'late' }],
+    'it had been given up: nobody has it in hand',
+  );
   assert.is(open.size, 1);
   open.apply(happened('parked-refund', 'WorkParked', { entity: 'late', transaction_id: 'a', step: 'refund' }));
   step('RefundRequested', 'r2');
@@ -112,16 +131,26 @@ test('a refund is open from when it was asked for until its answer, a refused on
   assert.is(fromTheBeginning.checkpoint(), undefined);
 });
 
-const retried = (name: string, entity: string, step = 'charge', times = 1): RecordedEvent => happened(`parked-${name}`, 'WorkRetried', { entity, transaction_id: 'a', step, times, reason: 'r' });
+const retried = (name: string, entity: string, step = 'charge', times = 1): RecordedEvent =>
+  happened(`parked-${name}`, 'WorkRetried', { entity, transaction_id: 'a', step, times, reason: 'r' });
 
 test('a purchase that is retried holds the checkpoint back, and is open again once its history was read', () => {
   last = 10;
   const open = openWork('0010');
-  const history = [bought('a', phone, phone), charged('a'), issued('a', 'g1', phone), issued('a', 'g2', phone), told('g2', 'NotificationStarted')];
+  const history = [
+    bought('a', phone, phone),
+    charged('a'),
+    issued('a', 'g1', phone),
+    issued('a', 'g2', phone),
+    told('g2', 'NotificationStarted'),
+  ];
   open.lookedAt('0020');
   last = 20;
   assert.equal(open.apply(retried('purchase', 'a', 'issue', 3)), [{ do: 'reopen', transactionId: 'a' }]);
-  assert.equal([open.purchase('a'), open.reopening('a')?.step, open.timesParked('purchase', 'a')], [undefined, 'issue', 3]);
+  assert.equal(
+    [open.purchase('a'), open.reopening('a')?.step, open.timesParked('purchase', 'a')],
+    [undefined, 'issue', 3],
+  );
   assert.equal(open.apply(retried('purchase', 'a')), [], 'again: it is being opened');
   open.apply(told('g2'));
   open.apply(issued('a', 'g3', phone));
@@ -133,7 +162,15 @@ test('a purchase that is retried holds the checkpoint back, and is open again on
   open.apply(happened('gift-g2', 'GiftCancelled', { reason: 'x' }));
   assert.equal([open.size, open.checkpoint()], [1, '0020']);
   assert.equal(open.reopen('a', history), [{ do: 'find out', giftId: 'g2' }]);
-  assert.equal([open.purchase('a')?.toTell, open.purchase('a')?.toIssue, open.notification('g1'), open.notification('g2')?.cancelled], [1, 0, undefined, true]);
+  assert.equal(
+    [
+      open.purchase('a')?.toTell,
+      open.purchase('a')?.toIssue,
+      open.notification('g1'),
+      open.notification('g2')?.cancelled,
+    ],
+    [1, 0, undefined, true],
+  );
   assert.is(open.checkpoint(), '0020');
   open.apply(told('g2'));
   assert.equal([open.size, open.checkpoint()], [0, '0028']);
@@ -168,21 +205,39 @@ test('a charge that was given up just after the provider told of it stops nothin
   const open = openWork('0000');
   open.apply(bought('a', phone));
   open.apply(charged('a'));
-  assert.equal(open.apply(happened('parked-purchase', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'charge' })), [{ do: 'issue', transactionId: 'a' }]);
+  assert.equal(
+    open.apply(happened('parked-purchase', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'charge' })),
+    [{ do: 'issue', transactionId: 'a' }],
+  );
   assert.equal(open.apply(issued('a', 'g1', phone)), [{ do: 'tell', giftId: 'g1' }]);
-  assert.equal(open.apply(happened('parked-purchase', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'issue' })), []);
+  assert.equal(
+    open.apply(happened('parked-purchase', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'issue' })),
+    [],
+  );
   assert.equal([open.size, open.notification('g1')], [0, undefined]);
 });
 
 test('tellings that were parked by themselves don’t come back with their purchase, and don’t end a retry of their own', () => {
   const open = openWork('0000');
-  const history = [bought('a', phone, phone), charged('a'), issued('a', 'g1', phone), issued('a', 'g2', phone), parked('g1', 'a')];
+  const history = [
+    bought('a', phone, phone),
+    charged('a'),
+    issued('a', 'g1', phone),
+    issued('a', 'g2', phone),
+    parked('g1', 'a'),
+  ];
   open.apply(retried('purchase', 'a', 'issue'));
   open.apply(retried('notification', 'g1', 'tell', 2));
   open.beginReopen('a');
   assert.equal(open.reopen('a', history), [{ do: 'tell', giftId: 'g2' }]);
   assert.is(open.retelling('g1')?.transactionId, 'a');
-  assert.equal([...open.resume()], [{ do: 'tell', giftId: 'g2' }, { do: 'retell', giftId: 'g1' }]);
+  assert.equal(
+    [...open.resume()],
+    [
+      { do: 'tell', giftId: 'g2' },
+      { do: 'retell', giftId: 'g1' },
+    ],
+  );
 });
 
 test('a telling that is parked while its purchase is being read does not come back with it', () => {
@@ -197,13 +252,20 @@ test('of many purchases that are opened again at once each goes through its own 
   const open = openWork('0000');
   const ids = Array.from({ length: 12 }, (_, index) => `a${index}`);
   let looks = 0;
-  const counted = (event: RecordedEvent): RecordedEvent => new Proxy(event, {
-    get(target, key, receiver) {
-      if (key === 'type') looks++;
-      return Reflect.get(target, key, receiver) as unknown;
-    },
-  });
-  const histories = ids.map((id) => [bought(id, phone), charged(id), issued(id, `g-${id}`, phone), counted(told(`g-${id}`)), counted(happened(`gift-g-${id}`, 'GiftCancelled', { reason: 'x' }))]);
+  const counted = (event: RecordedEvent): RecordedEvent =>
+    new Proxy(event, {
+      get(target, key, receiver) {
+        if (key === 'type') looks++;
+        return Reflect.get(target, key, receiver) as unknown;
+      },
+    });
+  const histories = ids.map((id) => [
+    bought(id, phone),
+    charged(id),
+    issued(id, `g-${id}`, phone),
+    counted(told(`g-${id}`)),
+    counted(happened(`gift-g-${id}`, 'GiftCancelled', { reason: 'x' })),
+  ]);
   for (const id of ids) open.apply(retried('purchase', id));
   for (const id of ids) open.beginReopen(id);
   // What happens now is kept for whomever it concerns.
@@ -216,7 +278,9 @@ test('of many purchases that are opened again at once each goes through its own 
 test('whoever is to be told again holds the checkpoint back until nothing is left to tell', () => {
   last = 10;
   const open = openWork('0010');
-  assert.equal(open.apply(happened('notification-g1', 'NotificationRequested', { transaction_id: 'a', attempt: 2 })), [{ do: 'retell', giftId: 'g1' }]);
+  assert.equal(open.apply(happened('notification-g1', 'NotificationRequested', { transaction_id: 'a', attempt: 2 })), [
+    { do: 'retell', giftId: 'g1' },
+  ]);
   open.apply(happened('notification-g1', 'NotificationStarted', { transaction_id: 'a', attempt: 2 }));
   open.apply(happened('notification-g1', 'NotificationSent', { attempt: 2 }));
   assert.equal([open.size, open.checkpoint()], [1, '0010']);
@@ -240,7 +304,10 @@ test('a refund that was retried and is over in its stream holds nothing open', (
   open.apply(retried('refund', 'r1', 'refund'));
   assert.equal([open.size, open.timesParked('refund', 'r1'), open.checkpoint()], [1, 1, undefined]);
   open.refundDone('r1');
-  assert.equal([open.refund('r1'), open.size, open.timesParked('refund', 'r1'), open.checkpoint()], [undefined, 0, 0, open.position]);
+  assert.equal(
+    [open.refund('r1'), open.size, open.timesParked('refund', 'r1'), open.checkpoint()],
+    [undefined, 0, 0, open.position],
+  );
   open.refundDone('r1');
   assert.equal([...open.resume()], []);
 });
@@ -249,8 +316,12 @@ test('refunds and late money that are retried are open again; of work of unknown
   const open = openWork('0000');
   assert.equal(open.apply(retried('refund', 'r1', 'refund')), [{ do: 'refund', refundId: 'r1' }]);
   assert.is(open.refund('r1')?.retried?.at, open.position);
-  assert.equal(open.apply(retried('refund', 'a', 'provider refund')), [{ do: 'late money', transactionId: 'a', key: 'provider-refund' }]);
-  assert.equal(open.apply(retried('dispute', 'dp', 'dispute', 2)), [{ do: 'late money', transactionId: 'a', key: 'dispute:dp' }]);
+  assert.equal(open.apply(retried('refund', 'a', 'provider refund')), [
+    { do: 'late money', transactionId: 'a', key: 'provider-refund' },
+  ]);
+  assert.equal(open.apply(retried('dispute', 'dp', 'dispute', 2)), [
+    { do: 'late money', transactionId: 'a', key: 'dispute:dp' },
+  ]);
   assert.equal([open.size, open.timesParked('dispute', 'dp')], [2, 2]);
   open.lateMoneyDone('a', 'dispute:dp');
   assert.is(open.timesParked('dispute', 'dp'), 0, 'it is done');
@@ -274,22 +345,42 @@ test('of a gift that is cancelled nobody is to be told any more', () => {
 
 test('of a gift that a refund may cancel nobody is told until that has decided or is parked; then who is left is told on', () => {
   const open = openWork(undefined);
-  const step = (type: string, refund_id: string, ...gift_ids: string[]): object => open.apply(happened('transaction-a', type, { refund_id, gift_ids, kept: {} }));
+  const step = (type: string, refund_id: string, ...gift_ids: string[]): object =>
+    open.apply(happened('transaction-a', type, { refund_id, gift_ids, kept: {} }));
   open.apply(bought('a', phone, phone, phone));
   open.apply(charged('a'));
   step('RefundRequested', 'r1', 'g1', 'g2');
-  for (const gift of ['g1', 'g2', 'g3']) assert.equal(open.apply(issued('a', gift, phone)), [{ do: 'tell', giftId: gift }]);
-  assert.equal(['g1', 'g2', 'g3'].map((gift) => open.beingRefunded(gift)), [true, true, false]);
+  for (const gift of ['g1', 'g2', 'g3'])
+    assert.equal(open.apply(issued('a', gift, phone)), [{ do: 'tell', giftId: gift }]);
+  assert.equal(
+    ['g1', 'g2', 'g3'].map((gift) => open.beingRefunded(gift)),
+    [true, true, false],
+  );
   open.apply(happened('gift-g1', 'GiftCancelled', { reason: 'x' }));
   assert.is(open.beingRefunded('g1'), true);
-  assert.equal(step('RefundStarted', 'r1', 'g1'), [{ do: 'go on telling', giftId: 'g1' }, { do: 'go on telling', giftId: 'g2' }]);
-  assert.equal([open.beingRefunded('g1'), open.notification('g1')?.cancelled, open.notification('g2')?.cancelled], [false, true, undefined]);
+  assert.equal(step('RefundStarted', 'r1', 'g1'), [
+    { do: 'go on telling', giftId: 'g1' },
+    { do: 'go on telling', giftId: 'g2' },
+  ]);
+  assert.equal(
+    [open.beingRefunded('g1'), open.notification('g1')?.cancelled, open.notification('g2')?.cancelled],
+    [false, true, undefined],
+  );
   open.apply(told('g2'));
   step('RefundRequested', 'r2', 'g2', 'g3');
   open.apply(happened('notification-g2', 'NotificationRequested', { transaction_id: 'a', attempt: 2 }));
-  assert.equal(step('NothingRefunded', 'r2'), [{ do: 'go on telling', giftId: 'g2' }, { do: 'go on telling', giftId: 'g3' }]);
+  assert.equal(step('NothingRefunded', 'r2'), [
+    { do: 'go on telling', giftId: 'g2' },
+    { do: 'go on telling', giftId: 'g3' },
+  ]);
   step('RefundRequested', 'r3', 'g3', 'unknown');
-  assert.equal(open.apply(happened('parked-refund', 'WorkParked', { entity: 'r3', transaction_id: 'a', step: 'refund' })), [{ do: 'go on telling', giftId: 'g3' }, { do: 'go on telling', giftId: 'unknown' }]);
+  assert.equal(
+    open.apply(happened('parked-refund', 'WorkParked', { entity: 'r3', transaction_id: 'a', step: 'refund' })),
+    [
+      { do: 'go on telling', giftId: 'g3' },
+      { do: 'go on telling', giftId: 'unknown' },
+    ],
+  );
   assert.equal([open.beingRefunded('g3'), open.beingRefunded('unknown')], [false, false]);
 });
 

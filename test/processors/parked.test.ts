@@ -14,25 +14,47 @@ import { rejects } from '../support/rejects.js';
 
 const test = houseSuite('parked work');
 
-const context = (): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: new Date().toISOString() });
+const context = (): CommandContext => ({
+  commandId: randomUUID(),
+  correlationId: 'c',
+  by: { user: 'sue' },
+  now: new Date().toISOString(),
+});
 /** As support works while no read model is there. */
-const desk = (house: House): ParkedDeps => ({ events: house.events, parked: { getMany: async (ids: readonly string[]) => ids.map(() => undefined) } as unknown as ParkedDeps['parked'], gifts: { get: async () => undefined } });
-const parkedTimes = async (house: House): Promise<number[]> => (await house.all('WorkParked')).map(({ data }) => (data as { times: number }).times);
-const checkpointAt = async (house: House): Promise<string | undefined> => (await house.deps.records.get<{ position: string }>('checkpoint/purchase-process'))?.value.position;
+const desk = (house: House): ParkedDeps => ({
+  events: house.events,
+  parked: { getMany: async (ids: readonly string[]) => ids.map(() => undefined) } as unknown as ParkedDeps['parked'],
+  gifts: { get: async () => undefined },
+});
+const parkedTimes = async (house: House): Promise<number[]> =>
+  (await house.all('WorkParked')).map(({ data }) => (data as { times: number }).times);
+const checkpointAt = async (house: House): Promise<string | undefined> =>
+  (await house.deps.records.get<{ position: string }>('checkpoint/purchase-process'))?.value.position;
 
 /** A bus whose answers to one subject are this function's, as long as it gives any. */
-function answering(bus: Bus, subject: string, answer: (payload: Record<string, unknown>) => Promise<object> | undefined): Bus {
-  return { ...bus, request: async <R>(to: string, payload: object, options: { timeoutMs: number }): Promise<R> => {
-    const own = to === subject ? answer(payload as Record<string, unknown>) : undefined;
-    return (own ?? bus.request(to, payload, options)) as Promise<R>;
-  } };
+function answering(
+  bus: Bus,
+  subject: string,
+  answer: (payload: Record<string, unknown>) => Promise<object> | undefined,
+): Bus {
+  return {
+    ...bus,
+    request: async <R>(to: string, payload: object, options: { timeoutMs: number }): Promise<R> => {
+      const own = to === subject ? answer(payload as Record<string, unknown>) : undefined;
+      return (own ?? bus.request(to, payload, options)) as Promise<R>;
+    },
+  };
 }
 const impatient = (house: House): object => ({ ...house.deps.patience, attempts: 2, giveUpMs: 30 });
 
-test('a charge that was parked is charged by a retry, its gifts issued and told; what was retried in vain is parked again with the count', async ({ house }) => {
+test('a charge that was parked is charged by a retry, its gifts issued and told; what was retried in vain is parked again with the count', async ({
+  house,
+}) => {
   await house.work();
   let broken = true;
-  const bus = answering(house.bus, 'payments.charge', () => (broken ? Promise.resolve({ outcome: 'impossible', cause: 'the account is closed' }) : undefined));
+  const bus = answering(house.bus, 'payments.charge', () =>
+    broken ? Promise.resolve({ outcome: 'impossible', cause: 'the account is closed' }) : undefined,
+  );
   house.process({ bus });
   const { transactionId, giftIds } = await house.buy([phone(1), phone(2)]);
   await house.until(async () => (await house.all('WorkParked')).length === 1);
@@ -48,22 +70,41 @@ test('a charge that was parked is charged by a retry, its gifts issued and told;
   await retryParked(desk(house), transactionId, context(), 'it is');
   await house.until(async () => (await house.all('NotificationSent')).length === 3);
   assert.is(sentIn(house), 3);
-  assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged']);
-  for (const giftId of giftIds) assert.equal(await house.types(`notification-${giftId}`), ['NotificationStarted', 'NotificationSent']);
-  assert.equal((await house.all('WorkRetried')).map(({ data, metadata }) => [(data as { reason: string }).reason, metadata.by.user]), [['is it open again?', 'sue'], ['it is', 'sue']]);
+  assert.equal(await house.types(`transaction-${transactionId}`), [
+    'GiftsPurchased',
+    'ChargeStarted',
+    'PaymentCharged',
+  ]);
+  for (const giftId of giftIds)
+    assert.equal(await house.types(`notification-${giftId}`), ['NotificationStarted', 'NotificationSent']);
+  assert.equal(
+    (await house.all('WorkRetried')).map(({ data, metadata }) => [
+      (data as { reason: string }).reason,
+      metadata.by.user,
+    ]),
+    [
+      ['is it open again?', 'sue'],
+      ['it is', 'sue'],
+    ],
+  );
   const charged = (await house.all('PaymentCharged')).find(({ stream }) => stream === `transaction-${transactionId}`);
   const [, retried] = await house.all('WorkRetried');
   assert.is(house.lines.filter(({ msg }) => msg === 'parked: it could not be done').length, 2);
   assert.ok(charged !== undefined && retried !== undefined && charged.position > retried.position);
 });
 
-test('a charge that the provider tells of while asking for it is given up is issued, and parks no more than that', async ({ house }) => {
+test('a charge that the provider tells of while asking for it is given up is issued, and parks no more than that', async ({
+  house,
+}) => {
   await house.work();
   const charges: object[] = [];
   const bus = answering(house.bus, 'payments.charge', ({ transaction_id, amount }) => {
     const news = { provider: 'p', kind: 'succeeded', charge_id: 'c1', amount: amount as number } as const;
     charges.push(news);
-    return notePaymentNews(house.events, transaction_id as string, news, context()).then(() => ({ outcome: 'impossible', cause: 'the account is closed' }));
+    return notePaymentNews(house.events, transaction_id as string, news, context()).then(() => ({
+      outcome: 'impossible',
+      cause: 'the account is closed',
+    }));
   });
   const process = house.process({ bus });
   const { transactionId, giftIds } = await house.buy([phone(1), phone(2)]);
@@ -73,12 +114,20 @@ test('a charge that the provider tells of while asking for it is given up is iss
   const chargedAt = (await house.all('PaymentCharged'))[0]?.position ?? '';
   assert.ok(chargedAt < parkedAt, 'told of before it was given up');
   for (const giftId of giftIds) assert.equal(await house.types(`gift-${giftId}`), ['GiftIssued']);
-  assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged']);
+  assert.equal(await house.types(`transaction-${transactionId}`), [
+    'GiftsPurchased',
+    'ChargeStarted',
+    'PaymentCharged',
+  ]);
 });
 
-test('a retry while no process runs is done by the next one, also when it must fold the log from its beginning', async ({ house }) => {
+test('a retry while no process runs is done by the next one, also when it must fold the log from its beginning', async ({
+  house,
+}) => {
   await house.work();
-  const dead = answering(house.bus, 'payments.charge', () => Promise.resolve({ outcome: 'impossible', cause: 'closed' }));
+  const dead = answering(house.bus, 'payments.charge', () =>
+    Promise.resolve({ outcome: 'impossible', cause: 'closed' }),
+  );
   const first = house.process({ bus: dead });
   const { transactionId, giftIds } = await house.buy([phone(1), {}]);
   await house.until(async () => (await house.all('WorkParked')).length === 1);
@@ -90,7 +139,9 @@ test('a retry while no process runs is done by the next one, also when it must f
   await house.deps.records.delete('checkpoint/purchase-process');
   const end = await house.events.end();
   const third = house.process();
-  await house.until(async () => house.lines.filter(({ msg }) => msg === 'process managers have caught up').length === 3);
+  await house.until(
+    async () => house.lines.filter(({ msg }) => msg === 'process managers have caught up').length === 3,
+  );
   await house.until(async () => third.status().open === 0);
   await third.close();
   assert.is(await house.events.end(), end, 'nothing is done again');
@@ -113,7 +164,9 @@ test('a telling that nobody knows the outcome of is looked up by a retry, never 
     return Promise.resolve(found);
   });
   house.process({ bus, patience: impatient(house) });
-  const { giftIds: [giftId = ''] } = await house.buy([phone(1)]);
+  const {
+    giftIds: [giftId = ''],
+  } = await house.buy([phone(1)]);
   await house.until(async () => (await house.all('WorkParked')).length === 1);
   await retryParked(desk(house), giftId, context(), 'look again');
   await house.until(async () => (await house.all('WorkParked')).length === 2);
@@ -124,7 +177,10 @@ test('a telling that nobody knows the outcome of is looked up by a retry, never 
   await house.until(async () => (await house.all('NotificationSent')).length === 1);
   assert.is(sends, 1);
   assert.is(lookups.length, before + 1);
-  assert.equal([lookups.at(-1)?.['gift_id'], lookups.at(-1)?.['attempt'], lookups.at(-1)?.['to']], [giftId, undefined, [phone(1).phone_number]]);
+  assert.equal(
+    [lookups.at(-1)?.['gift_id'], lookups.at(-1)?.['attempt'], lookups.at(-1)?.['to']],
+    [giftId, undefined, [phone(1).phone_number]],
+  );
   assert.equal(await house.types(`notification-${giftId}`), ['NotificationStarted', 'NotificationSent']);
 });
 
@@ -132,33 +188,46 @@ test('a telling that never reached a worker is sent by its retry; one that never
   house.contacts.set('odd', { name: 'Odd', phone_number: '+447700900009', device_tokens: [], locale: null });
   const workers = await house.work();
   let broken = true;
-  const bus = answering(house.bus, 'notifications.send', () => (broken ? Promise.reject(new RemoteError('always in trouble')) : undefined));
+  const bus = answering(house.bus, 'notifications.send', () =>
+    broken ? Promise.reject(new RemoteError('always in trouble')) : undefined,
+  );
   const contact = async (id: string): Promise<Awaited<ReturnType<House['deps']['contact']>>> => {
     if (id === 'odd' && broken) throw new TypeError('odd');
     return house.deps.contact(id);
   };
   house.process({ bus, contact, patience: impatient(house) });
-  const { giftIds: [first = '', second = ''] } = await house.buy([phone(1), { user_id: 'odd' }]);
+  const {
+    giftIds: [first = '', second = ''],
+  } = await house.buy([phone(1), { user_id: 'odd' }]);
   await house.until(async () => (await house.all('WorkParked')).length === 2);
   assert.equal(await house.types(`notification-${second}`), []);
   broken = false;
   for (const giftId of [first, second]) await retryParked(desk(house), giftId, context(), 'mended');
   await house.until(async () => sentIn(house) === 2);
   await house.until(async () => (await house.all('NotificationSent')).length === 2);
-  assert.equal((await house.types(`notification-${second}`)), ['NotificationStarted', 'NotificationSent']);
+  assert.equal(await house.types(`notification-${second}`), ['NotificationStarted', 'NotificationSent']);
   await workers.close();
 });
 
 test('what parks stops only its own entity, and retries side by side don’t disturb each other', async ({ house }) => {
   await house.work();
   let broken = true;
-  const bus = answering(house.bus, 'payments.charge', (payload) => (broken && payload['payment_reference'] === 'bad' ? Promise.resolve({ outcome: 'impossible', cause: 'bad' }) : undefined));
+  const bus = answering(house.bus, 'payments.charge', (payload) =>
+    broken && payload['payment_reference'] === 'bad'
+      ? Promise.resolve({ outcome: 'impossible', cause: 'bad' })
+      : undefined,
+  );
   house.process({ bus });
-  const bad = await Promise.all(Array.from({ length: 8 }, (_, n) => house.buy([phone(n), phone(n + 50)], { reference: 'bad' })));
+  const bad = await Promise.all(
+    Array.from({ length: 8 }, (_, n) => house.buy([phone(n), phone(n + 50)], { reference: 'bad' })),
+  );
   await house.until(async () => (await house.all('WorkParked')).length === 8);
   broken = false;
   const good = Array.from({ length: 8 }, (_, n) => house.buy([phone(n + 100)]));
-  await Promise.all([...good, ...bad.map(({ transactionId }) => retryParked(desk(house), transactionId, context(), 'go'))]);
+  await Promise.all([
+    ...good,
+    ...bad.map(({ transactionId }) => retryParked(desk(house), transactionId, context(), 'go')),
+  ]);
   await house.until(async () => sentIn(house) === 24);
   await house.until(async () => (await house.all('NotificationSent')).length === 24);
   assert.is((await house.all('PaymentCharged')).length, 16);
@@ -180,12 +249,18 @@ test('a purchase that was parked while its gifts were issued goes on where it wa
     if (!broken) return undefined;
     // One of those that are issued is parked by itself, the others are told.
     parkedAlone ||= payload['gift_id'] as string;
-    return payload['gift_id'] === parkedAlone ? Promise.resolve({ outcome: 'impossible', cause: 'senseless' }) : undefined;
+    return payload['gift_id'] === parkedAlone
+      ? Promise.resolve({ outcome: 'impossible', cause: 'senseless' })
+      : undefined;
   });
   house.process({ events, bus, patience: { ...house.deps.patience, attempts: 4 } });
   const { transactionId } = await house.buy(Array.from({ length: 24 }, (_, n) => phone(n)));
   await house.until(async () => (await house.all('WorkParked')).some(({ stream }) => stream === 'parked-purchase'));
-  assert.is((await house.all('WorkParked')).filter(({ stream }) => stream === 'parked-purchase').length, 1, 'parked once, however many gifts could not be issued');
+  assert.is(
+    (await house.all('WorkParked')).filter(({ stream }) => stream === 'parked-purchase').length,
+    1,
+    'parked once, however many gifts could not be issued',
+  );
   broken = false;
   await retryParked(desk(house), transactionId, context(), 'there is room');
   await house.until(async () => (await house.all('GiftIssued')).length === 24);
@@ -199,7 +274,9 @@ test('a purchase that was parked while its gifts were issued goes on where it wa
 });
 
 for (const when of ['while its process runs', 'while none runs'] as const) {
-  test(`a charge discarded ${when} is declined, its gifts are cancelled, and no process asks for it again`, async ({ house }) => {
+  test(`a charge discarded ${when} is declined, its gifts are cancelled, and no process asks for it again`, async ({
+    house,
+  }) => {
     await house.work();
     let charges = 0;
     const bus = answering(house.bus, 'payments.charge', () => {
@@ -214,7 +291,11 @@ for (const when of ['while its process runs', 'while none runs'] as const) {
     await discardParked(desk(house), transactionId, given, 'bought again with another card');
     await discardParked(desk(house), transactionId, given, 'bought again with another card');
     await discardParked(desk(house), transactionId, context(), 'again');
-    assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted', 'PaymentDeclined']);
+    assert.equal(await house.types(`transaction-${transactionId}`), [
+      'GiftsPurchased',
+      'ChargeStarted',
+      'PaymentDeclined',
+    ]);
     assert.equal((await house.all('PaymentDeclined'))[0]?.data, { provider: 'support', code: 'discarded' });
     await rejects(retryParked(desk(house), transactionId, context(), 'after all'), Refusal, /work_discarded/);
     const next = house.process();
@@ -230,7 +311,13 @@ test('a charge that a wallet had paid when it is discarded is given back to the 
   const wallet = 'wallet-wallet-1';
   await house.append(wallet, 'WalletToppedUp', { top_up_id: 'x', amount: 1_000 });
   await house.append(wallet, 'WalletDebited', { transaction_id: transactionId, amount });
-  await house.append('parked-purchase', 'WorkParked', { entity: transactionId, transaction_id: transactionId, step: 'charge', cause: 'lost', event_id: 'e' });
+  await house.append('parked-purchase', 'WorkParked', {
+    entity: transactionId,
+    transaction_id: transactionId,
+    step: 'charge',
+    cause: 'lost',
+    event_id: 'e',
+  });
   const given = context();
   for (const one of [given, given, context()]) await discardParked(desk(house), transactionId, one, 'not wanted');
   assert.equal(await house.types(wallet), ['WalletToppedUp', 'WalletDebited', 'WalletCredited']);
@@ -239,31 +326,49 @@ test('a charge that a wallet had paid when it is discarded is given back to the 
 
 test('a discarded telling has failed, and is never sent', async ({ house }) => {
   await house.work();
-  const bus = answering(house.bus, 'notifications.send', () => Promise.resolve({ outcome: 'impossible', cause: 'senseless' }));
+  const bus = answering(house.bus, 'notifications.send', () =>
+    Promise.resolve({ outcome: 'impossible', cause: 'senseless' }),
+  );
   house.process({ bus });
-  const { giftIds: [giftId = ''] } = await house.buy([phone(1)]);
+  const {
+    giftIds: [giftId = ''],
+  } = await house.buy([phone(1)]);
   await house.until(async () => (await house.all('WorkParked')).length === 1);
   const given = context();
   const { own } = await discardParked(desk(house), giftId, given, 'told by telephone');
   assert.equal(own?.data, { ...(own?.data as object), reason: 'told by telephone', times: 1 });
   assert.equal(await house.types(`notification-${giftId}`), ['NotificationStarted', 'NotificationFailed']);
-  assert.equal((await house.all('NotificationFailed'))[0]?.data, { cause: 'given up by support', attempt: 1, asked_by: (await house.all('GiftIssued'))[0]?.id });
+  assert.equal((await house.all('NotificationFailed'))[0]?.data, {
+    cause: 'given up by support',
+    attempt: 1,
+    asked_by: (await house.all('GiftIssued'))[0]?.id,
+  });
   assert.is((await discardParked(desk(house), giftId, given, 'told by telephone')).replayed, true);
   assert.is((await discardParked(desk(house), giftId, context(), 'again')).own, undefined);
   assert.is(sentIn(house), 0);
 });
 
-test('a refund that the provider refused is tried once more for each retry, also by the next process', async ({ house }) => {
+test('a refund that the provider refused is tried once more for each retry, also by the next process', async ({
+  house,
+}) => {
   await house.work();
   const first = house.process();
   const { transactionId, giftIds } = await house.buy([{}], { reference: 'pm_card_refundFail' });
   await house.until(async () => (await house.all('GiftIssued')).length === 1);
-  await house.append(`transaction-${transactionId}`, 'RefundRequested', { refund_id: 'refund-1', gift_ids: giftIds, voided: false, reason: 'wrong product' });
+  await house.append(`transaction-${transactionId}`, 'RefundRequested', {
+    refund_id: 'refund-1',
+    gift_ids: giftIds,
+    voided: false,
+    reason: 'wrong product',
+  });
   await house.until(async () => (await house.all('WorkParked')).length === 1);
   await retryParked(desk(house), 'refund-1', context(), 'the bank says yes');
   await house.until(async () => (await house.all('WorkParked')).length === 2);
   assert.equal(await parkedTimes(house), [1, 2]);
-  assert.equal((await house.all('RefundRefused')).map(({ data }) => (data as { attempt: number }).attempt), [1, 2]);
+  assert.equal(
+    (await house.all('RefundRefused')).map(({ data }) => (data as { attempt: number }).attempt),
+    [1, 2],
+  );
   await first.close();
   await house.deps.records.delete('checkpoint/purchase-process');
   const end = await house.events.end();
@@ -275,22 +380,43 @@ test('a refund that the provider refused is tried once more for each retry, also
   await house.until(async () => (await house.all('WorkParked')).length === 3);
 });
 
-test('a refund that was given up without an answer, and that the provider then says it could not deliver, is parked with what it says', async ({ house }) => {
+test('a refund that was given up without an answer, and that the provider then says it could not deliver, is parked with what it says', async ({
+  house,
+}) => {
   await house.work();
   const bus = answering(house.bus, 'payments.refund', () => Promise.reject(new RemoteError('no answer')));
   const lost = answering(bus, 'payments.lookupRefund', () => Promise.reject(new RemoteError('no answer')));
   const process = house.process({ bus: lost, patience: impatient(house) });
   const { transactionId, giftIds } = await house.buy([{}]);
   await house.until(async () => (await house.all('GiftIssued')).length === 1);
-  await house.append(`transaction-${transactionId}`, 'RefundRequested', { refund_id: 'refund-1', gift_ids: giftIds, voided: false, reason: 'wrong product' });
+  await house.append(`transaction-${transactionId}`, 'RefundRequested', {
+    refund_id: 'refund-1',
+    gift_ids: giftIds,
+    voided: false,
+    reason: 'wrong product',
+  });
   await house.until(async () => (await house.all('WorkParked')).length === 1);
   await discardParked(desk(house), 'refund-1', context(), 'it will have been made');
-  await notePaymentNews(house.events, transactionId, { provider: 'simulated', kind: 'refund failed', refund_id: 'refund-1', attempt: 1, refund_ref: 're_1', code: 'lost_card' }, context());
+  await notePaymentNews(
+    house.events,
+    transactionId,
+    {
+      provider: 'simulated',
+      kind: 'refund failed',
+      refund_id: 'refund-1',
+      attempt: 1,
+      refund_ref: 're_1',
+      code: 'lost_card',
+    },
+    context(),
+  );
   await house.until(async () => (await house.all('WorkParked')).length === 2 && process.status().open === 0);
   assert.match(JSON.stringify((await house.all('WorkParked'))[1]?.data), 'simulated refuses the refund: lost_card');
 });
 
-test('work whose parking is stored long after it was given up stands there once; parked after a retry, once more', async ({ house }) => {
+test('work whose parking is stored long after it was given up stands there once; parked after a retry, once more', async ({
+  house,
+}) => {
   await house.work();
   const unknown: Parameters<EventStore['append']>[] = [];
   const events: EventStore = {
@@ -304,7 +430,12 @@ test('work whose parking is stored long after it was given up stands there once;
   house.process({ events });
   const { transactionId, giftIds } = await house.buy([{}], { reference: 'pm_card_refundFail' });
   await house.until(async () => (await house.all('GiftIssued')).length === 1);
-  await house.append(`transaction-${transactionId}`, 'RefundRequested', { refund_id: 'refund-1', gift_ids: giftIds, voided: false, reason: 'wrong product' });
+  await house.append(`transaction-${transactionId}`, 'RefundRequested', {
+    refund_id: 'refund-1',
+    gift_ids: giftIds,
+    voided: false,
+    reason: 'wrong product',
+  });
   await house.until(async () => (await house.all('WorkParked')).length === 1);
   for (const args of unknown) await house.events.append(...args);
   assert.equal(await parkedTimes(house), [1]);
@@ -314,7 +445,9 @@ test('work whose parking is stored long after it was given up stands there once;
   assert.equal(await parkedTimes(house), [1, 2]);
 });
 
-test('a refund that the provider refused and that was made by hand there is not paid again by a retry, and costs no other gift', async ({ house }) => {
+test('a refund that the provider refused and that was made by hand there is not paid again by a retry, and costs no other gift', async ({
+  house,
+}) => {
   await house.work();
   const asked: unknown[] = [];
   const bus = answering(house.bus, 'payments.refund', (payload) => (asked.push(payload['refund_id']), undefined));
@@ -322,22 +455,49 @@ test('a refund that the provider refused and that was made by hand there is not 
   const { transactionId, giftIds } = await house.buy([{}, {}, {}], { reference: 'pm_card_refundFail' });
   const [first = '', second = '', third = ''] = giftIds;
   await house.until(async () => (await house.all('GiftIssued')).length === 3);
-  await house.append(`transaction-${transactionId}`, 'RefundRequested', { refund_id: 'refund-1', gift_ids: [first], voided: false, reason: 'wrong product' });
+  await house.append(`transaction-${transactionId}`, 'RefundRequested', {
+    refund_id: 'refund-1',
+    gift_ids: [first],
+    voided: false,
+    reason: 'wrong product',
+  });
   await house.until(async () => (await house.all('WorkParked')).length === 1);
-  const hears = async (total: number): Promise<unknown> => notePaymentNews(house.events, transactionId, { provider: 'simulated', kind: 'refunded', charge_id: `ch_simulated_${transactionId}`, total }, context());
+  const hears = async (total: number): Promise<unknown> =>
+    notePaymentNews(
+      house.events,
+      transactionId,
+      { provider: 'simulated', kind: 'refunded', charge_id: `ch_simulated_${transactionId}`, total },
+      context(),
+    );
   await hears(250);
   await house.until(async () => (await house.all('ProviderRefundSettled')).length === 1);
-  assert.equal((await house.all('ProviderRefundSettled'))[0]?.data, { total: 250, cancelled: 1, vouchered: 0, difference: 0 });
+  assert.equal((await house.all('ProviderRefundSettled'))[0]?.data, {
+    total: 250,
+    cancelled: 1,
+    vouchered: 0,
+    difference: 0,
+  });
   await retryParked(desk(house), 'refund-1', context(), 'the bank says yes');
   await house.until(async () => (await house.all('WorkParked')).length === 2);
-  assert.match(JSON.stringify((await house.all('WorkParked'))[1]?.data), 'may be this one, so it is not asked for again');
+  assert.match(
+    JSON.stringify((await house.all('WorkParked'))[1]?.data),
+    'may be this one, so it is not asked for again',
+  );
   assert.equal(asked, ['refund-1']);
   for (const id of [second, third]) assert.equal(await house.types(`gift-${id}`), ['GiftIssued']);
   // More than its own: that is another gift's.
   await hears(500);
   await house.until(async () => (await house.all('ProviderRefundSettled')).length === 2);
-  assert.equal((await house.all('ProviderRefundSettled'))[1]?.data, { total: 500, cancelled: 2, vouchered: 0, difference: 0 });
-  assert.equal([await house.types(`gift-${second}`), await house.types(`gift-${third}`)], [['GiftIssued'], ['GiftIssued', 'GiftCancelled']]);
+  assert.equal((await house.all('ProviderRefundSettled'))[1]?.data, {
+    total: 500,
+    cancelled: 2,
+    vouchered: 0,
+    difference: 0,
+  });
+  assert.equal(
+    [await house.types(`gift-${second}`), await house.types(`gift-${third}`)],
+    [['GiftIssued'], ['GiftIssued', 'GiftCancelled']],
+  );
 });
 
 test('a retried refund that was over already is closed, and the checkpoint goes past it', async ({ house }) => {
@@ -345,10 +505,20 @@ test('a retried refund that was over already is closed, and the checkpoint goes 
   const process = house.process();
   const { transactionId, giftIds } = await house.buy([{}]);
   await house.until(async () => (await house.all('GiftIssued')).length === 1);
-  await house.append(`transaction-${transactionId}`, 'RefundRequested', { refund_id: 'refund-1', gift_ids: giftIds, voided: false, reason: 'wrong product' });
+  await house.append(`transaction-${transactionId}`, 'RefundRequested', {
+    refund_id: 'refund-1',
+    gift_ids: giftIds,
+    voided: false,
+    reason: 'wrong product',
+  });
   await house.until(async () => (await house.all('GiftsRefunded')).length === 1);
   const parked = { entity: 'refund-1', transaction_id: transactionId, step: 'refund' };
-  await house.append('parked-refund', 'WorkParked', { ...parked, cause: 'the answer came too late', event_id: 'x', times: 1 });
+  await house.append('parked-refund', 'WorkParked', {
+    ...parked,
+    cause: 'the answer came too late',
+    event_id: 'x',
+    times: 1,
+  });
   await retryParked(desk(house), 'refund-1', context(), 'go');
   const end = await house.events.end();
   await house.until(async () => process.status().position === end && process.status().open === 0);
@@ -357,7 +527,9 @@ test('a retried refund that was over already is closed, and the checkpoint goes 
   assert.is((await house.all('GiftsRefunded')).length, 1);
 });
 
-test('late money: what falls short is parked again by a retry until it is discarded; a dispute is answered by it', async ({ house }) => {
+test('late money: what falls short is parked again by a retry until it is discarded; a dispute is answered by it', async ({
+  house,
+}) => {
   await house.work();
   let broken = true;
   const events: EventStore = {
@@ -368,18 +540,34 @@ test('late money: what falls short is parked again by a retry until it is discar
     },
   };
   house.process({ events, patience: impatient(house) });
-  const { transactionId, giftIds: [giftId = ''] } = await house.buy([{}]);
+  const {
+    transactionId,
+    giftIds: [giftId = ''],
+  } = await house.buy([{}]);
   await house.until(async () => (await house.all('GiftIssued')).length === 1);
   await house.append(`gift-${giftId}`, 'GiftRedeemed', { redemption_id: 'r', merchant_id: null });
-  await house.append(`transaction-${transactionId}`, 'RefundedAtProvider', { provider: 'simulated', charge_id: 'c', amount: 250, total: 250 });
+  await house.append(`transaction-${transactionId}`, 'RefundedAtProvider', {
+    provider: 'simulated',
+    charge_id: 'c',
+    amount: 250,
+    total: 250,
+  });
   await house.until(async () => (await house.all('WorkParked')).length === 1);
   await retryParked(desk(house), transactionId, context(), 'look again');
   await house.until(async () => (await house.all('WorkParked')).length === 2);
   assert.equal(await parkedTimes(house), [1, 2]);
-  assert.equal((await house.all('WorkParked')).map(({ stream }) => stream), ['parked-refund', 'parked-refund']);
+  assert.equal(
+    (await house.all('WorkParked')).map(({ stream }) => stream),
+    ['parked-refund', 'parked-refund'],
+  );
   await discardParked(desk(house), transactionId, context(), 'written off');
 
-  await house.append(`transaction-${transactionId}`, 'DisputeOpened', { provider: 'simulated', dispute_id: 'dp_1', amount: 250, reason: 'fraudulent' });
+  await house.append(`transaction-${transactionId}`, 'DisputeOpened', {
+    provider: 'simulated',
+    dispute_id: 'dp_1',
+    amount: 250,
+    reason: 'fraudulent',
+  });
   await house.until(async () => (await house.all('WorkParked')).length === 3);
   broken = false;
   await retryParked(desk(house), 'dp_1', context(), 'there is room');
@@ -389,38 +577,57 @@ test('late money: what falls short is parked again by a retry until it is discar
 
 test('a purchase that the provider says is charged after it was parked goes on', async ({ house }) => {
   await house.work();
-  const bus = answering(house.bus, 'payments.charge', () => Promise.resolve({ outcome: 'impossible', cause: 'closed' }));
+  const bus = answering(house.bus, 'payments.charge', () =>
+    Promise.resolve({ outcome: 'impossible', cause: 'closed' }),
+  );
   house.process({ bus });
   const { transactionId } = await house.buy([phone(1), {}]);
   await house.until(async () => (await house.all('WorkParked')).length === 1);
   await house.append(`transaction-${transactionId}`, 'PaymentCharged', { amount: 500, provider: 'p', charge_id: 'c' });
-  await house.until(async () => (await house.all('GiftIssued')).length === 2 && (await house.all('NotificationSent')).length === 1);
+  await house.until(
+    async () => (await house.all('GiftIssued')).length === 2 && (await house.all('NotificationSent')).length === 1,
+  );
 });
 
 test('a process that dies at any moment of a retry loses nothing and repeats nothing', async ({ house }) => {
   await house.work();
   for (const moment of ['before', 'after'] as const) {
     for (let at = 1, died = true; died; at++) {
-      const closed = answering(house.bus, 'payments.charge', () => Promise.resolve({ outcome: 'impossible', cause: 'closed' }));
+      const closed = answering(house.bus, 'payments.charge', () =>
+        Promise.resolve({ outcome: 'impossible', cause: 'closed' }),
+      );
       const first = house.process({ bus: closed, leaseMs: 60 });
       const parkedBefore = (await house.all('WorkParked')).length;
-      const { transactionId, giftIds: [giftId = ''] } = await house.buy([phone(at)]);
+      const {
+        transactionId,
+        giftIds: [giftId = ''],
+      } = await house.buy([phone(at)]);
       await house.until(async () => (await house.all('WorkParked')).length === parkedBefore + 1);
       await first.close();
       const doomed = mortal(house.deps, at, moment);
       const second = house.process({ ...doomed.deps, leaseMs: 60 });
       await retryParked(desk(house), transactionId, context(), 'go');
-      const finished = async (): Promise<boolean> => (await house.types(`notification-${giftId}`)).includes('NotificationSent');
+      const finished = async (): Promise<boolean> =>
+        (await house.types(`notification-${giftId}`)).includes('NotificationSent');
       await house.until(async () => doomed.dead || (await finished()));
       died = doomed.dead;
       const third = house.process({ leaseMs: 60 });
       await house.until(finished);
       await Promise.all([second.close(), third.close()]);
       const where = `died ${moment} effect ${at}`;
-      assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged'], where);
+      assert.equal(
+        await house.types(`transaction-${transactionId}`),
+        ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged'],
+        where,
+      );
       assert.equal(await house.types(`gift-${giftId}`), ['GiftIssued'], where);
       assert.equal(await house.types(`notification-${giftId}`), ['NotificationStarted', 'NotificationSent'], where);
-      assert.is(house.lines.filter(({ msg, gift }) => msg === 'simulated notification sent' && gift === giftId.slice(0, 6)).length, 1, where);
+      assert.is(
+        house.lines.filter(({ msg, gift }) => msg === 'simulated notification sent' && gift === giftId.slice(0, 6))
+          .length,
+        1,
+        where,
+      );
       if (!died) assert.ok(at > 5, `a retry has ${at - 1} effects`);
     }
   }

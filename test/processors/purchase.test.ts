@@ -1,6 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type PurchaseTrigger, type PurchaseWork, reactToPurchase, resumePurchase } from '../../src/processors/purchase.js';
+import {
+  type PurchaseTrigger,
+  type PurchaseWork,
+  reactToPurchase,
+  resumePurchase,
+} from '../../src/processors/purchase.js';
 import type { GiftsPurchased, PurchaseReceiver } from '../../src/domain/purchase.js';
 
 const test = suite('purchase process');
@@ -27,10 +32,24 @@ const charged: PurchaseTrigger = { type: 'PaymentCharged', data: { amount: 250, 
 const declined: PurchaseTrigger = { type: 'PaymentDeclined', data: { provider: 'p', code: 'lost_card' } };
 const sent: PurchaseTrigger = { type: 'NotificationSent', data: { channel: 'sms', provider: 'p', message_id: 'm' } };
 const failed: PurchaseTrigger = { type: 'NotificationFailed', data: { cause: 'no address' } };
-const parked = (entity: string): PurchaseTrigger => ({ type: 'WorkParked', data: { entity, transaction_id: 't1', step: 'x', cause: 'y', event_id: 'e' } });
+const parked = (entity: string): PurchaseTrigger => ({
+  type: 'WorkParked',
+  data: { entity, transaction_id: 't1', step: 'x', cause: 'y', event_id: 'e' },
+});
 const issued: PurchaseTrigger = {
   type: 'GiftIssued',
-  data: { transaction_id: 't1', index: 0, message_id: 'm', product_id: 'coffee', brand_id: 'beans', value: 250, sender_id: 'ann', receiver: {}, purchased_at: '', expires_on: '2030-01-01' },
+  data: {
+    transaction_id: 't1',
+    index: 0,
+    message_id: 'm',
+    product_id: 'coffee',
+    brand_id: 'beans',
+    value: 250,
+    sender_id: 'ann',
+    receiver: {},
+    purchased_at: '',
+    expires_on: '2030-01-01',
+  },
 };
 
 /** Given these events: what is open, and what the last of them asks for. */
@@ -38,13 +57,19 @@ function given(...events: readonly PurchaseTrigger[]): { work: PurchaseWork | un
   let work: PurchaseWork | undefined;
   let asked: readonly string[] = [];
   for (const [revision, event] of events.entries()) {
-    const reaction = reactToPurchase(work, event, { id: `e${revision}`, at: '2026-01-01T00:00:00.000Z', revision, correlationId: 'r' });
+    const reaction = reactToPurchase(work, event, {
+      id: `e${revision}`,
+      at: '2026-01-01T00:00:00.000Z',
+      revision,
+      correlationId: 'r',
+    });
     work = reaction.work;
     asked = reaction.intents.map((intent) => `${intent.do} ${intent.transactionId}`);
   }
   return { work, asked };
 }
-const resumed = (work: PurchaseWork | undefined): readonly string[] => (work === undefined ? [] : resumePurchase(work).map((intent) => intent.do));
+const resumed = (work: PurchaseWork | undefined): readonly string[] =>
+  work === undefined ? [] : resumePurchase(work).map((intent) => intent.do);
 
 const phone = { phone_number: '+447700900001', phone_hash: 'h' };
 
@@ -63,10 +88,19 @@ test('charge started: who wrote it asks; who takes it up later asks again', () =
 });
 
 test('waiting for its buyer: who asked looks now and then; once they have failed it is gone on with at once', () => {
-  const required: PurchaseTrigger = { type: 'PaymentAuthenticationRequired', data: { provider: 'p', payment_id: 'c', action: 'redirect', until: '2026-01-01T00:15:00.000Z' } };
+  const required: PurchaseTrigger = {
+    type: 'PaymentAuthenticationRequired',
+    data: { provider: 'p', payment_id: 'c', action: 'redirect', until: '2026-01-01T00:15:00.000Z' },
+  };
   const waiting = given(bought([{}]), started, required);
-  assert.equal([waiting.asked, waiting.work?.stage, waiting.work?.last.revision, resumed(waiting.work)], [[], 'authenticating', 2, ['charge']]);
-  const over = given(bought([{}]), started, required, { type: 'PaymentAuthenticationFailed', data: { provider: 'p', payment_id: 'c', code: 'x' } });
+  assert.equal(
+    [waiting.asked, waiting.work?.stage, waiting.work?.last.revision, resumed(waiting.work)],
+    [[], 'authenticating', 2, ['charge']],
+  );
+  const over = given(bought([{}]), started, required, {
+    type: 'PaymentAuthenticationFailed',
+    data: { provider: 'p', payment_id: 'c', code: 'x' },
+  });
   assert.equal([over.asked, over.work?.stage, over.work?.last.revision], [['charge t1'], 'authenticating', 3]);
 });
 
@@ -94,7 +128,8 @@ test('issued to receivers: kept until each was told, given up or parked', () => 
   assert.is(given(...all, sent, failed, parked('some gift')).work, undefined);
 });
 
-test('told before all are issued: kept', () => assert.is(given(bought([phone, {}]), started, charged, issued, sent).work?.toIssue, 1));
+test('told before all are issued: kept', () =>
+  assert.is(given(bought([phone, {}]), started, charged, issued, sent).work?.toIssue, 1));
 
 test('parked itself: done, whatever was left', () => {
   assert.is(given(bought([phone]), started, parked('t1')).work, undefined);
@@ -102,7 +137,8 @@ test('parked itself: done, whatever was left', () => {
 });
 
 test('events of what is not open change nothing', () => {
-  for (const event of [started, charged, declined, issued, sent, failed, parked('t1')]) assert.equal(given(event), { work: undefined, asked: [] });
+  for (const event of [started, charged, declined, issued, sent, failed, parked('t1')])
+    assert.equal(given(event), { work: undefined, asked: [] });
 });
 
 test.run();

@@ -1,4 +1,7 @@
-/** Purchases with the real providers' libraries, against stand-ins that fail; what counts in the end is the stand-ins' own ledgers. */
+/**
+ * Purchases with the real providers' libraries, against stand-ins that fail; what counts in the end is the stand-ins'
+ * own ledgers.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { chances, faultyBus, seeds } from '../support/faultyBus.js';
@@ -14,25 +17,39 @@ async function untilSettled(house: House, bought: readonly Bought[], withinMs: n
   const deadline = performance.now() + withinMs;
   for (const one of bought) {
     while (!(await isSettled(house, one))) {
-      if (performance.now() > deadline) throw new Error(`not settled in time:\n${house.lines.map((line) => JSON.stringify(line)).join('\n').slice(-4_000)}`);
+      if (performance.now() > deadline)
+        throw new Error(
+          `not settled in time:\n${house.lines
+            .map((line) => JSON.stringify(line))
+            .join('\n')
+            .slice(-4_000)}`,
+        );
       await sleep(20);
     }
   }
 }
 
 for (const seed of seeds(1, 2)) {
-  test(`providers and a bus that fail in every way, two processes of each kind: everything once (seed ${seed})`, async ({ house, providers }) => {
+  test(`providers and a bus that fail in every way, two processes of each kind: everything once (seed ${seed})`, async ({
+    house,
+    providers,
+  }) => {
     providers.fault(faultsByChance(chances(seed)));
     await house.work(await providers.workers(house.deps.records));
     await house.work(await providers.workers(house.deps.records));
     house.process({ bus: faultyBus(house.bus, seed) });
     house.process({ bus: faultyBus(house.bus, seed + 100) });
     const isDeclined = (n: number): boolean => n % 4 === 0;
-    const bought = await Promise.all(Array.from({ length: 24 }, (_, n) => buy(house, n, isDeclined(n) ? 'pm_card_chargeDeclinedInsufficientFunds' : 'pm_card_visa')));
+    const bought = await Promise.all(
+      Array.from({ length: 24 }, (_, n) =>
+        buy(house, n, isDeclined(n) ? 'pm_card_chargeDeclinedInsufficientFunds' : 'pm_card_visa'),
+      ),
+    );
     await untilSettled(house, bought, 40_000);
     // What the bus delays is still to come.
     await sleep(100);
-    for (const [n, one] of bought.entries()) await checkLedgers(house, providers, one, n, isDeclined(n), `purchase ${n}`);
+    for (const [n, one] of bought.entries())
+      await checkLedgers(house, providers, one, n, isDeclined(n), `purchase ${n}`);
     assert.is(providers.stripe.intents.length, bought.length);
     await checkParked(house, providers);
   });
@@ -49,7 +66,8 @@ for (const when of ['done', 'undone'] as const) {
       const [good, bad] = [at * 2, at * 2 + 1];
       const bought = await Promise.all([buy(house, good), buy(house, bad, 'pm_card_chargeDeclined')]);
       await untilSettled(house, bought, 40_000);
-      for (const [index, one] of bought.entries()) await checkLedgers(house, providers, one, index === 0 ? good : bad, index === 1, `silent at request ${at}`);
+      for (const [index, one] of bought.entries())
+        await checkLedgers(house, providers, one, index === 0 ? good : bad, index === 1, `silent at request ${at}`);
       return requests >= at;
     };
     let at = 1;
@@ -61,11 +79,17 @@ for (const when of ['done', 'undone'] as const) {
   });
 }
 
-test('what the provider refuses is parked with its cause at once, and stops nothing else', async ({ house, providers }) => {
+test('what the provider refuses is parked with its cause at once, and stops nothing else', async ({
+  house,
+  providers,
+}) => {
   await house.work(await providers.workers(house.deps.records));
   house.process();
   const refusal = { type: 'invalid_request_error', code: 'livemode_mismatch' };
-  providers.stripe.fault = ({ body }) => (body.includes('pm_card_mastercard') ? { kind: 'answer', answer: { status: 400, body: { error: refusal } } } : undefined);
+  providers.stripe.fault = ({ body }) =>
+    body.includes('pm_card_mastercard')
+      ? { kind: 'answer', answer: { status: 400, body: { error: refusal } } }
+      : undefined;
   const wrong = await buy(house, 1, 'pm_card_mastercard');
   const right = await buy(house, 2);
   await untilSettled(house, [right], 40_000);
@@ -73,17 +97,25 @@ test('what the provider refuses is parked with its cause at once, and stops noth
   const [parked] = (await house.all('WorkParked')).map(({ data }) => data as { entity: string; cause: string });
   assert.is(parked?.entity, wrong.transactionId);
   assert.match(parked?.cause ?? '', /Stripe refuses the request \(HTTP 400, livemode_mismatch/);
-  const creates = providers.stripe.asked.filter(({ method, body }) => method === 'POST' && body.includes(wrong.transactionId));
+  const creates = providers.stripe.asked.filter(
+    ({ method, body }) => method === 'POST' && body.includes(wrong.transactionId),
+  );
   assert.is(creates.length, 1);
 });
 
-test('a purchase that the provider can never take is declined, and stops nothing else', async ({ house, providers }) => {
+test('a purchase that the provider can never take is declined, and stops nothing else', async ({
+  house,
+  providers,
+}) => {
   await house.work(await providers.workers(house.deps.records));
   house.process();
   const never = await buy(house, 1, 'card-of-nobody');
   await untilSettled(house, [await buy(house, 2)], 40_000);
   await house.until(async () => (await house.all('PaymentDeclined')).length === 1);
-  const [declined] = (await house.all('PaymentDeclined')).map(({ stream, data }) => ({ stream, ...(data as { code: string }) }));
+  const [declined] = (await house.all('PaymentDeclined')).map(({ stream, data }) => ({
+    stream,
+    ...(data as { code: string }),
+  }));
   assert.equal([declined?.stream, declined?.code], [`transaction-${never.transactionId}`, 'resource_missing']);
   assert.equal(await house.all('WorkParked'), []);
 });
@@ -100,7 +132,10 @@ test('Retry-After is waited for, by everybody', async ({ house, providers }) => 
   for (const [index, one] of bought.entries()) await checkLedgers(house, providers, one, index + 1, false);
 });
 
-test('a provider in trouble is left alone, while all others are asked; then everybody is told once', async ({ house, providers }) => {
+test('a provider in trouble is left alone, while all others are asked; then everybody is told once', async ({
+  house,
+  providers,
+}) => {
   await house.work(await providers.workers(house.deps.records));
   house.process();
   providers.fcm.fault = () => ({ kind: 'error', when: 'undone' });
@@ -131,9 +166,20 @@ test('what a limit holds back is told later, never given up', async ({ house, pr
 test('a purchase found only after a day is looked up, never charged again', async ({ house, providers }) => {
   const hours = 3_600_000;
   const { transactionId } = await house.buy([{}], { at: new Date(Date.now() - 26 * hours).toISOString() });
-  await house.append(`transaction-${transactionId}`, 'ChargeStarted', { amount: 250, payment_reference: 'pm_card_visa' }, new Date(Date.now() - 25 * hours).toISOString());
+  await house.append(
+    `transaction-${transactionId}`,
+    'ChargeStarted',
+    { amount: 250, payment_reference: 'pm_card_visa' },
+    new Date(Date.now() - 25 * hours).toISOString(),
+  );
   const { payments, notifications } = await providers.workers(house.deps.records);
-  const request = { transaction_id: transactionId, amount: 250, payment_reference: 'pm_card_visa', customer: null, started_at: new Date().toISOString() };
+  const request = {
+    transaction_id: transactionId,
+    amount: 250,
+    payment_reference: 'pm_card_visa',
+    customer: null,
+    started_at: new Date().toISOString(),
+  };
   await payments.charge(request);
   providers.stripe.advance(25 * hours);
   const isCreate = ({ method, path }: Asked): boolean => method === 'POST' && path === '/v1/payment_intents';
@@ -147,7 +193,12 @@ test('a purchase found only after a day is looked up, never charged again', asyn
 test('what costs nothing is asked for however late: there is nothing to look up', async ({ house, providers }) => {
   const bought = await house.buy([{}], { price: 0 });
   const stream = `transaction-${bought.transactionId}`;
-  await house.append(stream, 'ChargeStarted', { amount: 0, payment_reference: 'pm_card_visa', kind: 'card', prepaid: false }, hoursAgo(21));
+  await house.append(
+    stream,
+    'ChargeStarted',
+    { amount: 0, payment_reference: 'pm_card_visa', kind: 'card', prepaid: false },
+    hoursAgo(21),
+  );
   await house.work(await providers.workers(house.deps.records));
   house.process();
   await house.until(async () => (await house.all('PaymentCharged', 'WorkParked')).length > 0);

@@ -10,22 +10,38 @@ import { houseSuite } from '../support/houseSuite.js';
 
 const test = houseSuite('process managers on the embedded engines');
 
-
 test('charges, issues and tells each receiver where they can be reached', async ({ house }) => {
-  house.contacts.set('with-device', { name: 'Bea', phone_number: '+447700900001', device_tokens: ['token-bea'], locale: 'cy' });
+  house.contacts.set('with-device', {
+    name: 'Bea',
+    phone_number: '+447700900001',
+    device_tokens: ['token-bea'],
+    locale: 'cy',
+  });
   house.contacts.set('with-number', { name: 'Cid', phone_number: '+447700900002', device_tokens: [], locale: null });
   house.contacts.set('nowhere', { name: 'Dot', phone_number: null, device_tokens: [], locale: null });
   await house.work();
   house.process();
-  const { transactionId, giftIds } = await house.buy([phone(1), { user_id: 'with-device' }, { user_id: 'with-number' }, { user_id: 'nowhere' }, {}]);
+  const { transactionId, giftIds } = await house.buy([
+    phone(1),
+    { user_id: 'with-device' },
+    { user_id: 'with-number' },
+    { user_id: 'nowhere' },
+    {},
+  ]);
   await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 4);
 
-  assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged']);
+  assert.equal(await house.types(`transaction-${transactionId}`), [
+    'GiftsPurchased',
+    'ChargeStarted',
+    'PaymentCharged',
+  ]);
   for (const giftId of giftIds) assert.equal(await house.types(`gift-${giftId}`), ['GiftIssued']);
   const told = await Promise.all(giftIds.map((giftId) => house.types(`notification-${giftId}`)));
   const sent = ['NotificationStarted', 'NotificationSent'];
   assert.equal(told, [sent, sent, sent, ['NotificationFailed'], []]);
-  const channels = (await house.all('NotificationSent')).map(({ data }) => (data as { channel: string }).channel).toSorted();
+  const channels = (await house.all('NotificationSent'))
+    .map(({ data }) => (data as { channel: string }).channel)
+    .toSorted();
   assert.equal(channels, ['push', 'sms', 'sms']);
   assert.equal((await house.all('NotificationFailed'))[0]?.data, { cause: 'no address' });
 });
@@ -35,14 +51,25 @@ test('says who caused what, and what was simulated', async ({ house }) => {
   house.process();
   await house.buy([phone(1)]);
   await house.until(async () => (await house.all('NotificationSent')).length === 1);
-  const events = await house.all('GiftsPurchased', 'ChargeStarted', 'PaymentCharged', 'GiftIssued', 'NotificationStarted', 'NotificationSent');
+  const events = await house.all(
+    'GiftsPurchased',
+    'ChargeStarted',
+    'PaymentCharged',
+    'GiftIssued',
+    'NotificationStarted',
+    'NotificationSent',
+  );
   assert.is(events.length, 6);
   for (const [at, event] of events.entries()) {
     assert.is(event.metadata.correlationId, 'the-request');
     if (at === 0) continue;
     assert.is(event.metadata.causationId, events[at - 1]?.id, event.type);
     assert.equal(event.metadata.by, { user: 'system:purchase-process' });
-    assert.is(event.metadata.simulated, event.type === 'PaymentCharged' || event.type === 'NotificationSent' ? true : undefined, event.type);
+    assert.is(
+      event.metadata.simulated,
+      event.type === 'PaymentCharged' || event.type === 'NotificationSent' ? true : undefined,
+      event.type,
+    );
   }
   assert.not.match(JSON.stringify(house.lines), /77009/);
 });
@@ -67,7 +94,8 @@ test('charges within milliseconds', async ({ house }) => {
   for (let n = 2; n < 12; n++) {
     const began = performance.now();
     const { transactionId } = await house.buy([{}]);
-    for await (const batch of house.events.follow(undefined, { streams: [`transaction-${transactionId}`] })) if (batch.events.some(({ type }) => type === 'PaymentCharged')) break;
+    for await (const batch of house.events.follow(undefined, { streams: [`transaction-${transactionId}`] }))
+      if (batch.events.some(({ type }) => type === 'PaymentCharged')) break;
     times.push(performance.now() - began);
   }
   times.sort((a, b) => a - b);
@@ -86,7 +114,9 @@ test('goes on where it stopped: nothing is done twice, with and without checkpoi
   assert.ok(await house.deps.records.get('checkpoint/purchase-process'));
 
   const second = house.process();
-  await house.until(async () => house.lines.filter(({ msg }) => msg === 'process managers have caught up').length === 1);
+  await house.until(
+    async () => house.lines.filter(({ msg }) => msg === 'process managers have caught up').length === 1,
+  );
   await house.buy([{}]);
   await house.until(async () => (await house.all('GiftIssued')).length === 11);
   await second.close();
@@ -95,13 +125,17 @@ test('goes on where it stopped: nothing is done twice, with and without checkpoi
   const before = await house.events.end();
   assert.not.equal(before, length);
   house.process();
-  await house.until(async () => house.lines.filter(({ msg }) => msg === 'process managers have caught up').length === 2);
+  await house.until(
+    async () => house.lines.filter(({ msg }) => msg === 'process managers have caught up').length === 2,
+  );
   await sleep(100);
   assert.equal(await house.events.end(), before);
   assert.is(house.lines.filter(({ msg }) => msg === 'simulated notification sent').length, 10);
 });
 
-test('starting again from the first event reads the log once, and no stream of what is done: stream by stream takes minutes', async ({ house }) => {
+test('starting again from the first event reads the log once, and no stream of what is done: stream by stream takes minutes', async ({
+  house,
+}) => {
   await house.work();
   const first = house.process();
   await Promise.all(Array.from({ length: 20 }, () => house.buy([phone(1), {}])));
@@ -119,11 +153,16 @@ test('starting again from the first event reads the log once, and no stream of w
     },
   };
   house.process({ events });
-  await house.until(async () => house.lines.filter(({ msg }) => msg === 'process managers have caught up').length === 2);
+  await house.until(
+    async () => house.lines.filter(({ msg }) => msg === 'process managers have caught up').length === 2,
+  );
   await house.until(async () => (await house.all('GiftIssued')).length === 41);
   await sleep(100);
   const open = [`transaction-${transactionId}`, `gift-${giftIds[0]}`];
-  assert.equal(streams.filter((stream) => !open.includes(stream)), []);
+  assert.equal(
+    streams.filter((stream) => !open.includes(stream)),
+    [],
+  );
   assert.ok(streams.includes(`transaction-${transactionId}`), 'what it acts on it does read');
 });
 
@@ -156,9 +195,17 @@ test('of two at once one works, the other takes over', async ({ house }) => {
 test('who loses the lease stands by again, and works once the other has gone', async ({ house }) => {
   const { records } = house.deps;
   let away = false;
-  const reached = <T>(call: () => Promise<T>): Promise<T> => (away ? Promise.reject(new UnavailableError('away')) : call());
+  const reached = <T>(call: () => Promise<T>): Promise<T> =>
+    away ? Promise.reject(new UnavailableError('away')) : call();
   await house.work();
-  const first = house.process({ leaseMs: 150, records: { ...records, get: (key) => reached(() => records.get(key)), put: (key, value, options) => reached(() => records.put(key, value, options)) } });
+  const first = house.process({
+    leaseMs: 150,
+    records: {
+      ...records,
+      get: (key) => reached(() => records.get(key)),
+      put: (key, value, options) => reached(() => records.put(key, value, options)),
+    },
+  });
   await house.until(async () => first.status().leading);
   away = true;
   const second = house.process({ leaseMs: 150 });
@@ -169,13 +216,26 @@ test('who loses the lease stands by again, and works once the other has gone', a
   await house.until(async () => (await house.all('PaymentCharged')).length === 1);
 });
 
-test('acts at no moment at which the work may have passed to another process, and goes on when it has not', async ({ house }) => {
+test('acts at no moment at which the work may have passed to another process, and goes on when it has not', async ({
+  house,
+}) => {
   await house.work();
   let held = false;
   const ending = new AbortController();
   const tally = processTally();
-  const session = { ...house.deps, now: Date.now, patience: { ...PATIENCE, ...house.deps.patience }, tally, health: { well: () => undefined, onTrouble: () => undefined } };
-  const working = workThrough(session, { from: undefined, checkpoint: async () => undefined, signal: ending.signal, held: () => held });
+  const session = {
+    ...house.deps,
+    now: Date.now,
+    patience: { ...PATIENCE, ...house.deps.patience },
+    tally,
+    health: { well: () => undefined, onTrouble: () => undefined },
+  };
+  const working = workThrough(session, {
+    from: undefined,
+    checkpoint: async () => undefined,
+    signal: ending.signal,
+    held: () => held,
+  });
   const { transactionId } = await house.buy([phone(1)]);
   await house.until(async () => tally.status().steps.get('charge')?.inFlight === 1);
   await sleep(100);
@@ -199,8 +259,15 @@ test('waits for workers that come later, and for providers in trouble', async ({
 test('what commands issued before counts as issued', async ({ house }) => {
   await house.work();
   const { transactionId, giftIds } = await house.buy([phone(1), phone(2)]);
-  await house.append(`transaction-${transactionId}`, 'ChargeStarted', { amount: 500, payment_reference: 'pm_card_visa' });
-  await house.append(`transaction-${transactionId}`, 'PaymentCharged', { amount: 500, provider: 'simulated', charge_id: 'c' });
+  await house.append(`transaction-${transactionId}`, 'ChargeStarted', {
+    amount: 500,
+    payment_reference: 'pm_card_visa',
+  });
+  await house.append(`transaction-${transactionId}`, 'PaymentCharged', {
+    amount: 500,
+    provider: 'simulated',
+    charge_id: 'c',
+  });
   const receiver = { phone_hash: 'hash1' };
   await house.append(`gift-${giftIds[0]}`, 'GiftIssued', { transaction_id: transactionId, index: 0, receiver });
   await house.append(`gift-${giftIds[0]}`, 'GiftRedeemed', {});

@@ -15,8 +15,15 @@ const GIFT = 'gift-1';
 const STARTED = { transaction_id: 't', channel: 'sms' };
 const SENT = { channel: 'sms', provider: 'p', message_id: 'm', simulated: true };
 
-/** Tells as the feed asks for it that has seen nothing of the other process. `never`: nobody has been told as far as the provider knows. @returns what was asked for on the bus */
-async function told(house: House, memory: TellMemory = tellMemory(), { cancelled, never, mayAct = () => undefined }: { cancelled?: true; never?: true; mayAct?: () => void } = {}): Promise<string[]> {
+/**
+ * Tells as the feed asks for it that has seen nothing of the other process. `never`: nobody has been told as far as the
+ * provider knows. @returns what was asked for on the bus
+ */
+async function told(
+  house: House,
+  memory: TellMemory = tellMemory(),
+  { cancelled, never, mayAct = () => undefined }: { cancelled?: true; never?: true; mayAct?: () => void } = {},
+): Promise<string[]> {
   const asked: string[] = [];
   const deps: TellDeps = {
     events: house.events,
@@ -24,7 +31,11 @@ async function told(house: House, memory: TellMemory = tellMemory(), { cancelled
       ...house.bus,
       request: async <R>(subject: string) => {
         asked.push(subject);
-        return (never === true && subject === SUBJECTS.lookUpNotification ? { outcome: 'never' } : { outcome: 'sent', provider: 'p', message_id: 'm', simulated: true }) as R;
+        return (
+          never === true && subject === SUBJECTS.lookUpNotification
+            ? { outcome: 'never' }
+            : { outcome: 'sent', provider: 'p', message_id: 'm', simulated: true }
+        ) as R;
       },
     },
     writer: openWriter(house.events, Date.now),
@@ -34,8 +45,20 @@ async function told(house: House, memory: TellMemory = tellMemory(), { cancelled
     patience: PATIENCE,
     mayAct,
   };
-  const purchase = { transaction_id: 't', buyer_id: 'buyer', product_name: 'Flat white', message: '', receivers: [phone(1)] } as unknown as GiftsPurchased['data'];
-  const work: NotificationWork = { stage: 'due', transactionId: 't', index: 0, last: { id: 'e', at: '', revision: 0, correlationId: 'c' }, ...(cancelled === undefined ? {} : { cancelled }) };
+  const purchase = {
+    transaction_id: 't',
+    buyer_id: 'buyer',
+    product_name: 'Flat white',
+    message: '',
+    receivers: [phone(1)],
+  } as unknown as GiftsPurchased['data'];
+  const work: NotificationWork = {
+    stage: 'due',
+    transactionId: 't',
+    index: 0,
+    last: { id: 'e', at: '', revision: 0, correlationId: 'c' },
+    ...(cancelled === undefined ? {} : { cancelled }),
+  };
   await tell(deps, { giftId: GIFT, work, purchase }, memory).catch((error: unknown) => {
     if (!(error instanceof NotOursError)) throw error;
   });
@@ -47,8 +70,13 @@ test('nobody has: they are told', async ({ house }) => {
   assert.equal(await house.types(notificationStream(GIFT)), ['NotificationStarted', 'NotificationSent']);
 });
 
-for (const [end, data] of [['NotificationSent', SENT], ['NotificationFailed', { cause: 'no address' }]] as const) {
-  test(`it is settled (${end}): nobody is asked for anything, at the first try and at a later one`, async ({ house }) => {
+for (const [end, data] of [
+  ['NotificationSent', SENT],
+  ['NotificationFailed', { cause: 'no address' }],
+] as const) {
+  test(`it is settled (${end}): nobody is asked for anything, at the first try and at a later one`, async ({
+    house,
+  }) => {
     const stream = notificationStream(GIFT);
     await house.append(stream, 'NotificationStarted', STARTED);
     await house.append(stream, end, data);
@@ -66,24 +94,36 @@ test('it is begun: what became of it is looked up, and nothing sent', async ({ h
 });
 
 for (const channel of ['sms', 'push']) {
-  test(`it is begun by ${channel} and nobody was told, and the gift is cancelled by now: nothing is sent`, async ({ house }) => {
+  test(`it is begun by ${channel} and nobody was told, and the gift is cancelled by now: nothing is sent`, async ({
+    house,
+  }) => {
     await house.append(notificationStream(GIFT), 'NotificationStarted', { ...STARTED, channel });
     assert.equal(await told(house, tellMemory(), { cancelled: true, never: true }), [SUBJECTS.lookUpNotification]);
-    assert.equal((await house.all('NotificationFailed')).map(({ data }) => data), [{ cause: 'gift is cancelled' }]);
+    assert.equal(
+      (await house.all('NotificationFailed')).map(({ data }) => data),
+      [{ cause: 'gift is cancelled' }],
+    );
   });
 }
 
 test('it is cancelled before anybody has begun: nobody is asked for anything', async ({ house }) => {
   assert.equal(await told(house, tellMemory(), { cancelled: true }), []);
-  assert.equal((await house.events.read(notificationStream(GIFT))).map(({ type, data }) => [type, data]), [['NotificationFailed', { cause: 'gift is cancelled' }]]);
+  assert.equal(
+    (await house.events.read(notificationStream(GIFT))).map(({ type, data }) => [type, data]),
+    [['NotificationFailed', { cause: 'gift is cancelled' }]],
+  );
 });
 
-test('what is known not to have been sent is that attempt alone: of another one the provider is asked first', async ({ house }) => {
+test('what is known not to have been sent is that attempt alone: of another one the provider is asked first', async ({
+  house,
+}) => {
   await house.append(notificationStream(GIFT), 'NotificationStarted', STARTED);
   assert.equal(await told(house, { unsent: 2 }), [SUBJECTS.lookUpNotification]);
 });
 
-test('the work passes to another process before it is sent: nothing is, and the next try says so without asking', async ({ house }) => {
+test('the work passes to another process before it is sent: nothing is, and the next try says so without asking', async ({
+  house,
+}) => {
   const memory = tellMemory();
   const mayAct = (): void => {
     throw new NotOursError('passed on');

@@ -11,7 +11,10 @@ import { houseSuite } from '../support/houseSuite.js';
 const test = houseSuite('process managers in trouble');
 
 const parked = async (house: House): Promise<{ stream: string; entity: string; step: string; cause: string }[]> =>
-  (await house.all('WorkParked')).map(({ stream, data }) => ({ ...(data as { entity: string; step: string; cause: string }), stream }));
+  (await house.all('WorkParked')).map(({ stream, data }) => ({
+    ...(data as { entity: string; step: string; cause: string }),
+    stream,
+  }));
 
 /** The bus with the answers of some subjects replaced. */
 function answering(bus: Bus, replaced: Readonly<Record<string, (payload: never) => Promise<object>>>): Bus {
@@ -19,7 +22,9 @@ function answering(bus: Bus, replaced: Readonly<Record<string, (payload: never) 
     ...bus,
     request: async <R>(subject: string, payload: object, options: { timeoutMs: number }): Promise<R> => {
       const replacement = replaced[subject];
-      return (replacement === undefined ? bus.request(subject, payload, options) : replacement(payload as never)) as Promise<R>;
+      return (
+        replacement === undefined ? bus.request(subject, payload, options) : replacement(payload as never)
+      ) as Promise<R>;
     },
   };
 }
@@ -27,12 +32,20 @@ function answering(bus: Bus, replaced: Readonly<Record<string, (payload: never) 
 test('a bus that loses, repeats, reorders and delays: everything once', async ({ house }) => {
   await house.work();
   house.process({ bus: faultyBus(house.bus, 42) });
-  const bought = await Promise.all(Array.from({ length: 12 }, (_, n) => house.buy([phone(n), phone(n + 100), {}], n % 4 === 0 ? { reference: 'pm_card_chargeDeclined' } : {})));
+  const bought = await Promise.all(
+    Array.from({ length: 12 }, (_, n) =>
+      house.buy([phone(n), phone(n + 100), {}], n % 4 === 0 ? { reference: 'pm_card_chargeDeclined' } : {}),
+    ),
+  );
   await house.until(async () => (await house.all('NotificationSent')).length === 18);
   await sleep(100);
   assert.is(sentIn(house), 18);
   for (const [n, { transactionId }] of bought.entries()) {
-    assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted', n % 4 === 0 ? 'PaymentDeclined' : 'PaymentCharged']);
+    assert.equal(await house.types(`transaction-${transactionId}`), [
+      'GiftsPurchased',
+      'ChargeStarted',
+      n % 4 === 0 ? 'PaymentDeclined' : 'PaymentCharged',
+    ]);
   }
   assert.equal(await parked(house), []);
 });
@@ -48,14 +61,25 @@ test('what fails for good is parked with its cause, stays so, and stops nothing 
   const first = house.process({ bus, patience: { ...house.deps.patience, giveUpMs: 50 } });
   const { transactionId, giftIds } = await house.buy([phone(1), phone(2)]);
   await house.buy([phone(3)]);
-  await house.until(async () => (await house.all('NotificationSent')).length === 2 && (await parked(house)).length === 1);
+  await house.until(
+    async () => (await house.all('NotificationSent')).length === 2 && (await parked(house)).length === 1,
+  );
   const [one] = await parked(house);
-  assert.equal(one, { ...one, stream: 'parked-notification', entity: giftIds[0], transaction_id: transactionId, step: 'tell', cause: 'RemoteError: always in trouble' });
+  assert.equal(one, {
+    ...one,
+    stream: 'parked-notification',
+    entity: giftIds[0],
+    transaction_id: transactionId,
+    step: 'tell',
+    cause: 'RemoteError: always in trouble',
+  });
   await first.close();
   for (const { key } of await house.deps.records.list('checkpoint')) await house.deps.records.delete(key);
   const end = await house.events.end();
   house.process();
-  await house.until(async () => house.lines.filter(({ msg }) => msg === 'process managers have caught up').length === 2);
+  await house.until(
+    async () => house.lines.filter(({ msg }) => msg === 'process managers have caught up').length === 2,
+  );
   await sleep(50);
   assert.equal(await house.events.end(), end);
 });
@@ -63,8 +87,15 @@ test('what fails for good is parked with its cause, stays so, and stops nothing 
 test('a telling that nobody knows the outcome of is parked, never sent again', async ({ house }) => {
   const { transactionId, giftIds } = await house.buy([phone(1)]);
   await house.append(`transaction-${transactionId}`, 'PaymentCharged', { amount: 250, provider: 'p', charge_id: 'c' });
-  await house.append(`gift-${giftIds[0]}`, 'GiftIssued', { transaction_id: transactionId, index: 0, receiver: { phone_hash: 'hash1' } });
-  await house.append(`notification-${giftIds[0]}`, 'NotificationStarted', { transaction_id: transactionId, channel: 'sms' });
+  await house.append(`gift-${giftIds[0]}`, 'GiftIssued', {
+    transaction_id: transactionId,
+    index: 0,
+    receiver: { phone_hash: 'hash1' },
+  });
+  await house.append(`notification-${giftIds[0]}`, 'NotificationStarted', {
+    transaction_id: transactionId,
+    channel: 'sms',
+  });
   // The workers' ledger begins only now: it can't tell what was sent before.
   await sleep(2);
   await house.work();
@@ -76,7 +107,10 @@ test('a telling that nobody knows the outcome of is parked, never sent again', a
 
 test('what the provider is found to have sent, or refused, is recorded', async ({ house }) => {
   await house.work();
-  const answers = [{ outcome: 'sent', provider: 'p', message_id: 'm', simulated: false }, { outcome: 'failed', cause: 'blocked', simulated: false }];
+  const answers = [
+    { outcome: 'sent', provider: 'p', message_id: 'm', simulated: false },
+    { outcome: 'failed', cause: 'blocked', simulated: false },
+  ];
   const bus = answering(house.bus, {
     'notifications.send': async () => {
       throw new UnavailableError('lost', { outcomeUnknown: true });
@@ -86,7 +120,10 @@ test('what the provider is found to have sent, or refused, is recorded', async (
   house.process({ bus });
   await house.buy([phone(1), phone(2)]);
   await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
-  assert.equal((await house.all('NotificationFailed')).map(({ data }) => data), [{ cause: 'blocked' }]);
+  assert.equal(
+    (await house.all('NotificationFailed')).map(({ data }) => data),
+    [{ cause: 'blocked' }],
+  );
 });
 
 test('a receiver who has lost every address since is given up', async ({ house }) => {
@@ -104,50 +141,115 @@ test('a receiver who has lost every address since is given up', async ({ house }
   assert.equal((await house.all('NotificationFailed'))[0]?.data, { cause: 'no address' });
 });
 
-test('a purchase of long ago that no charge is known of, as in a restored log, is looked up before it is charged', async ({ house }) => {
+test('a purchase of long ago that no charge is known of, as in a restored log, is looked up before it is charged', async ({
+  house,
+}) => {
   await house.work();
   const asked: string[] = [];
-  const bus = { ...house.bus, request: <R>(subject: string, payload: object, options: { timeoutMs: number }) => (asked.push(subject), house.bus.request<R>(subject, payload, options)) };
+  const bus = {
+    ...house.bus,
+    request: <R>(subject: string, payload: object, options: { timeoutMs: number }) => (
+      asked.push(subject),
+      house.bus.request<R>(subject, payload, options)
+    ),
+  };
   const before = await house.buy([{}], { at: hoursAgo(21) });
-  await house.deps.records.put(`charge/${before.transactionId}`, { outcome: 'charged', provider: 'simulated', charge_id: 'ch_before', simulated: true } satisfies ChargeReply);
+  await house.deps.records.put(`charge/${before.transactionId}`, {
+    outcome: 'charged',
+    provider: 'simulated',
+    charge_id: 'ch_before',
+    simulated: true,
+  } satisfies ChargeReply);
   const processors = house.process({ bus });
   const chargeOf = async (): Promise<unknown> => (await house.all('PaymentCharged')).at(-1)?.data;
   await house.until(async () => (await chargeOf()) !== undefined);
-  assert.equal([await chargeOf(), asked.splice(0)], [{ amount: 250, provider: 'simulated', charge_id: 'ch_before' }, ['payments.lookup']]);
+  assert.equal(
+    [await chargeOf(), asked.splice(0)],
+    [{ amount: 250, provider: 'simulated', charge_id: 'ch_before' }, ['payments.lookup']],
+  );
   await processors.close();
   const never = await house.buy([{}], { at: hoursAgo(21) });
   house.process({ bus });
   await house.until(async () => (await house.all('PaymentCharged')).length === 2);
-  assert.equal([await chargeOf(), asked], [{ amount: 250, provider: 'simulated', charge_id: `ch_simulated_${never.transactionId}` }, ['payments.lookup', 'payments.charge']]);
+  assert.equal(
+    [await chargeOf(), asked],
+    [
+      { amount: 250, provider: 'simulated', charge_id: `ch_simulated_${never.transactionId}` },
+      ['payments.lookup', 'payments.charge'],
+    ],
+  );
 });
 
-test('a provider that took another amount than the purchase costs: parked, and never recorded as what it costs', async ({ house }) => {
-  const charged = (amount: number): ChargeReply => ({ outcome: 'charged', provider: 'p', charge_id: 'ch_1', amount, simulated: false });
+test('a provider that took another amount than the purchase costs: parked, and never recorded as what it costs', async ({
+  house,
+}) => {
+  const charged = (amount: number): ChargeReply => ({
+    outcome: 'charged',
+    provider: 'p',
+    charge_id: 'ch_1',
+    amount,
+    simulated: false,
+  });
   let amount = 200;
-  house.process({ bus: answering(house.bus, { 'payments.charge': async () => charged(amount), 'payments.lookup': async () => charged(amount) }) });
+  house.process({
+    bus: answering(house.bus, {
+      'payments.charge': async () => charged(amount),
+      'payments.lookup': async () => charged(amount),
+    }),
+  });
   const { transactionId } = await house.buy([{}]);
   await house.until(async () => (await parked(house)).length === 1);
-  assert.match((await parked(house))[0]?.cause ?? '', /^p took 200 pence for this transaction \(ch_1\), which costs 250 pence/);
+  assert.match(
+    (await parked(house))[0]?.cause ?? '',
+    /^p took 200 pence for this transaction \(ch_1\), which costs 250 pence/,
+  );
   assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted']);
   amount = 250;
-  await house.append('parked-purchase', 'WorkRetried', { entity: transactionId, transaction_id: transactionId, step: 'charge', times: 1, reason: 'x' });
+  await house.append('parked-purchase', 'WorkRetried', {
+    entity: transactionId,
+    transaction_id: transactionId,
+    step: 'charge',
+    times: 1,
+    reason: 'x',
+  });
   await house.until(async () => (await house.all('PaymentCharged')).length === 1);
 });
 
-test('a charge that was asked for in the future, by a clock that was set back since, is looked up and not asked for again', async ({ house }) => {
+test('a charge that was asked for in the future, by a clock that was set back since, is looked up and not asked for again', async ({
+  house,
+}) => {
   await house.work();
   const asked: string[] = [];
-  const bus = { ...house.bus, request: <R>(subject: string, payload: object, options: { timeoutMs: number }) => (asked.push(subject), house.bus.request<R>(subject, payload, options)) };
+  const bus = {
+    ...house.bus,
+    request: <R>(subject: string, payload: object, options: { timeoutMs: number }) => (
+      asked.push(subject),
+      house.bus.request<R>(subject, payload, options)
+    ),
+  };
   const started = async (hours: number): Promise<string> => {
     const { transactionId } = await house.buy([{}]);
-    await house.append(`transaction-${transactionId}`, 'ChargeStarted', { amount: 250, payment_reference: 'pm_card_visa', kind: 'card', prepaid: false }, hoursAgo(hours));
+    await house.append(
+      `transaction-${transactionId}`,
+      'ChargeStarted',
+      { amount: 250, payment_reference: 'pm_card_visa', kind: 'card', prepaid: false },
+      hoursAgo(hours),
+    );
     return transactionId;
   };
   const ahead = await started(-26);
   house.process({ bus });
   await house.until(async () => asked.length >= 3);
-  assert.equal([new Set(asked), await house.types(`transaction-${ahead}`)], [new Set(['payments.lookup']), ['GiftsPurchased', 'ChargeStarted']]);
-  await house.deps.records.put(`charge/${ahead}`, { outcome: 'charged', provider: 'simulated', charge_id: 'ch_before', simulated: true } satisfies ChargeReply);
+  assert.equal(
+    [new Set(asked), await house.types(`transaction-${ahead}`)],
+    [new Set(['payments.lookup']), ['GiftsPurchased', 'ChargeStarted']],
+  );
+  await house.deps.records.put(`charge/${ahead}`, {
+    outcome: 'charged',
+    provider: 'simulated',
+    charge_id: 'ch_before',
+    simulated: true,
+  } satisfies ChargeReply);
   await house.until(async () => (await house.all('PaymentCharged')).length === 1);
   assert.is(asked.includes('payments.charge'), false);
 });
@@ -159,14 +261,21 @@ test('after 20 hours a charge is only looked up: found, or parked', async ({ hou
   const bus = answering(house.bus, { 'payments.charge': async () => ({ asked: ++asked }) });
   const old = async (): Promise<string> => {
     const { transactionId } = await house.buy([{}], { at: hoursAgo(22) });
-    await house.append(`transaction-${transactionId}`, 'ChargeStarted', { amount: 250, payment_reference: 'x' }, hoursAgo(21));
+    await house.append(
+      `transaction-${transactionId}`,
+      'ChargeStarted',
+      { amount: 250, payment_reference: 'x' },
+      hoursAgo(21),
+    );
     return transactionId;
   };
   const found = await old();
   await house.deps.records.put(`charge/${found}`, known);
   const lost = await old();
   house.process({ bus });
-  await house.until(async () => (await parked(house)).length === 1 && (await house.all('PaymentDeclined')).length === 1);
+  await house.until(
+    async () => (await parked(house)).length === 1 && (await house.all('PaymentDeclined')).length === 1,
+  );
   assert.is((await house.all('PaymentDeclined'))[0]?.stream, `transaction-${found}`);
   const [one] = await parked(house);
   assert.equal([one?.stream, one?.entity, one?.step], ['parked-purchase', lost, 'charge']);
@@ -176,14 +285,22 @@ test('after 20 hours a charge is only looked up: found, or parked', async ({ hou
 
 test('an unknown payment method and an answer that makes no sense are parked', async ({ house }) => {
   const bus = answering(house.bus, { 'payments.charge': async () => ({ outcome: 'perhaps' }) });
-  house.process({ bus, patience: { ...house.deps.patience, attempts: 2 }, paymentMethod: async (reference) => (reference === 'gone' ? undefined : { kind: 'card', prepaid: false, customer: 'cus_1' }) });
+  house.process({
+    bus,
+    patience: { ...house.deps.patience, attempts: 2 },
+    paymentMethod: async (reference) =>
+      reference === 'gone' ? undefined : { kind: 'card', prepaid: false, customer: 'cus_1' },
+  });
   await house.buy([{}], { reference: 'gone' });
   await house.buy([{}]);
   await house.until(async () => (await parked(house)).length === 2);
   const causes = (await parked(house)).map(({ cause }) => cause).toSorted();
   assert.match(causes[0] ?? '', 'payment method is unknown');
   assert.match(causes[1] ?? '', /^MalformedMessageError: malformed answer on payments\.charge: message/);
-  const told = house.lines.filter(({ msg, err }) => msg === 'not done at the first attempt' && (err as { type: string }).type === 'MalformedMessageError');
+  const told = house.lines.filter(
+    ({ msg, err }) =>
+      msg === 'not done at the first attempt' && (err as { type: string }).type === 'MalformedMessageError',
+  );
   assert.is(told.length, 1, 'once, however often it is tried');
   assert.match(JSON.stringify(told), 'answer on payments.charge');
 });
@@ -215,7 +332,9 @@ test('an event store in trouble: everything is done once it answers, parking too
     },
   });
   await house.buy([phone(1), { user_id: 'odd' }]);
-  await house.until(async () => (await house.all('NotificationSent')).length === 1 && (await parked(house)).length === 1);
+  await house.until(
+    async () => (await house.all('NotificationSent')).length === 1 && (await parked(house)).length === 1,
+  );
   assert.is(sentIn(house), 1);
 });
 

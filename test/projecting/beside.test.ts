@@ -36,7 +36,8 @@ test.before.each((context) => {
 test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
 
 const loggerOf = (lines: string[]) => pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
-const holderIn = async ({ records }: ReadStore): Promise<string | null | undefined> => (await leaseState(records, 'projector'))?.holder;
+const holderIn = async ({ records }: ReadStore): Promise<string | null | undefined> =>
+  (await leaseState(records, 'projector'))?.holder;
 const said = (lines: readonly string[]): string[] => lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
 
 /** Projects with a program of the test's own in place of the projector's. */
@@ -44,10 +45,21 @@ function projectWith({ dir, lines }: Context, program: readonly string[], option
   const script = join(dir, `${randomUUID()}.mjs`);
   writeFileSync(script, program.join('\n'));
   const logger = loggerOf(lines);
-  return projectBeside({ dataDir: dir, holder: 'h', version: '1', logger, followers: followers({ logger }), script: pathToFileURL(script), ...options });
+  return projectBeside({
+    dataDir: dir,
+    holder: 'h',
+    version: '1',
+    logger,
+    followers: followers({ logger }),
+    script: pathToFileURL(script),
+    ...options,
+  });
 }
 
-test('a service of embedded engines keeps its read models on a thread, which logs with it, and gives its lease up at the end', async ({ dir, lines }) => {
+test('a service of embedded engines keeps its read models on a thread, which logs with it, and gives its lease up at the end', async ({
+  dir,
+  lines,
+}) => {
   const logger = loggerOf(lines);
   const app = await startApp(loadConfig({ DATA_DIR: dir, PORT: '0', ROLES: 'api,projector' }), logger);
   await until(async () => (await fetch(`${app.url}/readyz`)).status === 200, 'read models');
@@ -59,9 +71,15 @@ test('a service of embedded engines keeps its read models on a thread, which log
   await store.close();
 });
 
-test('it keeps them on the thread that runs it where projections are handed to it, and where it answers no requests', async ({ dir, lines }) => {
+test('it keeps them on the thread that runs it where projections are handed to it, and where it answers no requests', async ({
+  dir,
+  lines,
+}) => {
   const logger = loggerOf(lines);
-  for (const [roles, options] of [['api,projector', { projections: PROJECTIONS }], ['projector', {}]] as const) {
+  for (const [roles, options] of [
+    ['api,projector', { projections: PROJECTIONS }],
+    ['projector', {}],
+  ] as const) {
     const app = await startApp(loadConfig({ DATA_DIR: dir, PORT: '0', ROLES: roles }), logger, options);
     const store = await openEmbeddedReadStore({ dir });
     await until(async () => (await holderIn(store))?.includes(`:${process.pid}:`) === true, 'a projector');
@@ -87,8 +105,20 @@ test('a thread that dies is told of and followed by another of the same name, la
   await until(() => said(lines).includes('3 is h of d at info'), 'the third thread');
   await projecting.close();
   const ended = ENDED;
-  assert.equal(said(lines), ['1 is h of d at info', ended, '2 is h of d at info', ended, '3 is h of d at info', 'close']);
-  assert.equal(lines.filter((line) => line.includes(ended)).map((line) => (JSON.parse(line) as { err: { message: string } }).err.message), ['out of memory', "the projector's thread ended with 1"]);
+  assert.equal(said(lines), [
+    '1 is h of d at info',
+    ended,
+    '2 is h of d at info',
+    ended,
+    '3 is h of d at info',
+    'close',
+  ]);
+  assert.equal(
+    lines
+      .filter((line) => line.includes(ended))
+      .map((line) => (JSON.parse(line) as { err: { message: string } }).err.message),
+    ['out of memory', "the projector's thread ended with 1"],
+  );
 });
 
 test('where the thread of the projector dies the next one leads at once: it need not wait for the lease of the one before', async (context) => {
@@ -102,13 +132,17 @@ test('where the thread of the projector dies the next one leads at once: it need
     `if (!existsSync(${died})) setTimeout(() => { writeFileSync(${died}, ''); throw new Error('lost'); }, 300);`,
   ];
   const projecting = projectWith(context, program, { restartMs: [10, 10] });
-  const leading = (): readonly { readonly fence: number }[] => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'projector: leading');
+  const leading = (): readonly { readonly fence: number }[] =>
+    lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'projector: leading');
   await until(() => leading().length === 1, 'the first');
   await until(() => said(lines).includes(ENDED), 'its end');
   const ended = performance.now();
   await until(() => leading().length === 2, 'the second');
   assert.ok(performance.now() - ended < LEASE_MS - 500, 'before the lease of the first has run out');
-  assert.equal(leading().map(({ fence }) => fence), [1, 2]);
+  assert.equal(
+    leading().map(({ fence }) => fence),
+    [1, 2],
+  );
   await projecting.close();
   await store.close();
   await log.close();
@@ -116,7 +150,11 @@ test('where the thread of the projector dies the next one leads at once: it need
 
 test('a thread that ends badly, or not at all, when it is told to end is a failure of closing', async (context) => {
   const ending = async (name: string, work: string): Promise<Error> => {
-    const program = [`import { parentPort } from 'node:worker_threads';`, `parentPort.once('message', () => { ${work} });`, `parentPort.postMessage('{"msg":"${name}"}');`];
+    const program = [
+      `import { parentPort } from 'node:worker_threads';`,
+      `parentPort.once('message', () => { ${work} });`,
+      `parentPort.postMessage('{"msg":"${name}"}');`,
+    ];
     const projecting = projectWith(context, program, { endMs: 500 });
     await until(() => said(context.lines).includes(name), 'its beginning');
     return failureOf(projecting.close());

@@ -32,7 +32,11 @@ test('while the read model is behind, nothing is said to be missing', async () =
     assert.instance(error, UnavailableError);
   }
   assert.is(await getAtLogEnd(events, { ...behind, get: async () => 'known' }, 'g', 1), 'known');
-  assert.is(await getAtLogEnd({ end: async () => undefined }, behind, 'g', 1), undefined, 'an empty log tells of nothing');
+  assert.is(
+    await getAtLogEnd({ end: async () => undefined }, behind, 'g', 1),
+    undefined,
+    'an empty log tells of nothing',
+  );
 });
 
 test.run();

@@ -18,14 +18,29 @@ const id = FIRST?.gift_id ?? '';
 
 let position = 0;
 const recorded = (stream: string, type: string, data: object, at: string): RecordedEvent => ({
-  ...newEvent(type, data, at), stream, revision: 0, position: String(++position).padStart(16, '0'),
+  ...newEvent(type, data, at),
+  stream,
+  revision: 0,
+  position: String(++position).padStart(16, '0'),
 });
 const bought = recorded('transaction-t1', 'GiftsPurchased', BOUGHT, BOUGHT_AT);
 const ofGift = (type: string, data: object, at = LATER): RecordedEvent => recorded(`gift-${id}`, type, data, at);
-const redemption = { redemption_id: 'r1', location_id: 's1', location_merchant_id: 'm1', merchant_id: 'm1', brand_id: 'b1', product_id: 'p1', value: 350 };
+const redemption = {
+  redemption_id: 'r1',
+  location_id: 's1',
+  location_merchant_id: 'm1',
+  merchant_id: 'm1',
+  brand_id: 'b1',
+  product_id: 'p1',
+  value: 350,
+};
 
 /** Folds the events that touch one document. */
-function fold<B extends object>(projection: Projection<B>, document: string, events: readonly RecordedEvent[]): B | undefined {
+function fold<B extends object>(
+  projection: Projection<B>,
+  document: string,
+  events: readonly RecordedEvent[],
+): B | undefined {
   let body: B | undefined;
   for (const event of events) {
     const index = projection.documentIds(event).indexOf(document);
@@ -35,14 +50,26 @@ function fold<B extends object>(projection: Projection<B>, document: string, eve
 }
 const gift = (...events: RecordedEvent[]): GiftDocument | undefined => fold(gifts, id, events);
 const transaction = (...events: RecordedEvent[]): TransactionDocument | undefined => fold(transactions, 't1', events);
-const fresh = { transaction_id: 't1', index: 0, message_id: FIRST?.message_id, receiver: { user_id: 'u2' }, updated_at: BOUGHT_AT };
+const fresh = {
+  transaction_id: 't1',
+  index: 0,
+  message_id: FIRST?.message_id,
+  receiver: { user_id: 'u2' },
+  updated_at: BOUGHT_AT,
+};
 
 const test = suite('projections of gifts and transactions');
 
 test('a purchase makes one document a receiver, under the ids that its seed gives', () => {
-  assert.equal(gifts.documentIds(bought), IDS.map((ids) => ids.gift_id));
+  assert.equal(
+    gifts.documentIds(bought),
+    IDS.map((ids) => ids.gift_id),
+  );
   assert.equal(gift(bought), fresh);
-  assert.equal(IDS.map((ids, index) => gifts.evolve(undefined, bought, ids.gift_id, index).receiver), [{ user_id: 'u2' }, { phone_hash: 'h1' }, {}]);
+  assert.equal(
+    IDS.map((ids, index) => gifts.evolve(undefined, bought, ids.gift_id, index).receiver),
+    [{ user_id: 'u2' }, { phone_hash: 'h1' }, {}],
+  );
 });
 
 test('no phone number and no seed reaches a gift', () => {
@@ -56,15 +83,27 @@ test('issuing changes nothing, so it is not asked for', () => {
 });
 
 test('claimed', () => {
-  assert.equal(gift(bought, ofGift('GiftClaimed', { user_id: 'u9' })), { ...fresh, claimed_by: 'u9', updated_at: LATER });
+  assert.equal(gift(bought, ofGift('GiftClaimed', { user_id: 'u9' })), {
+    ...fresh,
+    claimed_by: 'u9',
+    updated_at: LATER,
+  });
 });
 
 test('redeemed, unredeemed, redeemed again', () => {
   const made = { id: 'r1', location_id: 's1', created_at: LATER };
   const redeemed = ofGift('GiftRedeemed', redemption);
-  assert.equal(gift(bought, redeemed), { ...fresh, redemption: { ...made, redeemed: true, updated_at: LATER }, updated_at: LATER });
+  assert.equal(gift(bought, redeemed), {
+    ...fresh,
+    redemption: { ...made, redeemed: true, updated_at: LATER },
+    updated_at: LATER,
+  });
   const undone = ofGift('GiftUnredeemed', { redemption_id: 'r1' }, LAST);
-  assert.equal(gift(bought, redeemed, undone), { ...fresh, redemption: { ...made, redeemed: false, updated_at: LAST }, updated_at: LAST });
+  assert.equal(gift(bought, redeemed, undone), {
+    ...fresh,
+    redemption: { ...made, redeemed: false, updated_at: LAST },
+    updated_at: LAST,
+  });
   const again = ofGift('GiftRedeemed', { ...redemption, redemption_id: 'r2' }, LAST);
   assert.is(gift(bought, redeemed, undone, again)?.redemption?.id, 'r2');
   assert.is(gift(bought, redeemed, undone, again)?.redemption?.redeemed, true);
@@ -77,13 +116,35 @@ test('a voucher', () => {
   assert.equal(gift(bought, assigned), { ...fresh, voucher, updated_at: LATER });
   const later = '2027-06-01T00:00:00.000Z';
   const extended = { ...fresh, expires_on: '2027-05-31', updated_at: LAST };
-  assert.equal(gift(bought, assigned, ofGift('GiftExtended', { expires_on: '2027-05-31', voucher_expires_at: later, reason: '' }, LAST)), { ...extended, voucher: { ...voucher, expires_at: later, updated_at: LAST } });
-  assert.equal(gift(bought, assigned, ofGift('GiftExtended', { expires_on: '2027-05-31', voucher_expires_at: null, reason: '' }, LAST)), { ...extended, voucher }, 'not the voucher');
-  assert.equal(gift(bought, ofGift('GiftExtended', { expires_on: '2027-05-31', voucher_expires_at: null, reason: '' }, LAST)), extended);
+  assert.equal(
+    gift(
+      bought,
+      assigned,
+      ofGift('GiftExtended', { expires_on: '2027-05-31', voucher_expires_at: later, reason: '' }, LAST),
+    ),
+    { ...extended, voucher: { ...voucher, expires_at: later, updated_at: LAST } },
+  );
+  assert.equal(
+    gift(
+      bought,
+      assigned,
+      ofGift('GiftExtended', { expires_on: '2027-05-31', voucher_expires_at: null, reason: '' }, LAST),
+    ),
+    { ...extended, voucher },
+    'not the voucher',
+  );
+  assert.equal(
+    gift(bought, ofGift('GiftExtended', { expires_on: '2027-05-31', voucher_expires_at: null, reason: '' }, LAST)),
+    extended,
+  );
 });
 
 test('cancelled', () => {
-  assert.equal(gift(bought, ofGift('GiftCancelled', { reason: 'declined' })), { ...fresh, cancelled: true, updated_at: LATER });
+  assert.equal(gift(bought, ofGift('GiftCancelled', { reason: 'declined' })), {
+    ...fresh,
+    cancelled: true,
+    updated_at: LATER,
+  });
 });
 
 test('what can not be folded says why', () => {
@@ -96,8 +157,18 @@ test('what can not be folded says why', () => {
 
 test('a transaction is pending until its first answer, which stands', () => {
   const pending = {
-    buyer_id: 'u1', seed: BOUGHT.seed, count: 3, product_id: 'p1', brand_id: 'b1', sale_price: 350, total: 1050, message: 'Enjoy', expires_on: '2027-03-01',
-    payment: 'pending', created_at: BOUGHT_AT, updated_at: BOUGHT_AT,
+    buyer_id: 'u1',
+    seed: BOUGHT.seed,
+    count: 3,
+    product_id: 'p1',
+    brand_id: 'b1',
+    sale_price: 350,
+    total: 1050,
+    message: 'Enjoy',
+    expires_on: '2027-03-01',
+    payment: 'pending',
+    created_at: BOUGHT_AT,
+    updated_at: BOUGHT_AT,
   };
   const charged = recorded('transaction-t1', 'PaymentCharged', { amount: 1050, provider: 'p', charge_id: 'c' }, LATER);
   const declined = recorded('transaction-t1', 'PaymentDeclined', { provider: 'p', code: 'no' }, LAST);
@@ -113,8 +184,14 @@ test('documents that have lived through the same are alike to the engine: a rebu
     const many = Array.from({ length: 2_000 }, fresh);
     assert.ok(sameHiddenClass(many.at(-2) as object, many.at(-1) as object), what);
   };
-  alike('charged', () => transaction(bought, recorded('transaction-t1', 'PaymentCharged', { charge_id: 'c1', amount: 1_050 }, LATER)));
-  for (const [type, data] of [['GiftClaimed', { user_id: 'u9' }], ['GiftRedeemed', redemption], ['GiftCancelled', { reason: 'refunded' }]] as const) {
+  alike('charged', () =>
+    transaction(bought, recorded('transaction-t1', 'PaymentCharged', { charge_id: 'c1', amount: 1_050 }, LATER)),
+  );
+  for (const [type, data] of [
+    ['GiftClaimed', { user_id: 'u9' }],
+    ['GiftRedeemed', redemption],
+    ['GiftCancelled', { reason: 'refunded' }],
+  ] as const) {
     alike(type, () => gift(bought, ofGift(type, data)));
   }
 });

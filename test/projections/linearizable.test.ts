@@ -13,11 +13,22 @@ interface Shown {
   readonly shown: Position;
 }
 
-/** A read model, and the log that it is behind of. Positions are one digit, documents say up to where they are shown. */
+/**
+ * A read model, and the log that it is behind of. Positions are one digit, documents say up to where they are shown.
+ */
 function behind() {
   const streams = new Map<string, Position>();
   const waits: [position: Position, timeoutMs: number][] = [];
-  const state = { end: '1', stands: '1', edition: '1/0', reads: 0, looks: 0, slow: false, down: false, fails: undefined as Error | undefined };
+  const state = {
+    end: '1',
+    stands: '1',
+    edition: '1/0',
+    reads: 0,
+    looks: 0,
+    slow: false,
+    down: false,
+    fails: undefined as Error | undefined,
+  };
   const one = (): Shown => ({ shown: state.stands });
   const model: ReadModel<Shown> = {
     async get() {
@@ -81,7 +92,10 @@ test('of many the furthest is waited for', async () => {
   them.state.slow = true;
   for (const id of ['a', 'b', 'c']) them.append(id);
   await them.read.getMany(['b', 'a']);
-  assert.ok(them.waits.some(([position]) => position === '3'), 'b’s');
+  assert.ok(
+    them.waits.some(([position]) => position === '3'),
+    'b’s',
+  );
   assert.is(them.state.reads, 2);
 });
 
@@ -190,9 +204,18 @@ test('a read store that is gone is told to who reads', async () => {
 test('an empty log tells of nothing; without a log nearby the model is as it was', async () => {
   const { read } = behind();
   const empty: LocalLog = { end: () => undefined, lastOf: () => undefined };
-  assert.equal(await linearizable(read, { local: empty, end: async () => undefined }, (id) => id).get('a'), await read.get('a'));
-  assert.is(linearizable(read, undefined, (id) => id), read);
-  assert.is(linearizable(read, { end: async () => undefined }, (id) => id), read);
+  assert.equal(
+    await linearizable(read, { local: empty, end: async () => undefined }, (id) => id).get('a'),
+    await read.get('a'),
+  );
+  assert.is(
+    linearizable(read, undefined, (id) => id),
+    read,
+  );
+  assert.is(
+    linearizable(read, { end: async () => undefined }, (id) => id),
+    read,
+  );
 });
 
 test.run();

@@ -13,11 +13,25 @@ interface Shown {
   readonly shown: Position;
 }
 
-/** A read model, and the log that it is behind of. Positions are one digit, documents say up to where they are shown. */
+/**
+ * A read model, and the log that it is behind of. Positions are one digit, documents say up to where they are shown.
+ */
 function behind() {
   const streams = new Map<string, Position>();
   const waits: [position: Position, timeoutMs: number][] = [];
-  const state = { end: '1' as Position | undefined, stands: '1', edition: '1/0', reads: 0, looks: 0, ends: 0, slow: false, failsToLook: false, held: undefined as Promise<void> | undefined, fails: undefined as Error | undefined, onRead: (): void => undefined };
+  const state = {
+    end: '1' as Position | undefined,
+    stands: '1',
+    edition: '1/0',
+    reads: 0,
+    looks: 0,
+    ends: 0,
+    slow: false,
+    failsToLook: false,
+    held: undefined as Promise<void> | undefined,
+    fails: undefined as Error | undefined,
+    onRead: (): void => undefined,
+  };
   const one = (): Shown => {
     const shown = { shown: state.stands };
     state.onRead();
@@ -121,7 +135,10 @@ test('of a few the furthest is waited for; many are waited for together, up to t
   few.state.slow = true;
   for (const id of ['a', 'b', 'c']) few.append(id);
   await few.read.getMany(['b', 'a']);
-  assert.ok(few.waits.some(([position]) => position === '3'), 'b’s');
+  assert.ok(
+    few.waits.some(([position]) => position === '3'),
+    'b’s',
+  );
   const many = behind();
   await caughtUp(many);
   many.append('other');

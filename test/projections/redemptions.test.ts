@@ -6,7 +6,11 @@ import type { RecordedEvent } from '../../src/ports/eventStore.js';
 const test = suite('projections/redemptions');
 
 test('each redemption leads to its gift, whatever else happened', () => {
-  const event = { type: 'GiftRedeemed', stream: 'gift-0123', data: { redemption_id: 'r1' } } as unknown as RecordedEvent;
+  const event = {
+    type: 'GiftRedeemed',
+    stream: 'gift-0123',
+    data: { redemption_id: 'r1' },
+  } as unknown as RecordedEvent;
   assert.equal(redemptions.documentIds(event), ['r1']);
   assert.equal(redemptions.evolve(undefined, event, 'r1', 0), { gift_id: '0123' });
   assert.equal([redemptions.types, redemptions.begins], [['GiftRedeemed'], ['GiftRedeemed']]);

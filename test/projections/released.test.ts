@@ -1,4 +1,7 @@
-/** That a release can be deployed over the last one without a gap: what installations serve by then, this code must be able to keep up to date. */
+/**
+ * That a release can be deployed over the last one without a gap: what installations serve by then, this code must be
+ * able to keep up to date.
+ */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PARKED_NAMES } from '../../src/domain/parked.js';
@@ -14,7 +17,10 @@ interface Released {
   readonly fold: string;
 }
 
-/** The versions of the last release: set anew with each (docs/extending.md). Before the first one: those of the states that somebody may run. What is not there yet was in none. */
+/**
+ * The versions of the last release: set anew with each (docs/extending.md). Before the first one: those of the states
+ * that somebody may run. What is not there yet was in none.
+ */
 const RELEASED: Readonly<Record<string, Released>> = {
   gifts: { version: 2, fold: '2e010c08f478e3c8' },
   transactions: { version: 2, fold: '089384517607c993' },
@@ -31,40 +37,64 @@ const RELEASED_PARKED: readonly string[] = ['purchase', 'notification', 'refund'
 /** What is wrong with a projection's versions; `undefined`: nothing. */
 function fault(projection: Projection, released: Released | undefined): string | undefined {
   const { name, version, former = [] } = projection;
-  for (const one of former) if (one.name !== name || one.version >= version) return `${name}: a former fold is of ${one.name}@${one.version}`;
-  if (new Set(former.map((one) => one.version)).size !== former.length) return `${name}: two former folds are of one version`;
+  for (const one of former)
+    if (one.name !== name || one.version >= version) return `${name}: a former fold is of ${one.name}@${one.version}`;
+  if (new Set(former.map((one) => one.version)).size !== former.length)
+    return `${name}: two former folds are of one version`;
   if (released === undefined) return undefined;
-  if (released.version > version) return `${name}: version ${released.version} is released already; a version never goes back`;
+  if (released.version > version)
+    return `${name}: version ${released.version} is released already; a version never goes back`;
   const kept = [projection, ...former].find((one) => one.version === released.version);
-  if (kept === undefined) return `${name}: installations serve version ${released.version}: leave its fold in \`former\`, as it was (docs/extending.md), or it is not kept up to date while version ${version} is built`;
+  if (kept === undefined)
+    return `${name}: installations serve version ${released.version}: leave its fold in \`former\`, as it was (docs/extending.md), or it is not kept up to date while version ${version} is built`;
   const fold = foldHash(kept);
-  return fold === released.fold ? undefined : `${name}: the fold of version ${released.version} makes ${fold} of the history, and made ${released.fold} when it was released: raise \`version\`, and leave the former fold as it was in \`former\` (docs/extending.md)`;
+  return fold === released.fold
+    ? undefined
+    : `${name}: the fold of version ${released.version} makes ${fold} of the history, and made ${released.fold} when it was released: raise \`version\`, and leave the former fold as it was in \`former\` (docs/extending.md)`;
 }
 
 test('what the last release serves can be kept up to date by this one', () => {
   assert.is(new Set(PROJECTIONS.map(({ name }) => name)).size, PROJECTIONS.length);
-  assert.equal(PROJECTIONS.flatMap((projection) => fault(projection, RELEASED[projection.name]) ?? []), []);
+  assert.equal(
+    PROJECTIONS.flatMap((projection) => fault(projection, RELEASED[projection.name]) ?? []),
+    [],
+  );
 });
 
-/** Whether all that is parked under these names comes into `parked`, of this version: a process of the last release that leads during a deployment passes over names that it doesn't know. */
+/**
+ * Whether all that is parked under these names comes into `parked`, of this version: a process of the last release that
+ * leads during a deployment passes over names that it doesn't know.
+ */
 function foldsParked(names: readonly string[], version: number | undefined): boolean {
   return names.every((name) => RELEASED_PARKED.includes(name)) || (version ?? 0) > (RELEASED['parked']?.version ?? 0);
 }
 
 test('what a further process manager parks while the last release still leads is not missing once that has ended', () => {
   const version = PROJECTIONS.find(({ name }) => name === 'parked')?.version;
-  assert.ok(foldsParked(PARKED_NAMES, version), 'raise the version of `parked`: its released fold does not know a new name');
+  assert.ok(
+    foldsParked(PARKED_NAMES, version),
+    'raise the version of `parked`: its released fold does not know a new name',
+  );
   assert.not(foldsParked([...PARKED_NAMES, 'another'], RELEASED['parked']?.version));
   assert.ok(foldsParked([...PARKED_NAMES, 'another'], (version ?? 0) + 1));
 });
 
 test('what no release had is read by some routes only: while it is built for the first time every other route would be refused with them, and no new process be ready', () => {
-  assert.equal(PROJECTIONS.filter((one) => RELEASED[one.name] === undefined && !isReadBySome(one)).map(({ name }) => `${name}: name it in BY_SOME (src/readModels.ts), and in the \`reads\` of its routes, for one release at least`), []);
+  assert.equal(
+    PROJECTIONS.filter((one) => RELEASED[one.name] === undefined && !isReadBySome(one)).map(
+      ({ name }) =>
+        `${name}: name it in BY_SOME (src/readModels.ts), and in the \`reads\` of its routes, for one release at least`,
+    ),
+    [],
+  );
 });
 
 test('every event type that a released fold knows stands in the history', () => {
   const released = PROJECTIONS.filter(({ name, version }) => RELEASED[name]?.version === version);
-  assert.equal(released.flatMap(({ types }) => types.filter((type) => !HISTORY_TYPES.has(type))), []);
+  assert.equal(
+    released.flatMap(({ types }) => types.filter((type) => !HISTORY_TYPES.has(type))),
+    [],
+  );
 });
 
 test('a changed version without its former fold is found out', () => {
@@ -88,7 +118,11 @@ test('a changed fold without a raised version is found out, in its own place or 
     const widened: Projection = { ...one, types: [...one.types, 'LogRestored'] };
     for (const other of [changed, widened]) {
       assert.match(fault(other, released) ?? '', /raise `version`/, one.name);
-      assert.match(fault({ ...other, version: one.version + 1, former: [other] }, released) ?? '', /raise `version`/, one.name);
+      assert.match(
+        fault({ ...other, version: one.version + 1, former: [other] }, released) ?? '',
+        /raise `version`/,
+        one.name,
+      );
       assert.is(fault({ ...other, version: one.version + 1, former: [one] }, released), undefined);
     }
   }

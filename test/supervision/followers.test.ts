@@ -16,27 +16,41 @@ interface Line {
 
 function kept() {
   const lines: Line[] = [];
-  const parts = followers({ logger: pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as Line) }) });
+  const parts = followers({
+    logger: pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as Line) }),
+  });
   const health = (): FollowerHealth | undefined => parts.health()[0];
   return { lines, parts, health };
 }
 
-const forever = ({ signal }: FollowerRun): Promise<void> => new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+const forever = ({ signal }: FollowerRun): Promise<void> =>
+  new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
 
 /** An error of every class, and what is no error. */
-const ERRORS: readonly unknown[] = [new UnavailableError('no disk'), new RangeError('range'), new TypeError('type'), new Error('plain'), 'a text', undefined];
+const ERRORS: readonly unknown[] = [
+  new UnavailableError('no disk'),
+  new RangeError('range'),
+  new TypeError('type'),
+  new Error('plain'),
+  'a text',
+  undefined,
+];
 
 test('a follower that fails with whatever class of error, or ends, is started again until it is closed', async () => {
   const { parts, lines } = kept();
   const left = [...ERRORS];
   let runs = 0;
-  const follower = parts.start('f', async (run) => {
-    runs += 1;
-    if (left.length > 0) throw left.shift();
-    if (runs === ERRORS.length + 1) return;
-    run.well();
-    await forever(run);
-  }, { restartMs: [1, 2] });
+  const follower = parts.start(
+    'f',
+    async (run) => {
+      runs += 1;
+      if (left.length > 0) throw left.shift();
+      if (runs === ERRORS.length + 1) return;
+      run.well();
+      await forever(run);
+    },
+    { restartMs: [1, 2] },
+  );
   await until(() => runs === ERRORS.length + 2);
   await follower.close();
   assert.is(lines.filter(({ msg }) => msg === 'f: failed, starting again').length, ERRORS.length + 1);
@@ -48,10 +62,14 @@ test('a follower that fails with whatever class of error, or ends, is started ag
 test('what throws before its first await is a failure as any other', async () => {
   const { parts } = kept();
   let runs = 0;
-  const follower = parts.start('f', (run) => {
-    if (++runs === 1) throw new RangeError('at once');
-    return forever(run);
-  }, { restartMs: [1, 1] });
+  const follower = parts.start(
+    'f',
+    (run) => {
+      if (++runs === 1) throw new RangeError('at once');
+      return forever(run);
+    },
+    { restartMs: [1, 1] },
+  );
   await until(() => runs === 2);
   await follower.close();
 });
@@ -62,21 +80,23 @@ test('the waits double up to the most, less up to half by chance', async () => {
   await until(() => lines.length >= 5);
   await follower.close();
   const waits = lines.slice(0, 5).map(({ restartMs = 0 }) => restartMs);
-  for (const [at, most] of [8, 16, 32, 32, 32].entries()) assert.ok((waits[at] ?? 0) >= most / 2 && (waits[at] ?? 0) <= most, `${waits.join()}`);
+  for (const [at, most] of [8, 16, 32, 32, 32].entries())
+    assert.ok((waits[at] ?? 0) >= most / 2 && (waits[at] ?? 0) <= most, `${waits.join()}`);
 });
 
 test('one failure is no failing; two are, with since when and why, until it has worked for a second', async () => {
   const { parts, health, lines } = kept();
   let fail: (error: Error) => void = () => undefined;
   let works = (): void => undefined;
-  const run = ({ signal, well }: FollowerRun): Promise<void> => new Promise((resolve, reject) => {
-    works = well;
-    fail = (error) => {
-      fail = () => undefined;
-      reject(error);
-    };
-    signal.addEventListener('abort', () => resolve());
-  });
+  const run = ({ signal, well }: FollowerRun): Promise<void> =>
+    new Promise((resolve, reject) => {
+      works = well;
+      fail = (error) => {
+        fail = () => undefined;
+        reject(error);
+      };
+      signal.addEventListener('abort', () => resolve());
+    });
   const follower = parts.start('f', run, { restartMs: [1, 1] });
   assert.equal(health(), { part: 'f', failing: false, failures: 0 });
   fail(new TypeError('/a/path'));
@@ -94,16 +114,24 @@ test('one failure is no failing; two are, with since when and why, until it has 
   assert.is(health()?.failing, true, 'an instant proves nothing');
   await until(() => health()?.failing === false);
   assert.equal(health(), { part: 'f', failing: false, failures: 0 });
-  assert.equal(lines.map(({ level }) => level), [40, 40, 30]);
+  assert.equal(
+    lines.map(({ level }) => level),
+    [40, 40, 30],
+  );
   await follower.close();
 });
 
-test('what is no engine\'s failure is told by its class alone, and by an error in the log from the second on', async () => {
+test("what is no engine's failure is told by its class alone, and by an error in the log from the second on", async () => {
   const { parts, health, lines } = kept();
-  const follower = parts.start('f', () => Promise.reject(new RangeError('not a position: 18446744073709551615')), { restartMs: [1, 1] });
+  const follower = parts.start('f', () => Promise.reject(new RangeError('not a position: 18446744073709551615')), {
+    restartMs: [1, 1],
+  });
   await until(() => lines.length >= 2);
   assert.is(health()?.why, 'RangeError: see the log of that process');
-  assert.equal(lines.slice(0, 2).map(({ level }) => level), [40, 50]);
+  assert.equal(
+    lines.slice(0, 2).map(({ level }) => level),
+    [40, 50],
+  );
   await follower.close();
 });
 
@@ -121,7 +149,10 @@ test('one that waits for an engine by itself is failing after two seconds of tha
   assert.is(health()?.why, 'an engine does not answer');
   told(undefined);
   await until(() => health()?.failing === false);
-  assert.equal(lines.map(({ msg }) => msg), ['f: waits for an engine, trying on', 'f: works again']);
+  assert.equal(
+    lines.map(({ msg }) => msg),
+    ['f: waits for an engine, trying on', 'f: works again'],
+  );
   await follower.close();
 });
 

@@ -10,16 +10,28 @@ export interface AnyAnswer {
 }
 
 /** The answer of `fetch`, read whole. */
-export function answerOf(reply: { readonly status: number; readonly text: string; readonly headers: Headers }): AnyAnswer {
+export function answerOf(reply: {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Headers;
+}): AnyAnswer {
   return { status: reply.status, text: reply.text, header: (name) => reply.headers.get(name) };
 }
 
-/** Words that tell of the inside: stacks (a line and a column, not the minutes and seconds of a time), paths, statements, names of parts. */
-const INSIDE = /\bat [^"]*(?<!T\d\d):\d+:\d+|node_modules|\/(?:work|src|dist|tmp|home|usr)\/|\.[jt]s:\d+|SQLITE|sqlite|\b(?:SELECT|INSERT INTO|UPDATE|DELETE FROM)\b|TypeError|RangeError|SyntaxError|Cannot read prop|is not a function|ENOENT|ECONN/;
+/**
+ * Words that tell of the inside: stacks (a line and a column, not the minutes and seconds of a time), paths,
+ * statements, names of parts.
+ */
+const INSIDE =
+  /\bat [^"]*(?<!T\d\d):\d+:\d+|node_modules|\/(?:work|src|dist|tmp|home|usr)\/|\.[jt]s:\d+|SQLITE|sqlite|\b(?:SELECT|INSERT INTO|UPDATE|DELETE FROM)\b|TypeError|RangeError|SyntaxError|Cannot read prop|is not a function|ENOENT|ECONN/;
 
 /** What ends by itself: callers are told when to ask again. */
 export const PASSING: ReadonlySet<string> = new Set([
-  'Request in progress.', 'the receiver is still being told.', 'transaction is not settled yet.', 'gift is not paid for yet.', "gift's payment is disputed.",
+  'Request in progress.',
+  'the receiver is still being told.',
+  'transaction is not settled yet.',
+  'gift is not paid for yet.',
+  "gift's payment is disputed.",
 ]);
 
 /** The secure headers that every answer of the application carries. */
@@ -36,7 +48,8 @@ export function checked(answer: AnyAnswer, what = ''): string | undefined {
   const told = `${what} ${answer.status} ${answer.text.slice(0, 300)}`;
   assert.ok(answer.status < 500 || answer.status === 503, told);
   assert.match(answer.header('x-request-id') ?? '', /^[A-Za-z0-9._:-]{1,128}$/, told);
-  for (const [name, value] of Object.entries(SECURE_HEADERS)) assert.match(answer.header(name) ?? '', value, `${name}: ${told}`);
+  for (const [name, value] of Object.entries(SECURE_HEADERS))
+    assert.match(answer.header(name) ?? '', value, `${name}: ${told}`);
   assert.equal(answer.header('x-powered-by'), null);
   if (answer.status < 400) return undefined;
   assert.match(answer.header('content-type') ?? '', /^application\/json(; charset=utf-8)?$/, told);
@@ -46,7 +59,8 @@ export function checked(answer: AnyAnswer, what = ''): string | undefined {
   assert.ok(typeof body.error === 'string' && body.error !== '' && body.error.length <= 300, told);
   if (answer.status === 401) assert.equal(answer.header('www-authenticate'), 'Bearer', told);
   if (answer.status === 405) assert.match(answer.header('allow') ?? '', /^[A-Z]+(, [A-Z]+)*$/, told);
-  if (PASSING.has(body.error) || answer.status === 429 || answer.status === 503) assert.match(answer.header('retry-after') ?? '', /^[1-9]\d*$/, told);
+  if (PASSING.has(body.error) || answer.status === 429 || answer.status === 503)
+    assert.match(answer.header('retry-after') ?? '', /^[1-9]\d*$/, told);
   return body.error;
 }
 

@@ -35,7 +35,10 @@ export function breakable(events: EventStore): Breakable {
         breaks.add(broken);
         try {
           for (;;) {
-            const next: IteratorResult<EventBatch> | { readonly broken: unknown } = await Promise.race([breaking, batches.next()]);
+            const next: IteratorResult<EventBatch> | { readonly broken: unknown } = await Promise.race([
+              breaking,
+              batches.next(),
+            ]);
             if ('broken' in next) throw next.broken;
             if (next.done === true) return;
             yield next.value;

@@ -56,7 +56,10 @@ function channel(post: (message: Call | Answer) => void, methods: (call: Call) =
         post({ answers: message.id, value: await methods(message) });
       } catch (error) {
         const { name, message: text, outcomeUnknown } = error as UnavailableError;
-        post({ answers: message.id, error: { name, message: text, ...(outcomeUnknown === undefined ? {} : { outcomeUnknown }) } });
+        post({
+          answers: message.id,
+          error: { name, message: text, ...(outcomeUnknown === undefined ? {} : { outcomeUnknown }) },
+        });
       }
     },
     drop(): void {
@@ -89,7 +92,11 @@ export async function openBusInProcess(place: BusPlace): Promise<BusProcess> {
   await lines.call('open');
 
   let last = 0;
-  const register = async (method: 'serve' | 'subscribe', handler: (payload: never) => unknown, ...args: string[]): Promise<Unsubscribe> => {
+  const register = async (
+    method: 'serve' | 'subscribe',
+    handler: (payload: never) => unknown,
+    ...args: string[]
+  ): Promise<Unsubscribe> => {
     handlers.set(++last, handler);
     const own = last;
     await call(method, own, ...args);
@@ -107,7 +114,8 @@ export async function openBusInProcess(place: BusPlace): Promise<BusProcess> {
   return {
     engine: 'dir' in place ? 'embedded' : 'nats',
     pid: child.pid as number,
-    request: <R>(subject: string, payload: object, options: { timeoutMs: number }) => call('request', subject, payload, options) as Promise<R>,
+    request: <R>(subject: string, payload: object, options: { timeoutMs: number }) =>
+      call('request', subject, payload, options) as Promise<R>,
     serve: (subject, queue, handler) => register('serve', handler, subject, queue),
     publish: async (subject, payload) => void (await call('publish', subject, payload)),
     subscribe: (subject, handler) => register('subscribe', handler, subject),
@@ -129,18 +137,30 @@ async function serveChannel(place: BusPlace): Promise<void> {
   const stops = new Map<number, Unsubscribe>();
   const lines = channel(post, async ({ method, args }) => {
     const [first, second, third] = args as [never, never, never];
-    if (method === 'open') bus = await ('dir' in place ? openEmbeddedBus({ ...place, onError: () => undefined }) : openNatsBus({ ...place, onError: () => undefined }));
+    if (method === 'open')
+      bus = await ('dir' in place
+        ? openEmbeddedBus({ ...place, onError: () => undefined })
+        : openNatsBus({ ...place, onError: () => undefined }));
     if (bus === undefined) throw new Error('not open');
     if (method === 'request') return bus.request(first, second, third);
     if (method === 'publish') return bus.publish(first, second);
     if (method === 'ping') return bus.ping();
     if (method === 'close') return bus.close();
     if (method === 'stop') return stops.get(first)?.();
-    if (method === 'serve') stops.set(first, await bus.serve(second, third, (payload) => lines.call('handle', first, payload) as Promise<object>));
-    if (method === 'subscribe') stops.set(first, await bus.subscribe(second, (payload) => void lines.call('handle', first, payload).catch(() => undefined)));
+    if (method === 'serve')
+      stops.set(
+        first,
+        await bus.serve(second, third, (payload) => lines.call('handle', first, payload) as Promise<object>),
+      );
+    if (method === 'subscribe')
+      stops.set(
+        first,
+        await bus.subscribe(second, (payload) => void lines.call('handle', first, payload).catch(() => undefined)),
+      );
     return undefined;
   });
   process.on('message', (message) => void lines.take(message as Call | Answer));
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await serveChannel(JSON.parse(process.argv[2] as string) as BusPlace);
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await serveChannel(JSON.parse(process.argv[2] as string) as BusPlace);

@@ -1,5 +1,13 @@
 /** Catalogue entries with what a test doesn't care about filled in. */
-import type { Brand, CatalogueKind, CatalogueKinds, Category, Product, Segment, Store } from '../../src/domain/catalogue.js';
+import type {
+  Brand,
+  CatalogueKind,
+  CatalogueKinds,
+  Category,
+  Product,
+  Segment,
+  Store,
+} from '../../src/domain/catalogue.js';
 import type { CatalogueDocument } from '../../src/projections/catalogue/catalogue.js';
 import { catalogueState } from '../../src/projections/catalogue/state.js';
 import type { CatalogueView } from '../../src/projections/catalogue/view.js';
@@ -7,7 +15,18 @@ import type { Catalogue } from '../../src/projections/catalogue/wholeCatalogue.j
 
 /** A product of `brand` at 10 pounds. */
 export function product(id: string, brand_id: string, fields: Partial<Product> = {}): Product {
-  return { id, brand_id, name: `Product ${id}`, description: '', sale_price: 1000, image_url: '', active: true, segments: [], valid_days: 365, ...fields };
+  return {
+    id,
+    brand_id,
+    name: `Product ${id}`,
+    description: '',
+    sale_price: 1000,
+    image_url: '',
+    active: true,
+    segments: [],
+    valid_days: 365,
+    ...fields,
+  };
 }
 
 /** An active brand that everyone sees. */
@@ -29,7 +48,16 @@ export function brand(id: string, fields: Partial<Brand> = {}): Brand {
 
 /** A store in the middle of London. */
 export function store(id: string, brand_id: string, fields: Partial<Store> = {}): Store {
-  return { id, brand_id, name: `Store ${id}`, address: '', postcode: '', longitude: -0.1276, latitude: 51.5072, ...fields };
+  return {
+    id,
+    brand_id,
+    name: `Store ${id}`,
+    address: '',
+    postcode: '',
+    longitude: -0.1276,
+    latitude: 51.5072,
+    ...fields,
+  };
 }
 
 /** A category of these products. */
@@ -48,14 +76,18 @@ export function viewOf(catalogue: Catalogue): CatalogueView {
 }
 
 /** A catalogue of these entries, none of them retired, in this order. */
-export async function catalogueOf(entries: { readonly [K in CatalogueKind]?: readonly CatalogueKinds[K][] }): Promise<Catalogue> {
+export async function catalogueOf(entries: {
+  readonly [K in CatalogueKind]?: readonly CatalogueKinds[K][];
+}): Promise<Catalogue> {
   const state = catalogueState();
   let at = 0;
-  const documents = (Object.entries(entries) as [CatalogueKind, readonly CatalogueKinds[CatalogueKind][]][]).flatMap(([entry, values]) =>
-    values.map((value) => {
-      const position = String(++at).padStart(10, '0');
-      return { entry, added: position, changed: position, retired: false, value } as CatalogueDocument;
-    }));
+  const documents = (Object.entries(entries) as [CatalogueKind, readonly CatalogueKinds[CatalogueKind][]][]).flatMap(
+    ([entry, values]) =>
+      values.map((value) => {
+        const position = String(++at).padStart(10, '0');
+        return { entry, added: position, changed: position, retired: false, value } as CatalogueDocument;
+      }),
+  );
   await state.apply(documents);
   return state.catalogue();
 }

@@ -33,11 +33,35 @@ export function sink(tty = false): { readonly stream: Writable & { isTTY?: boole
 }
 
 /** Runs `gift …` on a data folder (or with the settings given). `tty`: standard error is a terminal. */
-export async function gift(dataDir: string | Readonly<Record<string, string>>, args: readonly string[], more: Partial<Terminal> & { readonly tty?: boolean } = {}): Promise<Ran> {
+export async function gift(
+  dataDir: string | Readonly<Record<string, string>>,
+  args: readonly string[],
+  more: Partial<Terminal> & { readonly tty?: boolean } = {},
+): Promise<Ran> {
   const { tty, ...terminal } = more;
   const out = sink();
   const err = sink(tty);
   const env = typeof dataDir === 'string' ? { DATA_DIR: dataDir } : dataDir;
-  const code = await run({ stdin: Readable.from([]), stdout: out.stream, stderr: err.stream, env, signal: new AbortController().signal, ...terminal }, args);
-  return { code, out: out.text(), err: err.text(), records: () => out.text().trimEnd().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>) };
+  const code = await run(
+    {
+      stdin: Readable.from([]),
+      stdout: out.stream,
+      stderr: err.stream,
+      env,
+      signal: new AbortController().signal,
+      ...terminal,
+    },
+    args,
+  );
+  return {
+    code,
+    out: out.text(),
+    err: err.text(),
+    records: () =>
+      out
+        .text()
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>),
+  };
 }

@@ -1,4 +1,7 @@
-/** An OpenTelemetry collector as far as it is used: takes spans by OTLP over HTTP, as JSON (https://opentelemetry.io/docs/specs/otlp/#otlphttp). */
+/**
+ * An OpenTelemetry collector as far as it is used: takes spans by OTLP over HTTP, as JSON
+ * (https://opentelemetry.io/docs/specs/otlp/#otlphttp).
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -51,7 +54,8 @@ export async function openCollector(): Promise<Collector> {
   const spans: SentSpan[] = [];
   const paths = new Set<string>();
   let all = '';
-  const valuesOf = (attributes: readonly Attribute[]): Record<string, unknown> => Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
+  const valuesOf = (attributes: readonly Attribute[]): Record<string, unknown> =>
+    Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -61,7 +65,13 @@ export async function openCollector(): Promise<Collector> {
       paths.add(request.url ?? '');
       for (const { resource, scopeSpans } of (JSON.parse(text) as Sent).resourceSpans) {
         for (const { attributes, links = [], status, ...span } of scopeSpans.flatMap((scope) => scope.spans)) {
-          spans.push({ ...span, attributes: valuesOf(attributes), links, status: status.code ?? 0, resource: valuesOf(resource.attributes) });
+          spans.push({
+            ...span,
+            attributes: valuesOf(attributes),
+            links,
+            status: status.code ?? 0,
+            resource: valuesOf(resource.attributes),
+          });
         }
       }
       response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');

@@ -1,8 +1,10 @@
 /**
- * The engines that services of tests run on: TEST_ENGINES is a list of `eventstoredb`, `mongodb`, `nats`, or `all`; those it doesn't name are the embedded ones.
+ * The engines that services of tests run on: TEST_ENGINES is a list of `eventstoredb`, `mongodb`, `nats`, or `all`;
+ * those it doesn't name are the embedded ones.
  * - `nats`: the server at TEST_NATS_URL, or a `nats-server` of our own.
  * - `mongodb`: a database of its own on the server at TEST_MONGODB_URL, or on a test server of our own.
- * - `eventstoredb`: an installation has its EventStoreDB for itself, so each set of engines gets a fresh one: what the command in TEST_EVENTSTORE_START
+ * - `eventstoredb`: an installation has its EventStoreDB for itself, so each set of engines gets a fresh one: what the
+ * command in TEST_EVENTSTORE_START
  *   starts (called with a free port and an empty folder; it serves without TLS), or the double.
  * What an engine's server and client need is loaded only where it is chosen: most tests start sooner without.
  */
@@ -48,7 +50,8 @@ export function chosenServers(list = process.env['TEST_ENGINES'] ?? ''): Readonl
   const chosen = new Set<ServerEngine>();
   for (const name of list.split(',').filter((one) => one !== '' && one !== 'embedded')) {
     const server = SERVERS.find((one) => one === name);
-    if (server === undefined) throw new Error(`TEST_ENGINES is a list of ${SERVERS.join(', ')}, or all, not ${JSON.stringify(name)}`);
+    if (server === undefined)
+      throw new Error(`TEST_ENGINES is a list of ${SERVERS.join(', ')}, or all, not ${JSON.stringify(name)}`);
     chosen.add(server);
   }
   return chosen;
@@ -130,7 +133,10 @@ async function ownEventStore(): Promise<Started> {
   const until = performance.now() + START_MS;
   // It is up when it takes appends: the adapter's first is the log's id.
   for (;;) {
-    const up = await openEventStoreDb({ url, timeoutMs: 1_000 }).then((store) => store.close().then(() => true), () => false);
+    const up = await openEventStoreDb({ url, timeoutMs: 1_000 }).then(
+      (store) => store.close().then(() => true),
+      () => false,
+    );
     if (up) break;
     if (ended || performance.now() > until) throw new Error(`${command} started no EventStoreDB`);
     await sleep(100);

@@ -8,7 +8,10 @@ import { openProxy } from './eventStoreProxy.js';
 
 /** A silent server is given up after so long, in ms, where tests are to wait for that. */
 export const GIVEN_UP_MS = 1_000;
-/** And where none is silent, however busy the machine: what is given up and tried again no longer stands in the order in which it was first asked. */
+/**
+ * And where none is silent, however busy the machine: what is given up and tried again no longer stands in the order in
+ * which it was first asked.
+ */
 const PATIENT_MS = 20_000;
 
 /** On a double of its own. */
@@ -25,10 +28,19 @@ export async function onServer(url: string, timeoutMs = PATIENT_MS): Promise<Ser
   const [address, host, port] = /(?<=:\/\/(?:[^@/]*@)?)([^:/@,?]+):(\d+)/.exec(url) ?? [];
   if (address === undefined) throw new Error(`TEST_EVENTSTORE_URL names no host and port: ${url}`);
   const way = await openProxy({ host: host!, port: Number(port) });
-  return onWay(url.replace(address, `127.0.0.1:${way.port}`), timeoutMs, way, { down: way.down, up: way.up, close: way.close });
+  return onWay(url.replace(address, `127.0.0.1:${way.port}`), timeoutMs, way, {
+    down: way.down,
+    up: way.up,
+    close: way.close,
+  });
 }
 
-async function onWay(url: string, timeoutMs: number, way: Proxy, server: { down: () => Promise<void>; up: () => Promise<void>; close: () => Promise<void> }): Promise<ServedFixture> {
+async function onWay(
+  url: string,
+  timeoutMs: number,
+  way: Proxy,
+  server: { down: () => Promise<void>; up: () => Promise<void>; close: () => Promise<void> },
+): Promise<ServedFixture> {
   const opened: EventStore[] = [];
   const open = async (): Promise<EventStore> => {
     const store = await openEventStoreDb({ url, timeoutMs });

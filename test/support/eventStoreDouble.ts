@@ -1,6 +1,7 @@
 /**
- * An EventStoreDB for tests: the client's own service definitions in front of an embedded event store, with switches for what a real server won't do when asked.
- * What it does beyond the port's promises (dropped repeats, forgotten ids, gaps between positions, system events) was seen at a real one, 23.10; its odd checkpoints at 24.10.4.
+ * An EventStoreDB for tests: the client's own service definitions in front of an embedded event store, with switches
+ * for what a real server won't do when asked. What it does beyond the port's promises (dropped repeats, forgotten ids,
+ * gaps between positions, system events) was seen at a real one, 23.10; its odd checkpoints at 24.10.4.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +31,9 @@ export interface EventStoreDouble extends Pick<DoubleStreams, 'dropSubscriptions
   readonly switches: Switches;
   /** What it holds; for what the adapter can't do to it. */
   readonly log: DoubleLog;
-  /** As a server that is killed, if it wasn't yet, and started again: connections have ended, ids it knew are forgotten. */
+  /**
+   * As a server that is killed, if it wasn't yet, and started again: connections have ended, ids it knew are forgotten.
+   */
   restart(): Promise<void>;
   close(): Promise<void>;
 }
@@ -43,27 +46,63 @@ export interface DoubleOptions {
 }
 
 /** Starts one with a log of its own, which already holds what a server writes for itself. */
-export async function startEventStoreDouble({ version = '23.10.7', clusterOf }: DoubleOptions = {}): Promise<EventStoreDouble> {
+export async function startEventStoreDouble({
+  version = '23.10.7',
+  clusterOf,
+}: DoubleOptions = {}): Promise<EventStoreDouble> {
   const dir = mkdtempSync(join(tmpdir(), 'gift-double-'));
   const log = clusterOf?.log ?? (await openDoubleLog(dir));
-  if (clusterOf === undefined) await log.append('$$$scavenges', [{ id: crypto.randomUUID(), type: '$metadata', contentType: 'application/json', data: Buffer.from('{"$maxAge":2592000}'), metadata: Buffer.alloc(0) }], 'any');
-  const switches: Switches = { appends: [], leader: undefined, refuse: undefined, deaf: false, checkpoints: [ODD_CHECKPOINT], version, maxAppendBytes: 1_048_576 };
+  if (clusterOf === undefined)
+    await log.append(
+      '$$$scavenges',
+      [
+        {
+          id: crypto.randomUUID(),
+          type: '$metadata',
+          contentType: 'application/json',
+          data: Buffer.from('{"$maxAge":2592000}'),
+          metadata: Buffer.alloc(0),
+        },
+      ],
+      'any',
+    );
+  const switches: Switches = {
+    appends: [],
+    leader: undefined,
+    refuse: undefined,
+    deaf: false,
+    checkpoints: [ODD_CHECKPOINT],
+    version,
+    maxAppendBytes: 1_048_576,
+  };
   let cut = (): void => undefined;
   const streams = doubleStreams(log, switches, () => cut());
   const server = new Server({ 'grpc.max_receive_message_length': 17_000_000, 'grpc.max_concurrent_streams': 100 });
   server.addService(streamsGrpc.StreamsService, streams.service);
   server.addService(featuresGrpc.ServerFeaturesService, {
     getSupportedMethods(_call, callback) {
-      const methods = Object.values(streamsGrpc.StreamsService as unknown as Record<string, { path: string }>).map(({ path }) => {
-        const [, service, method] = path.split('/');
-        return new featuresPb.SupportedMethod().setServiceName(service!).setMethodName(method!.toLowerCase()).setFeaturesList([]);
-      });
-      if (switches.version === undefined) callback({ code: status.UNIMPLEMENTED, details: 'Unknown service event_store.client.server_features' });
-      else callback(null, new featuresPb.SupportedMethods().setEventStoreServerVersion(switches.version).setMethodsList(methods));
+      const methods = Object.values(streamsGrpc.StreamsService as unknown as Record<string, { path: string }>).map(
+        ({ path }) => {
+          const [, service, method] = path.split('/');
+          return new featuresPb.SupportedMethod()
+            .setServiceName(service!)
+            .setMethodName(method!.toLowerCase())
+            .setFeaturesList([]);
+        },
+      );
+      if (switches.version === undefined)
+        callback({ code: status.UNIMPLEMENTED, details: 'Unknown service event_store.client.server_features' });
+      else
+        callback(
+          null,
+          new featuresPb.SupportedMethods().setEventStoreServerVersion(switches.version).setMethodsList(methods),
+        );
     },
   } as IServerFeaturesServer);
   const inner = await new Promise<number>((resolve, reject) => {
-    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) => (error === null ? resolve(port) : reject(error)));
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) =>
+      error === null ? resolve(port) : reject(error),
+    );
   });
   const way = await openProxy({ port: inner });
   cut = () => way.cut();

@@ -1,4 +1,7 @@
-/** The log behind the double: an embedded event store, with what EventStoreDB has beyond the port (deletions, events of any kind, positions with gaps). */
+/**
+ * The log behind the double: an embedded event store, with what EventStoreDB has beyond the port (deletions, events of
+ * any kind, positions with gaps).
+ */
 import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import type { EventMetadata, EventStore, NewEvent, RecordedEvent } from '../../src/ports/eventStore.js';
 import { ConflictError } from '../../src/ports/eventStore.js';
@@ -23,7 +26,8 @@ export interface RawRecord extends RawEvent {
 }
 
 /** What became of an append. `commit` is absent for a repeat of events that were deleted since. */
-export type RawOutcome = { readonly revision: number; readonly commit: number | undefined } | { readonly conflict: number } | 'deleted';
+export type RawOutcome =
+  { readonly revision: number; readonly commit: number | undefined } | { readonly conflict: number } | 'deleted';
 
 /** What an append may expect: 'any', 'none', 'exists' or a revision. */
 export type RawExpected = number | 'any' | 'none' | 'exists';
@@ -78,14 +82,20 @@ export async function openDoubleLog(dir: string): Promise<DoubleLog> {
     return end;
   }
 
-  /** As they come, whatever their streams, appends are handed to the store, which carries them out in that order: none waits until the one before is stored. */
+  /**
+   * As they come, whatever their streams, appends are handed to the store, which carries them out in that order: none
+   * waits until the one before is stored.
+   */
   async function inTurn(stream: string, events: readonly RawEvent[], expected: RawExpected): Promise<RawOutcome> {
     const turn = handingOver.then(async () => {
       // What stands there is looked at first.
       if (expected === 'any' || expected === 'exists' || hidden.has(stream)) await underWay.get(stream);
       const end = await endOf(stream);
       const outcome = handedOver(stream, events, expected, end);
-      underWay.set(stream, outcome.catch(() => undefined));
+      underWay.set(
+        stream,
+        outcome.catch(() => undefined),
+      );
       return { outcome };
     });
     handingOver = turn.catch(() => undefined);
@@ -101,13 +111,21 @@ export async function openDoubleLog(dir: string): Promise<DoubleLog> {
   }
 
   /** Hands it over before anything is awaited, but for a repeat that is looked up. */
-  async function handedOver(stream: string, events: readonly RawEvent[], expected: RawExpected, end: number): Promise<RawOutcome> {
+  async function handedOver(
+    stream: string,
+    events: readonly RawEvent[],
+    expected: RawExpected,
+    end: number,
+  ): Promise<RawOutcome> {
     if (tombstones.has(stream)) return 'deleted';
     if (expected === 'exists' && softDeleted(stream, end)) return 'deleted';
     if (expected === 'exists' && end === -1) return { conflict: end };
     if (expected === 'any' || expected === 'exists') {
-      const places = events.map(({ id }) => seen.get(id)).map((place) => (place?.stream === stream ? place.revision : undefined));
-      if (places[0] !== undefined) return places.includes(undefined) ? { conflict: end } : repeated(stream, places.at(-1)!);
+      const places = events
+        .map(({ id }) => seen.get(id))
+        .map((place) => (place?.stream === stream ? place.revision : undefined));
+      if (places[0] !== undefined)
+        return places.includes(undefined) ? { conflict: end } : repeated(stream, places.at(-1)!);
     } else {
       const from = expected === 'none' ? 0 : expected + 1;
       if (from < (hidden.get(stream) ?? 0)) {
@@ -121,7 +139,8 @@ export async function openDoubleLog(dir: string): Promise<DoubleLog> {
     const actual = expected === 'none' && softDeleted(stream, end) ? end : base;
     try {
       const { revision, position } = await store.append(stream, events.map(stored), actual === -1 ? 'none' : actual);
-      for (const [index, { id }] of events.entries()) seen.set(id, { stream, revision: revision - events.length + 1 + index });
+      for (const [index, { id }] of events.entries())
+        seen.set(id, { stream, revision: revision - events.length + 1 + index });
       ends.set(stream, Math.max(ends.get(stream) ?? end, revision));
       return { revision, commit: Number(position) * STRIDE };
     } catch (error) {
@@ -159,7 +178,8 @@ export async function openDoubleLog(dir: string): Promise<DoubleLog> {
       const end = Number((await store.end()) ?? 0);
       for (let span = 64; ; span *= 4) {
         const records: RawRecord[] = [];
-        for await (const { events } of store.readAll(end > span ? String(end - span).padStart(16, '0') : undefined)) records.push(...events.map(rawOf));
+        for await (const { events } of store.readAll(end > span ? String(end - span).padStart(16, '0') : undefined))
+          records.push(...events.map(rawOf));
         const found = records.toReversed().filter(matches);
         if (found.length >= limit || span >= end) return found.slice(0, limit);
       }
@@ -171,20 +191,37 @@ export async function openDoubleLog(dir: string): Promise<DoubleLog> {
       if (hard) tombstones.add(stream);
       else hidden.set(stream, end + 1);
       const [kept, type] = hard ? [stream, '$streamDeleted'] : [`$$${stream}`, '$metadata'];
-      await store.append(kept, [stored({ id: crypto.randomUUID(), type, contentType: 'application/json', data: Buffer.from(hard ? '{}' : '{"$tb":9223372036854775807}'), metadata: Buffer.alloc(0) })], 'any');
+      await store.append(
+        kept,
+        [
+          stored({
+            id: crypto.randomUUID(),
+            type,
+            contentType: 'application/json',
+            data: Buffer.from(hard ? '{}' : '{"$tb":9223372036854775807}'),
+            metadata: Buffer.alloc(0),
+          }),
+        ],
+        'any',
+      );
     },
     forget: () => seen.clear(),
     close: async () => store.close(),
   };
 }
 
-async function* follow(store: EventStore, after: number | undefined, signal: AbortSignal): AsyncGenerator<{ records: RawRecord[]; caughtUp: boolean }, void> {
+async function* follow(
+  store: EventStore,
+  after: number | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<{ records: RawRecord[]; caughtUp: boolean }, void> {
   // The server skips the first event at or after the position it is given.
   const through = after === undefined ? 0 : Math.ceil(after / STRIDE);
   const position = through === 0 ? undefined : String(through).padStart(16, '0');
   const end = await store.end();
   if (end === undefined || (position !== undefined && end <= position)) yield { records: [], caughtUp: true };
-  for await (const { events, caughtUp } of store.follow(position, {}, { signal, batchSize: 32 })) yield { records: events.map(rawOf), caughtUp };
+  for await (const { events, caughtUp } of store.follow(position, {}, { signal, batchSize: 32 }))
+    yield { records: events.map(rawOf), caughtUp };
 }
 
 function commitOf(event: RecordedEvent): number {
@@ -195,7 +232,10 @@ function commitOf(event: RecordedEvent): number {
 function stored({ id, type, contentType, data, metadata }: RawEvent): NewEvent {
   const parsed = contentType === 'application/json' ? parse(data) : undefined;
   const { at, ...rest } = metadata.length > 0 ? (JSON.parse(metadata.toString()) as { at?: string }) : {};
-  const foreign: Foreign = { ...(parsed === undefined ? { contentType, octets: true } : {}), ...(at === undefined ? { timeless: true } : {}) };
+  const foreign: Foreign = {
+    ...(parsed === undefined ? { contentType, octets: true } : {}),
+    ...(at === undefined ? { timeless: true } : {}),
+  };
   return {
     id,
     type,
@@ -223,7 +263,16 @@ function rawOf(event: RecordedEvent): RawRecord {
     commit: commitOf(event),
     created: Date.parse(event.at),
     contentType,
-    data: octets === undefined ? Buffer.from(JSON.stringify(event.data)) : Buffer.from((event.data as { base64: string }).base64, 'base64'),
-    metadata: Buffer.from(timeless ? (Object.keys(metadata).length === 0 ? '' : JSON.stringify(metadata)) : JSON.stringify({ at: event.at, ...metadata })),
+    data:
+      octets === undefined
+        ? Buffer.from(JSON.stringify(event.data))
+        : Buffer.from((event.data as { base64: string }).base64, 'base64'),
+    metadata: Buffer.from(
+      timeless
+        ? Object.keys(metadata).length === 0
+          ? ''
+          : JSON.stringify(metadata)
+        : JSON.stringify({ at: event.at, ...metadata }),
+    ),
   };
 }

@@ -3,7 +3,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import statusPb from '@eventstore/db-client/generated/status_pb.js';
 import pb from '@eventstore/db-client/generated/streams_pb.js';
-import type { AppendReq, AppendResp, BatchAppendReq, BatchAppendResp, DeleteReq, DeleteResp, ReadReq, ReadResp, TombstoneReq, TombstoneResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type {
+  AppendReq,
+  AppendResp,
+  BatchAppendReq,
+  BatchAppendResp,
+  DeleteReq,
+  DeleteResp,
+  ReadReq,
+  ReadResp,
+  TombstoneReq,
+  TombstoneResp,
+} from '@eventstore/db-client/generated/streams_pb.js';
 import type { IStreamsServer } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { ServerDuplexStream, ServerWritableStream, ServiceError } from '@grpc/grpc-js';
 import { Metadata, status } from '@grpc/grpc-js';
@@ -41,8 +52,9 @@ export interface Switches {
   /** Live subscriptions say nothing of what is appended. */
   deaf: boolean;
   /**
-   * What a subscription from the log's start tells as its checkpoint before it has caught up, where nothing has matched and fewer events than a window were looked at: commit positions.
-   * The default is what EventStoreDB 24.10.0 to 24.10.4 says (upstream PR 4892).
+   * What a subscription from the log's start tells as its checkpoint before it has caught up, where nothing has matched
+   * and fewer events than a window were looked at: commit positions. The default is what EventStoreDB 24.10.0 to
+   * 24.10.4 says (upstream PR 4892).
    */
   checkpoints: readonly string[];
   /** What it says of its version; `undefined`: it does not know the question. */
@@ -56,7 +68,10 @@ export interface DoubleStreams {
   readonly service: IStreamsServer;
   /** Ends all subscriptions, as a server does whose reader is slower than the appends. */
   dropSubscriptions(): void;
-  /** Tells all live subscriptions that they have fallen behind, and that they have caught up again; servers from 24 on do so instead of dropping them. */
+  /**
+   * Tells all live subscriptions that they have fallen behind, and that they have caught up again; servers from 24 on
+   * do so instead of dropping them.
+   */
   fallBehind(): void;
   /** Reads and subscriptions under way. */
   readonly running: () => number;
@@ -82,14 +97,26 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
 
   /** What keeps a call from being served, if anything. */
   function refusal(metadata: Metadata): Partial<ServiceError> | undefined {
-    if (switches.refuse !== undefined) return errorOf(switches.refuse.code, switches.refuse.details, switches.refuse.exception);
+    if (switches.refuse !== undefined)
+      return errorOf(switches.refuse.code, switches.refuse.details, switches.refuse.exception);
     if (switches.leader === undefined || metadata.get('requires-leader')[0] !== 'true') return undefined;
     const { host, port } = switches.leader;
-    return errorOf(status.NOT_FOUND, 'Leader info available', 'not-leader', { 'leader-endpoint-host': host, 'leader-endpoint-port': String(port) });
+    return errorOf(status.NOT_FOUND, 'Leader info available', 'not-leader', {
+      'leader-endpoint-host': host,
+      'leader-endpoint-port': String(port),
+    });
   }
 
-  async function store(stream: string, events: readonly RawEvent[], expected: RawExpected): Promise<RawOutcome | 'dropped' | 'large'> {
-    if (events.reduce((size, { type, data, metadata }) => size + type.length * 2 + data.length + metadata.length, 0) > switches.maxAppendBytes) return 'large';
+  async function store(
+    stream: string,
+    events: readonly RawEvent[],
+    expected: RawExpected,
+  ): Promise<RawOutcome | 'dropped' | 'large'> {
+    if (
+      events.reduce((size, { type, data, metadata }) => size + type.length * 2 + data.length + metadata.length, 0) >
+      switches.maxAppendBytes
+    )
+      return 'large';
     const first = events[0]!.id;
     if (storing.has(first)) return 'dropped';
     storing.add(first);
@@ -100,26 +127,49 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
     }
   }
 
-  async function batch(request: BatchAppendReq, metadata: Metadata, call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>): Promise<void> {
+  async function batch(
+    request: BatchAppendReq,
+    metadata: Metadata,
+    call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>,
+  ): Promise<void> {
     const fault = switches.appends.shift() ?? 'none';
     const options = request.getOptions()!;
     const stream = nameOf(options.getStreamIdentifier());
     const answer = (fill: (response: BatchAppendResp) => void): void => {
-      const response = new pb.BatchAppendResp().setCorrelationId(request.getCorrelationId()).setStreamIdentifier(options.getStreamIdentifier());
+      const response = new pb.BatchAppendResp()
+        .setCorrelationId(request.getCorrelationId())
+        .setStreamIdentifier(options.getStreamIdentifier());
       fill(response);
       if (!call.destroyed) call.write(response);
     };
     const refused = refusal(metadata);
     if (refused !== undefined) return void call.emit('error', refused);
     if (fault === 'cutBefore') return cut();
-    if (fault === 'notReady') return answer((response) => response.setError(errorStatus('google.protobuf.Empty', new shared.Empty(), 'Server Is Not Ready')));
-    if (fault === 'accessDenied') return answer((response) => response.setError(errorStatus('event_store.client.AccessDenied', new shared.AccessDenied())));
-    const timeout = (): void => answer((response) => response.setError(errorStatus('event_store.client.Timeout', new shared.Timeout())));
+    if (fault === 'notReady')
+      return answer((response) =>
+        response.setError(errorStatus('google.protobuf.Empty', new shared.Empty(), 'Server Is Not Ready')),
+      );
+    if (fault === 'accessDenied')
+      return answer((response) =>
+        response.setError(errorStatus('event_store.client.AccessDenied', new shared.AccessDenied())),
+      );
+    const timeout = (): void =>
+      answer((response) => response.setError(errorStatus('event_store.client.Timeout', new shared.Timeout())));
     if (fault === 'timeoutBefore') return timeout();
     const events = request.getProposedMessagesList().map((message) => rawEvent(message));
     const wrongId = events.some(({ id }) => !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id));
-    if (wrongId) return answer((response) => response.setError(errorStatus('event_store.client.BadRequest', new shared.BadRequest().setMessage('Unrecognized Guid format.'))));
-    const expected = expectedOf(options.hasAny(), options.hasNoStream(), options.hasStreamExists(), options.getStreamPosition());
+    if (wrongId)
+      return answer((response) =>
+        response.setError(
+          errorStatus('event_store.client.BadRequest', new shared.BadRequest().setMessage('Unrecognized Guid format.')),
+        ),
+      );
+    const expected = expectedOf(
+      options.hasAny(),
+      options.hasNoStream(),
+      options.hasStreamExists(),
+      options.getStreamPosition(),
+    );
     const outcome = await store(stream, events, expected);
     if (outcome === 'dropped') {
       await sleep(DROPPED_MS, undefined, { ref: false });
@@ -130,13 +180,32 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
     if (fault === 'timeoutAfter') return timeout();
     if (typeof fault === 'object') await sleep(fault.lateMs);
     answer((response) => {
-      if (outcome === 'large') response.setError(errorStatus('event_store.client.MaximumAppendSizeExceeded', new shared.MaximumAppendSizeExceeded().setMaxappendsize(switches.maxAppendBytes)));
-      else if (outcome === 'deleted') response.setError(errorStatus('event_store.client.StreamDeleted', new shared.StreamDeleted().setStreamIdentifier(options.getStreamIdentifier())));
-      else if ('conflict' in outcome) response.setError(errorStatus('event_store.client.WrongExpectedVersion', wrongVersion(outcome.conflict)));
+      if (outcome === 'large')
+        response.setError(
+          errorStatus(
+            'event_store.client.MaximumAppendSizeExceeded',
+            new shared.MaximumAppendSizeExceeded().setMaxappendsize(switches.maxAppendBytes),
+          ),
+        );
+      else if (outcome === 'deleted')
+        response.setError(
+          errorStatus(
+            'event_store.client.StreamDeleted',
+            new shared.StreamDeleted().setStreamIdentifier(options.getStreamIdentifier()),
+          ),
+        );
+      else if ('conflict' in outcome)
+        response.setError(errorStatus('event_store.client.WrongExpectedVersion', wrongVersion(outcome.conflict)));
       else {
         const success = new pb.BatchAppendResp.Success().setCurrentRevision(String(outcome.revision));
         const { commit } = outcome;
-        response.setSuccess(commit === undefined ? success.setNoPosition(new emptyPb.Empty()) : success.setPosition(new shared.AllStreamPosition().setCommitPosition(String(commit)).setPreparePosition(String(commit))));
+        response.setSuccess(
+          commit === undefined
+            ? success.setNoPosition(new emptyPb.Empty())
+            : success.setPosition(
+                new shared.AllStreamPosition().setCommitPosition(String(commit)).setPreparePosition(String(commit)),
+              ),
+        );
       }
     });
   }
@@ -148,7 +217,9 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
     if (options.hasSubscription()) return subscribe(call, options);
     if (options.hasAll()) {
       const matches = matcherOf(options.getFilter());
-      const records = back ? await log.logBack(limit, matches) : await log.logOn(Number(options.getAll()!.getPosition()?.getCommitPosition() ?? 0), limit, matches);
+      const records = back
+        ? await log.logBack(limit, matches)
+        : await log.logOn(Number(options.getAll()!.getPosition()?.getCommitPosition() ?? 0), limit, matches);
       for (const record of records) await send(call, eventResponse(record));
       return void call.end();
     }
@@ -157,10 +228,17 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
     const revision = from.hasRevision() ? Number(from.getRevision()) : undefined;
     const records = back ? await log.readBack(stream, revision, limit) : await log.read(stream, revision ?? 0, limit);
     if (records === 'deleted') {
-      throw errorOf(status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, 'stream-deleted', { 'stream-name': stream });
+      throw errorOf(status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, 'stream-deleted', {
+        'stream-name': stream,
+      });
     }
     if (records === undefined) {
-      await send(call, new pb.ReadResp().setStreamNotFound(new pb.ReadResp.StreamNotFound().setStreamIdentifier(from.getStreamIdentifier())));
+      await send(
+        call,
+        new pb.ReadResp().setStreamNotFound(
+          new pb.ReadResp.StreamNotFound().setStreamIdentifier(from.getStreamIdentifier()),
+        ),
+      );
       return void call.end();
     }
     for (const record of records) await send(call, eventResponse(record));
@@ -199,8 +277,14 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
       void send(call, response).then(() => (waiting -= 1));
     };
     try {
-      await send(call, new pb.ReadResp().setConfirmation(new pb.ReadResp.SubscriptionConfirmation().setSubscriptionId('double')));
-      for await (const { records, caughtUp } of log.follow(at === undefined ? undefined : Number(at.getCommitPosition()), ending.signal)) {
+      await send(
+        call,
+        new pb.ReadResp().setConfirmation(new pb.ReadResp.SubscriptionConfirmation().setSubscriptionId('double')),
+      );
+      for await (const { records, caughtUp } of log.follow(
+        at === undefined ? undefined : Number(at.getCommitPosition()),
+        ending.signal,
+      )) {
         if (live && switches.deaf) continue;
         for (const record of records) {
           if (ending.signal.aborted) break;
@@ -214,7 +298,8 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
         }
         if (ending.signal.aborted) break;
         if (!caughtUp || live) continue;
-        if (at === undefined && !matched && considered < window) for (const commit of switches.checkpoints) await send(call, checkpointResponse(commit));
+        if (at === undefined && !matched && considered < window)
+          for (const commit of switches.checkpoints) await send(call, checkpointResponse(commit));
         await send(call, new pb.ReadResp().setCaughtUp(new pb.ReadResp.CaughtUp()));
         live = true;
       }
@@ -225,7 +310,10 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
     }
   }
 
-  const failing = (call: { emit(event: 'error', error: unknown): boolean }): ((error: unknown) => void) => (error) => void call.emit('error', error instanceof Error ? errorOf(status.INTERNAL, error.message) : error);
+  const failing =
+    (call: { emit(event: 'error', error: unknown): boolean }): ((error: unknown) => void) =>
+    (error) =>
+      void call.emit('error', error instanceof Error ? errorOf(status.INTERNAL, error.message) : error);
 
   const service: IStreamsServer = {
     read(call) {
@@ -233,7 +321,9 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
       if (refused !== undefined) return void call.emit('error', refused);
       running += 1;
       most = Math.max(most, running);
-      read(call).catch(failing(call)).finally(() => (running -= 1));
+      read(call)
+        .catch(failing(call))
+        .finally(() => (running -= 1));
     },
     batchAppend(call) {
       const refused = refusal(call.metadata);
@@ -248,18 +338,34 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
       call.on('error', () => undefined);
       call.on('end', () => {
         const options = requests[0]!.getOptions()!;
-        const expected = expectedOf(options.hasAny(), options.hasNoStream(), options.hasStreamExists(), options.getRevision());
-        store(nameOf(options.getStreamIdentifier()), requests.slice(1).map((request) => rawEvent(request.getProposedMessage()!)), expected).then((outcome) => {
-          if (typeof outcome === 'string') callback(errorOf(status.FAILED_PRECONDITION, outcome) as ServiceError);
-          else callback(null, appendResponse(outcome));
-        }, (error: Error) => callback(errorOf(status.INTERNAL, error.message) as ServiceError));
+        const expected = expectedOf(
+          options.hasAny(),
+          options.hasNoStream(),
+          options.hasStreamExists(),
+          options.getRevision(),
+        );
+        store(
+          nameOf(options.getStreamIdentifier()),
+          requests.slice(1).map((request) => rawEvent(request.getProposedMessage()!)),
+          expected,
+        ).then(
+          (outcome) => {
+            if (typeof outcome === 'string') callback(errorOf(status.FAILED_PRECONDITION, outcome) as ServiceError);
+            else callback(null, appendResponse(outcome));
+          },
+          (error: Error) => callback(errorOf(status.INTERNAL, error.message) as ServiceError),
+        );
       });
     },
     delete(call, callback) {
-      log.remove(nameOf(call.request.getOptions()?.getStreamIdentifier()), false).then(() => callback(null, deleted<DeleteReq, DeleteResp>(new pb.DeleteResp())), callback);
+      log
+        .remove(nameOf(call.request.getOptions()?.getStreamIdentifier()), false)
+        .then(() => callback(null, deleted<DeleteReq, DeleteResp>(new pb.DeleteResp())), callback);
     },
     tombstone(call, callback) {
-      log.remove(nameOf(call.request.getOptions()?.getStreamIdentifier()), true).then(() => callback(null, deleted<TombstoneReq, TombstoneResp>(new pb.TombstoneResp())), callback);
+      log
+        .remove(nameOf(call.request.getOptions()?.getStreamIdentifier()), true)
+        .then(() => callback(null, deleted<TombstoneReq, TombstoneResp>(new pb.TombstoneResp())), callback);
     },
   } as IStreamsServer;
 
@@ -277,21 +383,33 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
 }
 
 function tooSlow(): Partial<ServiceError> {
-  return errorOf(status.ABORTED, 'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.');
+  return errorOf(
+    status.ABORTED,
+    'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.',
+  );
 }
 
 function deleted<_Request, Response extends DeleteResp | TombstoneResp>(response: Response): Response {
   return response;
 }
 
-function errorOf(code: number, details: string, exception?: string, more: Readonly<Record<string, string>> = {}): Partial<ServiceError> {
+function errorOf(
+  code: number,
+  details: string,
+  exception?: string,
+  more: Readonly<Record<string, string>> = {},
+): Partial<ServiceError> {
   const metadata = new Metadata();
   if (exception !== undefined) metadata.set('exception', exception);
   for (const [name, value] of Object.entries(more)) metadata.set(name, value);
   return { code, details, metadata };
 }
 
-function errorStatus(name: string, details: { serializeBinary(): Uint8Array }, message = name.split('.').at(-1)!): InstanceType<typeof statusPb.Status> {
+function errorStatus(
+  name: string,
+  details: { serializeBinary(): Uint8Array },
+  message = name.split('.').at(-1)!,
+): InstanceType<typeof statusPb.Status> {
   const packed = new anyPb.Any();
   packed.pack(details.serializeBinary(), name);
   return new statusPb.Status().setMessage(message).setDetails(packed);
@@ -306,11 +424,21 @@ function appendResponse(outcome: Exclude<RawOutcome, 'deleted'>): AppendResp {
   const response = new pb.AppendResp();
   if ('conflict' in outcome) {
     const wrong = new pb.AppendResp.WrongExpectedVersion();
-    return response.setWrongExpectedVersion(outcome.conflict === -1 ? wrong.setCurrentNoStream(new shared.Empty()) : wrong.setCurrentRevision(String(outcome.conflict)));
+    return response.setWrongExpectedVersion(
+      outcome.conflict === -1
+        ? wrong.setCurrentNoStream(new shared.Empty())
+        : wrong.setCurrentRevision(String(outcome.conflict)),
+    );
   }
   const success = new pb.AppendResp.Success().setCurrentRevision(String(outcome.revision));
   const { commit } = outcome;
-  return response.setSuccess(commit === undefined ? success.setNoPosition(new shared.Empty()) : success.setPosition(new pb.AppendResp.Position().setCommitPosition(String(commit)).setPreparePosition(String(commit))));
+  return response.setSuccess(
+    commit === undefined
+      ? success.setNoPosition(new shared.Empty())
+      : success.setPosition(
+          new pb.AppendResp.Position().setCommitPosition(String(commit)).setPreparePosition(String(commit)),
+        ),
+  );
 }
 
 function expectedOf(any: boolean, none: boolean, exists: boolean, revision: string): RawExpected {
@@ -335,11 +463,23 @@ function rawEvent(message: BatchAppendReq.ProposedMessage | AppendReq.ProposedMe
 }
 
 function checkpointResponse(commit: string): ReadResp {
-  return new pb.ReadResp().setCheckpoint(new pb.ReadResp.Checkpoint().setCommitPosition(commit).setPreparePosition(commit));
+  return new pb.ReadResp().setCheckpoint(
+    new pb.ReadResp.Checkpoint().setCommitPosition(commit).setPreparePosition(commit),
+  );
 }
 
 /** An event as the server sends it to readers. */
-export function eventResponse({ id, type, contentType, data, metadata, stream, revision, commit, created }: RawRecord): ReadResp {
+export function eventResponse({
+  id,
+  type,
+  contentType,
+  data,
+  metadata,
+  stream,
+  revision,
+  commit,
+  created,
+}: RawRecord): ReadResp {
   const record = new pb.ReadResp.ReadEvent.RecordedEvent()
     .setId(new shared.UUID().setString(id))
     .setStreamIdentifier(new shared.StreamIdentifier().setStreamName(Buffer.from(stream)))
@@ -348,11 +488,18 @@ export function eventResponse({ id, type, contentType, data, metadata, stream, r
     .setPreparePosition(String(commit))
     .setData(data)
     .setCustomMetadata(metadata);
-  record.getMetadataMap().set('type', type).set('content-type', contentType || JSON_TYPE).set('created', String(BigInt(created) * 10_000n));
+  record
+    .getMetadataMap()
+    .set('type', type)
+    .set('content-type', contentType || JSON_TYPE)
+    .set('created', String(BigInt(created) * 10_000n));
   return new pb.ReadResp().setEvent(new pb.ReadResp.ReadEvent().setEvent(record).setCommitPosition(String(commit)));
 }
 
-/** The server's filters; regular expressions are .NET's. Lists of prefixes compare by the rules of a language: a letter and its accent are one. */
+/**
+ * The server's filters; regular expressions are .NET's. Lists of prefixes compare by the rules of a language: a letter
+ * and its accent are one.
+ */
 function matcherOf(filter: ReadReq.Options.FilterOptions | undefined): (record: RawRecord) => boolean {
   if (filter === undefined) return () => true;
   const expression = (filter.hasEventType() ? filter.getEventType() : filter.getStreamIdentifier())!;

@@ -15,7 +15,13 @@ export type Promised = (store: EventStore, fixture: EventStoreFixture) => Promis
 
 /** A new event; its id is new unless one is given. */
 export function event(type = 'Tested', data: object = {}, id: string = randomUUID()): NewEvent {
-  return { id, type, at: '2026-01-02T03:04:05.678Z', data, metadata: { commandId: `command-${id}`, correlationId: 'correlation', by: { user: 'tester', roles: ['redeem'] } } };
+  return {
+    id,
+    type,
+    at: '2026-01-02T03:04:05.678Z',
+    data,
+    metadata: { commandId: `command-${id}`, correlationId: 'correlation', by: { user: 'tester', roles: ['redeem'] } },
+  };
 }
 
 /** `count` events, numbered in their data from 0. */
@@ -41,7 +47,11 @@ export async function eventsOf(feed: AsyncIterable<EventBatch>): Promise<Recorde
 }
 
 /** Reads a feed until `done` says so of what has come, or fails after `ms`. */
-export async function readUntil(feed: AsyncIterable<EventBatch>, done: (events: RecordedEvent[], batch: EventBatch) => boolean, ms = 30_000): Promise<RecordedEvent[]> {
+export async function readUntil(
+  feed: AsyncIterable<EventBatch>,
+  done: (events: RecordedEvent[], batch: EventBatch) => boolean,
+  ms = 30_000,
+): Promise<RecordedEvent[]> {
   const seen: RecordedEvent[] = [];
   const reading = (async () => {
     for await (const batch of feed) {
@@ -54,7 +64,11 @@ export async function readUntil(feed: AsyncIterable<EventBatch>, done: (events: 
 }
 
 /** The promise's outcome, or an error after `ms`. */
-export async function within<T>(ms: number, promise: Promise<T>, what: () => string = () => 'still waiting'): Promise<T> {
+export async function within<T>(
+  ms: number,
+  promise: Promise<T>,
+  what: () => string = () => 'still waiting',
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`${what()} after ${ms} ms`)), ms);

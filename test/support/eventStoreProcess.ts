@@ -9,7 +9,10 @@ import { events } from './eventStoreEvents.js';
 
 /** What the other process is asked. */
 type Order =
-  | { readonly id: number; readonly append: readonly [stream: string, events: readonly NewEvent[], expected: ExpectedRevision] }
+  | {
+      readonly id: number;
+      readonly append: readonly [stream: string, events: readonly NewEvent[], expected: ExpectedRevision];
+    }
   /** Appends for ever: `clients` at once, each to streams of its own, three events at a time. */
   | { readonly load: string; readonly clients: number };
 
@@ -22,17 +25,19 @@ interface Answer {
 }
 
 /** What it says. */
-type Report =
-  | Answer
-  | { readonly opened: string }
-  | { readonly stored: readonly string[]; readonly stream: string };
+type Report = Answer | { readonly opened: string } | { readonly stored: readonly string[]; readonly stream: string };
 
 /** The other process. */
 export interface EventStoreProcess {
   readonly pid: number;
   readonly logId: string;
-  /** Resolves with what was appended and when the other process knew (ms since the epoch); rejects with the error's name, message and `outcomeUnknown`. */
-  append(...args: [stream: string, events: readonly NewEvent[], expected: ExpectedRevision]): Promise<Appended & { at: number }>;
+  /**
+   * Resolves with what was appended and when the other process knew (ms since the epoch); rejects with the error's
+   * name, message and `outcomeUnknown`.
+   */
+  append(
+    ...args: [stream: string, events: readonly NewEvent[], expected: ExpectedRevision]
+  ): Promise<Appended & { at: number }>;
   /** Starts appending for ever. `stored` is called with the stream and the ids of each append that was acknowledged. */
   load(prefix: string, clients: number, stored: (stream: string, ids: readonly string[]) => void): void;
   /** Ends it at once (SIGKILL); resolves when everything it said has been heard. */
@@ -97,7 +102,11 @@ async function serve(dir: string): Promise<void> {
       (appended) => process.send!({ answers: order.id, appended, at: Date.now() } satisfies Report),
       (error: Error & { outcomeUnknown?: boolean }) => {
         const { name, message, outcomeUnknown } = error;
-        process.send!({ answers: order.id, at: Date.now(), error: { name, message, ...(outcomeUnknown === undefined ? {} : { outcomeUnknown }) } } satisfies Report);
+        process.send!({
+          answers: order.id,
+          at: Date.now(),
+          error: { name, message, ...(outcomeUnknown === undefined ? {} : { outcomeUnknown }) },
+        } satisfies Report);
       },
     );
   });

@@ -16,7 +16,10 @@ export interface Proxy {
   down(): Promise<void>;
   /** Taken again, at the same port. */
   up(): Promise<void>;
-  /** As a frozen server, or a broken network: nothing goes through any more, in either direction; new connections are taken, and are as silent. */
+  /**
+   * As a frozen server, or a broken network: nothing goes through any more, in either direction; new connections are
+   * taken, and are as silent.
+   */
   freeze(): void;
   /** The connections that are open are dead, and neither side is told; new ones work. */
   hang(): void;
@@ -35,7 +38,10 @@ export async function openProxy(target: { port: number; host?: string }): Promis
   const server = createServer((near) => {
     made += 1;
     const far = connect(target.port, target.host ?? '127.0.0.1');
-    for (const [one, other] of [[near, far], [far, near]] as const) {
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       one.setNoDelay(true);
       sockets.add(one);
       one.on('error', () => undefined);

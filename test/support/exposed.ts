@@ -29,5 +29,9 @@ export function namesOf(text: string): Set<string> {
 /** A registry of its own. */
 export function exposed(): { readonly show: Exposition; text(): Promise<string>; values(): Promise<Values> } {
   const registry = new Registry();
-  return { show: exposition(registry), text: async () => registry.metrics(), values: async () => valuesOf(await registry.metrics()) };
+  return {
+    show: exposition(registry),
+    text: async () => registry.metrics(),
+    values: async () => valuesOf(await registry.metrics()),
+  };
 }

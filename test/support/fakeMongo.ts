@@ -23,17 +23,36 @@ const OP_QUERY = 2004;
 const OP_MSG = 2013;
 
 /** What a server of today says of itself. */
-export const HELLO: Document = { ismaster: true, helloOk: true, minWireVersion: 0, maxWireVersion: 21, maxBsonObjectSize: 16_777_216, maxMessageSizeBytes: 48_000_000, maxWriteBatchSize: 100_000, readOnly: false };
+export const HELLO: Document = {
+  ismaster: true,
+  helloOk: true,
+  minWireVersion: 0,
+  maxWireVersion: 21,
+  maxBsonObjectSize: 16_777_216,
+  maxMessageSizeBytes: 48_000_000,
+  maxWriteBatchSize: 100_000,
+  readOnly: false,
+};
 
 /** What a store asks when it is opened, answered as if all were well. */
 export function openedWell(command: Document): Document | undefined {
   const name = Object.keys(command)[0];
   if (name !== 'listIndexes') return undefined;
-  return { cursor: { id: BSON.Long.ZERO, ns: 'x.records', firstBatch: [{ v: 2, name: 'e', key: { e: 1 }, expireAfterSeconds: 0 }] } };
+  return {
+    cursor: {
+      id: BSON.Long.ZERO,
+      ns: 'x.records',
+      firstBatch: [{ v: 2, name: 'e', key: { e: 1 }, expireAfterSeconds: 0 }],
+    },
+  };
 }
 
 /** @param answer to each command; `hello` tells what the server says of itself; while `silent`, it reads nothing. */
-export async function startFakeMongo(answer: (command: Document) => FakeAnswer, hello: Document = HELLO, silent: () => boolean = () => false): Promise<FakeMongo> {
+export async function startFakeMongo(
+  answer: (command: Document) => FakeAnswer,
+  hello: Document = HELLO,
+  silent: () => boolean = () => false,
+): Promise<FakeMongo> {
   const sockets = new Set<Socket>();
   const commands: string[] = [];
 

@@ -35,7 +35,9 @@ export function faultyBus(bus: Bus, seed: number): Bus {
       }
       if (fault < 0.4) {
         // The answer is given up on; the request arrives all the same, later than the next attempt.
-        void sleep(30).then(() => bus.request(subject, payload, options)).catch(() => undefined);
+        void sleep(30)
+          .then(() => bus.request(subject, payload, options))
+          .catch(() => undefined);
         throw new DeadlineError(subject, options.timeoutMs);
       }
       if (fault < 0.5) void bus.request(subject, payload, options).catch(() => undefined);

@@ -1,7 +1,8 @@
 /**
  * FCM's HTTP v1 API and Google's token endpoint as far as they are used, from their public description
- * (https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages, https://developers.google.com/identity/protocols/oauth2/service-account).
- * Its ledger is what each device shows: a message with the tag of another one replaces it.
+ * (https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages,
+ * https://developers.google.com/identity/protocols/oauth2/service-account). Its ledger is what each device shows: a
+ * message with the tag of another one replaces it.
  */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { jwtVerify } from 'jose';
@@ -14,7 +15,10 @@ export interface FcmMessage {
   readonly data: Readonly<Record<string, string>>;
   readonly android: { readonly notification: { readonly tag: string } };
   readonly apns: { readonly headers: Readonly<Record<string, string>> };
-  readonly webpush: { readonly notification: { readonly tag: string }; readonly fcm_options?: { readonly link: string } };
+  readonly webpush: {
+    readonly notification: { readonly tag: string };
+    readonly fcm_options?: { readonly link: string };
+  };
 }
 
 /** The stand-in and its ledger. */
@@ -33,11 +37,19 @@ export interface FcmServer extends StandIn {
   revoke(): void;
 }
 
-const failure = (code: number, status: string, message: string, details: readonly object[] = []): Answered => ({ status: code, body: { error: { code, message, status, details } } });
+const failure = (code: number, status: string, message: string, details: readonly object[] = []): Answered => ({
+  status: code,
+  body: { error: { code, message, status, details } },
+});
 const fcmFailure = (code: number, status: string, errorCode: string): Answered =>
-  failure(code, status, `failed: ${errorCode}`, [{ '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode }]);
+  failure(code, status, `failed: ${errorCode}`, [
+    { '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode },
+  ]);
 
-/** Opens it. Devices `unregistered…`, `invalid…`, `foreign…` are refused as those are, and so are texts with half of a character and messages that are too large. `now`: milliseconds since the epoch. */
+/**
+ * Opens it. Devices `unregistered…`, `invalid…`, `foreign…` are refused as those are, and so are texts with half of a
+ * character and messages that are too large. `now`: milliseconds since the epoch.
+ */
 export async function openFcmServer(now: () => number = Date.now): Promise<FcmServer> {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const projectId = 'gifts-test';
@@ -50,7 +62,13 @@ export async function openFcmServer(now: () => number = Date.now): Promise<FcmSe
   const token = async (form: URLSearchParams): Promise<Answered> => {
     try {
       if (form.get('grant_type') !== 'urn:ietf:params:oauth:grant-type:jwt-bearer') throw new Error('another grant');
-      const { payload } = await jwtVerify(form.get('assertion') ?? '', publicKey, { issuer: clientEmail, audience: `${standIn.url}/token`, algorithms: ['RS256'], maxTokenAge: '1h', currentDate: new Date(now()) });
+      const { payload } = await jwtVerify(form.get('assertion') ?? '', publicKey, {
+        issuer: clientEmail,
+        audience: `${standIn.url}/token`,
+        algorithms: ['RS256'],
+        maxTokenAge: '1h',
+        currentDate: new Date(now()),
+      });
       if (payload['scope'] !== 'https://www.googleapis.com/auth/firebase.messaging') throw new Error('another scope');
     } catch (error) {
       return { status: 400, body: { error: 'invalid_grant', error_description: String(error) } };
@@ -62,15 +80,18 @@ export async function openFcmServer(now: () => number = Date.now): Promise<FcmSe
   };
 
   const send = ({ headers, body }: Asked): Answered => {
-    if (!valid.has(headers.authorization?.replace(/^Bearer /, '') ?? '')) return failure(401, 'UNAUTHENTICATED', 'Request had invalid authentication credentials.');
+    if (!valid.has(headers.authorization?.replace(/^Bearer /, '') ?? ''))
+      return failure(401, 'UNAUTHENTICATED', 'Request had invalid authentication credentials.');
     // Google's front refuses what is no request of the API, before FCM sees whom it is for.
-    if (/\\ud[89a-f]/i.test(body)) return failure(400, 'INVALID_ARGUMENT', 'Invalid JSON payload received. Invalid unicode.');
+    if (/\\ud[89a-f]/i.test(body))
+      return failure(400, 'INVALID_ARGUMENT', 'Invalid JSON payload received. Invalid unicode.');
     const { message, validate_only } = JSON.parse(body) as { message: FcmMessage; validate_only?: boolean };
     if (body.length > 4_096 + 2_000) return fcmFailure(400, 'INVALID_ARGUMENT', 'INVALID_ARGUMENT');
     if (message.token.startsWith('unregistered')) return fcmFailure(404, 'NOT_FOUND', 'UNREGISTERED');
     if (message.token.startsWith('invalid')) return fcmFailure(400, 'INVALID_ARGUMENT', 'INVALID_ARGUMENT');
     if (message.token.startsWith('foreign')) return fcmFailure(403, 'PERMISSION_DENIED', 'SENDER_ID_MISMATCH');
-    if (validate_only === true) return { status: 200, body: { name: `projects/${projectId}/messages/fake_message_id` } };
+    if (validate_only === true)
+      return { status: 200, body: { name: `projects/${projectId}/messages/fake_message_id` } };
     messages.push(message);
     const device = devices.get(message.token) ?? new Map<string, FcmMessage>();
     devices.set(message.token, device.set(message.android.notification.tag, message));

@@ -1,4 +1,7 @@
-/** The service as it is run for real: several processes of each role on one set of engines, each of which can be killed, frozen and started again. */
+/**
+ * The service as it is run for real: several processes of each role on one set of engines, each of which can be killed,
+ * frozen and started again.
+ */
 import { type ProcessRole, ROLES } from '../../src/config.js';
 import { type ServiceProcess, startProcess } from './service.js';
 
@@ -68,7 +71,8 @@ export async function startFleet(settings: Readonly<Record<string, string>>): Pr
     return ship;
   };
   const ships: (Ship & { process: ServiceProcess })[] = [];
-  for (let number = 0; number < 2; number++) ships.push(...(await Promise.all(ROLES.map((role) => place(role, number)))));
+  for (let number = 0; number < 2; number++)
+    ships.push(...(await Promise.all(ROLES.map((role) => place(role, number)))));
   return {
     ships,
     urls: () => ships.flatMap(({ up, url }) => (up && url !== undefined ? [url] : [])),

@@ -3,16 +3,33 @@ import assert from 'node:assert/strict';
 import type { Reply, Service } from './service.js';
 
 /** A purchase's body. */
-export function purchaseOf(product: string, receivers?: readonly object[], more: { readonly reference?: string; readonly message?: string } = {}): object {
+export function purchaseOf(
+  product: string,
+  receivers?: readonly object[],
+  more: { readonly reference?: string; readonly message?: string } = {},
+): object {
   return {
     payment: { method: 'card', reference: more.reference ?? 'pm_card_visa' },
-    purchase: { type: 'gift', reference: product, ...(receivers === undefined ? {} : { receivers }), ...(more.message === undefined ? {} : { message: more.message }) },
+    purchase: {
+      type: 'gift',
+      reference: product,
+      ...(receivers === undefined ? {} : { receivers }),
+      ...(more.message === undefined ? {} : { message: more.message }),
+    },
   };
 }
 
 /** Buys as `buyer` (default ann) and gives the ids of the gifts. */
-export async function buy(service: Service, product = 'latte', receivers?: readonly object[], buyer = 'ann'): Promise<string[]> {
-  const reply = await service.ask('POST', '/api/v2/transactions', { token: await service.userToken(buyer), body: purchaseOf(product, receivers) });
+export async function buy(
+  service: Service,
+  product = 'latte',
+  receivers?: readonly object[],
+  buyer = 'ann',
+): Promise<string[]> {
+  const reply = await service.ask('POST', '/api/v2/transactions', {
+    token: await service.userToken(buyer),
+    body: purchaseOf(product, receivers),
+  });
   assert.equal(reply.status, 201, reply.text);
   return reply.json['data']['gifts'] as string[];
 }
@@ -25,13 +42,33 @@ export async function buyOne(service: Service, product = 'latte', receiver?: obj
 }
 
 /** Redeems as `user`. */
-export async function redeem(service: Service, gift: string, user = 'till-coffee', location = 'bean-soho', more: { readonly key?: string } = {}): Promise<Reply> {
-  return service.ask('POST', `/api/v2/gifts/${gift}/redemptions`, { token: await service.userToken(user), body: { location_id: location }, ...more });
+export async function redeem(
+  service: Service,
+  gift: string,
+  user = 'till-coffee',
+  location = 'bean-soho',
+  more: { readonly key?: string } = {},
+): Promise<Reply> {
+  return service.ask('POST', `/api/v2/gifts/${gift}/redemptions`, {
+    token: await service.userToken(user),
+    body: { location_id: location },
+    ...more,
+  });
 }
 
 /** Reverses as `user`. */
-export async function unredeem(service: Service, gift: string, redemption = 'latest', user = 'till-coffee', more: { readonly key?: string } = {}): Promise<Reply> {
-  return service.ask('PATCH', `/api/v2/gifts/${gift}/redemptions/${redemption}`, { token: await service.userToken(user), body: { redeemed: false }, ...more });
+export async function unredeem(
+  service: Service,
+  gift: string,
+  redemption = 'latest',
+  user = 'till-coffee',
+  more: { readonly key?: string } = {},
+): Promise<Reply> {
+  return service.ask('PATCH', `/api/v2/gifts/${gift}/redemptions/${redemption}`, {
+    token: await service.userToken(user),
+    body: { redeemed: false },
+    ...more,
+  });
 }
 
 /** The answer is this refusal, to the letter. */

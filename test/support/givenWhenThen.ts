@@ -20,14 +20,24 @@ export interface Then<E> {
 }
 
 /** A scenario of an aggregate. */
-export function given<S, E extends DomainEvent>(aggregate: Aggregate<S, E>, ...events: readonly (E | Happened<E>)[]): { when(decide: (state: S) => readonly E[]): Then<E>; readonly state: S } {
-  const state = fold(aggregate, events.map((event) => ('at' in event ? event : happened(event))));
+export function given<S, E extends DomainEvent>(
+  aggregate: Aggregate<S, E>,
+  ...events: readonly (E | Happened<E>)[]
+): { when(decide: (state: S) => readonly E[]): Then<E>; readonly state: S } {
+  const state = fold(
+    aggregate,
+    events.map((event) => ('at' in event ? event : happened(event))),
+  );
   return {
     state,
     when(decide) {
       return {
         then: (...expected) => assert.deepEqual(decide(state), expected),
-        refused: (code) => assert.throws(() => decide(state), (error: unknown) => error instanceof Refusal && error.code === code),
+        refused: (code) =>
+          assert.throws(
+            () => decide(state),
+            (error: unknown) => error instanceof Refusal && error.code === code,
+          ),
       };
     },
   };

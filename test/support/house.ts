@@ -1,4 +1,7 @@
-/** The embedded engines with workers and process managers in a temporary folder, as one process or several would have them. */
+/**
+ * The embedded engines with workers and process managers in a temporary folder, as one process or several would have
+ * them.
+ */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -41,8 +44,13 @@ export interface House {
   /** Starts process managers, with some of what they work with replaced. */
   process(replaced?: Partial<ProcessorDeps>): Processors;
   /** Starts workers, by default with simulated providers. */
-  work(providers?: Partial<Pick<WorkerDeps, 'payments' | 'notifications' | 'bus'>>): Promise<{ close(): Promise<void> }>;
-  buy(receivers: readonly PurchaseReceiver[], options?: { reference?: string; price?: number; at?: string; correlationId?: string }): Promise<Bought>;
+  work(
+    providers?: Partial<Pick<WorkerDeps, 'payments' | 'notifications' | 'bus'>>,
+  ): Promise<{ close(): Promise<void> }>;
+  buy(
+    receivers: readonly PurchaseReceiver[],
+    options?: { reference?: string; price?: number; at?: string; correlationId?: string },
+  ): Promise<Bought>;
   append(stream: string, type: string, data: object, at?: string, correlationId?: string): Promise<void>;
   /** The types of a stream's events. */
   types(stream: string): Promise<string[]>;
@@ -56,17 +64,32 @@ export interface House {
 const CORRELATION_ID = 'the-request';
 
 /** The `n`th receiver by phone. */
-export const phone = (n: number): { phone_number: string; phone_hash: string } => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` });
+export const phone = (n: number): { phone_number: string; phone_hash: string } => ({
+  phone_number: `+4477009${String(n).padStart(5, '0')}`,
+  phone_hash: `hash${n}`,
+});
 
 /** So many hours before now. */
 export const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
 
 /** How many messages the simulated provider has been handed. */
-export const sentIn = (house: House): number => house.lines.filter(({ msg }) => msg === 'simulated notification sent').length;
+export const sentIn = (house: House): number =>
+  house.lines.filter(({ msg }) => msg === 'simulated notification sent').length;
 
 /** An event of a test. */
-export function eventOf(type: string, data: object, at = new Date().toISOString(), correlationId = CORRELATION_ID): NewEvent {
-  return { id: randomUUID(), type, at, data, metadata: { commandId: randomUUID(), correlationId, by: { user: 'buyer' } } };
+export function eventOf(
+  type: string,
+  data: object,
+  at = new Date().toISOString(),
+  correlationId = CORRELATION_ID,
+): NewEvent {
+  return {
+    id: randomUUID(),
+    type,
+    at,
+    data,
+    metadata: { commandId: randomUUID(), correlationId, by: { user: 'buyer' } },
+  };
 }
 
 /** Opens the engines; nothing works yet. */
@@ -76,9 +99,14 @@ export async function openHouse(): Promise<House> {
   const reads = await openEmbeddedReadStore({ dir });
   const bus = await openEmbeddedBus({ dir, onError: () => undefined });
   const lines: { msg: string }[] = [];
-  const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as { msg: string }) });
+  const logger = pino(
+    { level: 'info' },
+    { write: (line: string) => void lines.push(JSON.parse(line) as { msg: string }) },
+  );
   const methods: House['methods'] = new Map();
-  const contacts: House['contacts'] = new Map([['buyer', { name: 'Ann', phone_number: null, device_tokens: [], locale: null }]]);
+  const contacts: House['contacts'] = new Map([
+    ['buyer', { name: 'Ann', phone_number: null, device_tokens: [], locale: null }],
+  ]);
   const closers: (() => Promise<void>)[] = [];
   const deps: ProcessorDeps = {
     events,
@@ -132,7 +160,8 @@ export async function openHouse(): Promise<House> {
       await house.append(transactionStream(transactionId), 'GiftsPurchased', data, at, correlationId);
       return { transactionId, giftIds: deriveGiftIds(seed, receivers.length).map(({ gift_id }) => gift_id) };
     },
-    append: async (stream, type, data, at, correlationId) => void (await events.append(stream, [eventOf(type, data, at, correlationId)], 'any')),
+    append: async (stream, type, data, at, correlationId) =>
+      void (await events.append(stream, [eventOf(type, data, at, correlationId)], 'any')),
     types: async (stream) => (await events.read(stream)).map(({ type }) => type),
     async all(...types) {
       const found: RecordedEvent[] = [];
@@ -142,7 +171,13 @@ export async function openHouse(): Promise<House> {
     async until(holds, withinMs = 60_000) {
       const deadline = performance.now() + withinMs;
       while (!(await holds())) {
-        if (performance.now() > deadline) throw new Error(`did not come to hold within ${withinMs} ms; the log says:\n${lines.map((line) => JSON.stringify(line)).join('\n').slice(0, 4_000)}`);
+        if (performance.now() > deadline)
+          throw new Error(
+            `did not come to hold within ${withinMs} ms; the log says:\n${lines
+              .map((line) => JSON.stringify(line))
+              .join('\n')
+              .slice(0, 4_000)}`,
+          );
         await sleep(5);
       }
     },

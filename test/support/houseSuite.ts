@@ -3,7 +3,10 @@ import { suite, type Test } from 'uvu';
 import { type House, openHouse } from './house.js';
 import { openRealProviders, type RealProviders } from './realProviders.js';
 
-/** A suite whose tests get a `house`; nothing works in it yet. A suite that wants more of it does that in a `before.each` of its own. */
+/**
+ * A suite whose tests get a `house`; nothing works in it yet. A suite that wants more of it does that in a
+ * `before.each` of its own.
+ */
 export function houseSuite(title: string): Test<{ house: House }> {
   const test = suite<{ house: House }>(title);
   test.before.each(async (context) => {

@@ -1,4 +1,7 @@
-/** Processes of the service: how `main` is started, and `main` when it is not to go on: settings or engines that can't be used. */
+/**
+ * Processes of the service: how `main` is started, and `main` when it is not to go on: settings or engines that can't
+ * be used.
+ */
 import { spawn } from 'node:child_process';
 import { MAIN } from './programs.js';
 
@@ -9,8 +12,13 @@ export function cleanEnv(): Record<string, string> {
 }
 
 /** Runs `main` until it ends by itself. */
-export async function runs(env: Readonly<Record<string, string>>): Promise<{ readonly code: number | null; readonly errors: string }> {
-  const child = spawn(process.execPath, [MAIN], { env: { ...cleanEnv(), LOG_LEVEL: 'silent', ENGINES_WAIT_MS: '0', ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
+export async function runs(
+  env: Readonly<Record<string, string>>,
+): Promise<{ readonly code: number | null; readonly errors: string }> {
+  const child = spawn(process.execPath, [MAIN], {
+    env: { ...cleanEnv(), LOG_LEVEL: 'silent', ENGINES_WAIT_MS: '0', ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => {
     errors += chunk.toString();

@@ -13,12 +13,18 @@ export function memoryRecords(now: () => number): Records {
     async put(key, value, { expected, expiresAt } = {}) {
       const version = find(key)?.version ?? 0;
       if (expected !== undefined && expected !== version) return undefined;
-      stored.set(key, { key, value: structuredClone(value), version: version + 1, ...(expiresAt === undefined ? {} : { expiresAt }) });
+      stored.set(key, {
+        key,
+        value: structuredClone(value),
+        version: version + 1,
+        ...(expiresAt === undefined ? {} : { expiresAt }),
+      });
       return version + 1;
     },
     async delete(key, expected) {
       return (expected === undefined || find(key)?.version === expected) && stored.delete(key);
     },
-    list: async <V>(prefix: string) => [...stored.keys()].filter((key) => key.startsWith(prefix)).flatMap((key) => find(key) ?? []) as StoredRecord<V>[],
+    list: async <V>(prefix: string) =>
+      [...stored.keys()].filter((key) => key.startsWith(prefix)).flatMap((key) => find(key) ?? []) as StoredRecord<V>[],
   };
 }

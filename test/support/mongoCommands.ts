@@ -1,4 +1,6 @@
-/** What the driver's clients of this process send to a MongoDB, for tests that ask the server how it would go about it. */
+/**
+ * What the driver's clients of this process send to a MongoDB, for tests that ask the server how it would go about it.
+ */
 import { type CommandStartedEvent, type Document, MongoClient } from 'mongodb';
 
 /** A question to a collection, whatever the command that it stands in: reads, and what a write looks for. */
@@ -39,11 +41,29 @@ export function recordCommands(): Recording {
 }
 
 function questionsOf(command: Document): Question[] {
-  if (command['findAndModify'] !== undefined) return [{ collection: command['findAndModify'] as string, filter: command['query'] as Document }];
-  if (command['find'] !== undefined) return [{ ...command, collection: command['find'] as string, filter: (command['filter'] ?? {}) as Document }].map(only);
-  if (command['aggregate'] !== undefined) return [{ collection: command['aggregate'] as string, filter: ((command['pipeline'] as Document[])[0]?.['$match'] ?? {}) as Document }];
-  if (command['update'] !== undefined) return partsOf(command['updates']).map(({ q }) => ({ collection: command['update'] as string, filter: q as Document }));
-  if (command['delete'] !== undefined) return partsOf(command['deletes']).map(({ q }) => ({ collection: command['delete'] as string, filter: q as Document }));
+  if (command['findAndModify'] !== undefined)
+    return [{ collection: command['findAndModify'] as string, filter: command['query'] as Document }];
+  if (command['find'] !== undefined)
+    return [{ ...command, collection: command['find'] as string, filter: (command['filter'] ?? {}) as Document }].map(
+      only,
+    );
+  if (command['aggregate'] !== undefined)
+    return [
+      {
+        collection: command['aggregate'] as string,
+        filter: ((command['pipeline'] as Document[])[0]?.['$match'] ?? {}) as Document,
+      },
+    ];
+  if (command['update'] !== undefined)
+    return partsOf(command['updates']).map(({ q }) => ({
+      collection: command['update'] as string,
+      filter: q as Document,
+    }));
+  if (command['delete'] !== undefined)
+    return partsOf(command['deletes']).map(({ q }) => ({
+      collection: command['delete'] as string,
+      filter: q as Document,
+    }));
   return [];
 }
 
@@ -53,15 +73,25 @@ function partsOf(parts: unknown): Document[] {
 }
 
 function only({ collection, filter, sort, limit, skip }: Question): Question {
-  return { collection, filter, ...(sort === undefined ? {} : { sort }), ...(limit === undefined ? {} : { limit }), ...(skip === undefined ? {} : { skip }) };
+  return {
+    collection,
+    filter,
+    ...(sort === undefined ? {} : { sort }),
+    ...(limit === undefined ? {} : { limit }),
+    ...(skip === undefined ? {} : { skip }),
+  };
 }
 
 function kindOf({ collection, filter, sort, limit }: Question): string {
-  const operators = Object.entries(filter).map(([key, condition]) => `${key} ${isOperators(condition) ? Object.keys(condition).join(' ') : '='}`);
+  const operators = Object.entries(filter).map(
+    ([key, condition]) => `${key} ${isOperators(condition) ? Object.keys(condition).join(' ') : '='}`,
+  );
   const order = sort instanceof Map ? [...sort] : Object.entries(sort ?? {});
   return JSON.stringify([collection, operators, order, limit !== undefined]);
 }
 
 function isOperators(condition: unknown): condition is Document {
-  return typeof condition === 'object' && condition !== null && Object.keys(condition).every((key) => key.startsWith('$'));
+  return (
+    typeof condition === 'object' && condition !== null && Object.keys(condition).every((key) => key.startsWith('$'))
+  );
 }

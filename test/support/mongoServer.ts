@@ -1,6 +1,7 @@
 /**
- * A MongoDB for tests: the test server kept beside the repository, on a free port of the loopback address, or any at TEST_MONGODB_URL. Where that server or Java is
- * absent, `mongoMissing` says so and the tests that need it are skipped, by name; a server named by TEST_MONGODB_URL stands in for it, except where a test has to kill it.
+ * A MongoDB for tests: the test server kept beside the repository, on a free port of the loopback address, or any at
+ * TEST_MONGODB_URL. Where that server or Java is absent, `mongoMissing` says so and the tests that need it are skipped,
+ * by name; a server named by TEST_MONGODB_URL stands in for it, except where a test has to kill it.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -20,12 +21,15 @@ const START = fileURLToPath(new URL('../../../../shared/engines/mongodb/start', 
 /** It says within so long, in ms, that it listens. */
 const START_MS = 60_000;
 /**
- * One command at a time, whatever the connection. With every answer the server writes all that has changed to its disk, what other commands
- * have half done too: killed in such a moment, it afterwards has a document that its index doesn't know, can't find it and refuses to add it
- * for ever. A MongoDB's single document is written whole or not at all.
+ * One command at a time, whatever the connection. With every answer the server writes all that has changed to its disk,
+ * what other commands have half done too: killed in such a moment, it afterwards has a document that its index doesn't
+ * know, can't find it and refuses to add it for ever. A MongoDB's single document is written whole or not at all.
  */
 const ONE_AT_A_TIME = '-Dio.netty.eventLoopThreads=1';
-/** It lives for minutes at most: compiling its code further, and collecting in threads of its own, takes more of the processors than it ever gives back. */
+/**
+ * It lives for minutes at most: compiling its code further, and collecting in threads of its own, takes more of the
+ * processors than it ever gives back.
+ */
 const SHORT_LIFE = '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC';
 /** Java says that it was given options. */
 const TOLD_OPTIONS = 'Picked up JAVA_TOOL_OPTIONS';
@@ -69,9 +73,17 @@ export async function startMongo({ durable = false }: { readonly durable?: boole
 }
 
 /** @param port 0 takes a free one. @param dir what it stores stands there, and survives it. */
-async function startOn(port: string, dir: string | undefined): Promise<{ readonly child: ChildProcess; readonly url: string }> {
-  const options = [process.env['JAVA_TOOL_OPTIONS'] ?? '', SHORT_LIFE, ...(dir === undefined ? [] : [ONE_AT_A_TIME])].join(' ').trim();
-  const child = spawn(START, [port, ...(dir === undefined ? [] : [dir])], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, JAVA_TOOL_OPTIONS: options } });
+async function startOn(
+  port: string,
+  dir: string | undefined,
+): Promise<{ readonly child: ChildProcess; readonly url: string }> {
+  const options = [process.env['JAVA_TOOL_OPTIONS'] ?? '', SHORT_LIFE, ...(dir === undefined ? [] : [ONE_AT_A_TIME])]
+    .join(' ')
+    .trim();
+  const child = spawn(START, [port, ...(dir === undefined ? [] : [dir])], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, JAVA_TOOL_OPTIONS: options },
+  });
   const failed = new Promise<never>((_, reject) => {
     createInterface(child.stderr).on('line', (line) => {
       if (line.startsWith(TOLD_OPTIONS)) return;
@@ -122,7 +134,11 @@ export function newDatabase(url: string): TestDatabase {
 }
 
 /** Stores' server for a contract suite: TEST_MONGODB_URL, or a test server of our own. */
-export async function contractServer(): Promise<{ readonly url: string; readonly own: boolean; readonly stop: () => Promise<void> }> {
+export async function contractServer(): Promise<{
+  readonly url: string;
+  readonly own: boolean;
+  readonly stop: () => Promise<void>;
+}> {
   const given = process.env['TEST_MONGODB_URL'];
   if (given !== undefined && given !== '') return { url: given, own: false, stop: async () => undefined };
   const server = await startMongo();

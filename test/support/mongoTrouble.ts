@@ -15,7 +15,10 @@ export async function failing(work: () => Promise<unknown>): Promise<{ readonly 
 export async function recovered(ask: () => Promise<unknown>): Promise<number> {
   const started = performance.now();
   for (;;) {
-    const answered = await ask().then(() => true, () => false);
+    const answered = await ask().then(
+      () => true,
+      () => false,
+    );
     const ms = performance.now() - started;
     if (answered) return ms;
     assert.ok(ms < 60_000, 'it never recovers');

@@ -1,4 +1,7 @@
-/** A process's view of the engines that can die at a chosen moment: from then on nothing it asks for is done or answered. */
+/**
+ * A process's view of the engines that can die at a chosen moment: from then on nothing it asks for is done or
+ * answered.
+ */
 import type { ProcessorDeps } from '../../src/processors/run.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 
@@ -11,9 +14,14 @@ export interface Mortal {
 }
 
 /**
- * The engines, until the `at`th effect (from 1): `before` it is done, or `after` it is done and before its answer comes.
+ * The engines, until the `at`th effect (from 1): `before` it is done, or `after` it is done and before its answer
+ * comes.
  */
-export function mortal(deps: Pick<ProcessorDeps, 'events' | 'records' | 'bus'>, at: number, moment: 'before' | 'after'): Mortal {
+export function mortal(
+  deps: Pick<ProcessorDeps, 'events' | 'records' | 'bus'>,
+  at: number,
+  moment: 'before' | 'after',
+): Mortal {
   let effects = 0;
   let dead = false;
   const gone = (): never => {
@@ -39,7 +47,11 @@ export function mortal(deps: Pick<ProcessorDeps, 'events' | 'records' | 'bus'>, 
       return effects;
     },
     deps: {
-      events: { ...events, append: (...args) => effect(() => events.append(...args)), read: (...args) => alive(() => events.read(...args)) },
+      events: {
+        ...events,
+        append: (...args) => effect(() => events.append(...args)),
+        read: (...args) => alive(() => events.read(...args)),
+      },
       records: {
         get: (...args) => alive(() => records.get(...args)),
         put: (...args) => alive(() => records.put(...args)),

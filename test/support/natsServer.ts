@@ -24,16 +24,23 @@ export function natsMissing({ own = false } = {}): string | undefined {
 }
 
 /** Starts a server, unless one is given and need not be our `own`. */
-export async function startNats({ args = [], own = args.length > 0 }: { readonly args?: readonly string[]; readonly own?: boolean } = {}): Promise<NatsServer> {
+export async function startNats({
+  args = [],
+  own = args.length > 0,
+}: { readonly args?: readonly string[]; readonly own?: boolean } = {}): Promise<NatsServer> {
   const given = process.env['TEST_NATS_URL'];
-  if (given !== undefined && !own) return { url: given, child: undefined, restart: async () => undefined, stop: async () => undefined };
+  if (given !== undefined && !own)
+    return { url: given, child: undefined, restart: async () => undefined, stop: async () => undefined };
   const port = await freePort();
   const url = `nats://127.0.0.1:${port}`;
   const start = async (): Promise<ChildProcess> => {
     const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(port), ...args], { stdio: 'ignore' });
-    for (const end = performance.now() + 30_000; performance.now() < end; ) {
+    for (const end = performance.now() + 30_000; performance.now() < end;) {
       // Whoever answers at all, be it to refuse us, is up.
-      const up = await connect({ servers: `127.0.0.1:${port}`, timeout: 500, reconnect: false }).then((one) => one.close().then(() => true), (error: { code?: string }) => error.code === 'AUTHORIZATION_VIOLATION');
+      const up = await connect({ servers: `127.0.0.1:${port}`, timeout: 500, reconnect: false }).then(
+        (one) => one.close().then(() => true),
+        (error: { code?: string }) => error.code === 'AUTHORIZATION_VIOLATION',
+      );
       if (up) return child;
       await sleep(25);
     }
@@ -59,7 +66,9 @@ export async function natsOfVersion(version: string): Promise<{ readonly url: st
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined);
-    socket.write(`INFO ${JSON.stringify({ server_id: 'x', version, proto: 1, headers: true, max_payload: 1_048_576 })}\r\n`);
+    socket.write(
+      `INFO ${JSON.stringify({ server_id: 'x', version, proto: 1, headers: true, max_payload: 1_048_576 })}\r\n`,
+    );
     socket.on('data', (chunk: Buffer) => {
       if (chunk.includes('PING')) socket.write('PONG\r\n');
     });

@@ -32,7 +32,10 @@ export interface PastPurchase {
 }
 
 /** A gift that ann bought and paid for on another day; its id, once it is issued and shown. */
-export async function boughtBefore(service: Service, { product = 'mocha', brand = 'bean', receiver = {}, days = -10, expires = -9 }: PastPurchase = {}): Promise<string> {
+export async function boughtBefore(
+  service: Service,
+  { product = 'mocha', brand = 'bean', receiver = {}, days = -10, expires = -9 }: PastPurchase = {},
+): Promise<string> {
   const transactionId = randomUUID().replaceAll('-', '');
   const seed = randomBytes(32).toString('hex');
   const at = daysFromNow(days);
@@ -54,25 +57,52 @@ export async function boughtBefore(service: Service, { product = 'mocha', brand 
     },
   };
   const started: PurchaseEvent = { type: 'ChargeStarted', data: { amount: 400, payment_reference: 'pm_card_visa' } };
-  const charged: PurchaseEvent = { type: 'PaymentCharged', data: { amount: 400, provider: 'simulated', charge_id: 'past' } };
-  await service.events.append(transactionStream(transactionId), [purchased, started, charged].map((event) => recorded(event, at)), 'none');
+  const charged: PurchaseEvent = {
+    type: 'PaymentCharged',
+    data: { amount: 400, provider: 'simulated', charge_id: 'past' },
+  };
+  await service.events.append(
+    transactionStream(transactionId),
+    [purchased, started, charged].map((event) => recorded(event, at)),
+    'none',
+  );
   const [ids] = deriveGiftIds(seed, 1);
   if (ids === undefined) throw new Error('a purchase without a gift');
   await eventually(async () => (await service.events.read(giftStream(ids.gift_id))).length > 0, 10_000);
   // Nobody waits for read models on behalf of what was appended past the API.
   const token = await service.userToken('ann');
-  await eventually(async () => (await service.ask('GET', `/api/v2/gifts/${ids.gift_id}`, { token })).status === 200, 10_000);
+  await eventually(
+    async () => (await service.ask('GET', `/api/v2/gifts/${ids.gift_id}`, { token })).status === 200,
+    10_000,
+  );
   return ids.gift_id;
 }
 
 /** Appends to a gift's stream what happened to it on another day; the `Gift-Position` to read it at. */
-export async function happenedBefore(service: Service, gift: string, days: number, ...events: readonly GiftEvent[]): Promise<string> {
-  const { position } = await service.events.append(giftStream(gift), events.map((event) => recorded(event, daysFromNow(days))), 'any');
+export async function happenedBefore(
+  service: Service,
+  gift: string,
+  days: number,
+  ...events: readonly GiftEvent[]
+): Promise<string> {
+  const { position } = await service.events.append(
+    giftStream(gift),
+    events.map((event) => recorded(event, daysFromNow(days))),
+    'any',
+  );
   return `${service.events.logId}:${position}`;
 }
 
 /** A redemption at Bean Soho. */
 export const redeemedAtBean = (id: string): GiftEvent => ({
   type: 'GiftRedeemed',
-  data: { redemption_id: id, location_id: 'bean-soho', location_merchant_id: 'coffee', merchant_id: 'coffee', brand_id: 'bean', product_id: 'mocha', value: 400 },
+  data: {
+    redemption_id: id,
+    location_id: 'bean-soho',
+    location_merchant_id: 'coffee',
+    merchant_id: 'coffee',
+    brand_id: 'bean',
+    product_id: 'mocha',
+    value: 400,
+  },
 });

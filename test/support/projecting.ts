@@ -1,4 +1,7 @@
-/** What tests of projections start from: a folder with both embedded stores, events as the service appends them, and a way to wait. */
+/**
+ * What tests of projections start from: a folder with both embedded stores, events as the service appends them, and a
+ * way to wait.
+ */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -52,7 +55,15 @@ export async function installation(): Promise<Installation> {
     },
     async project(options = {}) {
       const holder = `projector ${++projectors}`;
-      const projector = await startProjector({ events, store, projections: [gifts, transactions], logger: silent, holder, leaseMs: LEASE_TEST_MS, ...options });
+      const projector = await startProjector({
+        events,
+        store,
+        projections: [gifts, transactions],
+        logger: silent,
+        holder,
+        leaseMs: LEASE_TEST_MS,
+        ...options,
+      });
       closes.push(() => projector.close());
       return projector;
     },
@@ -81,7 +92,13 @@ export function newEvent(type: string, data: object, at = '2026-03-01T10:00:00.0
 }
 
 /** Appends to whatever revision the stream has, unless told otherwise. */
-export function append(events: EventStore, stream: string, type: string, data: object, expected: ExpectedRevision = 'any'): Promise<Appended> {
+export function append(
+  events: EventStore,
+  stream: string,
+  type: string,
+  data: object,
+  expected: ExpectedRevision = 'any',
+): Promise<Appended> {
   return events.append(stream, [newEvent(type, data)], expected);
 }
 
@@ -92,7 +109,10 @@ export interface Bought extends Appended {
 }
 
 /** The data of a purchase with these receivers. */
-export function purchase(receivers: readonly PurchaseReceiver[], transaction_id: string = randomUUID()): GiftsPurchased['data'] {
+export function purchase(
+  receivers: readonly PurchaseReceiver[],
+  transaction_id: string = randomUUID(),
+): GiftsPurchased['data'] {
   return {
     transaction_id,
     seed: randomBytes(32).toString('hex'),
@@ -113,12 +133,24 @@ export function purchase(receivers: readonly PurchaseReceiver[], transaction_id:
 export async function buy(events: EventStore, receivers: readonly PurchaseReceiver[] = [{}]): Promise<Bought> {
   const data = purchase(receivers);
   const appended = await append(events, transactionStream(data.transaction_id), 'GiftsPurchased', data, 'none');
-  return { ...appended, transaction: data.transaction_id, gifts: deriveGiftIds(data.seed, receivers.length).map((ids) => ids.gift_id) };
+  return {
+    ...appended,
+    transaction: data.transaction_id,
+    gifts: deriveGiftIds(data.seed, receivers.length).map((ids) => ids.gift_id),
+  };
 }
 
 /** Redeems, without any of the checks. */
 export function redeem(events: EventStore, gift: string, redemption_id = `r-${gift}`): Promise<Appended> {
-  const data = { redemption_id, location_id: 's1', location_merchant_id: 'm1', merchant_id: 'm1', brand_id: 'b1', product_id: 'p1', value: 350 };
+  const data = {
+    redemption_id,
+    location_id: 's1',
+    location_merchant_id: 'm1',
+    merchant_id: 'm1',
+    brand_id: 'b1',
+    product_id: 'p1',
+    value: 350,
+  };
   return append(events, giftStream(gift), 'GiftRedeemed', data);
 }
 
@@ -127,11 +159,16 @@ export async function settled(projector: Projector, events: EventStore): Promise
   const end = await events.end();
   await until(() => {
     const kept = projector.kept();
-    return kept.length > 0 && kept.every(({ caughtUp, position = '' }) => caughtUp && (end === undefined || position >= end));
+    return (
+      kept.length > 0 && kept.every(({ caughtUp, position = '' }) => caughtUp && (end === undefined || position >= end))
+    );
   }, 'the projector');
 }
 
 /** Every document of a collection, by id. */
-export async function contents(store: ReadStore, collection: CollectionSpec): Promise<ReadonlyMap<string, StoredDocument>> {
+export async function contents(
+  store: ReadStore,
+  collection: CollectionSpec,
+): Promise<ReadonlyMap<string, StoredDocument>> {
   return new Map((await store.find(collection, {})).map((document) => [document.id, document]));
 }

@@ -18,8 +18,15 @@ export interface RawOptions {
   readonly waitMs?: number;
 }
 
-/** Sends the parts one after another and gives the first answer; `undefined` where the connection ended, or the time was up, without one. */
-export async function sendRaw(url: string, parts: string | Uint8Array | readonly (string | Uint8Array)[], options: RawOptions = {}): Promise<RawReply | undefined> {
+/**
+ * Sends the parts one after another and gives the first answer; `undefined` where the connection ended, or the time was
+ * up, without one.
+ */
+export async function sendRaw(
+  url: string,
+  parts: string | Uint8Array | readonly (string | Uint8Array)[],
+  options: RawOptions = {},
+): Promise<RawReply | undefined> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   let received = Buffer.alloc(0);
@@ -52,7 +59,9 @@ function parse(bytes: Buffer, ended: boolean): RawReply | undefined {
   const [first = '', ...lines] = text.slice(0, at).split('\r\n');
   const status = Number(first.split(' ')[1]);
   if (status === 100) return parse(bytes.subarray(at + 4), ended);
-  const headers = new Map(lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]));
+  const headers = new Map(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+  );
   const rest = bytes.subarray(at + 4);
   const length = headers.get('content-length');
   if (!ended && (length === undefined || rest.length < Number(length))) return undefined;
@@ -60,9 +69,21 @@ function parse(bytes: Buffer, ended: boolean): RawReply | undefined {
 }
 
 /** A request's head and body as text, with `Host`, `Connection: close` and the body's length. */
-export function requestText(method: string, target: string, headers: Readonly<Record<string, string>> = {}, body = ''): string {
-  const all = { Host: 'gift.test', Connection: 'close', ...(body === '' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }), ...headers };
-  return `${method} ${target} HTTP/1.1\r\n${Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${Buffer.from(body).toString('latin1')}`;
+export function requestText(
+  method: string,
+  target: string,
+  headers: Readonly<Record<string, string>> = {},
+  body = '',
+): string {
+  const all = {
+    Host: 'gift.test',
+    Connection: 'close',
+    ...(body === '' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }),
+    ...headers,
+  };
+  return `${method} ${target} HTTP/1.1\r\n${Object.entries(all)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')}\r\n${Buffer.from(body).toString('latin1')}`;
 }
 
 /** What came of a request whose sender reads nothing before it has sent all. */
@@ -76,14 +97,23 @@ export interface SentWhole {
   readonly endedAfterMs: number;
 }
 
-/** Sends a head and so many bytes, piece by piece, and only then reads, as simple clients and proxies do. Reads until the other side ends, or for `waitMs`. */
-export async function sendThenRead(url: string, head: string, bytes: number, { pieceBytes = 65_536, pauseMs = 0, waitMs = 3_000 }: { pieceBytes?: number; pauseMs?: number; waitMs?: number } = {}): Promise<SentWhole> {
+/**
+ * Sends a head and so many bytes, piece by piece, and only then reads, as simple clients and proxies do. Reads until
+ * the other side ends, or for `waitMs`.
+ */
+export async function sendThenRead(
+  url: string,
+  head: string,
+  bytes: number,
+  { pieceBytes = 65_536, pauseMs = 0, waitMs = 3_000 }: { pieceBytes?: number; pauseMs?: number; waitMs?: number } = {},
+): Promise<SentWhole> {
   const { hostname, port } = new URL(url);
   const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
   let error: string | undefined;
   socket.on('error', ({ code }: NodeJS.ErrnoException) => (error ??= code));
   socket.pause();
-  const write = (piece: string | Buffer): Promise<void> => new Promise((resolve) => socket.write(piece, () => resolve()));
+  const write = (piece: string | Buffer): Promise<void> =>
+    new Promise((resolve) => socket.write(piece, () => resolve()));
   await write(head);
   for (let left = bytes; left > 0 && error === undefined; left -= pieceBytes) {
     await write(Buffer.alloc(Math.min(left, pieceBytes), ' '));

@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { Body, CollectionSpec, IndexSpec, ReadStore, StoredDocument, WriteBatch } from '../../src/ports/readStore.js';
+import type {
+  Body,
+  CollectionSpec,
+  IndexSpec,
+  ReadStore,
+  StoredDocument,
+  WriteBatch,
+} from '../../src/ports/readStore.js';
 
 /** A store to test, which may already hold other collections and records. */
 export interface ReadStoreFixture {
@@ -21,7 +28,11 @@ export type ReadStorePromised = (store: ReadStore, fixture: ReadStoreFixture) =>
 
 /** A collection that no other test has. */
 export function newCollection(indexes: readonly (readonly string[])[] = [], version = 1): CollectionSpec {
-  return { name: `test_${randomUUID().replaceAll('-', '')}`, version, indexes: indexes.map((fields): IndexSpec => ({ fields })) };
+  return {
+    name: `test_${randomUUID().replaceAll('-', '')}`,
+    version,
+    indexes: indexes.map((fields): IndexSpec => ({ fields })),
+  };
 }
 
 /** The nth position of a log. */
@@ -40,15 +51,34 @@ export function projectionOf(collection: CollectionSpec): string {
 }
 
 /** A batch, with the checkpoint it brings the collection's projection to where one is given. */
-export function batch(collection: CollectionSpec, documents: readonly StoredDocument[], checkpoint?: number): WriteBatch {
-  return { collection, documents, ...(checkpoint === undefined ? {} : { checkpoint: { projection: projectionOf(collection), position: at(checkpoint) } }) };
+export function batch(
+  collection: CollectionSpec,
+  documents: readonly StoredDocument[],
+  checkpoint?: number,
+): WriteBatch {
+  return {
+    collection,
+    documents,
+    ...(checkpoint === undefined
+      ? {}
+      : { checkpoint: { projection: projectionOf(collection), position: at(checkpoint) } }),
+  };
 }
 
 /** A new collection that holds a document for each body, with the ids `d00`, `d01` … */
-export async function filled(store: ReadStore, bodies: readonly Body[], indexes: readonly (readonly string[])[] = []): Promise<CollectionSpec> {
+export async function filled(
+  store: ReadStore,
+  bodies: readonly Body[],
+  indexes: readonly (readonly string[])[] = [],
+): Promise<CollectionSpec> {
   const collection = newCollection(indexes);
   await store.ensure(collection);
-  await store.write([batch(collection, bodies.map((body, n) => doc(`d${String(n).padStart(2, '0')}`, n + 1, body)))]);
+  await store.write([
+    batch(
+      collection,
+      bodies.map((body, n) => doc(`d${String(n).padStart(2, '0')}`, n + 1, body)),
+    ),
+  ]);
   return collection;
 }
 

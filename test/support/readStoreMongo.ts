@@ -18,7 +18,10 @@ export async function mongoFixture(url: string, many?: number): Promise<ReadStor
     second: open,
     async damage(collection, id, body) {
       const client = await MongoClient.connect(url);
-      const { matchedCount } = await client.db().collection<MongoDocument>(layoutOf(collection).collection).updateOne({ _id: id }, { $set: { b: body } });
+      const { matchedCount } = await client
+        .db()
+        .collection<MongoDocument>(layoutOf(collection).collection)
+        .updateOne({ _id: id }, { $set: { b: body } });
       await client.close();
       if (matchedCount !== 1) throw new Error(`there is no document ${id}`);
     },

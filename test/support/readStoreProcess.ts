@@ -1,4 +1,7 @@
-/** An embedded read store in a process of its own. Run as a program it writes what it is told over the process's channel. */
+/**
+ * An embedded read store in a process of its own. Run as a program it writes what it is told over the process's
+ * channel.
+ */
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +13,10 @@ import { at, batch, doc } from './readStoreDocuments.js';
 /** What the process writes, always the same collection. */
 export const OTHERS: CollectionSpec = { name: 'others', version: 1, indexes: [{ fields: ['n'] }] };
 
-/** One document and the checkpoint at position `write`; or without end: groups of documents, each with a checkpoint, from position `load` on. */
+/**
+ * One document and the checkpoint at position `write`; or without end: groups of documents, each with a checkpoint,
+ * from position `load` on.
+ */
 type Order = { readonly write: number } | { readonly load: number };
 
 /** Documents between two checkpoints under `load`: position n stands in document n. */
@@ -60,11 +66,17 @@ async function serve(dir: string): Promise<void> {
   async function load(from: number): Promise<void> {
     const pending: Promise<void>[] = [];
     for (let n = from; ; n += LOAD_GROUP) {
-      const documents = Array.from({ length: LOAD_GROUP }, (_, i) => doc(`d${n + i}`, n + i, { n: n + i, text: 'x'.repeat(300) }));
+      const documents = Array.from({ length: LOAD_GROUP }, (_, i) =>
+        doc(`d${n + i}`, n + i, { n: n + i, text: 'x'.repeat(300) }),
+      );
       const last = n + LOAD_GROUP - 1;
       pending.push(
         store
-          .write([batch(OTHERS, documents.slice(0, 1_000)), batch(OTHERS, documents.slice(1_000, 2_000)), batch(OTHERS, documents.slice(2_000), last)])
+          .write([
+            batch(OTHERS, documents.slice(0, 1_000)),
+            batch(OTHERS, documents.slice(1_000, 2_000)),
+            batch(OTHERS, documents.slice(2_000), last),
+          ])
           .then(() => tell(last)),
       );
       if (pending.length > 2) await pending.shift();
@@ -72,7 +84,10 @@ async function serve(dir: string): Promise<void> {
   }
   process.on('message', (order: Order) => {
     if ('load' in order) void load(order.load);
-    else void store.write([batch(OTHERS, [doc(`d${order.write}`, order.write, { n: order.write })], order.write)]).then(() => tell(order.write));
+    else
+      void store
+        .write([batch(OTHERS, [doc(`d${order.write}`, order.write, { n: order.write })], order.write)])
+        .then(() => tell(order.write));
   });
   tell(0);
 }

@@ -22,7 +22,10 @@ export interface RealProviders {
   /** Those of a service that works with all three. */
   readonly settings: Readonly<Record<string, string>>;
   /** What one worker process has, with little patience. */
-  workers(records: Records, limits?: SmsLimitOptions): Promise<Required<Pick<WorkerDeps, 'payments' | 'notifications'>>>;
+  workers(
+    records: Records,
+    limits?: SmsLimitOptions,
+  ): Promise<Required<Pick<WorkerDeps, 'payments' | 'notifications'>>>;
   /** How all three treat requests from now on. */
   fault(choose: (asked: Asked) => Fault | undefined): void;
   close(): Promise<void>;
@@ -37,14 +40,27 @@ const SENDER = '+447700900000';
 
 /** The settings of a service that charges by this stand-in. */
 export function paymentSettings(stripe: StripeServer): Record<string, string> {
-  return { PAYMENTS: 'stripe', STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_WEBHOOK_SECRET: 'whsec_of_the_tests', STRIPE_API_URL: stripe.url };
+  return {
+    PAYMENTS: 'stripe',
+    STRIPE_SECRET_KEY: stripe.secretKey,
+    STRIPE_WEBHOOK_SECRET: 'whsec_of_the_tests',
+    STRIPE_API_URL: stripe.url,
+  };
 }
 
 /** The settings of a service that tells receivers by these stand-ins. */
 export function notificationSettings(twilio: TwilioServer, fcm: FcmServer): Record<string, string> {
   return {
-    NOTIFICATIONS: 'real', TWILIO_ACCOUNT_SID: twilio.accountSid, TWILIO_AUTH_TOKEN: twilio.authToken, TWILIO_FROM: SENDER, TWILIO_API_URL: twilio.url,
-    FCM_PROJECT_ID: fcm.projectId, FCM_CLIENT_EMAIL: fcm.clientEmail, FCM_PRIVATE_KEY: fcm.privateKey, FCM_API_URL: fcm.url, FCM_TOKEN_URL: fcm.tokenUrl,
+    NOTIFICATIONS: 'real',
+    TWILIO_ACCOUNT_SID: twilio.accountSid,
+    TWILIO_AUTH_TOKEN: twilio.authToken,
+    TWILIO_FROM: SENDER,
+    TWILIO_API_URL: twilio.url,
+    FCM_PROJECT_ID: fcm.projectId,
+    FCM_CLIENT_EMAIL: fcm.clientEmail,
+    FCM_PRIVATE_KEY: fcm.privateKey,
+    FCM_API_URL: fcm.url,
+    FCM_TOKEN_URL: fcm.tokenUrl,
   };
 }
 
@@ -70,7 +86,13 @@ export async function openRealProviders(): Promise<RealProviders> {
             { ...common, ledger, limits: smsLimits(records, hash, now, limits), settleMs: SETTLE_MS },
           ),
           push: fcmPush(
-            { projectId: fcm.projectId, clientEmail: fcm.clientEmail, privateKey: fcm.privateKey, tokenUrl: fcm.tokenUrl, apiUrl: fcm.url },
+            {
+              projectId: fcm.projectId,
+              clientEmail: fcm.clientEmail,
+              privateKey: fcm.privateKey,
+              tokenUrl: fcm.tokenUrl,
+              apiUrl: fcm.url,
+            },
             { ...common, ledger, settleMs: SETTLE_MS },
           ),
         }),

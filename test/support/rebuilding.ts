@@ -20,19 +20,36 @@ export const GIFTS_PROJECTION = gifts as unknown as Projection;
 /** Who asks. */
 export const ASKED = { by: 'sue', at: '2026-05-04T00:00:00.000Z', reason: 'a test' };
 
-/** What rebuilding needs, in the name of `holder`. Its lease is as long as the service's: a shorter one is lost on a busy machine. */
+/**
+ * What rebuilding needs, in the name of `holder`. Its lease is as long as the service's: a shorter one is lost on a
+ * busy machine.
+ */
 export function depsFor(events: EventStore, store: ReadStore, holder = 'builder'): RebuildDeps {
   return { events, store, logger: silent, holder };
 }
 
-/** A rebuild as a command makes it, up to where the projector takes over. @returns the target's number and what became of it */
-export async function rebuild(deps: RebuildDeps, { projection = GIFTS_PROJECTION, pace = FULL_SPEED, signal = new AbortController().signal }: { projection?: Projection; pace?: Pace; signal?: AbortSignal } = {}): Promise<{ target: number; resumed: boolean; outcome: string }> {
+/**
+ * A rebuild as a command makes it, up to where the projector takes over. @returns the target's number and what became
+ * of it
+ */
+export async function rebuild(
+  deps: RebuildDeps,
+  {
+    projection = GIFTS_PROJECTION,
+    pace = FULL_SPEED,
+    signal = new AbortController().signal,
+  }: { projection?: Projection; pace?: Pace; signal?: AbortSignal } = {},
+): Promise<{ target: number; resumed: boolean; outcome: string }> {
   const lease = await seizeBuilding(deps, projection.name, signal);
   if (lease === undefined) throw new Error('interrupted');
   try {
     const { record, resumed } = await beginRebuild(deps.store, projection, ASKED, true);
     const { target, state } = record.value;
-    return { target, resumed, outcome: state === 'building' ? await build(deps, projection, target, lease, { pace, signal }) : state };
+    return {
+      target,
+      resumed,
+      outcome: state === 'building' ? await build(deps, projection, target, lease, { pace, signal }) : state,
+    };
   } finally {
     await lease.release();
   }
@@ -40,14 +57,28 @@ export async function rebuild(deps: RebuildDeps, { projection = GIFTS_PROJECTION
 
 /** Waits until the rebuild is swapped in, and nothing is left of it. */
 export async function inUse(store: ReadStore, number: number): Promise<void> {
-  await until(async () => (await store.active('gifts')) === number && (await rebuildOf(store, 'gifts')) === undefined, `build ${number} to be in use`);
+  await until(
+    async () => (await store.active('gifts')) === number && (await rebuildOf(store, 'gifts')) === undefined,
+    `build ${number} to be in use`,
+  );
 }
 
 /** What a rebuild's collection holds. */
-export const buildCollection = (number: number): { name: string; version: number; indexes: [] } => ({ name: 'gifts', version: asBuild(GIFTS_PROJECTION, number).version, indexes: [] });
+export const buildCollection = (number: number): { name: string; version: number; indexes: [] } => ({
+  name: 'gifts',
+  version: asBuild(GIFTS_PROJECTION, number).version,
+  indexes: [],
+});
 
-/** Claims one gift again and again, while readers in several processes look at it: they must never miss it, fail, or see what was before. */
-export function restless(events: EventStore, stores: readonly ReadStore[], gift: string): { stop(): Promise<{ claims: number; reads: number }> } {
+/**
+ * Claims one gift again and again, while readers in several processes look at it: they must never miss it, fail, or see
+ * what was before.
+ */
+export function restless(
+  events: EventStore,
+  stores: readonly ReadStore[],
+  gift: string,
+): { stop(): Promise<{ claims: number; reads: number }> } {
   let claims = 0;
   let reads = 0;
   const write = async (on: () => boolean): Promise<void> => {

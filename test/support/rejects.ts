@@ -3,10 +3,17 @@ import assert from 'node:assert/strict';
 import { Refusal } from '../../src/domain/refusal.js';
 
 /** Whether it is this refusal: for `assert.throws`. */
-export const refusal = (code: string) => (error: unknown): boolean => error instanceof Refusal && error.code === code;
+export const refusal =
+  (code: string) =>
+  (error: unknown): boolean =>
+    error instanceof Refusal && error.code === code;
 
 /** The promise fails with an error of this kind and message. @returns the error */
-export async function rejects<E extends Error>(promise: Promise<unknown>, kind: new (...args: never[]) => E, message: RegExp): Promise<E> {
+export async function rejects<E extends Error>(
+  promise: Promise<unknown>,
+  kind: new (...args: never[]) => E,
+  message: RegExp,
+): Promise<E> {
   const error = await promise.then(
     (reply) => assert.fail(`no failure: ${JSON.stringify(reply)}`),
     (thrown: unknown) => thrown,

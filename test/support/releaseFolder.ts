@@ -1,4 +1,7 @@
-/** A release as it is deployed: the built service with its packages, in a folder of its own, which can be taken away while it runs. */
+/**
+ * A release as it is deployed: the built service with its packages, in a folder of its own, which can be taken away
+ * while it runs.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,5 +30,8 @@ export function releaseFolder(): ReleaseFolder {
     rmSync(join(folder, 'node_modules'), { recursive: true, force: true });
     execFileSync('cp', ['-a', ...packages]);
   }
-  return { main: join(folder, 'dist', 'service', 'main.js'), remove: () => rmSync(folder, { recursive: true, force: true }) };
+  return {
+    main: join(folder, 'dist', 'service', 'main.js'),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
 }

@@ -12,7 +12,10 @@ export interface RunbookCommand {
   readonly exitCode: number;
 }
 
-/** Commands by chapter, in order; those before the first chapter are under `''`. @throws Error for a block that is no console's */
+/**
+ * Commands by chapter, in order; those before the first chapter are under `''`. @throws Error for a block that is no
+ * console's
+ */
 export function readRunbook(file: string): Map<string, RunbookCommand[]> {
   const chapters = new Map<string, RunbookCommand[]>();
   let chapter = '';
@@ -22,7 +25,10 @@ export function readRunbook(file: string): Map<string, RunbookCommand[]> {
     chapters.set(chapter, commands);
     const [, opened] = /^```(\w*)$/.exec(text) ?? [];
     if (opened !== undefined) {
-      if (fence === undefined && opened !== 'console') throw new Error(`line ${index + 1}: a block of ${opened === '' ? 'no kind' : opened}: commands stand in blocks of console`);
+      if (fence === undefined && opened !== 'console')
+        throw new Error(
+          `line ${index + 1}: a block of ${opened === '' ? 'no kind' : opened}: commands stand in blocks of console`,
+        );
       fence = fence === undefined ? opened : undefined;
     } else if (fence === undefined) {
       chapter = /^## (.+)$/.exec(text)?.[1] ?? chapter;
@@ -32,7 +38,9 @@ export function readRunbook(file: string): Map<string, RunbookCommand[]> {
       const last = commands.pop();
       if (last === undefined) throw new Error(`line ${index + 1}: output of no command`);
       const [, code] = /^\(exit code (\d+)\)$/.exec(text) ?? [];
-      commands.push(code === undefined ? { ...last, expected: [...last.expected, text] } : { ...last, exitCode: Number(code) });
+      commands.push(
+        code === undefined ? { ...last, expected: [...last.expected, text] } : { ...last, exitCode: Number(code) },
+      );
     }
   }
   return chapters;
@@ -60,12 +68,21 @@ async function runTyped(command: string, env: Readonly<Record<string, string>>):
 }
 
 /** The first expected line that the output does not hold, in order; `undefined`: it holds all. */
-export function missingIn(output: string, { expected, exitCode }: Pick<RunbookCommand, 'expected' | 'exitCode'>, code: number | null): string | undefined {
+export function missingIn(
+  output: string,
+  { expected, exitCode }: Pick<RunbookCommand, 'expected' | 'exitCode'>,
+  code: number | null,
+): string | undefined {
   if (code !== exitCode) return `exit code ${exitCode}, not ${code}`;
   const lines = output.split('\n');
   let from = 0;
   for (const wanted of expected) {
-    const pattern = new RegExp(`^${wanted.split('…').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('.*')}$`);
+    const pattern = new RegExp(
+      `^${wanted
+        .split('…')
+        .map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+        .join('.*')}$`,
+    );
     const found = lines.findIndex((line, index) => index >= from && pattern.test(line));
     if (found < 0) return wanted;
     from = found + 1;
@@ -73,13 +90,22 @@ export function missingIn(output: string, { expected, exitCode }: Pick<RunbookCo
   return undefined;
 }
 
-/** Runs a command until it shows what it is to show: at once where it changes something, within 20 s where it only looks. @throws Error with what it showed */
+/**
+ * Runs a command until it shows what it is to show: at once where it changes something, within 20 s where it only
+ * looks. @throws Error with what it showed
+ */
 export async function runCommand(command: RunbookCommand, env: Readonly<Record<string, string>>): Promise<string> {
-  const looks = !/^gift .*(rebuild|repair|rollback|retry|discard|backup|restore|refund|resend|extend|reassign|block)\b/.test(command.command);
+  const looks =
+    !/^gift .*(rebuild|repair|rollback|retry|discard|backup|restore|refund|resend|extend|reassign|block)\b/.test(
+      command.command,
+    );
   for (const until = performance.now() + 20_000; ; await sleep(100)) {
     const { code, output } = await runTyped(command.command, env);
     const missing = missingIn(output, command, code);
     if (missing === undefined) return output;
-    if (!looks || performance.now() > until) throw new Error(`docs/runbook.md, line ${command.line}: ${command.command}\nshows no: ${missing}\nbut: ${output}`);
+    if (!looks || performance.now() > until)
+      throw new Error(
+        `docs/runbook.md, line ${command.line}: ${command.command}\nshows no: ${missing}\nbut: ${output}`,
+      );
   }
 }

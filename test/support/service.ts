@@ -1,4 +1,7 @@
-/** Starts the service for HTTP tests: in this process, or (`split`) one process per role, on the engines that TEST_ENGINES chooses, with a small catalogue of its own. */
+/**
+ * Starts the service for HTTP tests: in this process, or (`split`) one process per role, on the engines that
+ * TEST_ENGINES chooses, with a small catalogue of its own.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -86,14 +89,22 @@ const SPLIT_ROLES = ['worker', 'projector', 'processor', 'api'];
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'gift-service-'));
   const engines = options.engines ?? (await openTestEngines());
-  const env: Readonly<Record<string, string>> = { LOG_LEVEL: 'info', PORT: '0', CHARGE_WAIT_MS: '20000', ...engines.settings, ...options.env, DATA_DIR: dataDir };
+  const env: Readonly<Record<string, string>> = {
+    LOG_LEVEL: 'info',
+    PORT: '0',
+    CHARGE_WAIT_MS: '20000',
+    ...engines.settings,
+    ...options.env,
+    DATA_DIR: dataDir,
+  };
   const config = loadConfig(env);
   const { hashKey } = loadKeys(config);
   const hash = keyedHash(hashKey);
   const events = await openEventStore(config);
   const importMore = (file: object): Promise<ImportReport> =>
     importCatalogue({ events, hash, now: () => new Date().toISOString() }, file, { by: { user: 'cli:test' } });
-  if (options.catalogue !== undefined || options.dataDir === undefined) await importMore(options.catalogue ?? CATALOGUE);
+  if (options.catalogue !== undefined || options.dataDir === undefined)
+    await importMore(options.catalogue ?? CATALOGUE);
 
   const log: string[] = [];
   const split = options.split ?? (options.app === undefined && process.env['TEST_TOPOLOGY'] === 'split');
@@ -101,13 +112,15 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   await untilReady(running.url);
 
   const tokens = new Map<string, Promise<string>>();
-  const ask = (method: string, path: string, asking: Asking = {}): Promise<Reply> => request(running.url + path, method, asking);
+  const ask = (method: string, path: string, asking: Asking = {}): Promise<Reply> =>
+    request(running.url + path, method, asking);
   const remembered = (name: string, make: () => Promise<string>): Promise<string> => {
     const known = tokens.get(name) ?? make();
     tokens.set(name, known);
     return known;
   };
-  const clientToken = (client = 'app'): Promise<string> => remembered(`client ${client}`, () => clientTokenOf(running.url, client));
+  const clientToken = (client = 'app'): Promise<string> =>
+    remembered(`client ${client}`, () => clientTokenOf(running.url, client));
 
   return {
     url: running.url,
@@ -118,8 +131,12 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     log,
     ask,
     clientToken,
-    userToken: (user, client = 'app') => remembered(`user ${user} ${client}`, () => userTokenOf(running.url, user, clientToken(client))),
-    openStore: async () => (config.mongodbUrl === undefined ? openEmbeddedReadStore({ dir: dataDir }) : (await import('../../src/adapters/mongodb/readStore.js')).openMongoReadStore({ url: config.mongodbUrl })),
+    userToken: (user, client = 'app') =>
+      remembered(`user ${user} ${client}`, () => userTokenOf(running.url, user, clientToken(client))),
+    openStore: async () =>
+      config.mongodbUrl === undefined
+        ? openEmbeddedReadStore({ dir: dataDir })
+        : (await import('../../src/adapters/mongodb/readStore.js')).openMongoReadStore({ url: config.mongodbUrl }),
     import: importMore,
     async close() {
       await running.close();
@@ -131,7 +148,11 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
 }
 
 /** Sends one request, whatever the path looks like. */
-export async function request(url: string, method: string, { token, body, headers = {}, key }: Asking = {}): Promise<Reply> {
+export async function request(
+  url: string,
+  method: string,
+  { token, body, headers = {}, key }: Asking = {},
+): Promise<Reply> {
   const all: Record<string, string> = { ...headers };
   if (token !== undefined) all['authorization'] = `Bearer ${token}`;
   if (key !== undefined) all['idempotency-key'] = key;
@@ -162,7 +183,11 @@ function clientTokenOf(url: string, client = 'app'): Promise<string> {
 
 /** An access token of a user of the test catalogue. */
 export async function userTokenOf(url: string, user: string, clientToken = clientTokenOf(url)): Promise<string> {
-  return granted(url, { grant_type: 'password', username: `${user}@test.example`, password: `${user}-password` }, await clientToken);
+  return granted(
+    url,
+    { grant_type: 'password', username: `${user}@test.example`, password: `${user}-password` },
+    await clientToken,
+  );
 }
 
 interface Running {
@@ -186,7 +211,9 @@ export interface ServiceProcess {
   end(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts `main` (default that of this project) as a process of its own, and waits until it says that it has started. */
+/**
+ * Starts `main` (default that of this project) as a process of its own, and waits until it says that it has started.
+ */
 export async function startProcess(env: Readonly<Record<string, string>>, main = MAIN): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [main], { env: { ...cleanEnv(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const lines: string[] = [];
@@ -238,7 +265,7 @@ async function startProcesses(env: Readonly<Record<string, string>>): Promise<Ru
 
 /** Waits until `/readyz` says so. */
 export async function untilReady(url: string): Promise<void> {
-  for (const end = performance.now() + 60_000; performance.now() < end; ) {
+  for (const end = performance.now() + 60_000; performance.now() < end;) {
     const reply = await request(`${url}/readyz`, 'GET').catch(() => undefined);
     if (reply?.status === 200) return;
     await sleep(25);

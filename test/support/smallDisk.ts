@@ -7,10 +7,21 @@ import { join } from 'node:path';
 /** Why there is none, for tests that need one. */
 export const NO_MOUNT = 'no file system can be mounted here';
 
-/** Makes a disk of so many MB, and for so many files where said; `undefined` where this user may not. It may still be in use when it is removed: it goes when it no longer is. */
+/**
+ * Makes a disk of so many MB, and for so many files where said; `undefined` where this user may not. It may still be in
+ * use when it is removed: it goes when it no longer is.
+ */
 export function smallDisk(megabytes: number, files?: number): { readonly dir: string; remove(): void } | undefined {
   const dir = mkdtempSync(join(tmpdir(), 'gift-disk-'));
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m${files === undefined ? '' : `,nr_inodes=${files}`}`, 'tmpfs', dir]).status === 0;
+  const mounted =
+    spawnSync('mount', [
+      '-t',
+      'tmpfs',
+      '-o',
+      `size=${megabytes}m${files === undefined ? '' : `,nr_inodes=${files}`}`,
+      'tmpfs',
+      dir,
+    ]).status === 0;
   if (!mounted) {
     rmSync(dir, { recursive: true });
     return undefined;

@@ -1,4 +1,7 @@
-/** Lets SQLite's reads of this thread fail as a disk makes them fail: between the driver and the engines, whose code knows nothing of it. */
+/**
+ * Lets SQLite's reads of this thread fail as a disk makes them fail: between the driver and the engines, whose code
+ * knows nothing of it.
+ */
 import { basename } from 'node:path';
 import { Sqlite } from '../../src/adapters/embedded/driver.js';
 
@@ -21,8 +24,15 @@ let fault: Fault | undefined;
 let met = 0;
 patch();
 
-/** Has every read of these files fail from now on, until it is called without a fault, or so many `times`. @returns how many have failed since the call before */
-export function failReads([code, message]: (typeof DISK_FAULTS)[number] | readonly [] = [], files: readonly string[] = ['events.db', 'read.db'], times = Number.POSITIVE_INFINITY): number {
+/**
+ * Has every read of these files fail from now on, until it is called without a fault, or so many `times`. @returns how
+ * many have failed since the call before
+ */
+export function failReads(
+  [code, message]: (typeof DISK_FAULTS)[number] | readonly [] = [],
+  files: readonly string[] = ['events.db', 'read.db'],
+  times = Number.POSITIVE_INFINITY,
+): number {
   const failed = met;
   met = 0;
   fault = code === undefined || message === undefined ? undefined : { code, message, files, times };
@@ -32,7 +42,10 @@ export function failReads([code, message]: (typeof DISK_FAULTS)[number] | readon
 /** Once for all statements of this thread. */
 function patch(): void {
   const database = new Sqlite(':memory:');
-  const prototype = Object.getPrototypeOf(database.prepare('SELECT 1')) as Record<'get' | 'all' | 'iterate', (...asked: unknown[]) => unknown>;
+  const prototype = Object.getPrototypeOf(database.prepare('SELECT 1')) as Record<
+    'get' | 'all' | 'iterate',
+    (...asked: unknown[]) => unknown
+  >;
   database.close();
   for (const name of ['get', 'all', 'iterate'] as const) {
     const original = prototype[name];

@@ -75,7 +75,13 @@ export async function openStandIn(provider: Provider): Promise<StandIn> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://stand-in');
-    const one: Asked = { method: request.method ?? '', path: pathname, query: searchParams, headers: request.headers, body: Buffer.concat(chunks).toString('utf8') };
+    const one: Asked = {
+      method: request.method ?? '',
+      path: pathname,
+      query: searchParams,
+      headers: request.headers,
+      body: Buffer.concat(chunks).toString('utf8'),
+    };
     asked.push(one);
     const fault = standIn.fault(one);
     if (fault?.kind === 'slow') await sleep(fault.ms);
@@ -83,7 +89,11 @@ export async function openStandIn(provider: Provider): Promise<StandIn> {
       if (fault.when === 'done') await provider.handle(one, true);
       return send(response, fault.answer);
     }
-    if (fault?.kind === 'limited') return send(response, { ...provider.limited, ...(fault.retryAfter === undefined ? {} : { headers: { 'Retry-After': fault.retryAfter } }) });
+    if (fault?.kind === 'limited')
+      return send(response, {
+        ...provider.limited,
+        ...(fault.retryAfter === undefined ? {} : { headers: { 'Retry-After': fault.retryAfter } }),
+      });
     const undone = fault !== undefined && 'when' in fault && fault.when === 'undone';
     if (undone) undoneOnes.push(one);
     const answer = undone ? provider.error : await provider.handle(one, fault?.kind === 'error');
@@ -146,7 +156,11 @@ async function dripHead(response: ServerResponse, ms: number): Promise<void> {
 /** The same answer twice on one connection. */
 function sendTwice(response: ServerResponse, { status, body, headers }: Answered): void {
   const text = JSON.stringify(body);
-  const head = Object.entries({ 'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text)), ...headers });
+  const head = Object.entries({
+    'Content-Type': 'application/json',
+    'Content-Length': String(Buffer.byteLength(text)),
+    ...headers,
+  });
   const raw = `HTTP/1.1 ${status} OK\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${text}`;
   response.socket?.write(raw + raw);
 }

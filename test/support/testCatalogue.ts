@@ -1,12 +1,26 @@
-/** The catalogue of HTTP tests: small, every special case once. Passwords are `{id}-password`, secrets `{id}-secret`. */
+/**
+ * The catalogue of HTTP tests: small, every special case once. Passwords are `{id}-password`, secrets `{id}-secret`.
+ */
 import { hashSync } from '@node-rs/argon2';
 
 /** Cheap hashes: tests log in often, and the cost is in the hash. */
 const hashed = (secret: string): string => hashSync(secret, { memoryCost: 64, timeCost: 1, parallelism: 1 });
 
-const user = (id: string, more: object = {}): object => ({ id, username: `${id}@test.example`, password_hash: hashed(`${id}-password`), name: id, ...more });
-const client = (id: string, more: object = {}): object => ({ id, secret_hash: hashed(`${id}-secret`), name: id, ...more });
-const till = (id: string, merchant: string, permissions: readonly string[] = ['redeem', 'unredeem']): object => user(id, { merchant_id: merchant, permissions });
+const user = (id: string, more: object = {}): object => ({
+  id,
+  username: `${id}@test.example`,
+  password_hash: hashed(`${id}-password`),
+  name: id,
+  ...more,
+});
+const client = (id: string, more: object = {}): object => ({
+  id,
+  secret_hash: hashed(`${id}-secret`),
+  name: id,
+  ...more,
+});
+const till = (id: string, merchant: string, permissions: readonly string[] = ['redeem', 'unredeem']): object =>
+  user(id, { merchant_id: merchant, permissions });
 
 /** The import file. */
 export const CATALOGUE = {
@@ -42,9 +56,23 @@ export const CATALOGUE = {
     { id: 'seg-pool', name: 'From the pool', voucherType: 'alpha/pin', expiry: 60 },
   ],
   products: [
-    { id: 'latte', brand_id: 'bean', name: 'Café latte', description: 'Coffee with milk', sale_price: 350, segments: ['seg-qr', 'seg-alpha'] },
+    {
+      id: 'latte',
+      brand_id: 'bean',
+      name: 'Café latte',
+      description: 'Coffee with milk',
+      sale_price: 350,
+      segments: ['seg-qr', 'seg-alpha'],
+    },
     { id: 'mocha', brand_id: 'bean', name: 'Mocha', description: 'Chocolate coffee', sale_price: 400, valid_days: 1 },
-    { id: 'ticket', brand_id: 'screen', name: 'Cinema ticket', description: 'Any film', sale_price: 1050, segments: ['seg-pin'] },
+    {
+      id: 'ticket',
+      brand_id: 'screen',
+      name: 'Cinema ticket',
+      description: 'Any film',
+      sale_price: 1050,
+      segments: ['seg-pin'],
+    },
     { id: 'pooled', brand_id: 'bean', name: 'Pooled', sale_price: 100, segments: ['seg-pool'] },
     { id: 'any-20', brand_id: 'high-street', name: 'High street 20', sale_price: 2000, segments: ['seg-qr'] },
     { id: 'secret', brand_id: 'club', name: 'Club entry', sale_price: 5000 },
@@ -70,13 +98,23 @@ export const CATALOGUE = {
     user('sue', { roles: ['support'] }),
     user('aud', { roles: ['auditor'] }),
   ],
-  clients: [client('app'), client('pos', { users: ['till-coffee', 'till-cinema', 'till-shops'] }), client('off', { active: false })],
+  clients: [
+    client('app'),
+    client('pos', { users: ['till-coffee', 'till-cinema', 'till-shops'] }),
+    client('off', { active: false }),
+  ],
   payment_methods: [
     { reference: 'pm_card_visa', kind: 'card', users: ['ann', 'bob', 'vip'] },
     { reference: 'pm_card_visa_chargeDeclined', kind: 'card', users: ['ann'] },
     { reference: 'pm_card_slow', kind: 'card', users: ['ann'] },
     { reference: 'wallet-invoice', kind: 'wallet', users: ['ann'] },
-    { reference: 'wallet-prepaid', kind: 'wallet', users: ['ann'], prepaid: true, top_ups: [{ id: 't1', amount: 1000 }] },
+    {
+      reference: 'wallet-prepaid',
+      kind: 'wallet',
+      users: ['ann'],
+      prepaid: true,
+      top_ups: [{ id: 't1', amount: 1000 }],
+    },
   ],
   voucher_codes: [
     { segment_id: 'seg-pool', code: 'POOL-0001', pin: '1111' },

@@ -1,4 +1,7 @@
-/** The troubles that the runbook's chapters are about: the service in one of them, and the chapter's commands, run where it is. */
+/**
+ * The troubles that the runbook's chapters are about: the service in one of them, and the chapter's commands, run where
+ * it is.
+ */
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,14 +38,28 @@ export interface Trouble {
   ask(url: string, method: string, path: string, body?: object): Promise<Reply>;
 }
 
-/** Everything that the commands of a chapter are run in. @throws Error where a command shows something else than the runbook says, or was not run */
-export async function inTrouble(chapter: string, settings: Readonly<Record<string, string>>, use: (trouble: Trouble) => Promise<void>): Promise<void> {
+/**
+ * Everything that the commands of a chapter are run in. @throws Error where a command shows something else than the
+ * runbook says, or was not run
+ */
+export async function inTrouble(
+  chapter: string,
+  settings: Readonly<Record<string, string>>,
+  use: (trouble: Trouble) => Promise<void>,
+): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), 'gift-runbook-'));
   const bin = join(dir, 'bin');
   mkdirSync(bin);
   writeFileSync(join(bin, 'gift'), `#!/bin/sh\nexec "${process.execPath}" "${GIFT}" "$@"\n`);
   chmodSync(join(bin, 'gift'), 0o755);
-  const env: Record<string, string> = { PATH: `${bin}:${process.env['PATH'] ?? ''}`, DATA_DIR: join(dir, 'data'), BACKUPS: dir, CLIENT: 'app', SECRET: 'app-secret', ...settings };
+  const env: Record<string, string> = {
+    PATH: `${bin}:${process.env['PATH'] ?? ''}`,
+    DATA_DIR: join(dir, 'data'),
+    BACKUPS: dir,
+    CLIENT: 'app',
+    SECRET: 'app-secret',
+    ...settings,
+  };
   const { PATH: _path, BACKUPS: _b, CLIENT: _c, SECRET: _s, ...service } = env;
   const processes: ServiceProcess[] = [];
   const waiting = [...(RUNBOOK.get(chapter) ?? [])];
@@ -51,7 +68,9 @@ export async function inTrouble(chapter: string, settings: Readonly<Record<strin
     const config = loadConfig(service);
     const { hashKey } = loadKeys(config);
     const events = await openEventStore(config);
-    await importCatalogue({ events, hash: keyedHash(hashKey), now: () => new Date().toISOString() }, CATALOGUE, { by: { user: 'cli:test' } });
+    await importCatalogue({ events, hash: keyedHash(hashKey), now: () => new Date().toISOString() }, CATALOGUE, {
+      by: { user: 'cli:test' },
+    });
     await events.close();
     await use({
       dir,
@@ -77,7 +96,11 @@ export async function inTrouble(chapter: string, settings: Readonly<Record<strin
         return request(url + path, method, { token: tokens.get(url) ?? '', ...(body === undefined ? {} : { body }) });
       },
     });
-    assert.deepEqual(waiting.map(({ line, command }) => `${line}: ${command}`), [], 'every command of the chapter has been run');
+    assert.deepEqual(
+      waiting.map(({ line, command }) => `${line}: ${command}`),
+      [],
+      'every command of the chapter has been run',
+    );
   } finally {
     for (const one of processes.reverse()) await one.end('SIGKILL');
     rmSync(dir, { recursive: true, force: true });
@@ -93,4 +116,5 @@ export async function buyInto({ env, ask }: Trouble, url: string, receivers?: re
 }
 
 /** How many events the gift's stream has. */
-export const readLog = (dataDir: string, gift: string): Promise<number> => withLogIn(dataDir, async (log) => (await log.read(`gift-${gift}`)).length);
+export const readLog = (dataDir: string, gift: string): Promise<number> =>
+  withLogIn(dataDir, async (log) => (await log.read(`gift-${gift}`)).length);

@@ -1,6 +1,8 @@
 /** Tells whether work lets others have their turn. */
 
-/** How often the event loop turned until the work was done; nothing but the work may let it turn, no timer and no I/O. */
+/**
+ * How often the event loop turned until the work was done; nothing but the work may let it turn, no timer and no I/O.
+ */
 export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   let done = false;

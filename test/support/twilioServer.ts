@@ -1,6 +1,7 @@
 /**
- * Twilio's Messages resource as far as it is used, from its public description (https://www.twilio.com/docs/messaging/api/message-resource): messages are
- * made and listed by number, test numbers fail, nothing is idempotent. Its ledger is what was sent.
+ * Twilio's Messages resource as far as it is used, from its public description
+ * (https://www.twilio.com/docs/messaging/api/message-resource): messages are made and listed by number, test numbers
+ * fail, nothing is idempotent. Its ledger is what was sent.
  */
 import { randomBytes } from 'node:crypto';
 import { type Answered, type Asked, openStandIn, type StandIn } from './standIn.js';
@@ -37,7 +38,10 @@ const REFUSED: Readonly<Record<string, number>> = {
   '+15005550007': 21606,
 };
 
-const failure = (status: number, code: number, message: string): Answered => ({ status, body: { code, message, more_info: `https://www.twilio.com/docs/errors/${code}`, status } });
+const failure = (status: number, code: number, message: string): Answered => ({
+  status,
+  body: { code, message, more_info: `https://www.twilio.com/docs/errors/${code}`, status },
+});
 
 /** Opens it. */
 export async function openTwilioServer(): Promise<TwilioServer> {
@@ -53,8 +57,10 @@ export async function openTwilioServer(): Promise<TwilioServer> {
     if (!/^\+\d{8,15}$/.test(to)) return failure(400, 21211, `The 'To' number ${to} is not a valid phone number.`);
     const refused = REFUSED[to];
     if (refused !== undefined) return failure(400, refused, `The number ${to} can't be sent to`);
-    if (!form.has('From') && !form.has('MessagingServiceSid')) return failure(400, 21603, "A 'From' phone number is required.");
-    if (body.length > 1_600) return failure(400, 21617, 'The concatenated message body exceeds the 1600 character limit');
+    if (!form.has('From') && !form.has('MessagingServiceSid'))
+      return failure(400, 21603, "A 'From' phone number is required.");
+    if (body.length > 1_600)
+      return failure(400, 21617, 'The concatenated message body exceeds the 1600 character limit');
     const message: TwilioMessage = {
       sid: `SM${randomBytes(16).toString('hex')}`,
       account_sid: accountSid,
@@ -74,12 +80,23 @@ export async function openTwilioServer(): Promise<TwilioServer> {
     const size = Number(query.get('PageSize') ?? 50);
     const page = Number(query.get('Page') ?? 0);
     const found = messages.filter(({ to }) => query.get('To') === null || to === query.get('To'));
-    const at = (n: number): string => `${path}?${new URLSearchParams({ To: query.get('To') ?? '', PageSize: String(size), Page: String(n) }).toString()}`;
+    const at = (n: number): string =>
+      `${path}?${new URLSearchParams({ To: query.get('To') ?? '', PageSize: String(size), Page: String(n) }).toString()}`;
     const rest = found.length > (page + 1) * size;
     const slice = found.slice(page * size, (page + 1) * size).map(shown);
     return {
       status: 200,
-      body: { messages: slice, page, page_size: size, start: page * size, end: page * size + slice.length - 1, uri: at(page), first_page_uri: at(0), previous_page_uri: null, next_page_uri: rest ? at(page + 1) : null },
+      body: {
+        messages: slice,
+        page,
+        page_size: size,
+        start: page * size,
+        end: page * size + slice.length - 1,
+        uri: at(page),
+        first_page_uri: at(0),
+        previous_page_uri: null,
+        next_page_uri: rest ? at(page + 1) : null,
+      },
     };
   };
 
@@ -89,8 +106,17 @@ export async function openTwilioServer(): Promise<TwilioServer> {
     return asked.method === 'POST' ? create(new URLSearchParams(asked.body)) : list(asked.query);
   };
 
-  const standIn = await openStandIn({ handle, error: failure(500, 20500, 'An internal server error has occurred'), limited: failure(429, 20429, 'Too Many Requests') });
-  return Object.assign(standIn, { accountSid, authToken, messages, sent: (text: string) => messages.filter(({ body }) => body.includes(text)).length });
+  const standIn = await openStandIn({
+    handle,
+    error: failure(500, 20500, 'An internal server error has occurred'),
+    limited: failure(429, 20429, 'Too Many Requests'),
+  });
+  return Object.assign(standIn, {
+    accountSid,
+    authToken,
+    messages,
+    sent: (text: string) => messages.filter(({ body }) => body.includes(text)).length,
+  });
 }
 
 function shown(message: TwilioMessage): object {

@@ -46,26 +46,69 @@ test('a purchase is one trace over four processes, from the request over its eve
     });
     assert.equal(bought.status, 201, bought.text);
     const [gift = ''] = bought.json.data.gifts as string[];
-    const named = (name: string): SentSpan[] => collector.spans.filter((span) => span.traceId === TRACE && span.name === name);
+    const named = (name: string): SentSpan[] =>
+      collector.spans.filter((span) => span.traceId === TRACE && span.name === name);
     const wanted = [
-      'POST /api/v2/transactions', 'command transaction', 'append transaction', 'step charge', 'payments.charge ask', 'payments.charge answer', 'provider stripe', 'step issue',
-      'append gift', 'step tell', 'append notification', 'notifications.send ask', 'notifications.send answer', 'provider twilio', 'projection batch',
+      'POST /api/v2/transactions',
+      'command transaction',
+      'append transaction',
+      'step charge',
+      'payments.charge ask',
+      'payments.charge answer',
+      'provider stripe',
+      'step issue',
+      'append gift',
+      'step tell',
+      'append notification',
+      'notifications.send ask',
+      'notifications.send answer',
+      'provider twilio',
+      'projection batch',
     ];
-    await eventually(async () => wanted.every((name) => named(name).length > 0) && named('append notification').length === 2, 10_000);
+    await eventually(
+      async () => wanted.every((name) => named(name).length > 0) && named('append notification').length === 2,
+      10_000,
+    );
 
     const spans = collector.spans.filter((span) => span.traceId === TRACE);
     const byId = new Map(spans.map((span) => [span.spanId, span]));
-    const rootOf = (span: SentSpan): string => (span.parentSpanId === CALLER ? span.name : rootOf(byId.get(span.parentSpanId ?? '') ?? assert.fail(`${span.name} has no parent`)));
+    const rootOf = (span: SentSpan): string =>
+      span.parentSpanId === CALLER
+        ? span.name
+        : rootOf(byId.get(span.parentSpanId ?? '') ?? assert.fail(`${span.name} has no parent`));
     for (const span of spans) assert.equal(rootOf(span), 'POST /api/v2/transactions', span.name);
-    const lineOf = (span: SentSpan): string[] => [span.name, ...(span.parentSpanId === CALLER ? [] : lineOf(byId.get(span.parentSpanId ?? '') as SentSpan))];
+    const lineOf = (span: SentSpan): string[] => [
+      span.name,
+      ...(span.parentSpanId === CALLER ? [] : lineOf(byId.get(span.parentSpanId ?? '') as SentSpan)),
+    ];
     assert.deepEqual(lineOf(named('provider twilio')[0] as SentSpan), [
-      'provider twilio', 'notifications.send answer', 'notifications.send ask', 'step tell', 'append gift', 'step issue', 'append transaction', 'step charge', 'append transaction', 'command transaction',
+      'provider twilio',
+      'notifications.send answer',
+      'notifications.send ask',
+      'step tell',
+      'append gift',
+      'step issue',
+      'append transaction',
+      'step charge',
+      'append transaction',
+      'command transaction',
       'POST /api/v2/transactions',
     ]);
     const [request] = named('POST /api/v2/transactions');
-    assert.deepEqual([request?.kind, request?.status, request?.attributes['http.response.status_code'], request?.attributes['http.route']], [2, 0, 201, '/api/v2/transactions']);
+    assert.deepEqual(
+      [
+        request?.kind,
+        request?.status,
+        request?.attributes['http.response.status_code'],
+        request?.attributes['http.route'],
+      ],
+      [2, 0, 201, '/api/v2/transactions'],
+    );
     assert.equal(request?.attributes['gift.request_id'], bought.headers.get('x-request-id'));
-    assert.deepEqual([request?.resource['service.name'], typeof request?.resource['service.version']], ['gift-commerce', 'string']);
+    assert.deepEqual(
+      [request?.resource['service.name'], typeof request?.resource['service.version']],
+      ['gift-commerce', 'string'],
+    );
     assert.equal(named('command transaction')[0]?.attributes['gift.event.types'], 'GiftsPurchased');
 
     const redeemed = await redeem(service, gift, 'bob');
@@ -73,15 +116,43 @@ test('a purchase is one trace over four processes, from the request over its eve
     const refused = await redeem(service, gift, 'bob');
     assert.equal(refused.status, 405);
     await eventually(async () => collector.spans.filter(({ name }) => name === 'command gift').length === 2);
-    assert.deepEqual(collector.spans.filter(({ name }) => name === 'command gift').map(({ status, attributes }) => [status, attributes['error.type']]), [[0, undefined], [2, 'Refusal']]);
+    assert.deepEqual(
+      collector.spans
+        .filter(({ name }) => name === 'command gift')
+        .map(({ status, attributes }) => [status, attributes['error.type']]),
+      [
+        [0, undefined],
+        [2, 'Refusal'],
+      ],
+    );
 
     // Everything that was appended carries the trace, in whatever process.
-    const events = (await Promise.all([transactionStream(bought.json.data.id as string), giftStream(gift), notificationStream(gift)].map((stream) => service.events.read(stream)))).flat();
+    const events = (
+      await Promise.all(
+        [transactionStream(bought.json.data.id as string), giftStream(gift), notificationStream(gift)].map((stream) =>
+          service.events.read(stream),
+        ),
+      )
+    ).flat();
     const inTrace = ({ metadata }: RecordedEvent): boolean => metadata.traceparent?.startsWith(`00-${TRACE}-`) === true;
-    assert.deepEqual(events.filter((event) => !inTrace(event)).map(({ type }) => type), ['GiftRedeemed']);
+    assert.deepEqual(
+      events.filter((event) => !inTrace(event)).map(({ type }) => type),
+      ['GiftRedeemed'],
+    );
 
     assert.deepEqual([...collector.paths], ['/v1/traces'], 'traces alone are sent');
-    for (const secret of [gift, gift.slice(0, 7), '900002', 'quiet surprise', token, 'whsec', 'ann@', 'process.command', 'host.name']) assert.ok(!collector.text.includes(secret), secret);
+    for (const secret of [
+      gift,
+      gift.slice(0, 7),
+      '900002',
+      'quiet surprise',
+      token,
+      'whsec',
+      'ann@',
+      'process.command',
+      'host.name',
+    ])
+      assert.ok(!collector.text.includes(secret), secret);
   });
 });
 
@@ -89,8 +160,11 @@ test('without the variables nothing is traced and nothing of the SDK is even loa
   const service = await startService({ split: false });
   try {
     const gift = await buyOne(service);
-    for (const { metadata } of await service.events.read(giftStream(gift))) assert.equal(metadata.traceparent, undefined);
-    const loaded = Object.keys(createRequire(import.meta.url).cache).filter((file) => file.includes('@opentelemetry/sdk'));
+    for (const { metadata } of await service.events.read(giftStream(gift)))
+      assert.equal(metadata.traceparent, undefined);
+    const loaded = Object.keys(createRequire(import.meta.url).cache).filter((file) =>
+      file.includes('@opentelemetry/sdk'),
+    );
     assert.deepEqual(loaded, []);
   } finally {
     await service.close();

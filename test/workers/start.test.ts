@@ -15,9 +15,35 @@ import { memoryRecords } from '../support/memoryRecords.js';
 const test = suite('workers');
 
 const options = { timeoutMs: 2_000 };
-const charge = { transaction_id: 't1', amount: 250, payment_reference: 'pm_card_visa', customer: null, started_at: '2026-01-01T00:00:00.000Z' };
-const refund = { refund_id: 'r1', attempt: 1, transaction_id: 't1', amount: 250, provider: 'simulated', charge_id: 'c', payment_reference: 'pm_card_visa', started_at: '2026-01-01T00:00:00.000Z' };
-const send = { gift_id: 'g1', transaction_id: 't1', buyer_id: 'ann', channel: 'sms', to: ['+447700900123'], sender_name: '', product_name: '', message: '', launch_url: '', locale: null };
+const charge = {
+  transaction_id: 't1',
+  amount: 250,
+  payment_reference: 'pm_card_visa',
+  customer: null,
+  started_at: '2026-01-01T00:00:00.000Z',
+};
+const refund = {
+  refund_id: 'r1',
+  attempt: 1,
+  transaction_id: 't1',
+  amount: 250,
+  provider: 'simulated',
+  charge_id: 'c',
+  payment_reference: 'pm_card_visa',
+  started_at: '2026-01-01T00:00:00.000Z',
+};
+const send = {
+  gift_id: 'g1',
+  transaction_id: 't1',
+  buyer_id: 'ann',
+  channel: 'sms',
+  to: ['+447700900123'],
+  sender_name: '',
+  product_name: '',
+  message: '',
+  launch_url: '',
+  locale: null,
+};
 
 test('answer on the bus, refuse what is malformed and go on, until they are closed', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'workers-'));
@@ -49,19 +75,74 @@ test('answer on the bus, refuse what is malformed and go on, until they are clos
       assert.is(reply.outcome, 'impossible');
       assert.match(reply.cause, 'malformed');
     }
-    assert.equal(lines.map(({ subject }) => subject), refused.map(([subject]) => subject));
+    assert.equal(
+      lines.map(({ subject }) => subject),
+      refused.map(([subject]) => subject),
+    );
     assert.not.match(JSON.stringify(lines), /pigeon/);
 
     assert.is((await bus.request<{ outcome: string }>(SUBJECTS.charge, charge, options)).outcome, 'charged');
-    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.lookUpCharge, { transaction_id: 't1', payment_id: null }, options)).outcome, 'charged');
-    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.cancelCharge, { transaction_id: 't1', payment_id: 'ch_simulated_t1', code: 'late' }, options)).outcome, 'charged');
-    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.paymentAction, { transaction_id: 't1', payment_id: 'ch_simulated_t1' }, options)).outcome, 'action');
-    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.findPayment, { payment_id: 'ch_simulated_t1' }, options)).outcome, 'found');
+    assert.is(
+      (
+        await bus.request<{ outcome: string }>(
+          SUBJECTS.lookUpCharge,
+          { transaction_id: 't1', payment_id: null },
+          options,
+        )
+      ).outcome,
+      'charged',
+    );
+    assert.is(
+      (
+        await bus.request<{ outcome: string }>(
+          SUBJECTS.cancelCharge,
+          { transaction_id: 't1', payment_id: 'ch_simulated_t1', code: 'late' },
+          options,
+        )
+      ).outcome,
+      'charged',
+    );
+    assert.is(
+      (
+        await bus.request<{ outcome: string }>(
+          SUBJECTS.paymentAction,
+          { transaction_id: 't1', payment_id: 'ch_simulated_t1' },
+          options,
+        )
+      ).outcome,
+      'action',
+    );
+    assert.is(
+      (await bus.request<{ outcome: string }>(SUBJECTS.findPayment, { payment_id: 'ch_simulated_t1' }, options))
+        .outcome,
+      'found',
+    );
     assert.is((await bus.request<{ outcome: string }>(SUBJECTS.refund, refund, options)).outcome, 'refunded');
-    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.lookUpRefund, { refund_id: 'r1', attempt: 2, provider: 'simulated', charge_id: 'c' }, options)).outcome, 'never');
-    assert.match((await bus.request<{ cause: string }>(SUBJECTS.refund, { ...refund, provider: 'stripe' }, options)).cause, 'taken by stripe');
+    assert.is(
+      (
+        await bus.request<{ outcome: string }>(
+          SUBJECTS.lookUpRefund,
+          { refund_id: 'r1', attempt: 2, provider: 'simulated', charge_id: 'c' },
+          options,
+        )
+      ).outcome,
+      'never',
+    );
+    assert.match(
+      (await bus.request<{ cause: string }>(SUBJECTS.refund, { ...refund, provider: 'stripe' }, options)).cause,
+      'taken by stripe',
+    );
     assert.is((await bus.request<{ outcome: string }>(SUBJECTS.send, send, options)).outcome, 'sent');
-    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.lookUpNotification, { gift_id: 'g1', started_at: '2026-01-01T00:00:00.000Z', channel: 'sms', to: [], launch_url: '' }, options)).outcome, 'sent');
+    assert.is(
+      (
+        await bus.request<{ outcome: string }>(
+          SUBJECTS.lookUpNotification,
+          { gift_id: 'g1', started_at: '2026-01-01T00:00:00.000Z', channel: 'sms', to: [], launch_url: '' },
+          options,
+        )
+      ).outcome,
+      'sent',
+    );
 
     await workers.close();
     try {
@@ -83,18 +164,40 @@ test('whatever comes, it is answered, told of once, and never a crash; providers
   const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line) as object) });
   let trouble: Error = new Error('odd');
   const failing = async (): Promise<never> => Promise.reject(trouble);
-  const workers = await startWorkers({ bus, records: memoryRecords(Date.now), logger, payments: { charge: failing, lookUp: failing, cancel: failing, action: failing, find: failing, refund: failing, lookUpRefund: failing }, notifications: { send: failing, lookUp: failing } });
+  const workers = await startWorkers({
+    bus,
+    records: memoryRecords(Date.now),
+    logger,
+    payments: {
+      charge: failing,
+      lookUp: failing,
+      cancel: failing,
+      action: failing,
+      find: failing,
+      refund: failing,
+      lookUpRefund: failing,
+    },
+    notifications: { send: failing, lookUp: failing },
+  });
   try {
     await fc.assert(
-      fc.asyncProperty(fc.constantFrom(...Object.values(SUBJECTS)), fc.oneof(fc.object(), fc.array(fc.jsonValue())), async (subject, message) => {
-        lines.length = 0;
-        const reply = await bus.request<{ outcome: string }>(subject, message, options);
-        assert.is(reply.outcome, 'impossible');
-        assert.equal(lines.map((line) => line.subject), [subject]);
-      }),
+      fc.asyncProperty(
+        fc.constantFrom(...Object.values(SUBJECTS)),
+        fc.oneof(fc.object(), fc.array(fc.jsonValue())),
+        async (subject, message) => {
+          lines.length = 0;
+          const reply = await bus.request<{ outcome: string }>(subject, message, options);
+          assert.is(reply.outcome, 'impossible');
+          assert.equal(
+            lines.map((line) => line.subject),
+            [subject],
+          );
+        },
+      ),
       { seed: 6, numRuns: 200 },
     );
-    const reply = async (): Promise<unknown> => bus.request<object>(SUBJECTS.charge, charge, options).catch((error: unknown) => error);
+    const reply = async (): Promise<unknown> =>
+      bus.request<object>(SUBJECTS.charge, charge, options).catch((error: unknown) => error);
     assert.instance(await reply(), RemoteError);
     trouble = new TroubleError('silent', { outcomeUnknown: true });
     assert.instance(await reply(), RemoteError);
@@ -134,7 +237,10 @@ test('answers are checked too', () => {
     [checks.sendReply, { ...sent, message_id: '' }],
     [checks.sendLookupReply, { outcome: 'perhaps' }],
   ] as const) {
-    assert.throws(() => check(answer), (error: unknown) => error instanceof MalformedMessageError);
+    assert.throws(
+      () => check(answer),
+      (error: unknown) => error instanceof MalformedMessageError,
+    );
   }
 });
 

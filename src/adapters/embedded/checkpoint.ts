@@ -10,7 +10,10 @@ export interface Moved {
   readonly checkpointed: number;
 }
 
-/** Moves pages on this connection, as many as nobody needs where they are; waits for nobody. `undefined`: none, for trouble with the disk, which whoever writes next is told of. */
+/**
+ * Moves pages on this connection, as many as nobody needs where they are; waits for nobody. `undefined`: none, for
+ * trouble with the disk, which whoever writes next is told of.
+ */
 export function moveNow(database: Database): Moved | undefined {
   try {
     const [moved] = database.pragma('wal_checkpoint(PASSIVE)') as [Moved];

@@ -1,10 +1,16 @@
-/** The thread that moves a WAL's pages into their file. It says `ready`, answers each `move` with `moved`, and ends when it is asked to. */
+/**
+ * The thread that moves a WAL's pages into their file. It says `ready`, answers each `move` with `moved`, and ends when
+ * it is asked to.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import { moveNow } from './checkpoint.js';
 import { Sqlite } from './driver.js';
 import type { ThreadData } from './thread.js';
 
-/** What was added while pages were moved is moved as well, until it is no more than this many pages: what then is left for the writer's own thread takes a moment. */
+/**
+ * What was added while pages were moved is moved as well, until it is no more than this many pages: what then is left
+ * for the writer's own thread takes a moment.
+ */
 const FEW_PAGES = 64;
 /** So often at most: others may write as fast as pages are moved. */
 const PASSES = 8;

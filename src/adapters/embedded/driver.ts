@@ -1,6 +1,7 @@
 /**
- * The SQLite driver. better-sqlite3 13 speaks Node-API 10, which Node has from 22.14 on; 12 runs on Node 20, but ends the process on Node 24.19 and later
- * when a statement is collected (`RemoveEnvironmentCleanupHook … (env) != nullptr`). Both write the same files and have the same interface.
+ * The SQLite driver. better-sqlite3 13 speaks Node-API 10, which Node has from 22.14 on; 12 runs on Node 20, but ends
+ * the process on Node 24.19 and later when a statement is collected
+ * (`RemoveEnvironmentCleanupHook … (env) != nullptr`). Both write the same files and have the same interface.
  */
 import { createRequire } from 'node:module';
 import type BetterSqlite3 from 'better-sqlite3';
@@ -21,7 +22,9 @@ export interface NodeVersions {
 export function driversFor({ node, napi }: NodeVersions): readonly [DriverName, ...DriverName[]] {
   if (!(Number(napi) >= 10)) return ['better-sqlite3'];
   const [major = 0, minor = 0] = node.split('.').map(Number);
-  return major > 24 || (major === 24 && minor >= 19) ? ['better-sqlite3-napi'] : ['better-sqlite3-napi', 'better-sqlite3'];
+  return major > 24 || (major === 24 && minor >= 19)
+    ? ['better-sqlite3-napi']
+    : ['better-sqlite3-napi', 'better-sqlite3'];
 }
 
 /**
@@ -38,7 +41,9 @@ export function firstInstalled<T>(drivers: readonly DriverName[], load: (name: D
       if (code !== 'MODULE_NOT_FOUND' || !message.includes(`'${name}'`)) throw error;
     }
   }
-  throw new Error(`${drivers.join(' or ')} is not installed, and Node ${process.versions.node} needs it for SQLite: run npm ci with optional dependencies`);
+  throw new Error(
+    `${drivers.join(' or ')} is not installed, and Node ${process.versions.node} needs it for SQLite: run npm ci with optional dependencies`,
+  );
 }
 
 /** better-sqlite3, in the best installed version that this process can run. */

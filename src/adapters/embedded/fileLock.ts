@@ -5,7 +5,10 @@ import { Sqlite } from './driver.js';
 
 /** A lock, as one process sees it. */
 export interface FileLock {
-  /** Tries to take it. @returns whether this process now has it. @throws the engine's error where the file is none of these locks or may not be written */
+  /**
+   * Tries to take it. @returns whether this process now has it. @throws the engine's error where the file is none of
+   * these locks or may not be written
+   */
   claim(): boolean;
   /** Gives it up. */
   release(): void;
@@ -14,7 +17,8 @@ export interface FileLock {
 }
 
 /**
- * Opens the lock of a file, an empty SQLite file that is made (mode 0600: whoever may read it could hold it against us) where it is not there.
+ * Opens the lock of a file, an empty SQLite file that is made (mode 0600: whoever may read it could hold it against us)
+ * where it is not there.
  * @throws the engine's error where it can't be
  */
 export function openFileLock(file: string): FileLock {

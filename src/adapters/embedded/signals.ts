@@ -1,6 +1,6 @@
 /**
- * What the threads of one process that have a data folder open tell each other. Each could see it in the files by itself, as other processes do, but would have to look for it all the time,
- * or let others wait for its next look.
+ * What the threads of one process that have a data folder open tell each other. Each could see it in the files by
+ * itself, as other processes do, but would have to look for it all the time, or let others wait for its next look.
  */
 import { resolve } from 'node:path';
 import { BroadcastChannel } from 'node:worker_threads';
@@ -20,7 +20,10 @@ export interface Signals {
   close(): void;
 }
 
-/** Opens the signals of a data folder; they keep no thread alive. @param heard told what others tell, in the order of each */
+/**
+ * Opens the signals of a data folder; they keep no thread alive. @param heard told what others tell, in the order of
+ * each
+ */
 export function openSignals(dir: string, heard: (signal: Signal) => void): Signals {
   const channel = new BroadcastChannel(`gift-commerce ${resolve(dir)}`);
   let closed = false;

@@ -10,8 +10,9 @@ import { Sqlite } from './driver.js';
 import { FilesGoneError } from './openedFiles.js';
 
 /**
- * A bound value in a range or a LIMIT. A bare `?` there has SQLite plan the statement anew each time that a value is bound, since this build of it
- * (SQLITE_ENABLE_STAT4) may choose by the value: that takes several times as long as reading a short stream.
+ * A bound value in a range or a LIMIT. A bare `?` there has SQLite plan the statement anew each time that a value is
+ * bound, since this build of it (SQLITE_ENABLE_STAT4) may choose by the value: that takes several times as long as
+ * reading a short stream.
  */
 export const VALUE = '+?';
 
@@ -30,13 +31,15 @@ export interface DatabaseOptions {
   /** Refuses writes on this connection (`query_only`); a missing file is made all the same. */
   readonly readonly?: boolean;
   /**
-   * Another thread of this process has opened the file here and keeps it open: it is not looked at again. Must be given then,
-   * since looking at it would drop that thread's locks.
+   * Another thread of this process has opened the file here and keeps it open: it is not looked at again. Must be given
+   * then, since looking at it would drop that thread's locks.
    */
   readonly openElsewhere?: boolean;
 }
 
-/** A data file that can't be used: foreign, newer or damaged. The message names the file, what is wrong and what to do. */
+/**
+ * A data file that can't be used: foreign, newer or damaged. The message names the file, what is wrong and what to do.
+ */
 export class DataFileError extends Error {
   override readonly name = 'DataFileError';
   /** Path of the file. */
@@ -53,14 +56,19 @@ type SqliteError = InstanceType<typeof Sqlite.SqliteError>;
 const APPLICATION_ID_AT = 68;
 /** How long a statement waits for another process's lock, in ms. */
 const BUSY_TIMEOUT_MS = 5_000;
-/** A file that another process is just making, or one whose disk failed once, can look damaged for an instant: look so often, so far apart. */
+/**
+ * A file that another process is just making, or one whose disk failed once, can look damaged for an instant: look so
+ * often, so far apart.
+ */
 const LOOKS = 4;
 const LOOK_AGAIN_MS = 25;
 
 /**
- * Opens a data file; makes it (mode 0600), and its folder (0700), when there is none. WAL, no memory map, a page cache of 2 MB; a lock is waited for 5 s.
- * Takes milliseconds whatever the file's size: damage deep inside shows when it is met (see `unavailableOf`).
- * @throws DataFileError when the file is no SQLite file, another program's, of a newer schema, or damaged; it is left as it was.
+ * Opens a data file; makes it (mode 0600), and its folder (0700), when there is none. WAL, no memory map, a page cache
+ * of 2 MB; a lock is waited for 5 s. Takes milliseconds whatever the file's size: damage deep inside shows when it is
+ * met (see `unavailableOf`).
+ * @throws DataFileError when the file is no SQLite file, another program's, of a newer schema, or damaged; it is left
+ * as it was.
  * @throws UnavailableError when the disk is full, or another process holds the file locked.
  */
 export function openDatabase(file: string, options: DatabaseOptions): Database {
@@ -74,7 +82,8 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
     database.pragma('cache_size = -2000');
     if (database.pragma('user_version', { simple: true }) === 0) create(database, options);
     database.pragma('journal_mode = WAL');
-    // With the first read SQLite opens the WAL and its index: from then on they are the files that belong to this one (openedFiles.ts).
+    // With the first read SQLite opens the WAL and its index: from then on they are the files that belong to this one
+    // (openedFiles.ts).
     database.pragma('schema_version');
     database.pragma('synchronous = FULL');
     if (options.readonly) database.pragma('query_only = ON');
@@ -87,7 +96,10 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
   return database;
 }
 
-/** Whether a data file with this mark stands there, by its header alone; false where it can't be read, which whoever opens it is told. */
+/**
+ * Whether a data file with this mark stands there, by its header alone; false where it can't be read, which whoever
+ * opens it is told.
+ */
 export function standsThere(file: string, { applicationId }: Pick<DatabaseOptions, 'applicationId'>): boolean {
   if (isOpen(file)) return true;
   try {
@@ -98,18 +110,24 @@ export function standsThere(file: string, { applicationId }: Pick<DatabaseOption
 }
 
 /**
- * What an SQLite error of a file that was opened well means to a caller of a port: a full disk, a lock, an I/O error, and what looks like damage. A bad read may pass, and the next one may be good, so it is
- * `UnavailableError`; that a file is damaged is said where it is opened, after a second look.
+ * What an SQLite error of a file that was opened well means to a caller of a port: a full disk, a lock, an I/O error,
+ * and what looks like damage. A bad read may pass, and the next one may be good, so it is `UnavailableError`; that a
+ * file is damaged is said where it is opened, after a second look.
  * @throws any error that isn't the engine's, as it is
  */
 export function unavailableOf(error: unknown, file: string): UnavailableError {
-  if (error instanceof FilesGoneError) return new UnavailableError(`${file}: ${error.message}`, { cause: error, told: error.message });
+  if (error instanceof FilesGoneError)
+    return new UnavailableError(`${file}: ${error.message}`, { cause: error, told: error.message });
   if (!(error instanceof Sqlite.SqliteError)) throw error;
   const told = TOLD.find(([code]) => code.test(error.code))?.[1];
   if (told === undefined) throw error;
   // Of a file system that takes no more files SQLite says that it can't open one.
   const lacks = /^SQLITE_(FULL|CANTOPEN|IOERR)/.test(error.code) ? noInodes(dirname(file)) : undefined;
-  if (lacks !== undefined) return new UnavailableError(`${file}: ${error.message}; ${lacks}`, { told: 'no inodes are free on its disk', cause: Object.assign(new Error(error.message, { cause: error }), { code: 'ENOSPC' }) });
+  if (lacks !== undefined)
+    return new UnavailableError(`${file}: ${error.message}; ${lacks}`, {
+      told: 'no inodes are free on its disk',
+      cause: Object.assign(new Error(error.message, { cause: error }), { code: 'ENOSPC' }),
+    });
   return new UnavailableError(`${file}: ${error.message} (${error.code})`, { cause: error, told });
 }
 
@@ -123,7 +141,10 @@ const TOLD: readonly (readonly [code: RegExp, words: string])[] = [
   [/^SQLITE_NOMEM/, 'there is no memory left'],
 ];
 
-/** After what looked like damage: pages that were read may be bad and are read anew, so that a bad read that has passed is not met in memory again. */
+/**
+ * After what looked like damage: pages that were read may be bad and are read anew, so that a bad read that has passed
+ * is not met in memory again.
+ */
 export function forgetPages(database: Database, error: unknown): void {
   if (!(error instanceof Sqlite.SqliteError && isDamage(error)) || !database.open) return;
   try {
@@ -144,7 +165,10 @@ export interface ThreadFault {
 export function errorOfFault({ message, code }: ThreadFault, file: string): Error {
   if (code === undefined) return new Error(message);
   try {
-    return unavailableOf(code === FilesGoneError.code ? new FilesGoneError(message) : new Sqlite.SqliteError(message, code), file);
+    return unavailableOf(
+      code === FilesGoneError.code ? new FilesGoneError(message) : new Sqlite.SqliteError(message, code),
+      file,
+    );
   } catch (error) {
     return error as Error;
   }
@@ -155,7 +179,10 @@ export function isDamage(error: SqliteError): boolean {
   return /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
-/** SQLite would give a new file the umask's mode; its -wal and -shm take the mode of the file, and its owner where root makes them. */
+/**
+ * SQLite would give a new file the umask's mode; its -wal and -shm take the mode of the file, and its owner where root
+ * makes them.
+ */
 function makeFile(file: string): void {
   try {
     makeFolder(dirname(file));
@@ -167,8 +194,16 @@ function makeFile(file: string): void {
     const { code, syscall } = error as NodeJS.ErrnoException;
     // Another process was quicker.
     if (code === 'EEXIST' && syscall === 'open') return;
-    if (code === 'ENOSPC' || code === 'EDQUOT') throw new UnavailableError(`${file} can't be made (${code}): ${exhausted(dirname(file)) ?? 'no room is left'}`, { cause: error });
-    throw new DataFileError(file, `can't be made (${code})`, exhausted(dirname(file)) ?? 'check that its folder can be made and that this user may write there', { cause: error });
+    if (code === 'ENOSPC' || code === 'EDQUOT')
+      throw new UnavailableError(`${file} can't be made (${code}): ${exhausted(dirname(file)) ?? 'no room is left'}`, {
+        cause: error,
+      });
+    throw new DataFileError(
+      file,
+      `can't be made (${code})`,
+      exhausted(dirname(file)) ?? 'check that its folder can be made and that this user may write there',
+      { cause: error },
+    );
   }
 }
 
@@ -193,8 +228,8 @@ interface Fault {
 const opened = new Map<string, Database[]>();
 
 /**
- * True when this thread has the file open: it was looked at then, and must not be read by ourselves now. Closing a descriptor of it
- * would drop the POSIX locks that all of this process's connections to it hold.
+ * True when this thread has the file open: it was looked at then, and must not be read by ourselves now. Closing a
+ * descriptor of it would drop the POSIX locks that all of this process's connections to it hold.
  */
 function isOpen(file: string): boolean {
   const path = resolve(file);
@@ -211,14 +246,18 @@ function refuseUnlessOurs(file: string, options: DatabaseOptions): void {
     if (look === LOOKS) throw refusal(file, fault);
     waitToLookAgain();
   }
-  // Closing a writable connection would move what is in the WAL into the file: look into a damaged one through one that can't write.
+  // Closing a writable connection would move what is in the WAL into the file: look into a damaged one through one that
+  // can't write.
   if (hasWal(file)) {
     const view = openOrRefuse(file, options, { readonly: true });
     view.close();
   }
 }
 
-/** Opens the file and reads the ends of its tables. SQLite makes a -wal and -shm for that, and removes them when it is closed. What looks like damage is looked at again: a bad read may pass. */
+/**
+ * Opens the file and reads the ends of its tables. SQLite makes a -wal and -shm for that, and removes them when it is
+ * closed. What looks like damage is looked at again: a bad read may pass.
+ */
 function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: boolean }): Database {
   for (let look = 1; ; look++) {
     const database = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS, readonly: mode.readonly });
@@ -229,7 +268,8 @@ function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: 
       return database;
     } catch (error) {
       database.close();
-      if (look === LOOKS || !(error instanceof Sqlite.SqliteError && isDamage(error))) throw refusalOf(error, file, options);
+      if (look === LOOKS || !(error instanceof Sqlite.SqliteError && isDamage(error)))
+        throw refusalOf(error, file, options);
       waitToLookAgain();
     }
   }
@@ -237,7 +277,8 @@ function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: 
 
 /** Why a file can't be opened. @throws what is no error of the engine */
 function refusalOf(error: unknown, file: string, { kind }: DatabaseOptions): Error {
-  if (error instanceof Sqlite.SqliteError && isDamage(error)) return refusal(file, { problem: `is damaged (${error.message})`, remedy: remedyOf(kind) });
+  if (error instanceof Sqlite.SqliteError && isDamage(error))
+    return refusal(file, { problem: `is damaged (${error.message})`, remedy: remedyOf(kind) });
   return unavailableOf(error, file);
 }
 
@@ -245,7 +286,10 @@ function waitToLookAgain(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS);
 }
 
-/** What the first 100 bytes and the size tell (https://www.sqlite.org/fileformat2.html#the_database_header). Changes nothing and makes no file. */
+/**
+ * What the first 100 bytes and the size tell (https://www.sqlite.org/fileformat2.html#the_database_header). Changes
+ * nothing and makes no file.
+ */
 function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefined {
   const moveAway = 'move it away, or name another folder in DATA_DIR';
   let header: Buffer;
@@ -256,11 +300,16 @@ function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefine
     size = hasWal(file) ? Number.POSITIVE_INFINITY : statSync(file).size;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return { problem: `can't be read (${code})`, remedy: code === 'EIO' ? 'see that its disk is well, and start again' : 'check what it is and whose it is' };
+    return {
+      problem: `can't be read (${code})`,
+      remedy: code === 'EIO' ? 'see that its disk is well, and start again' : 'check what it is and whose it is',
+    };
   }
   if (size === 0) return undefined;
-  if (header.toString('latin1', 0, 16) !== 'SQLite format 3\0') return { problem: 'is not an SQLite file', remedy: moveAway };
-  if (header.readUInt32BE(APPLICATION_ID_AT) !== options.applicationId) return { problem: `is not this program's ${options.kind}`, remedy: moveAway };
+  if (header.toString('latin1', 0, 16) !== 'SQLite format 3\0')
+    return { problem: 'is not an SQLite file', remedy: moveAway };
+  if (header.readUInt32BE(APPLICATION_ID_AT) !== options.applicationId)
+    return { problem: `is not this program's ${options.kind}`, remedy: moveAway };
   const version = header.readUInt32BE(60);
   if (version > options.version) {
     const problem = `has schema ${version}, newer than this program's ${options.version}`;
@@ -268,7 +317,8 @@ function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefine
   }
   const pageSize = header.readUInt16BE(16);
   const pages = header.readUInt32BE(28);
-  if (size < pages * (pageSize === 1 ? 65_536 : pageSize)) return { problem: 'is damaged (it is cut short)', remedy: remedyOf(options.kind) };
+  if (size < pages * (pageSize === 1 ? 65_536 : pageSize))
+    return { problem: 'is damaged (it is cut short)', remedy: remedyOf(options.kind) };
   return undefined;
 }
 
@@ -285,7 +335,9 @@ function headerOf(file: string): Buffer {
 }
 
 function remedyOf(kind: DataFileKind): string {
-  return kind === 'read store' ? 'delete it with its -wal and -shm, it is rebuilt from the log' : 'restore it from a backup';
+  return kind === 'read store'
+    ? 'delete it with its -wal and -shm, it is rebuilt from the log'
+    : 'restore it from a backup';
 }
 
 function refusal(file: string, fault: Fault): DataFileError {
@@ -298,7 +350,11 @@ function hasWal(file: string): boolean {
 
 /** Reads the first and last row of each table: a few pages, whatever its size. */
 function touchEnds(database: Database): void {
-  const tables = database.prepare<[], { name: string; wr: number }>(`SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table'`).all();
+  const tables = database
+    .prepare<[], { name: string; wr: number }>(
+      `SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table'`,
+    )
+    .all();
   for (const { name, wr } of tables) {
     const table = `"${name.replaceAll('"', '""')}"`;
     database.prepare(`SELECT * FROM ${table} LIMIT 1`).get();

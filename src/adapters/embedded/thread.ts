@@ -18,7 +18,8 @@ export function threadData(file: string, longLived = false): ThreadData {
 }
 
 /**
- * Resolves when the thread says `'ready'`, having loaded everything, or with its end: who needs the thread is told why there is none. Keeps the process alive until then.
+ * Resolves when the thread says `'ready'`, having loaded everything, or with its end: who needs the thread is told why
+ * there is none. Keeps the process alive until then.
  * @param thread `undefined`: none was started
  * @param stays whether it keeps the process alive afterwards, too
  */
@@ -36,7 +37,10 @@ export async function loaded(thread: Worker | undefined, stays = false): Promise
   if (!stays) thread.unref();
 }
 
-/** Has a thread end once it has done what it was sent before: it is sent `'close'`. Resolves when it has ended; keeps the process alive until then. */
+/**
+ * Has a thread end once it has done what it was sent before: it is sent `'close'`. Resolves when it has ended; keeps
+ * the process alive until then.
+ */
 export async function endThread(thread: Worker): Promise<void> {
   thread.ref();
   await new Promise((resolve) => {

@@ -1,6 +1,7 @@
 /**
- * The lock of a file that several processes write, taken so that none of them starves: SQLite's own way of waiting tries the more rarely the longer it has waited, and a process that writes
- * one transaction after the other gives the lock back for an instant only.
+ * The lock of a file that several processes write, taken so that none of them starves: SQLite's own way of waiting
+ * tries the more rarely the longer it has waited, and a process that writes one transaction after the other gives the
+ * lock back for an instant only.
  */
 import type { Statement } from 'better-sqlite3';
 import { Sqlite } from './driver.js';
@@ -21,7 +22,8 @@ function sleep(ms: number): void {
 }
 
 /**
- * Begins a transaction that writes; blocks the thread meanwhile. `begin`: BEGIN IMMEDIATE on a connection that does not wait by itself (busy_timeout 0). `until`, by `performance.now()`: when it is given up.
+ * Begins a transaction that writes; blocks the thread meanwhile. `begin`: BEGIN IMMEDIATE on a connection that does not
+ * wait by itself (busy_timeout 0). `until`, by `performance.now()`: when it is given up.
  * @throws the engine's error: SQLITE_BUSY where others kept the lock, any other at once
  */
 export function beginWriting(begin: Statement, until: number): void {

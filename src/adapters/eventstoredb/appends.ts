@@ -21,15 +21,16 @@ interface Guarded extends AppendTarget {
 export type Append = (stream: string, events: readonly EncodedEvent[], expected: ExpectedRevision) => Promise<Appended>;
 
 /**
- * Appends that begin with the same event go one after the other: the server drops a repeat that comes before the first is replicated, and tells of that only after
- * 2 s. (From another process it is dropped all the same, and tried again.)
+ * Appends that begin with the same event go one after the other: the server drops a repeat that comes before the first
+ * is replicated, and tells of that only after 2 s. (From another process it is dropped all the same, and tried again.)
  */
 export function appendsTo({ appender, reads }: AppendTarget, refuseWhenSealed: () => Promise<void>): Append {
   const target: Guarded = {
     reads,
     refuseWhenSealed,
     appender: {
-      // Only now: who waits for another, or looks for ids first, may do so for longer than an answer about the seal is good for.
+      // Only now: who waits for another, or looks for ids first, may do so for longer than an answer about the seal is
+      // good for.
       async send(...append) {
         await refuseWhenSealed();
         return appender.send(...append);
@@ -40,7 +41,10 @@ export function appendsTo({ appender, reads }: AppendTarget, refuseWhenSealed: (
   return async (stream, events, expected) => {
     const { id } = events[0]!;
     const before = running.get(id);
-    const appended = before === undefined ? appendOnce(target, stream, events, expected) : before.then(async () => appendOnce(target, stream, events, expected));
+    const appended =
+      before === undefined
+        ? appendOnce(target, stream, events, expected)
+        : before.then(async () => appendOnce(target, stream, events, expected));
     const settled = appended.catch(() => undefined);
     running.set(id, settled);
     try {
@@ -53,9 +57,15 @@ export function appendsTo({ appender, reads }: AppendTarget, refuseWhenSealed: (
 
 /**
  * One try of an append; another with the same events and expectation is safe, whatever became of this one.
- * @throws LogSealedError; ConflictError when other events stand where these were to; EventTooLargeError, StreamDeletedError, UnavailableError
+ * @throws LogSealedError; ConflictError when other events stand where these were to; EventTooLargeError,
+ * StreamDeletedError, UnavailableError
  */
-async function appendOnce(target: Guarded, stream: string, events: readonly EncodedEvent[], expected: ExpectedRevision): Promise<Appended> {
+async function appendOnce(
+  target: Guarded,
+  stream: string,
+  events: readonly EncodedEvent[],
+  expected: ExpectedRevision,
+): Promise<Appended> {
   if (expected === 'any') return appendAnywhere(target, stream, events);
   const { appender, reads } = target;
   const answer = await appender.send(stream, events, expected);
@@ -67,21 +77,31 @@ async function appendOnce(target: Guarded, stream: string, events: readonly Enco
   return standing;
 }
 
-/** The server recognises such a repeat only while it remembers the ids: not after a restart. So they are looked for in the stream first. */
-async function appendAnywhere({ appender, reads, refuseWhenSealed }: Guarded, stream: string, events: readonly EncodedEvent[]): Promise<Appended> {
+/**
+ * The server recognises such a repeat only while it remembers the ids: not after a restart. So they are looked for in
+ * the stream first.
+ */
+async function appendAnywhere(
+  { appender, reads, refuseWhenSealed }: Guarded,
+  stream: string,
+  events: readonly EncodedEvent[],
+): Promise<Appended> {
   await refuseWhenSealed();
   const ids = idsOf(events);
   const place = await reads.revisionOf(stream, ids[0]!);
   const standing = place === undefined ? undefined : await reads.standing(stream, ids, place);
   if (standing !== undefined) return standing;
   let answer = await appender.send(stream, events, 'any');
-  // It knows some of the ids and not others, and takes that for a mistake: we name the place, which in a deleted stream it alone knows.
-  while (answer.kind === 'conflict') answer = await appender.send(stream, events, answer.actual === -1 ? 'none' : answer.actual);
+  // It knows some of the ids and not others, and takes that for a mistake: we name the place, which in a deleted stream
+  // it alone knows.
+  while (answer.kind === 'conflict')
+    answer = await appender.send(stream, events, answer.actual === -1 ? 'none' : answer.actual);
   return appendedOf(answer, reads);
 }
 
 async function appendedOf({ revision, commit }: AppendAnswer & { kind: 'stored' }, reads: Reads): Promise<Appended> {
-  // A repeat of events that others have deleted since: they are nowhere any more, and before the log's end. So is what was stored just now, where the server names an impossible place.
+  // A repeat of events that others have deleted since: they are nowhere any more, and before the log's end. So is what
+  // was stored just now, where the server names an impossible place.
   const position = (commit === undefined ? undefined : possiblePosition(commit)) ?? (await reads.end());
   return { revision, position: position ?? positionOf('0') };
 }

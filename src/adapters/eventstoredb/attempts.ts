@@ -5,8 +5,9 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { AccessRefusedError, UnsafeServerError } from './failures.js';
 
 /**
- * For how long tries may begin after the first, in ms. An election or a restart may fit in; longer where it isn't known what became of an append: the server
- * drops a repeat of one that is not replicated yet, without a word, and tells of that only after 2 s.
+ * For how long tries may begin after the first, in ms. An election or a restart may fit in; longer where it isn't known
+ * what became of an append: the server drops a repeat of one that is not replicated yet, without a word, and tells of
+ * that only after 2 s.
  */
 const RETRY_MS = { undone: 2_000, unknown: 5_000 };
 /** Pauses between tries, in ms. */
@@ -26,7 +27,8 @@ export function pauses({ first, most }: { first: number; most: number }): () => 
 }
 
 /**
- * Runs `attempt` until it succeeds, fails with something else than UnavailableError, or has failed for too long. An outcome that one attempt left unknown stays so.
+ * Runs `attempt` until it succeeds, fails with something else than UnavailableError, or has failed for too long. An
+ * outcome that one attempt left unknown stays so.
  * @param over True once nothing is to be tried any more.
  */
 export async function withRetries<T>(attempt: () => Promise<T>, over: () => boolean): Promise<T> {
@@ -40,8 +42,14 @@ export async function withRetries<T>(attempt: () => Promise<T>, over: () => bool
       if (!(error instanceof UnavailableError)) throw error;
       unknown ||= error.outcomeUnknown;
       const ms = pause();
-      if (LASTING.some((lasting) => error instanceof lasting) || over() || performance.now() + ms - since > (unknown ? RETRY_MS.unknown : RETRY_MS.undone)) {
-        throw unknown === error.outcomeUnknown ? error : new UnavailableError(error.message, { outcomeUnknown: unknown, cause: error });
+      if (
+        LASTING.some((lasting) => error instanceof lasting) ||
+        over() ||
+        performance.now() + ms - since > (unknown ? RETRY_MS.unknown : RETRY_MS.undone)
+      ) {
+        throw unknown === error.outcomeUnknown
+          ? error
+          : new UnavailableError(error.message, { outcomeUnknown: unknown, cause: error });
       }
       await sleep(ms);
     }

@@ -22,7 +22,8 @@ export type AppendAnswer =
 export interface Appender {
   /**
    * One try.
-   * @throws UnavailableError, also when no answer came in time: then it may be stored later; EventTooLargeError; StreamDeletedError
+   * @throws UnavailableError, also when no answer came in time: then it may be stored later; EventTooLargeError;
+   * StreamDeletedError
    */
   send(stream: string, events: readonly EncodedEvent[], expected: ExpectedRevision): Promise<AppendAnswer>;
 }
@@ -48,7 +49,10 @@ export function openAppender(connection: Connection, timeoutMs: number): Appende
 
   function open(): Session {
     const pending = new Map<string, Pending>();
-    const opened: Session = { pending, calling: connection.call((client, metadata, options) => client.batchAppend(metadata, options)) };
+    const opened: Session = {
+      pending,
+      calling: connection.call((client, metadata, options) => client.batchAppend(metadata, options)),
+    };
     const end = (error: unknown): void => {
       if (session === opened) session = undefined;
       for (const { stream, fail } of pending.values()) fail(failureOf(error, { stream, writes: true }));
@@ -71,7 +75,10 @@ export function openAppender(connection: Connection, timeoutMs: number): Appende
         const timer = setTimeout(() => {
           used.pending.delete(correlation);
           reject(new UnavailableError(`EventStoreDB did not answer within ${timeoutMs} ms`, { outcomeUnknown: true }));
-          used.calling.then((calling) => calling.silent(since), () => undefined);
+          used.calling.then(
+            (calling) => calling.silent(since),
+            () => undefined,
+          );
         }, timeoutMs);
         used.pending.set(correlation, {
           stream,
@@ -110,7 +117,11 @@ function answered(pending: Map<string, Pending>, response: BatchAppendResp): voi
 function answerOf(response: BatchAppendResp, { stream, bytes }: Pending): AppendAnswer | Error {
   const success = response.getSuccess();
   if (success !== undefined) {
-    return { kind: 'stored', revision: Number(success.getCurrentRevision()), commit: success.getPosition()?.getCommitPosition() };
+    return {
+      kind: 'stored',
+      revision: Number(success.getCurrentRevision()),
+      commit: success.getPosition()?.getCommitPosition(),
+    };
   }
   const status = response.getError()!;
   const details = status.getDetails()!;
@@ -118,7 +129,10 @@ function answerOf(response: BatchAppendResp, { stream, bytes }: Pending): Append
   switch (details.getTypeName()) {
     case 'event_store.client.WrongExpectedVersion': {
       const wrong = shared.WrongExpectedVersion.deserializeBinary(details.getValue_asU8());
-      return { kind: 'conflict', actual: wrong.hasCurrentStreamRevision() ? Number(wrong.getCurrentStreamRevision()) : -1 };
+      return {
+        kind: 'conflict',
+        actual: wrong.hasCurrentStreamRevision() ? Number(wrong.getCurrentStreamRevision()) : -1,
+      };
     }
     case 'event_store.client.StreamDeleted':
       return new StreamDeletedError(stream);
@@ -127,11 +141,15 @@ function answerOf(response: BatchAppendResp, { stream, bytes }: Pending): Append
     case 'event_store.client.AccessDenied':
       return new AccessRefusedError(`EventStoreDB refuses to append to ${stream}: ${message}`);
     case 'event_store.client.BadRequest':
-      return new Error(`EventStoreDB can't append to ${stream}: ${shared.BadRequest.deserializeBinary(details.getValue_asU8()).getMessage()}`);
+      return new Error(
+        `EventStoreDB can't append to ${stream}: ${shared.BadRequest.deserializeBinary(details.getValue_asU8()).getMessage()}`,
+      );
     // It has not begun: it is starting, or has too much to do.
     case 'google.protobuf.Empty':
       return new UnavailableError(`EventStoreDB does not take appends: ${message}`);
     default:
-      return new UnavailableError(`EventStoreDB can't tell what became of an append: ${message}`, { outcomeUnknown: true });
+      return new UnavailableError(`EventStoreDB can't tell what became of an append: ${message}`, {
+        outcomeUnknown: true,
+      });
   }
 }

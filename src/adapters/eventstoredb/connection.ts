@@ -10,13 +10,17 @@ import type { Vetting } from './version.js';
 export type Call = ClientReadableStream<unknown> | ClientDuplexStream<unknown, unknown>;
 
 /**
- * What is used of the client besides its address, discovery and credentials: its connection, for the streams service that it brings along.
- * Its own calls are not used, since they lose what the port promises: appends of all clients of a process sit in one map, so one connection's end
- * rejects another's appends and an answer that comes later ends the process; a subscription tells that it has caught up while events still wait in
- * its buffer; readAll drops its filter.
+ * What is used of the client besides its address, discovery and credentials: its connection, for the streams service
+ * that it brings along. Its own calls are not used, since they lose what the port promises: appends of all clients of a
+ * process sit in one map, so one connection's end rejects another's appends and an answer that comes later ends the
+ * process; a subscription tells that it has caught up while events still wait in its buffer; readAll drops its filter.
  */
 interface Inside {
-  GRPCStreamCreator<T extends Call>(service: typeof streams.StreamsClient, name: string, start: (client: StreamsClient) => Promise<T>): () => Promise<T>;
+  GRPCStreamCreator<T extends Call>(
+    service: typeof streams.StreamsClient,
+    name: string,
+    start: (client: StreamsClient) => Promise<T>,
+  ): () => Promise<T>;
   callArguments(options: { requiresLeader: boolean }, call: { deadline: number }): [Metadata, CallOptions];
   handleError: (client: unknown, error: Error) => Promise<void>;
   getChannel(): Promise<Channel>;
@@ -27,7 +31,10 @@ interface Inside {
 export interface ConnectionOptions {
   /** `esdb://` or `esdb+discover://`, as the client reads it. */
   readonly url: string;
-  /** Sets this connection apart: the client's library lets connections with equal settings share one socket, and so its 100 calls. */
+  /**
+   * Sets this connection apart: the client's library lets connections with equal settings share one socket, and so its
+   * 100 calls.
+   */
   readonly ordinal: number;
   /** Looks at the server before it is asked for anything. */
   readonly vetting: Vetting;
@@ -35,13 +42,19 @@ export interface ConnectionOptions {
   readonly timeoutMs: number;
 }
 
-/** The connection. Calls made over it go to the leader: elsewhere an append that was just answered might not be seen yet. */
+/**
+ * The connection. Calls made over it go to the leader: elsewhere an append that was just answered might not be seen
+ * yet.
+ */
 export interface Connection {
   /**
-   * Starts a call, on a server that is one of those used. What it throws, and what the call meets, is the client library's: see `failureOf`.
+   * Starts a call, on a server that is one of those used. What it throws, and what the call meets, is the client
+   * library's: see `failureOf`.
    * @throws UnsafeServerError for a server of a version that is refused
    */
-  call<T extends Call>(start: (client: StreamsClient, metadata: Metadata, options: CallOptions) => T): Promise<Heard<T>>;
+  call<T extends Call>(
+    start: (client: StreamsClient, metadata: Metadata, options: CallOptions) => T,
+  ): Promise<Heard<T>>;
   /** Ends the calls that run and frees the socket. */
   close(): Promise<void>;
 }
@@ -50,8 +63,8 @@ export interface Connection {
 export interface Heard<T extends Call> {
   readonly call: T;
   /**
-   * Tells that an answer is overdue since `since` (as `performance.now`). When nothing at all came over the connection since then, it is given up: calls under way
-   * end, the next goes over a new socket.
+   * Tells that an answer is overdue since `since` (as `performance.now`). When nothing at all came over the connection
+   * since then, it is given up: calls under way end, the next goes over a new socket.
    */
   silent(since: number): void;
 }
@@ -70,7 +83,9 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
   let client = connect();
 
   function connect(): Inside {
-    const made = EventStoreDBClient.connectionString(withKeepAlive(url, KEEP_ALIVE_ANSWER_MS + ordinal * RENEWALS + (generation++ % RENEWALS))) as unknown as Inside;
+    const made = EventStoreDBClient.connectionString(
+      withKeepAlive(url, KEEP_ALIVE_ANSWER_MS + ordinal * RENEWALS + (generation++ % RENEWALS)),
+    ) as unknown as Inside;
     // It looks for its next server in the background, and nobody would hear that none was found: that ends the process.
     const { handleError } = made;
     made.handleError = async (...failed) => handleError(...failed).catch(() => undefined);
@@ -94,7 +109,10 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
   async function vet(used: Inside, service: StreamsClient): Promise<void> {
     const since = performance.now();
     try {
-      await vetting.vet(service.getChannel() as Channel, used.callArguments({ requiresLeader: false }, { deadline: Date.now() + timeoutMs }));
+      await vetting.vet(
+        service.getChannel() as Channel,
+        used.callArguments({ requiresLeader: false }, { deadline: Date.now() + timeoutMs }),
+      );
     } catch (error) {
       if (isDeadline(error)) renew(used, since);
       void used.handleError(service, error as Error);
@@ -121,7 +139,10 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
 /** The address with our keep-alive, where it has none of its own. */
 function withKeepAlive(url: string, answerMs: number): string {
   let full = url.trim().replace(/\/+$/, '');
-  for (const [name, ms] of [['keepAliveInterval', KEEP_ALIVE_MS], ['keepAliveTimeout', answerMs]] as const) {
+  for (const [name, ms] of [
+    ['keepAliveInterval', KEEP_ALIVE_MS],
+    ['keepAliveTimeout', answerMs],
+  ] as const) {
     if (!new RegExp(`[?&]${name}=`, 'i').test(full)) full += `${full.includes('?') ? '&' : '?'}${name}=${ms}`;
   }
   return full;

@@ -21,7 +21,10 @@ export { EventStoreDbError } from './log.js';
 
 /** Where the log is. */
 export interface EventStoreDbOptions {
-  /** As the client reads it: `esdb://HOST:PORT`, `esdb+discover://HOST`, `esdb://HOST,HOST,HOST`, each with `?tls=false` for a server without TLS. May hold credentials. */
+  /**
+   * As the client reads it: `esdb://HOST:PORT`, `esdb+discover://HOST`, `esdb://HOST,HOST,HOST`, each with `?tls=false`
+   * for a server without TLS. May hold credentials.
+   */
   readonly url: string;
   /** Told when readers of the log lose the server and find it again. */
   readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined;
@@ -32,16 +35,25 @@ export interface EventStoreDbOptions {
 const TIMEOUT_MS = 5_000;
 
 /**
- * Opens the log of an EventStoreDB, or begins a new one there. Reads and appends that fail are tried again for some seconds; followers for ever.
- * @throws EventStoreDbError when the address can't be read, access is refused or the server's version is; UnavailableError when it does not answer.
+ * Opens the log of an EventStoreDB, or begins a new one there. Reads and appends that fail are tried again for some
+ * seconds; followers for ever.
+ * @throws EventStoreDbError when the address can't be read, access is refused or the server's version is;
+ * UnavailableError when it does not answer.
  */
-export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: EventStoreDbOptions): Promise<EventStore> {
+export async function openEventStoreDb({
+  url,
+  logger,
+  timeoutMs = TIMEOUT_MS,
+}: EventStoreDbOptions): Promise<EventStore> {
   let warned = false;
   const pool = poolOf({
     url,
     timeoutMs,
     onUnknownVersion() {
-      if (!warned) logger?.warn('EventStoreDB does not say its version: see to it that it is one of those that docs/deployment.md lists');
+      if (!warned)
+        logger?.warn(
+          'EventStoreDB does not say its version: see to it that it is one of those that docs/deployment.md lists',
+        );
       warned = true;
     },
   });
@@ -106,7 +118,12 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
     async append(stream, events, expected) {
       refuseWhenClosed();
       const encoded = encodedAll(events);
-      return finished(withRetries(async () => appendOnce(stream, encoded, expected), () => closing !== undefined));
+      return finished(
+        withRetries(
+          async () => appendOnce(stream, encoded, expected),
+          () => closing !== undefined,
+        ),
+      );
     },
 
     async appendInOrder(appends) {
@@ -114,7 +131,8 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
       await finished(appendGroups(appends, ({ events }) => encodedAll(events), appendOnce));
     },
 
-    read: async (stream, { from = 0, limit = Number.MAX_SAFE_INTEGER } = {}) => repeating(async () => reads.stream(stream, from, limit)),
+    read: async (stream, { from = 0, limit = Number.MAX_SAFE_INTEGER } = {}) =>
+      repeating(async () => reads.stream(stream, from, limit)),
 
     readAll(after, filter = {}, options = {}) {
       refuseWhenClosed();
@@ -152,7 +170,9 @@ function poolOf(options: PoolOptions): Pool {
   try {
     return openPool(options);
   } catch (error) {
-    throw new EventStoreDbError(`the address of EventStoreDB can't be used (esdb://HOST:PORT, with ?tls=false for a server without TLS): ${withoutSecrets(error, options.url)}`);
+    throw new EventStoreDbError(
+      `the address of EventStoreDB can't be used (esdb://HOST:PORT, with ?tls=false for a server without TLS): ${withoutSecrets(error, options.url)}`,
+    );
   }
 }
 

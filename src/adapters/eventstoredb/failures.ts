@@ -2,9 +2,19 @@
 import { UnavailableError } from '../../ports/unavailable.js';
 
 /** gRPC's codes, as far as they are told apart. */
-const CODE = { invalidArgument: 3, deadlineExceeded: 4, permissionDenied: 7, aborted: 10, unavailable: 14, unauthenticated: 16 };
+const CODE = {
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  permissionDenied: 7,
+  aborted: 10,
+  unavailable: 14,
+  unauthenticated: 16,
+};
 
-/** The fields of a gRPC error; the library's own classes are not relied on, since an append fails with one and a read with another. */
+/**
+ * The fields of a gRPC error; the library's own classes are not relied on, since an append fails with one and a read
+ * with another.
+ */
 interface GrpcError {
   readonly code?: number;
   readonly details?: string;
@@ -14,7 +24,10 @@ interface GrpcError {
 /** The server refuses who we are. */
 export class AccessRefusedError extends UnavailableError {}
 
-/** The server is of a version that is refused; `message` names the one to take. It is asked again with each call: it may be replaced while the service runs. */
+/**
+ * The server is of a version that is refused; `message` names the one to take. It is asked again with each call: it may
+ * be replaced while the service runs.
+ */
 export class UnsafeServerError extends UnavailableError {
   constructor(message: string) {
     super(message, { told: 'is of a version that is refused (the log says which to take)' });
@@ -40,7 +53,9 @@ export function isDeadline(error: unknown): boolean {
 export interface FailureContext {
   /** The stream asked for, if one was. */
   readonly stream?: string;
-  /** True when what was asked changes something: unless the error shows that it never got there, its outcome is unknown. */
+  /**
+   * True when what was asked changes something: unless the error shows that it never got there, its outcome is unknown.
+   */
   readonly writes?: boolean;
 }
 
@@ -59,7 +74,8 @@ export function failureOf(error: unknown, { stream = '$all', writes = false }: F
   }
   if (code === CODE.invalidArgument) return error;
   if (code === CODE.aborted && !writes) return new TooSlowError(because, { cause: error });
-  // Not connected at all: then nothing was done. That a node leads no more it says of one append, and ends the call with all that are on it: others may be stored.
+  // Not connected at all: then nothing was done. That a node leads no more it says of one append, and ends the call
+  // with all that are on it: others may be stored.
   const undone = /^(No connection established|Failed to discover)/.test(details);
   return new UnavailableError(because, { outcomeUnknown: writes && !undone, cause: error });
 }

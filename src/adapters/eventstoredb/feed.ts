@@ -34,11 +34,17 @@ export interface FeedSource {
 }
 
 /**
- * As `readAll` or `follow` in the port. Positions are those of events, and of the log's end as it was before a subscription began, never a checkpoint's: so none lies beyond
- * the log's end, whatever the server says. First a subscription with the filter, up to the log's end as it is now; then, for a follower, one to everything:
- * with a filter the server would not tell how far it is before some dozen events have passed.
+ * As `readAll` or `follow` in the port. Positions are those of events, and of the log's end as it was before a
+ * subscription began, never a checkpoint's: so none lies beyond the log's end, whatever the server says. First a
+ * subscription with the filter, up to the log's end as it is now; then, for a follower, one to everything: with a
+ * filter the server would not tell how far it is before some dozen events have passed.
  */
-export async function* feed(after: Position | undefined, filter: EventFilter, options: ReadOptions, source: FeedSource): AsyncGenerator<EventBatch, void> {
+export async function* feed(
+  after: Position | undefined,
+  filter: EventFilter,
+  options: ReadOptions,
+  source: FeedSource,
+): AsyncGenerator<EventBatch, void> {
   const { batchSize = DEFAULT_BATCH, signal, onTrouble: tell } = options;
   const { closed, follow, timeoutMs, onTrouble } = source;
   const stop = signal === undefined ? closed : AbortSignal.any([closed, signal]);
@@ -71,8 +77,16 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
           subscription.silent(timeoutMs);
           throw new UnavailableError(`EventStoreDB sent nothing of the log for ${timeoutMs} ms`);
         }
-        const seen = taken.position === undefined || (position !== undefined && taken.position < position) ? position : taken.position;
-        if (taken.caughtUp) return yield advance({ events: taken.events, position: seen !== undefined && seen > end ? seen : end, caughtUp: true });
+        const seen =
+          taken.position === undefined || (position !== undefined && taken.position < position)
+            ? position
+            : taken.position;
+        if (taken.caughtUp)
+          return yield advance({
+            events: taken.events,
+            position: seen !== undefined && seen > end ? seen : end,
+            caughtUp: true,
+          });
         if (taken.events.length > 0) yield advance({ events: taken.events, position: seen!, caughtUp: false });
         else position = seen;
         if (stop.aborted) return;
@@ -88,7 +102,8 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
         const taken = await subscription.take(batchSize, timeoutMs);
         if (stop.aborted) return;
         if (taken === undefined) {
-          // Nothing was appended, or we don't hear of it: a server that was deposed, or is frozen, says nothing of that.
+          // Nothing was appended, or we don't hear of it: a server that was deposed, or is frozen, says nothing of
+          // that.
           const end = await source.end();
           const grown = end !== undefined && (position === undefined || end > position);
           if (!grown) tell?.(undefined);
@@ -114,7 +129,12 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
     let subscription: Subscription | undefined;
     const end = (): void => subscription?.end();
     try {
-      subscription = await subscribed(connection, subscribe(position === undefined ? undefined : commitOf(position), filterOfServer), matches, batchSize);
+      subscription = await subscribed(
+        connection,
+        subscribe(position === undefined ? undefined : commitOf(position), filterOfServer),
+        matches,
+        batchSize,
+      );
       stop.addEventListener('abort', end);
       if (!stop.aborted) yield* use(subscription);
     } finally {
@@ -141,7 +161,8 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
         if (follow) tell?.(error);
       }
       // Too slow for what is appended, not in trouble: on at once, unless that goes on without a single batch.
-      if (!(error instanceof TooSlowError) || failures > 1) await sleep(pause(), undefined, { signal: stop }).catch(() => undefined);
+      if (!(error instanceof TooSlowError) || failures > 1)
+        await sleep(pause(), undefined, { signal: stop }).catch(() => undefined);
     }
   }
 }

@@ -11,7 +11,10 @@ export const LOG_STREAM = 'giftLog';
 /** What the server is asked to send: it can judge by one of both only, so what comes is judged again. */
 export interface ServerFilter {
   readonly on: 'type' | 'stream';
-  /** A regular expression in .NET's words. Its lists of prefixes compare by the language's rules, which miss and add names with accents. */
+  /**
+   * A regular expression in .NET's words. Its lists of prefixes compare by the language's rules, which miss and add
+   * names with accents.
+   */
   readonly regex: string;
 }
 

@@ -13,22 +13,34 @@ export class EventStoreDbError extends Error {
 
 /**
  * The id of the server's log; one is given to a log that has none. Of several that do so at once one wins.
- * @throws EventStoreDbError when the server is of a version that is refused, or refuses access; UnavailableError when it does not answer.
+ * @throws EventStoreDbError when the server is of a version that is refused, or refuses access; UnavailableError when
+ * it does not answer.
  */
 export async function establishLog({ appender, reads }: AppendTarget): Promise<string> {
   try {
-    return await withRetries(async () => (await logIdOf(reads)) ?? begin(), () => false);
+    return await withRetries(
+      async () => (await logIdOf(reads)) ?? begin(),
+      () => false,
+    );
   } catch (error) {
-    if (error instanceof AccessRefusedError || error instanceof UnsafeServerError) throw new EventStoreDbError(error.message, { cause: error });
+    if (error instanceof AccessRefusedError || error instanceof UnsafeServerError)
+      throw new EventStoreDbError(error.message, { cause: error });
     throw error;
   }
 
   async function begin(): Promise<string> {
     const commandId = randomUUID();
-    const begun = encode({ id: commandId, type: 'LogBegun', at: new Date().toISOString(), data: { logId: randomUUID() }, metadata: { commandId, correlationId: commandId, by: {} } });
+    const begun = encode({
+      id: commandId,
+      type: 'LogBegun',
+      at: new Date().toISOString(),
+      data: { logId: randomUUID() },
+      metadata: { commandId, correlationId: commandId, by: {} },
+    });
     await appender.send(LOG_STREAM, [begun], 'none');
     const logId = await logIdOf(reads);
-    if (logId === undefined) throw new EventStoreDbError(`the stream ${LOG_STREAM} of EventStoreDB does not tell the log's id: restore it`);
+    if (logId === undefined)
+      throw new EventStoreDbError(`the stream ${LOG_STREAM} of EventStoreDB does not tell the log's id: restore it`);
     return logId;
   }
 }

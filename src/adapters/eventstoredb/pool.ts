@@ -1,4 +1,7 @@
-/** The connections of one event store: one for appends and reads, others for subscriptions, none of them near the 100 calls that it can carry. */
+/**
+ * The connections of one event store: one for appends and reads, others for subscriptions, none of them near the 100
+ * calls that it can carry.
+ */
 import type { Connection } from './connection.js';
 import { openConnection } from './connection.js';
 import { openVetting } from './version.js';
@@ -38,7 +41,8 @@ export function openPool({ url, timeoutMs, onUnknownVersion }: PoolOptions): Poo
     main,
     lease() {
       let place = others.find(({ leases }) => leases < SUBSCRIPTIONS);
-      if (place === undefined) others.push((place = { connection: openConnection({ ...shared, ordinal: others.length + 1 }), leases: 0 }));
+      if (place === undefined)
+        others.push((place = { connection: openConnection({ ...shared, ordinal: others.length + 1 }), leases: 0 }));
       const { connection } = place;
       const taken = place;
       taken.leases += 1;
@@ -50,7 +54,9 @@ export function openPool({ url, timeoutMs, onUnknownVersion }: PoolOptions): Poo
       };
     },
     async close() {
-      await Promise.all([main, ...others.map(({ connection }) => connection)].map(async (connection) => connection.close()));
+      await Promise.all(
+        [main, ...others.map(({ connection }) => connection)].map(async (connection) => connection.close()),
+      );
     },
   };
 }

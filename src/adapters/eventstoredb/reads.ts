@@ -9,7 +9,10 @@ import type { ServerRecord } from './records.js';
 import { decode, isOurs, isPosition, positionOf, streamOf, typeOf } from './records.js';
 import { readLogBack, readStream, readStreamBack } from './requests.js';
 
-/** A connection carries 100 calls, further ones wait without a word: no more than these read at once, the others wait here. */
+/**
+ * A connection carries 100 calls, further ones wait without a word: no more than these read at once, the others wait
+ * here.
+ */
 const READS_AT_ONCE = 50;
 /** Ids are looked for so many events at a time. */
 const PAGE = 500;
@@ -18,8 +21,15 @@ const PAGE = 500;
 export interface Reads {
   /** As the port's `read`. */
   stream(stream: string, from: number, limit: number): Promise<RecordedEvent[]>;
-  /** Where exactly these events stand one after the other from revision `from` on: revision and position of the last; `undefined` when they don't. */
-  standing(stream: string, ids: readonly string[], from: number): Promise<{ revision: number; position: Position } | undefined>;
+  /**
+   * Where exactly these events stand one after the other from revision `from` on: revision and position of the last;
+   * `undefined` when they don't.
+   */
+  standing(
+    stream: string,
+    ids: readonly string[],
+    from: number,
+  ): Promise<{ revision: number; position: Position } | undefined>;
   /** The revision of an event of a stream; `undefined` when it isn't there. Reads the stream from its end. */
   revisionOf(stream: string, id: string): Promise<number | undefined>;
   /** Revision of the stream's last event; -1 when there is none. */
@@ -40,7 +50,11 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
   const running = new Set<(error: Error) => void>();
 
   /** Takes every record that comes until the server ends the call. */
-  async function run(request: ReadReq, stream: string | undefined, take: (record: ServerRecord) => void): Promise<void> {
+  async function run(
+    request: ReadReq,
+    stream: string | undefined,
+    take: (record: ServerRecord) => void,
+  ): Promise<void> {
     const release = await slots.take();
     try {
       await over(connection, request, timeoutMs, running, take);
@@ -55,7 +69,11 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
   async function idsOf(request: ReadReq, stream: string): Promise<{ id: string; revision: number; commit: string }[]> {
     const found: { id: string; revision: number; commit: string }[] = [];
     await run(request, stream, (record) => {
-      found.push({ id: record.getId()!.getString(), revision: Number(record.getStreamRevision()), commit: record.getCommitPosition() });
+      found.push({
+        id: record.getId()!.getString(),
+        revision: Number(record.getStreamRevision()),
+        commit: record.getCommitPosition(),
+      });
     });
     return found;
   }
@@ -114,7 +132,13 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
   };
 }
 
-async function over(connection: Connection, request: ReadReq, timeoutMs: number, running: Set<(error: Error) => void>, take: (record: ServerRecord) => void): Promise<void> {
+async function over(
+  connection: Connection,
+  request: ReadReq,
+  timeoutMs: number,
+  running: Set<(error: Error) => void>,
+  take: (record: ServerRecord) => void,
+): Promise<void> {
   let since = performance.now();
   const { promise, resolve, reject } = withResolvers();
   let give: (() => void) | undefined;
@@ -124,24 +148,26 @@ async function over(connection: Connection, request: ReadReq, timeoutMs: number,
     give?.();
   }, timeoutMs / 10);
   running.add(reject);
-  connection.call((client, metadata, options) => client.read(request, metadata, options)).then((heard) => {
-    give = () => {
-      heard.silent(since);
-      heard.call.cancel();
-    };
-    heard.call.on('data', (response: ReadResp) => {
-      since = performance.now();
-      const record = response.getEvent()?.getEvent();
-      try {
-        if (record !== undefined) take(record);
-      } catch (error) {
-        reject(error);
+  connection
+    .call((client, metadata, options) => client.read(request, metadata, options))
+    .then((heard) => {
+      give = () => {
+        heard.silent(since);
         heard.call.cancel();
-      }
-    });
-    heard.call.on('error', reject);
-    heard.call.on('end', resolve);
-  }, reject);
+      };
+      heard.call.on('data', (response: ReadResp) => {
+        since = performance.now();
+        const record = response.getEvent()?.getEvent();
+        try {
+          if (record !== undefined) take(record);
+        } catch (error) {
+          reject(error);
+          heard.call.cancel();
+        }
+      });
+      heard.call.on('error', reject);
+      heard.call.on('end', resolve);
+    }, reject);
   try {
     await promise;
   } finally {

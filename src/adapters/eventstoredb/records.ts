@@ -10,16 +10,23 @@ export type ServerRecord = ReadResp.ReadEvent.RecordedEvent;
 /** The greatest position, 2^63-1: the server's positions are signed 64-bit numbers, and never negative. */
 const LAST_POSITION = '9223372036854775807';
 
-/** The position of a commit position that the server names: so long that byte order is log order; `undefined` where no event can stand there. */
+/**
+ * The position of a commit position that the server names: so long that byte order is log order; `undefined` where no
+ * event can stand there.
+ */
 export function possiblePosition(commit: string): Position | undefined {
   const position = commit.padStart(LAST_POSITION.length, '0');
   return isPosition(position) ? position : undefined;
 }
 
-/** Where an event stands. @throws UnavailableError when it can't stand where the server says: what it sends is not to be believed, and asked for again */
+/**
+ * Where an event stands. @throws UnavailableError when it can't stand where the server says: what it sends is not to be
+ * believed, and asked for again
+ */
 export function positionOf(commit: string): Position {
   const position = possiblePosition(commit);
-  if (position === undefined) throw new UnavailableError(`EventStoreDB named ${commit} as the position of an event, where none can stand`);
+  if (position === undefined)
+    throw new UnavailableError(`EventStoreDB named ${commit} as the position of an event, where none can stand`);
   return position;
 }
 
@@ -62,7 +69,10 @@ export function typeOf(record: ServerRecord): string {
   return String(record.getMetadataMap().get('type'));
 }
 
-/** Whether it can be one of ours: not a link or another mark of the server's, and JSON (events of others may hold anything). */
+/**
+ * Whether it can be one of ours: not a link or another mark of the server's, and JSON (events of others may hold
+ * anything).
+ */
 export function isOurs(record: ServerRecord, type: string): boolean {
   return !type.startsWith('$') && record.getMetadataMap().get('content-type') === 'application/json';
 }

@@ -13,19 +13,30 @@ const { Options } = pb.ReadReq;
 
 /** Reads a stream forward from a revision. */
 export function readStream(stream: string, from: number, limit: number): ReadReq {
-  return read((options) => options.setStream(streamAt(stream).setRevision(String(from))).setCount(String(limit)).setNoFilter(new shared.Empty()));
+  return read((options) =>
+    options
+      .setStream(streamAt(stream).setRevision(String(from)))
+      .setCount(String(limit))
+      .setNoFilter(new shared.Empty()),
+  );
 }
 
 /** Reads a stream backward from a revision, or from its end. */
 export function readStreamBack(stream: string, limit: number, from?: number): ReadReq {
-  const at = from === undefined ? streamAt(stream).setEnd(new shared.Empty()) : streamAt(stream).setRevision(String(from));
-  return read((options) => options.setStream(at).setCount(String(limit)).setNoFilter(new shared.Empty()).setReadDirection(1));
+  const at =
+    from === undefined ? streamAt(stream).setEnd(new shared.Empty()) : streamAt(stream).setRevision(String(from));
+  return read((options) =>
+    options.setStream(at).setCount(String(limit)).setNoFilter(new shared.Empty()).setReadDirection(1),
+  );
 }
 
 /** Reads the log backward from its end. `filter`: `undefined` asks for the server's own events, too. */
 export function readLogBack(filter: ServerFilter | undefined, limit: number): ReadReq {
   return read((options) => {
-    const back = options.setAll(new Options.AllOptions().setEnd(new shared.Empty())).setCount(String(limit)).setReadDirection(1);
+    const back = options
+      .setAll(new Options.AllOptions().setEnd(new shared.Empty()))
+      .setCount(String(limit))
+      .setReadDirection(1);
     return filter === undefined ? back.setNoFilter(new shared.Empty()) : back.setFilter(filterOptions(filter));
   });
 }
@@ -35,11 +46,18 @@ export function subscribe(after: string | undefined, filter: ServerFilter): Read
   const from = new Options.AllOptions();
   if (after === undefined) from.setStart(new shared.Empty());
   else from.setPosition(new Options.Position().setCommitPosition(after).setPreparePosition(after));
-  return read((options) => options.setAll(from).setSubscription(new Options.SubscriptionOptions()).setFilter(filterOptions(filter)));
+  return read((options) =>
+    options.setAll(from).setSubscription(new Options.SubscriptionOptions()).setFilter(filterOptions(filter)),
+  );
 }
 
 /** Appends in one message, all or nothing. The server's own time limit holds. */
-export function append(correlation: string, stream: string, events: readonly EncodedEvent[], expected: ExpectedRevision): BatchAppendReq {
+export function append(
+  correlation: string,
+  stream: string,
+  events: readonly EncodedEvent[],
+  expected: ExpectedRevision,
+): BatchAppendReq {
   const options = new pb.BatchAppendReq.Options().setStreamIdentifier(identifier(stream));
   if (expected === 'any') options.setAny(new shared.Empty());
   else if (expected === 'none') options.setNoStream(new shared.Empty());
@@ -49,11 +67,17 @@ export function append(correlation: string, stream: string, events: readonly Enc
     message.getMetadataMap().set('type', type).set('content-type', 'application/json');
     return message;
   });
-  return new pb.BatchAppendReq().setCorrelationId(uuid(correlation)).setOptions(options).setProposedMessagesList(proposed).setIsFinal(true);
+  return new pb.BatchAppendReq()
+    .setCorrelationId(uuid(correlation))
+    .setOptions(options)
+    .setProposedMessagesList(proposed)
+    .setIsFinal(true);
 }
 
 function read(fill: (options: ReadReq.Options) => ReadReq.Options): ReadReq {
-  return new pb.ReadReq().setOptions(fill(new Options().setUuidOption(new Options.UUIDOption().setString(new shared.Empty()))));
+  return new pb.ReadReq().setOptions(
+    fill(new Options().setUuidOption(new Options.UUIDOption().setString(new shared.Empty()))),
+  );
 }
 
 function streamAt(stream: string): ReadReq.Options.StreamOptions {

@@ -1,4 +1,7 @@
-/** The log's seal: a second event in the stream that holds its id. EventStoreDB itself would go on taking appends, so every process looks for it. */
+/**
+ * The log's seal: a second event in the stream that holds its id. EventStoreDB itself would go on taking appends, so
+ * every process looks for it.
+ */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LogSealedError } from '../../ports/eventStore.js';
@@ -53,7 +56,13 @@ export function openSeal({ appender, reads }: AppendTarget, timeoutMs: number): 
     },
     async seal() {
       const commandId = randomUUID();
-      const mark = encode({ id: commandId, type: 'LogSealed', at: new Date().toISOString(), data: {}, metadata: { commandId, correlationId: commandId, by: {} } });
+      const mark = encode({
+        id: commandId,
+        type: 'LogSealed',
+        at: new Date().toISOString(),
+        data: {},
+        metadata: { commandId, correlationId: commandId, by: {} },
+      });
       // A conflict: it is sealed already, perhaps only just.
       await appender.send(LOG_STREAM, [mark], 0);
       found = true;

@@ -13,13 +13,19 @@ import { decode, isOurs, positionOf, streamOf, typeOf } from './records.js';
 const BATCH_BYTES = 4_000_000;
 /** The least that is kept ready beyond what is asked for. */
 const LEAST_READY = 64;
-/** How long events are gathered before the log's end is reached: nobody waits for them yet, and large batches are cheaper, in ms. */
+/**
+ * How long events are gathered before the log's end is reached: nobody waits for them yet, and large batches are
+ * cheaper, in ms.
+ */
 const GATHER_MS = 50;
 
 /** What came, up to `position`. */
 export interface Taken {
   readonly events: RecordedEvent[];
-  /** Where the last event that came stands, be it passed by; `undefined`: none came, only a sign that the server goes on. */
+  /**
+   * Where the last event that came stands, be it passed by; `undefined`: none came, only a sign that the server goes
+   * on.
+   */
   readonly position: Position | undefined;
   /** True once the server has said that it has caught up, and nothing that came before waits any more. */
   readonly caughtUp: boolean;
@@ -28,9 +34,11 @@ export interface Taken {
 /** A running subscription. */
 export interface Subscription {
   /**
-   * Up to `most` events, as soon as there is something to tell: events, that others were passed by, or that the log's end is reached.
+   * Up to `most` events, as soon as there is something to tell: events, that others were passed by, or that the log's
+   * end is reached.
    * @returns `undefined` when nothing came for `waitMs`, or the subscription was ended.
-   * @throws what ended it (see `failureOf`), after all that came before is taken; SyntaxError for an event that is no JSON.
+   * @throws what ended it (see `failureOf`), after all that came before is taken; SyntaxError for an event that is no
+   * JSON.
    */
   take(most: number, waitMs: number): Promise<Taken | undefined>;
   /** Gives up the connection if nothing at all came over it for so long. */
@@ -39,14 +47,19 @@ export interface Subscription {
 }
 
 interface Item {
-  /** Absent: passed by. Made when it comes, so that what the library made of the message lives no longer than its turn. */
+  /**
+   * Absent: passed by. Made when it comes, so that what the library made of the message lives no longer than its turn.
+   */
   readonly event: RecordedEvent | undefined;
   readonly size: number;
   /** Absent: a sign that the server goes on through the log, no more. */
   position: Position | undefined;
 }
 
-/** Subscribes. `most`: how many events will be taken at once; no more than about twice as many are kept ready, the rest waits at the server. */
+/**
+ * Subscribes. `most`: how many events will be taken at once; no more than about twice as many are kept ready, the rest
+ * waits at the server.
+ */
 export async function subscribed(
   connection: Connection,
   request: ReadReq,
@@ -71,7 +84,8 @@ export async function subscribed(
 
   function enqueue(item: Item): void {
     const last = items.at(-1);
-    if (item.event === undefined && last !== undefined && last.event === undefined) last.position = item.position ?? last.position;
+    if (item.event === undefined && last !== undefined && last.event === undefined)
+      last.position = item.position ?? last.position;
     else items.push(item);
     bytes += item.size;
     if (item.event !== undefined) wanted += 1;
@@ -86,9 +100,14 @@ export async function subscribed(
       const ours = matches(stream, type) && isOurs(record, type);
       // The event with the log's id is no part of the log: a log that holds nothing else has no position yet.
       const position = stream === LOG_STREAM ? undefined : positionOf(record.getCommitPosition());
-      enqueue({ event: ours ? decode(record, stream, type) : undefined, position, size: ours ? record.getData_asU8().length : 0 });
+      enqueue({
+        event: ours ? decode(record, stream, type) : undefined,
+        position,
+        size: ours ? record.getData_asU8().length : 0,
+      });
     } else if (response.hasCheckpoint()) {
-      // Where a checkpoint says it stands is never taken: some servers name places that no event can have, or beyond events still to come (docs/traps.md).
+      // Where a checkpoint says it stands is never taken: some servers name places that no event can have, or beyond
+      // events still to come (docs/traps.md).
       enqueue({ event: undefined, position: undefined, size: 0 });
     } else if (response.hasCaughtUp()) endReached = true;
     else if (response.hasFellBehind()) endReached = live = false;
@@ -157,7 +176,11 @@ export async function subscribed(
       await until(something, waitMs);
       if (ended) return undefined;
       if (live) await nextTurn();
-      else await until(() => ended || failure !== undefined || wanted >= limit || endReached || bytes >= BATCH_BYTES, GATHER_MS);
+      else
+        await until(
+          () => ended || failure !== undefined || wanted >= limit || endReached || bytes >= BATCH_BYTES,
+          GATHER_MS,
+        );
       if (ended) return undefined;
       if (items.length > 0 || (endReached && !announced)) return collect(limit);
       if (failure !== undefined) throw failure;

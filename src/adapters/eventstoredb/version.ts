@@ -12,8 +12,9 @@ type Version = readonly [major: number, minor: number, patch: number];
 const LEAST: Version = [23, 10, 0];
 
 /**
- * Versions that may tell a reader of a filtered log to go on behind events that it has not seen. The first kind sends a checkpoint that no event can have
- * (kurrent-io/KurrentDB, pull request 4892), the second that of an event not yet looked at (issue 4970).
+ * Versions that may tell a reader of a filtered log to go on behind events that it has not seen. The first kind sends a
+ * checkpoint that no event can have (kurrent-io/KurrentDB, pull request 4892), the second that of an event not yet
+ * looked at (issue 4970).
  */
 const FAULTY: readonly { readonly from: Version; readonly mended: Version }[] = [
   { from: [24, 2, 0], mended: [24, 10, 5] },
@@ -34,10 +35,13 @@ export function refuseUnsafe(said: string): boolean {
   if (parts === null || Number(parts[1]) === 0) return false;
   const version: Version = [Number(parts[1]), Number(parts[2]), Number(parts[3] ?? 0)];
   const name = version[0] < 25 ? 'EventStoreDB' : 'KurrentDB';
-  if (before(version, LEAST)) throw new UnsafeServerError(`${name} ${said} is too old: use ${LEAST[0]}.${LEAST[1]} or later`);
+  if (before(version, LEAST))
+    throw new UnsafeServerError(`${name} ${said} is too old: use ${LEAST[0]}.${LEAST[1]} or later`);
   const fault = FAULTY.find(({ from, mended }) => !before(version, from) && before(version, mended));
   if (fault === undefined) return true;
-  throw new UnsafeServerError(`${name} ${said} is refused, since readers of its log may miss events: use ${fault.mended.join('.')} or later`);
+  throw new UnsafeServerError(
+    `${name} ${said} is refused, since readers of its log may miss events: use ${fault.mended.join('.')} or later`,
+  );
 }
 
 function before(one: Version, other: Version): boolean {
@@ -80,7 +84,8 @@ export function openVetting(onUnknown: () => void): Vetting {
 
 /** Calls `then` once the connection that the channel has now is gone. */
 function whenLost(channel: Channel, then: () => void): void {
-  if (channel.getConnectivityState(false) === connectivityState.READY) channel.watchConnectivityState(connectivityState.READY, Number.POSITIVE_INFINITY, then);
+  if (channel.getConnectivityState(false) === connectivityState.READY)
+    channel.watchConnectivityState(connectivityState.READY, Number.POSITIVE_INFINITY, then);
   else then();
 }
 

@@ -42,10 +42,13 @@ export function addressOf(url: string): Address {
     database = path === undefined || path === '' ? DEFAULT_DATABASE : decodeURIComponent(path);
   } catch (error) {
     // The driver's messages repeat parts of the address; where a password is badly written, parts of it.
-    const detail = url.includes('@') ? 'check its parts; signs in user and password are to be percent-encoded' : (error as Error).message;
+    const detail = url.includes('@')
+      ? 'check its parts; signs in user and password are to be percent-encoded'
+      : (error as Error).message;
     throw new EngineError(SETTING, `it is no address of a MongoDB: ${detail}`);
   }
-  if (!/^[^/\\. "$*<>:|?\0]{1,63}$/.test(database)) throw new EngineError(SETTING, `${JSON.stringify(database)} can't be the name of a database`);
+  if (!/^[^/\\. "$*<>:|?\0]{1,63}$/.test(database))
+    throw new EngineError(SETTING, `${JSON.stringify(database)} can't be the name of a database`);
   return { database, newClient };
 }
 
@@ -53,9 +56,12 @@ export function addressOf(url: string): Address {
 export function engineErrorOf(error: unknown): unknown {
   const cause = error instanceof UnavailableError ? error.cause : error;
   if (cause instanceof MongoServerSelectionError) return selectionFault(cause);
-  if (!(cause instanceof MongoServerError)) return error instanceof UnavailableError ? new NoAnswerError(SETTING, error.message, error) : error;
-  if (cause.code === AUTHENTICATION_FAILED) return new EngineError(SETTING, `the credentials are refused: ${cause.message}`, cause);
-  if (cause.code === UNAUTHORIZED) return new EngineError(SETTING, `its user may not read and write the database: ${cause.message}`, cause);
+  if (!(cause instanceof MongoServerError))
+    return error instanceof UnavailableError ? new NoAnswerError(SETTING, error.message, error) : error;
+  if (cause.code === AUTHENTICATION_FAILED)
+    return new EngineError(SETTING, `the credentials are refused: ${cause.message}`, cause);
+  if (cause.code === UNAUTHORIZED)
+    return new EngineError(SETTING, `its user may not read and write the database: ${cause.message}`, cause);
   return new EngineError(SETTING, cause.message, cause);
 }
 
@@ -64,6 +70,15 @@ function selectionFault(error: MongoServerSelectionError): EngineError {
   const all = [...(servers ?? [])];
   const faults = all.map(([, server]) => server.error).filter((fault) => fault instanceof Error);
   const tooOld = faults.find((fault) => fault instanceof MongoCompatibilityError);
-  if (tooOld !== undefined) return new EngineError(SETTING, `the server's version does not fit, MongoDB 7.0 or later does: ${tooOld.message}`, error);
-  return new NoAnswerError(SETTING, `no MongoDB answers at ${all.map(([host]) => host).join(', ')}: ${error.message}`, error);
+  if (tooOld !== undefined)
+    return new EngineError(
+      SETTING,
+      `the server's version does not fit, MongoDB 7.0 or later does: ${tooOld.message}`,
+      error,
+    );
+  return new NoAnswerError(
+    SETTING,
+    `no MongoDB answers at ${all.map(([host]) => host).join(', ')}: ${error.message}`,
+    error,
+  );
 }

@@ -1,4 +1,7 @@
-/** Checkpoints, and who waits for one. Thousands may: one query looks for all of them, again and again while there are any. */
+/**
+ * Checkpoints, and who waits for one. Thousands may: one query looks for all of them, again and again while there are
+ * any.
+ */
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Positioned } from './guarded.js';
@@ -13,7 +16,10 @@ export interface Checkpoints {
   advanced(projection: string, position: Position): void;
   /** The projection's checkpoint is gone. */
   forget(projection: string): void;
-  /** Resolves true once the projection is at or past `position`, false after `timeoutMs` or when closed. @throws UnavailableError */
+  /**
+   * Resolves true once the projection is at or past `position`, false after `timeoutMs` or when closed. @throws
+   * UnavailableError
+   */
   reached(projection: string, position: Position, timeoutMs: number): Promise<boolean>;
   /** Ends all waiting. */
   close(): void;
@@ -39,7 +45,12 @@ export function createCheckpoints(link: Pick<Link, 'read'>): Checkpoints {
 
   async function read(projections: readonly string[]): Promise<Positioned[]> {
     // One that a failover could take back would let a projection go on behind documents that are gone.
-    return link.read((database) => database.collection<Positioned>(CHECKPOINTS).find({ _id: { $in: projections } }, { readConcern: { level: 'majority' }, batchSize: projections.length + 1 }).toArray());
+    return link.read((database) =>
+      database
+        .collection<Positioned>(CHECKPOINTS)
+        .find({ _id: { $in: projections } }, { readConcern: { level: 'majority' }, batchSize: projections.length + 1 })
+        .toArray(),
+    );
   }
 
   function advanced(projection: string, position: Position): void {

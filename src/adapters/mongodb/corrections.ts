@@ -7,7 +7,11 @@ import type { Layout, MongoDocument } from './layout.js';
 import type { Link } from './link.js';
 
 /** As the port's `correct`. */
-export async function correctDocuments(link: Link, collection: CollectionSpec, corrections: readonly Correction[]): Promise<boolean[]> {
+export async function correctDocuments(
+  link: Link,
+  collection: CollectionSpec,
+  corrections: readonly Correction[],
+): Promise<boolean[]> {
   refuseTooMany(collection, corrections, 'corrections');
   const layout = layoutOf(collection);
   const made: boolean[] = [];
@@ -17,9 +21,16 @@ export async function correctDocuments(link: Link, collection: CollectionSpec, c
 
 async function correct(link: Link, layout: Layout, { id, expected, document }: Correction): Promise<boolean> {
   const filter = { _id: id, ...(expected === undefined ? {} : { p: expected }) };
-  const next = document === undefined ? undefined : { p: document.position, b: JSON.stringify(document.body), ...valuesOf(layout.fields, document.body) };
+  const next =
+    document === undefined
+      ? undefined
+      : { p: document.position, b: JSON.stringify(document.body), ...valuesOf(layout.fields, document.body) };
   if (next === undefined && expected === undefined) {
-    return (await link.read((database) => database.collection<MongoDocument>(layout.collection).findOne({ _id: id }, { projection: { p: 1 } }))) === null;
+    return (
+      (await link.read((database) =>
+        database.collection<MongoDocument>(layout.collection).findOne({ _id: id }, { projection: { p: 1 } }),
+      )) === null
+    );
   }
   return link.write(async (database) => {
     const documents = database.collection<MongoDocument>(layout.collection);

@@ -4,7 +4,10 @@ import type { CollectionSpec, Scalar, StoredDocument } from '../../ports/readSto
 import { collectionNameOf, rememberedLayouts, scalarOf, storedNameOf } from '../readStoreRules.js';
 import { storedBodyOf } from '../storedBody.js';
 
-/** A stored document. Its body is JSON text: any key survives exactly, and it is read and written faster than the same body as BSON. */
+/**
+ * A stored document. Its body is JSON text: any key survives exactly, and it is read and written faster than the same
+ * body as BSON.
+ */
 export interface MongoDocument {
   readonly _id: string;
   /** Its position. */

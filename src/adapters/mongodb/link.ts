@@ -1,11 +1,17 @@
-/** The driver's client and its successors: every call has a deadline of its own, and a client that finds no server any more is replaced. */
+/**
+ * The driver's client and its successors: every call has a deadline of its own, and a client that finds no server any
+ * more is replaced.
+ */
 import type { Collection, Db, DbOptions, Document, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { within } from '../../async/within.js';
 import { LateError, failureOf, foundNoServer, wasClosed } from './failures.js';
 
-/** Reads, and writes of single documents. A server that fell silent is noticed after 3 s; this is for what the driver doesn't notice. */
+/**
+ * Reads, and writes of single documents. A server that fell silent is noticed after 3 s; this is for what the driver
+ * doesn't notice.
+ */
 export const CALL_MS = 5_000;
 /** A command of up to 1,000 documents, or a long answer. */
 export const BULK_MS = 20_000;
@@ -24,8 +30,14 @@ const CLOSE_MS = 5_000;
  */
 const GIVEN_UP_MS = 2_000;
 
-/** What was waited for is on a majority of the servers, and in their journals; reads see it, since they ask the primary alone. */
-const CARE: DbOptions = { readPreference: 'primary', writeConcern: { w: 'majority', journal: true, wtimeoutMS: 10_000 } };
+/**
+ * What was waited for is on a majority of the servers, and in their journals; reads see it, since they ask the primary
+ * alone.
+ */
+const CARE: DbOptions = {
+  readPreference: 'primary',
+  writeConcern: { w: 'majority', journal: true, wtimeoutMS: 10_000 },
+};
 
 /** The database, as calls see it. */
 export interface Database {
@@ -37,7 +49,10 @@ export interface Database {
 export interface Link {
   /** Asks for something that changes nothing. @throws UnavailableError when it fails or `deadlineMs` passes. */
   read<T>(work: (database: Database) => Promise<T>, deadlineMs?: number): Promise<T>;
-  /** Asks for a change. @throws UnavailableError, whose outcome is unknown unless nothing was sent; other errors when the server refuses it. */
+  /**
+   * Asks for a change. @throws UnavailableError, whose outcome is unknown unless nothing was sent; other errors when
+   * the server refuses it.
+   */
   write<T>(work: (database: Database) => Promise<T>, deadlineMs?: number): Promise<T>;
   /** Refuses what is asked from now on, lets what is under way finish (at most 5 s), and closes. */
   close(): Promise<void>;
@@ -119,10 +134,19 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
     }
   }
 
-  /** The driver recovers by itself nearly always; now and then it never does, and a client whose first connecting failed is closed for good. */
+  /**
+   * The driver recovers by itself nearly always; now and then it never does, and a client whose first connecting failed
+   * is closed for good.
+   */
   function missed(session: Session, error: unknown): void {
     misses += 1;
-    if (session !== current || closing !== undefined || misses < MISSES || performance.now() - session.madeAt < PATIENCE_MS) return;
+    if (
+      session !== current ||
+      closing !== undefined ||
+      misses < MISSES ||
+      performance.now() - session.madeAt < PATIENCE_MS
+    )
+      return;
     logger?.warn({ err: error }, 'the read store is not found: connecting anew');
     misses = 0;
     current = newSession();

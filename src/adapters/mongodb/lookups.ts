@@ -2,7 +2,9 @@
 import type { Link } from './link.js';
 import type { MongoDocument } from './layout.js';
 
-/** Looks up one document of a collection, as it is after the call; `undefined`: there is none. @throws UnavailableError */
+/**
+ * Looks up one document of a collection, as it is after the call; `undefined`: there is none. @throws UnavailableError
+ */
 export type LookUp = (collection: string, id: string) => Promise<MongoDocument | undefined>;
 
 /** Requests under way at once for one collection: others wait meanwhile and go together. */

@@ -25,7 +25,10 @@ interface Binding {
 }
 
 const LOG = 'log';
-/** Another process's binding is had once a majority of the servers has it: so often is asked, and so long between, in ms. */
+/**
+ * Another process's binding is had once a majority of the servers has it: so often is asked, and so long between, in
+ * ms.
+ */
 const ATTEMPTS = 20;
 const PAUSE_MS = 50;
 
@@ -36,10 +39,19 @@ export function createPointers(link: Link): Pointers {
     return pointer?.version;
   }
 
-  /** Sets the pointer where it is one of `before`; `undefined`: whatever it is. @returns whether it was there to be set */
-  async function set(name: string, version: number, before: readonly number[] | undefined, upsert: boolean): Promise<boolean> {
+  /**
+   * Sets the pointer where it is one of `before`; `undefined`: whatever it is. @returns whether it was there to be set
+   */
+  async function set(
+    name: string,
+    version: number,
+    before: readonly number[] | undefined,
+    upsert: boolean,
+  ): Promise<boolean> {
     const filter = { _id: idOf(name), ...(before === undefined ? {} : { version: { $in: [...before] } }) };
-    const { matchedCount, upsertedCount } = await link.write((database) => database.collection<Pointer>(META).updateOne(filter, { $set: { version } }, { upsert }));
+    const { matchedCount, upsertedCount } = await link.write((database) =>
+      database.collection<Pointer>(META).updateOne(filter, { $set: { version } }, { upsert }),
+    );
     return matchedCount + upsertedCount === 1;
   }
 
@@ -52,7 +64,8 @@ export function createPointers(link: Link): Pointers {
         return await set(name, version, expected === 0 ? [version] : [expected, version], expected === 0);
       } catch (error) {
         if (!isDuplicateId(error)) throw error;
-        // Another client's first one came in between, or was there: it is gone over only where whatever is in use may be.
+        // Another client's first one came in between, or was there: it is gone over only where whatever is in use may
+        // be.
         return expected === undefined ? set(name, version, undefined, false) : (await active(name)) === version;
       }
     },
@@ -63,14 +76,20 @@ export function createPointers(link: Link): Pointers {
     async boundTo(logId) {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         if (attempt > 0) await sleep(PAUSE_MS);
-        const present = await link.read((database) => database.collection<Binding>(META).findOne({ _id: LOG }, { readConcern: { level: 'majority' } }));
+        const present = await link.read((database) =>
+          database.collection<Binding>(META).findOne({ _id: LOG }, { readConcern: { level: 'majority' } }),
+        );
         if (present !== null) return present.logId;
-        const bound = await link.write((database) => database.collection<Binding>(META).insertOne({ _id: LOG, logId })).catch((error: unknown) => {
-          if (!isDuplicateId(error)) throw error;
-        });
+        const bound = await link
+          .write((database) => database.collection<Binding>(META).insertOne({ _id: LOG, logId }))
+          .catch((error: unknown) => {
+            if (!isDuplicateId(error)) throw error;
+          });
         if (bound !== undefined) return logId;
       }
-      throw new UnavailableError('another process binds the read store, and its word does not reach a majority of the servers');
+      throw new UnavailableError(
+        'another process binds the read store, and its word does not reach a majority of the servers',
+      );
     },
   };
 }

@@ -11,7 +11,8 @@ type Operators = Readonly<Record<string, Scalar | readonly Scalar[]>>;
 
 /**
  * The filter of a query; `undefined`: nothing can match.
- * @throws Error when the query's fields (those it sorts by too) are not the first fields of one index, or a condition has an unknown operator.
+ * @throws Error when the query's fields (those it sorts by too) are not the first fields of one index, or a condition
+ * has an unknown operator.
  */
 export function filterOf(layout: Layout, query: Query): Filter<MongoDocument> | undefined {
   const filter: Record<string, Operators> = {};
@@ -23,7 +24,10 @@ export function filterOf(layout: Layout, query: Query): Filter<MongoDocument> | 
   return filter as Filter<MongoDocument>;
 }
 
-/** The order of a query. Ties are in the order of their ids, backward where the last field is: the server then reads an index from one end, and sorts nothing. */
+/**
+ * The order of a query. Ties are in the order of their ids, backward where the last field is: the server then reads an
+ * index from one end, and sorts nothing.
+ */
 export function sortOf(query: Query): Sort {
   const sort = new Map<string, 1 | -1>();
   for (const [field, direction] of query.sort ?? []) {

@@ -21,10 +21,11 @@ export interface MongoReadStoreOptions {
 }
 
 /**
- * Opens the read store. Any number of processes may have it open. A lost connection, or a server that falls silent, fails what was asked
- * (within 5 s, or 20 s for bulk writes and long results) and is got over without anybody's doing.
+ * Opens the read store. Any number of processes may have it open. A lost connection, or a server that falls silent,
+ * fails what was asked (within 5 s, or 20 s for bulk writes and long results) and is got over without anybody's doing.
  * A collection that was never made reads as empty; writing to it makes it, without secondary indexes.
- * @throws EngineError naming MONGODB_URL: no address, nobody answers there, the credentials are refused, the server is too old.
+ * @throws EngineError naming MONGODB_URL: no address, nobody answers there, the credentials are refused, the server is
+ * too old.
  */
 export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions): Promise<ReadStore> {
   const { database, newClient } = addressOf(url);
@@ -41,7 +42,8 @@ export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions)
   return {
     engine: 'mongodb',
     records: createRecords(link),
-    ensure: async (collection, { deferIndexes = false } = {}) => ensureCollection(link, layoutOf(collection), deferIndexes),
+    ensure: async (collection, { deferIndexes = false } = {}) =>
+      ensureCollection(link, layoutOf(collection), deferIndexes),
     async drop(collection) {
       const layout = layoutOf(collection);
       await dropCollection(link, layout);
@@ -50,7 +52,8 @@ export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions)
     ...reader,
     async write(batches) {
       await writeBatches(link, batches);
-      for (const { checkpoint } of batches) if (checkpoint !== undefined) checkpoints.advanced(checkpoint.projection, checkpoint.position);
+      for (const { checkpoint } of batches)
+        if (checkpoint !== undefined) checkpoints.advanced(checkpoint.projection, checkpoint.position);
     },
     correct: async (collection, corrections) => correctDocuments(link, collection, corrections),
     versions: async (name) => versionsOf(link, name),

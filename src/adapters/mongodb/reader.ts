@@ -12,7 +12,10 @@ import { filterOf, sortOf } from './query.js';
 /** The reads of the port. */
 export interface Reader {
   get<B extends Body>(collection: CollectionSpec, id: string): Promise<StoredDocument<B> | undefined>;
-  getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]): Promise<(StoredDocument<B> | undefined)[]>;
+  getMany<B extends Body>(
+    collection: CollectionSpec,
+    ids: readonly string[],
+  ): Promise<(StoredDocument<B> | undefined)[]>;
   find<B extends Body>(collection: CollectionSpec, query: Query): Promise<StoredDocument<B>[]>;
   count(collection: CollectionSpec, query: Query): Promise<number>;
 }
@@ -26,7 +29,11 @@ const SIDE_BY_SIDE = 4;
 export function createReader(link: Link): Reader {
   const lookUp = gatheredLookUps(link);
 
-  async function some<B extends Body>({ collection }: Layout, ids: readonly string[], into: Map<string, StoredDocument<B>>): Promise<void> {
+  async function some<B extends Body>(
+    { collection }: Layout,
+    ids: readonly string[],
+    into: Map<string, StoredDocument<B>>,
+  ): Promise<void> {
     const found = await link.read((database) => {
       const filter: Filter<MongoDocument> = { _id: { $in: ids } };
       return all(database.collection<MongoDocument>(collection).find(filter, { batchSize: ids.length + 1 }));
@@ -43,7 +50,9 @@ export function createReader(link: Link): Reader {
     async getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]) {
       const layout = layoutOf(collection);
       const found = new Map<string, StoredDocument<B>>();
-      const parts = Array.from({ length: Math.ceil(ids.length / ANSWER) }, (_, part) => ids.slice(part * ANSWER, (part + 1) * ANSWER));
+      const parts = Array.from({ length: Math.ceil(ids.length / ANSWER) }, (_, part) =>
+        ids.slice(part * ANSWER, (part + 1) * ANSWER),
+      );
       await inParallel(parts, SIDE_BY_SIDE, (part) => some(layout, part, found));
       return ids.map((id) => found.get(id));
     },
@@ -54,18 +63,24 @@ export function createReader(link: Link): Reader {
       // To the driver a limit of 0 is none.
       if (filter === undefined || limit === 0) return [];
       const options = { sort: sortOf(query), skip, batchSize: ANSWER, ...(limit === undefined ? {} : { limit }) };
-      return link.read(async (database) => {
-        const cursor = database.collection<MongoDocument>(layout.collection).find(filter, options);
-        const documents: StoredDocument<B>[] = [];
-        await each(cursor, (document) => documents.push(documentOf<B>(document)));
-        return documents;
-      }, limit !== undefined && limit <= ANSWER ? CALL_MS : BULK_MS);
+      return link.read(
+        async (database) => {
+          const cursor = database.collection<MongoDocument>(layout.collection).find(filter, options);
+          const documents: StoredDocument<B>[] = [];
+          await each(cursor, (document) => documents.push(documentOf<B>(document)));
+          return documents;
+        },
+        limit !== undefined && limit <= ANSWER ? CALL_MS : BULK_MS,
+      );
     },
     async count(collection, query) {
       const layout = layoutOf(collection);
       const filter = filterOf(layout, query);
       if (filter === undefined) return 0;
-      return link.read((database) => database.collection<MongoDocument>(layout.collection).countDocuments(filter), BULK_MS);
+      return link.read(
+        (database) => database.collection<MongoDocument>(layout.collection).countDocuments(filter),
+        BULK_MS,
+      );
     },
   };
 }

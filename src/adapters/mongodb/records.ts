@@ -1,4 +1,6 @@
-/** Records in MongoDB: each change is one command whose filter holds what it expects, so it is decided by the server. */
+/**
+ * Records in MongoDB: each change is one command whose filter holds what it expects, so it is decided by the server.
+ */
 import type { Records, StoredRecord } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { recordJson } from '../readStoreRules.js';
@@ -34,14 +36,19 @@ export async function ensureRecords(link: Link): Promise<void> {
 
 /** The port's records. Whether one has expired is told by this process's clock. @param link to the server. */
 export function createRecords(link: Link): Records {
-  const records = (database: Database): ReturnType<typeof database.collection<MongoRecord>> => database.collection<MongoRecord>(RECORDS);
+  const records = (database: Database): ReturnType<typeof database.collection<MongoRecord>> =>
+    database.collection<MongoRecord>(RECORDS);
   const alive = (): { readonly e: { readonly $gt: Date } } => ({ e: { $gt: new Date() } });
 
   /** The first version, where there is none or one that has expired. */
   async function create(_id: string, value: { readonly v: string; readonly e: Date }): Promise<1 | undefined> {
     return link.write(async (database) => {
       try {
-        await records(database).updateOne({ _id, e: { $lte: new Date() } }, { $set: { ...value, n: 1 } }, { upsert: true });
+        await records(database).updateOne(
+          { _id, e: { $lte: new Date() } },
+          { $set: { ...value, n: 1 } },
+          { upsert: true },
+        );
         return 1;
       } catch (error) {
         if (isDuplicateId(error)) return undefined;
@@ -53,7 +60,11 @@ export function createRecords(link: Link): Records {
   /** The next version of what stands there, whatever its version; `undefined`: there is none. */
   async function replace(_id: string, value: { readonly v: string; readonly e: Date }): Promise<number | undefined> {
     const changed = await link.write((database) =>
-      records(database).findOneAndUpdate({ _id, ...alive() }, { $set: value, $inc: { n: 1 } }, { returnDocument: 'after', projection: { n: 1 } }),
+      records(database).findOneAndUpdate(
+        { _id, ...alive() },
+        { $set: value, $inc: { n: 1 } },
+        { returnDocument: 'after', projection: { n: 1 } },
+      ),
     );
     return changed?.n;
   }
@@ -64,10 +75,15 @@ export function createRecords(link: Link): Records {
       return record === null ? undefined : recordOf<V>(record);
     },
     async put(key, value, { expected, expiresAt } = {}) {
-      const next = { v: recordJson(key, value), e: expiresAt === undefined || expiresAt >= NEVER.getTime() ? NEVER : new Date(expiresAt) };
+      const next = {
+        v: recordJson(key, value),
+        e: expiresAt === undefined || expiresAt >= NEVER.getTime() ? NEVER : new Date(expiresAt),
+      };
       if (expected === 0) return create(key, next);
       if (expected !== undefined) {
-        const { matchedCount } = await link.write((database) => records(database).updateOne({ _id: key, n: expected, ...alive() }, { $set: { ...next, n: expected + 1 } }));
+        const { matchedCount } = await link.write((database) =>
+          records(database).updateOne({ _id: key, n: expected, ...alive() }, { $set: { ...next, n: expected + 1 } }),
+        );
         return matchedCount === 1 ? expected + 1 : undefined;
       }
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

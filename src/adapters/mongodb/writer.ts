@@ -17,7 +17,8 @@ const MAX_COMMAND_BYTES = 2_000_000;
 const OVERHEAD = 200;
 
 /**
- * Writes the documents of all batches, of each collection in their order, and then the checkpoints: of each projection the highest.
+ * Writes the documents of all batches, of each collection in their order, and then the checkpoints: of each projection
+ * the highest.
  * @throws Error when a batch is over the port's limits; what the link throws.
  */
 export async function writeBatches(link: Link, batches: readonly WriteBatch[]): Promise<void> {
@@ -33,7 +34,12 @@ export async function writeBatches(link: Link, batches: readonly WriteBatch[]): 
   }
   const written = await Promise.allSettled([...perCollection.values()].map((own) => writeCollection(link, own)));
   for (const result of written) if (result.status === 'rejected') throw result.reason;
-  if (checkpoints.size > 0) await writeGuarded(link, CHECKPOINTS, Array.from(checkpoints, ([_id, p]) => ({ _id, p })));
+  if (checkpoints.size > 0)
+    await writeGuarded(
+      link,
+      CHECKPOINTS,
+      Array.from(checkpoints, ([_id, p]) => ({ _id, p })),
+    );
 }
 
 async function writeCollection(link: Link, batches: readonly WriteBatch[]): Promise<void> {
@@ -43,7 +49,10 @@ async function writeCollection(link: Link, batches: readonly WriteBatch[]): Prom
   }
 }
 
-/** The documents as they are stored, each id once, parted where a command would grow too large. @throws Error when the bodies are over the port's limit. */
+/**
+ * The documents as they are stored, each id once, parted where a command would grow too large. @throws Error when the
+ * bodies are over the port's limit.
+ */
 export function commandsOf(layout: Layout, documents: readonly StoredDocument[]): MongoDocument[][] {
   const newest = new Map<string, MongoDocument>();
   let bytes = 0;
@@ -51,9 +60,11 @@ export function commandsOf(layout: Layout, documents: readonly StoredDocument[])
     const b = JSON.stringify(body);
     bytes += Buffer.byteLength(b);
     const present = newest.get(id);
-    if (present === undefined || present.p < position) newest.set(id, { p: position, b, ...valuesOf(layout.fields, body), _id: id });
+    if (present === undefined || present.p < position)
+      newest.set(id, { p: position, b, ...valuesOf(layout.fields, body), _id: id });
   }
-  if (bytes > MAX_BATCH_BYTES) throw new Error(`a batch for ${layout.name} has ${bytes} bytes, at most ${MAX_BATCH_BYTES} are allowed`);
+  if (bytes > MAX_BATCH_BYTES)
+    throw new Error(`a batch for ${layout.name} has ${bytes} bytes, at most ${MAX_BATCH_BYTES} are allowed`);
   const all = [...newest.values()];
   const size = all.map(sizeOf);
   const total = size.reduce((sum, one) => sum + one, 0);

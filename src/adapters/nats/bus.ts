@@ -1,4 +1,7 @@
-/** The bus on NATS: reconnects for ever, drains when it closes. Installations may share a NATS: every subject carries the log's id. */
+/**
+ * The bus on NATS: reconnects for ever, drains when it closes. Installations may share a NATS: every subject carries
+ * the log's id.
+ */
 import { type Msg, NatsError, type Subscription, headers } from 'nats';
 import { within } from '../../async/within.js';
 import { type Bus, RemoteError, type Unsubscribe } from '../../ports/bus.js';
@@ -20,11 +23,17 @@ export interface NatsBusOptions {
   readonly url: string;
   /** Separates installations that share a NATS. */
   readonly logId: string;
-  /** What goes wrong beside a request: handlers of published messages that throw, messages that make no sense, lost connections. */
+  /**
+   * What goes wrong beside a request: handlers of published messages that throw, messages that make no sense, lost
+   * connections.
+   */
   readonly onError: (error: unknown) => void;
 }
 
-/** Connects. @throws EngineError naming NATS_URL when nobody answers there, the credentials are refused, or the server is too old */
+/**
+ * Connects. @throws EngineError naming NATS_URL when nobody answers there, the credentials are refused, or the server
+ * is too old
+ */
 export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Promise<Bus> {
   const connection = await connected(url);
   const prefix = `gift.${logId}.`;
@@ -93,7 +102,11 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     for (const subscription of subscriptions) subscription.unsubscribe();
     asking.end(new UnavailableError('the bus was closed before an answer came', { outcomeUnknown: true }));
     await within(Promise.all(running), DRAIN_MS, () => undefined);
-    await within(connection.drain().catch(() => connection.close()), PING_MS, () => connection.close());
+    await within(
+      connection.drain().catch(() => connection.close()),
+      PING_MS,
+      () => connection.close(),
+    );
   };
 
   return {
@@ -108,7 +121,9 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
         if (failed !== undefined && failed !== '') throw new RemoteError(failureIn(failed));
         return payloadOf(reply.string(), subject) as R;
       } catch (error) {
-        throw error instanceof NatsError ? new UnavailableError('NATS did not take the request', { outcomeUnknown: true, cause: error }) : error;
+        throw error instanceof NatsError
+          ? new UnavailableError('NATS did not take the request', { outcomeUnknown: true, cause: error })
+          : error;
       }
     },
     async serve(subject, queue, handler) {
@@ -120,7 +135,10 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
           callback(error, message) {
             if (error !== null) return onError(error);
             if (signs.known(message)) return;
-            const run: Promise<void> = signs.during(message, answer(message, handler)).catch(onError).finally(() => running.delete(run));
+            const run: Promise<void> = signs
+              .during(message, answer(message, handler))
+              .catch(onError)
+              .finally(() => running.delete(run));
             running.add(run);
           },
         }),

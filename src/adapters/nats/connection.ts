@@ -15,7 +15,12 @@ export async function connected(url: string): Promise<NatsConnection> {
   const servers = url.split(',').map((one) => new URL(one.trim()));
   const [first] = servers;
   const { username = '', password = '' } = first ?? {};
-  const credentials = password === '' ? (username === '' ? {} : { token: decodeURIComponent(username) }) : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
+  const credentials =
+    password === ''
+      ? username === ''
+        ? {}
+        : { token: decodeURIComponent(username) }
+      : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
   let connection;
   try {
     connection = await connect({
@@ -40,9 +45,23 @@ export async function connected(url: string): Promise<NatsConnection> {
 
 function faultOf(error: unknown): EngineError {
   const code = error instanceof NatsError ? error.code : '';
-  if (code === 'AUTHORIZATION_VIOLATION') return new EngineError(SETTING, 'the credentials are refused: check user and password, or the token, in the first address', error);
-  if (code === 'SERVER_OPT_NA') return new EngineError(SETTING, 'the server has no TLS: begin the address with nats://, or give the server a certificate', error);
-  return new NoAnswerError(SETTING, 'no NATS server answers there: check the address, whether the server runs, and whether it has TLS (then it begins with tls://)', error);
+  if (code === 'AUTHORIZATION_VIOLATION')
+    return new EngineError(
+      SETTING,
+      'the credentials are refused: check user and password, or the token, in the first address',
+      error,
+    );
+  if (code === 'SERVER_OPT_NA')
+    return new EngineError(
+      SETTING,
+      'the server has no TLS: begin the address with nats://, or give the server a certificate',
+      error,
+    );
+  return new NoAnswerError(
+    SETTING,
+    'no NATS server answers there: check the address, whether the server runs, and whether it has TLS (then it begins with tls://)',
+    error,
+  );
 }
 
 function isOld(version: string): boolean {

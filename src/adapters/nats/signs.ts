@@ -1,6 +1,7 @@
 /**
- * Requests over NATS whose other side gives signs of life. A process that is frozen, or cut off without a word, stays a member of its queue group for
- * minutes: what it is handed would wait until its deadline. So who runs a request says so now and then; while nobody has, it is asked for again.
+ * Requests over NATS whose other side gives signs of life. A process that is frozen, or cut off without a word, stays a
+ * member of its queue group for minutes: what it is handed would wait until its deadline. So who runs a request says so
+ * now and then; while nobody has, it is asked for again.
  */
 import { LRUCache } from 'lru-cache';
 import { createInbox, headers, type Msg, type NatsConnection, type Subscription } from 'nats';
@@ -20,7 +21,9 @@ const WORKING = 'Gift-Working';
 
 /** The asking side. */
 export interface Asking {
-  /** @throws NoRespondersError, DeadlineError; NatsError when the connection takes nothing any more; what `end` was told */
+  /**
+   * @throws NoRespondersError, DeadlineError; NatsError when the connection takes nothing any more; what `end` was told
+   */
   request(name: string, subject: string, body: string, timeoutMs: number): Promise<Msg>;
   /** Rejects what is open. */
   end(error: Error): void;
@@ -52,7 +55,11 @@ export function openAsking(connection: NatsConnection, connected: () => boolean)
         pending.heardAt = performance.now();
       } else if (message.headers?.code === 503) {
         // Where it was taken before, nobody knows what came of it.
-        pending.settle(pending.asked === 1 ? new NoRespondersError(pending.subject) : new DeadlineError(pending.subject, pending.timeoutMs));
+        pending.settle(
+          pending.asked === 1
+            ? new NoRespondersError(pending.subject)
+            : new DeadlineError(pending.subject, pending.timeoutMs),
+        );
       } else pending.settle(message);
     },
   });
@@ -61,7 +68,8 @@ export function openAsking(connection: NatsConnection, connected: () => boolean)
     const now = performance.now();
     for (const pending of open.values()) {
       const { heardAt, askedAt, until, subject, timeoutMs } = pending;
-      if (now >= until || (heardAt !== undefined && now - heardAt > SILENT_MS)) pending.settle(new DeadlineError(subject, timeoutMs));
+      if (now >= until || (heardAt !== undefined && now - heardAt > SILENT_MS))
+        pending.settle(new DeadlineError(subject, timeoutMs));
       else if (heardAt === undefined && now - askedAt > AGAIN_MS && connected()) pending.again();
     }
   };

@@ -1,6 +1,6 @@
 /**
- * Access tokens: JWTs signed with HS256. A token names its session and its user, and nothing more; everything else is looked up at each request.
- * Its signature is checked once and then remembered until it expires.
+ * Access tokens: JWTs signed with HS256. A token names its session and its user, and nothing more; everything else is
+ * looked up at each request. Its signature is checked once and then remembered until it expires.
  */
 import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 // Its parts: all of it takes twice as long to load.
@@ -36,13 +36,19 @@ const MIN_KEY_BYTES = 32;
 /** Keeps our access tokens apart from whatever else may be signed with the key. */
 const TYPE = 'at+jwt';
 
-/** The tokens under `keys`: the first signs, all verify. @throws Error when there is no key, or one has less than 32 bytes. */
+/**
+ * The tokens under `keys`: the first signs, all verify. @throws Error when there is no key, or one has less than 32
+ * bytes.
+ */
 export function accessTokens(keys: readonly string[], now: () => number): AccessTokens {
   const known = new Map<string, KeyObject>();
   for (const key of keys) {
     const bytes = Buffer.from(key);
     if (bytes.length < MIN_KEY_BYTES) throw new Error(`a token key has less than ${MIN_KEY_BYTES} bytes`);
-    known.set(createHash('sha256').update('token key id\0').update(bytes).digest('base64url').slice(0, 8), createSecretKey(bytes));
+    known.set(
+      createHash('sha256').update('token key id\0').update(bytes).digest('base64url').slice(0, 8),
+      createSecretKey(bytes),
+    );
   }
   const [first] = known;
   if (first === undefined) throw new Error('there is no token key');

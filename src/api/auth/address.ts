@@ -7,14 +7,16 @@ type Network = ReturnType<typeof ipaddr.parseCIDR>;
 export type CallerAddress = (peer: string | undefined, forwardedFor: string | undefined) => string;
 
 /**
- * Where the peer is a trusted proxy, its `X-Forwarded-For` is read from the end: the last hop that is no trusted proxy is the caller
- * (whatever stands before it, the caller may have invented). A hop that is no address ends the reading: the proxy that reported it is taken.
- * IPv4-mapped IPv6 addresses are their IPv4 addresses; a port is left out. Without a peer (a Unix socket): `unknown`.
+ * Where the peer is a trusted proxy, its `X-Forwarded-For` is read from the end: the last hop that is no trusted proxy
+ * is the caller (whatever stands before it, the caller may have invented). A hop that is no address ends the reading:
+ * the proxy that reported it is taken. IPv4-mapped IPv6 addresses are their IPv4 addresses; a port is left out. Without
+ * a peer (a Unix socket): `unknown`.
  * @throws Error when one of `trustedProxies` is no CIDR.
  */
 export function callerAddress(trustedProxies: readonly string[]): CallerAddress {
   const trusted = trustedProxies.map(normalisedNetwork);
-  const isTrusted = (address: ipaddr.IPv4 | ipaddr.IPv6): boolean => trusted.some((network) => network[0].kind() === address.kind() && address.match(network));
+  const isTrusted = (address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
+    trusted.some((network) => network[0].kind() === address.kind() && address.match(network));
   return (peer, forwardedFor) => {
     let caller = parse(peer ?? '');
     if (caller === undefined) return 'unknown';
@@ -31,16 +33,24 @@ export function callerAddress(trustedProxies: readonly string[]): CallerAddress 
 
 function normalisedNetwork(cidr: string): Network {
   const [address, bits] = ipaddr.parseCIDR(cidr);
-  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96 ? [address.toIPv4Address(), bits - 96] : [address, bits];
+  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96
+    ? [address.toIPv4Address(), bits - 96]
+    : [address, bits];
 }
 
-/** What counts as one address where attempts are counted: an IPv6 subscriber has a whole /64, an IPv4 one an address. */
+/**
+ * What counts as one address where attempts are counted: an IPv6 subscriber has a whole /64, an IPv4 one an address.
+ */
 export function networkOf(address: string): string {
   return ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.networkAddressFromCIDR(`${address}/64`).toString() : address;
 }
 
 /** Reads `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80` and a zone. */
 function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
-  const bare = text.trim().replace(/^\[([^\]]*)\](?::\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1').replace(/%.*$/, '');
+  const bare = text
+    .trim()
+    .replace(/^\[([^\]]*)\](?::\d+)?$/, '$1')
+    .replace(/^([\d.]+):\d+$/, '$1')
+    .replace(/%.*$/, '');
   return ipaddr.IPv4.isValidFourPartDecimal(bare) || ipaddr.IPv6.isValid(bare) ? ipaddr.process(bare) : undefined;
 }

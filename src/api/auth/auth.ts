@@ -59,7 +59,17 @@ export function createAuth(options: AuthOptions): Auth {
     recognise: callers.recognise,
     authenticate: callers.authenticate,
     address,
-    routes: oauthRoutes(grants({ authenticator: callers, accounts: accountsNow, clients, passwords: checker, sessions: allSessions, throttle: counters, hash })),
+    routes: oauthRoutes(
+      grants({
+        authenticator: callers,
+        accounts: accountsNow,
+        clients,
+        passwords: checker,
+        sessions: allSessions,
+        throttle: counters,
+        hash,
+      }),
+    ),
     close: async () => checker.close(),
   };
 }

@@ -11,16 +11,21 @@ import type { Accounts, Standing } from './standing.js';
 /** Looks callers up. */
 export interface Authenticator {
   /**
-   * Who sends this `Authorization` header, as far as memory knows: nearly every request ends here, so it waits for no promise. `undefined`: ask `authenticate`.
+   * Who sends this `Authorization` header, as far as memory knows: nearly every request ends here, so it waits for no
+   * promise. `undefined`: ask `authenticate`.
    * @throws HttpError forbidden as `authenticate` does.
    */
   recognise(header: string | undefined, need: RouteCaller): Principal | undefined;
   /**
    * Who sends this `Authorization` header. Nothing is looked up where a route needs nobody.
-   * @throws HttpError authentication_failed without a token that counts, forbidden for a client's token where a user's is needed; UnavailableError.
+   * @throws HttpError authentication_failed without a token that counts, forbidden for a client's token where a user's
+   * is needed; UnavailableError.
    */
   authenticate(header: string | undefined, need: RouteCaller): Promise<Principal>;
-  /** The client whose own token this header carries. @throws HttpError authentication_failed, also for a user's token; UnavailableError. */
+  /**
+   * The client whose own token this header carries. @throws HttpError authentication_failed, also for a user's token;
+   * UnavailableError.
+   */
   client(header: string | undefined): Promise<Standing['client']>;
 }
 

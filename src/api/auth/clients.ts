@@ -19,10 +19,16 @@ const REMEMBERED_MS = 300_000;
 const REMEMBERED = 1_000;
 
 /**
- * Authenticates clients. A client refreshes all day with one secret, so a right one is remembered for some minutes: in memory alone, as an HMAC under a
- * key that only this process has, and together with the client's credential number, so that a new secret or a disabling counts at once.
+ * Authenticates clients. A client refreshes all day with one secret, so a right one is remembered for some minutes: in
+ * memory alone, as an HMAC under a key that only this process has, and together with the client's credential number, so
+ * that a new secret or a disabling counts at once.
  */
-export function clientAuthentication(options: { accounts: Accounts; passwords: Passwords; throttle: Throttle; now: () => number }): {
+export function clientAuthentication(options: {
+  accounts: Accounts;
+  passwords: Passwords;
+  throttle: Throttle;
+  now: () => number;
+}): {
   /** The active client with this secret. @throws HttpError authentication_failed, too_many_requests. */
   authenticate(credentials: ClientCredentials, address: string): Promise<ClientDocument>;
 } {
@@ -30,13 +36,21 @@ export function clientAuthentication(options: { accounts: Accounts; passwords: P
   const key = randomBytes(32);
   const remembered = new LRUCache<string, number>({ max: REMEMBERED });
   const nameOf = (client: ClientDocument, secret: string): string =>
-    createHmac('sha256', key).update(JSON.stringify([client.id, client.credential, secret])).digest('base64url');
+    createHmac('sha256', key)
+      .update(JSON.stringify([client.id, client.credential, secret]))
+      .digest('base64url');
   const isRemembered = (name: string): boolean => now() - (remembered.get(name) ?? -Infinity) < REMEMBERED_MS;
 
   return {
     async authenticate({ id, secrets }, address) {
       const client = await accounts.client(id);
-      if (client !== undefined && client.active && secrets.some((secret) => isRemembered(nameOf(client, secret))) && (await accounts.isCurrent(client))) return client;
+      if (
+        client !== undefined &&
+        client.active &&
+        secrets.some((secret) => isRemembered(nameOf(client, secret))) &&
+        (await accounts.isCurrent(client))
+      )
+        return client;
       let right: string | undefined;
       const succeeded = await throttle.attempt({ address }, async (reserve) => {
         right = await passwords.verify(client?.secret_hash, secrets, reserve);
@@ -50,8 +64,10 @@ export function clientAuthentication(options: { accounts: Accounts; passwords: P
 }
 
 /**
- * The credentials of an HTTP Basic header. RFC 6749 2.3.1 wants both form-encoded, which many clients forget: so the secret is taken as it stands, too.
- * @returns `undefined` when the header is not of that scheme. @throws HttpError authentication_failed when it is, but malformed.
+ * The credentials of an HTTP Basic header. RFC 6749 2.3.1 wants both form-encoded, which many clients forget: so the
+ * secret is taken as it stands, too.
+ * @returns `undefined` when the header is not of that scheme. @throws HttpError authentication_failed when it is, but
+ * malformed.
  */
 export function readBasic(header: string | undefined): ClientCredentials | undefined {
   // What comes after the spaces begins with none: else many spaces would be parted in every way there is.

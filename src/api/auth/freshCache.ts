@@ -1,7 +1,13 @@
-/** Remembers what was looked up for a moment: the look-ups of a busy key become one a moment, and a change shows a moment later. */
+/**
+ * Remembers what was looked up for a moment: the look-ups of a busy key become one a moment, and a change shows a
+ * moment later.
+ */
 import { LRUCache } from 'lru-cache';
 
-/** How long a session, user or client that was looked up is believed, in milliseconds: with what else it takes, changes count within a second. */
+/**
+ * How long a session, user or client that was looked up is believed, in milliseconds: with what else it takes, changes
+ * count within a second.
+ */
 export const FRESH_MS = 500;
 
 /** A bounded cache of look-ups. */
@@ -17,7 +23,12 @@ export interface FreshCache<V> {
 }
 
 /** A cache of at most `max` entries, each served for `maxAgeMs` from when its look-up began. `now`: milliseconds. */
-export function freshCache<V>(options: { max: number; maxAgeMs: number; now: () => number; look: (key: string) => Promise<V> }): FreshCache<V> {
+export function freshCache<V>(options: {
+  max: number;
+  maxAgeMs: number;
+  now: () => number;
+  look: (key: string) => Promise<V>;
+}): FreshCache<V> {
   const { maxAgeMs, now, look } = options;
   const entries = new LRUCache<string, { readonly at: number; readonly value: V }>({ max: options.max });
   const loading = new Map<string, { readonly at: number; readonly value: Promise<V> }>();

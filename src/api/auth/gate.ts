@@ -3,7 +3,10 @@ import { HttpError } from '../errors.js';
 
 /** Runs work, a bounded number side by side. */
 export interface Gate {
-  /** Runs `work` when it is its turn. @throws HttpError too_many_requests when too many wait already; whatever `work` throws. */
+  /**
+   * Runs `work` when it is its turn. @throws HttpError too_many_requests when too many wait already; whatever `work`
+   * throws.
+   */
   run<T>(work: () => Promise<T>): Promise<T>;
   /** Nothing runs or waits. */
   idle(): boolean;

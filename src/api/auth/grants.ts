@@ -11,8 +11,8 @@ import { type Accounts, standing } from './standing.js';
 import type { Throttle } from './throttle.js';
 
 /**
- * The grants. Each throws HttpError authentication_failed for whatever is wrong with what it was given, too_many_requests, and UnavailableError.
- * `address` is the caller's, for throttling.
+ * The grants. Each throws HttpError authentication_failed for whatever is wrong with what it was given,
+ * too_many_requests, and UnavailableError. `address` is the caller's, for throttling.
  */
 export interface Grants {
   /** @throws HttpError too_many_requests when nothing is to be had from this address for now. */
@@ -47,7 +47,8 @@ export function grants(deps: {
       throw error;
     }
   };
-  const clientWith = async (credentials: ClientCredentials, address: string): Promise<ClientDocument> => onceShown(async () => clients.authenticate(credentials, address));
+  const clientWith = async (credentials: ClientCredentials, address: string): Promise<ClientDocument> =>
+    onceShown(async () => clients.authenticate(credentials, address));
   return {
     checkAddress: async (address) => throttle.check({ address }),
     loginClient: async (header) => authenticator.client(header),
@@ -64,7 +65,10 @@ export function grants(deps: {
       // An inactive user's right password counts as a wrong one, else the counters would tell it.
       const right = await throttle.attempt(
         { address, usernameHash },
-        async (reserve) => (await passwords.verify(user?.password_hash, candidates, reserve)) !== undefined && user?.active === true && accounts.isCurrent(user),
+        async (reserve) =>
+          (await passwords.verify(user?.password_hash, candidates, reserve)) !== undefined &&
+          user?.active === true &&
+          accounts.isCurrent(user),
       );
       if (!right || user === undefined) return onceShown(() => Promise.reject(authenticationFailed()));
       if (!mayLogIn(client, user.id)) throw new HttpError('forbidden');
@@ -75,7 +79,8 @@ export function grants(deps: {
       const client = await clientWith(credentials, address);
       const pair = await sessions.refresh(refreshToken, client.id, async (session) => {
         const user = session.user === null ? undefined : await accounts.user(session.user);
-        if (user === undefined || standing(session, client, user) === undefined || !mayLogIn(client, user.id)) return false;
+        if (user === undefined || standing(session, client, user) === undefined || !mayLogIn(client, user.id))
+          return false;
         return accounts.isCurrent(user);
       });
       if (pair === undefined) throw authenticationFailed();

@@ -8,8 +8,17 @@ import type { TokenPair } from './sessions.js';
 
 /** Longer names and secrets are nobody's. */
 const text = (description: string): Schema => ({ type: 'string', maxLength: 1_024, description });
-/** Other parameters than these are ignored, by clients that send `scope` or `audience` to every server (RFC 6749 3.2). */
-const grant = (name: string, properties: Readonly<Record<string, Schema>>, { title = name, required = Object.keys(properties) }: { readonly title?: string; readonly required?: readonly string[] } = {}): Schema => ({
+/**
+ * Other parameters than these are ignored, by clients that send `scope` or `audience` to every server (RFC 6749 3.2).
+ */
+const grant = (
+  name: string,
+  properties: Readonly<Record<string, Schema>>,
+  {
+    title = name,
+    required = Object.keys(properties),
+  }: { readonly title?: string; readonly required?: readonly string[] } = {},
+): Schema => ({
   type: 'object',
   title,
   properties: { grant_type: { type: 'string', const: name }, ...properties },
@@ -18,13 +27,30 @@ const grant = (name: string, properties: Readonly<Record<string, Schema>>, { tit
 
 const CLIENT_ID = text('The id of the API client.');
 const CLIENT_SECRET = text('The secret of the API client.');
-const PASSWORD = grant('password', { username: text('The account\'s username, in any case.'), password: text('The account\'s password.') });
+const PASSWORD = grant('password', {
+  username: text("The account's username, in any case."),
+  password: text("The account's password."),
+});
 const REFRESH_TOKEN = text('The latest refresh token of the login.');
-const REFRESH = grant('refresh_token', { refresh_token: REFRESH_TOKEN, client_id: CLIENT_ID, client_secret: CLIENT_SECRET });
-const REFRESH_BASIC = grant('refresh_token', { refresh_token: REFRESH_TOKEN, client_id: CLIENT_ID }, { title: 'refresh_token with HTTP Basic', required: ['refresh_token'] });
+const REFRESH = grant('refresh_token', {
+  refresh_token: REFRESH_TOKEN,
+  client_id: CLIENT_ID,
+  client_secret: CLIENT_SECRET,
+});
+const REFRESH_BASIC = grant(
+  'refresh_token',
+  { refresh_token: REFRESH_TOKEN, client_id: CLIENT_ID },
+  { title: 'refresh_token with HTTP Basic', required: ['refresh_token'] },
+);
 const CLIENT = grant('client_credentials', { client_id: CLIENT_ID, client_secret: CLIENT_SECRET });
-const CLIENT_BASIC = grant('client_credentials', { client_id: CLIENT_ID }, { title: 'client_credentials with HTTP Basic', required: [] });
-/** Every body, whatever its grant: what else is wrong is told by the grant it names, after the token that grant needs. */
+const CLIENT_BASIC = grant(
+  'client_credentials',
+  { client_id: CLIENT_ID },
+  { title: 'client_credentials with HTTP Basic', required: [] },
+);
+/**
+ * Every body, whatever its grant: what else is wrong is told by the grant it names, after the token that grant needs.
+ */
 const ANY: Schema = { type: 'object', properties: { grant_type: { type: 'string' } }, required: ['grant_type'] };
 
 const TOKENS: Schema = {
@@ -33,7 +59,10 @@ const TOKENS: Schema = {
     token_type: { type: 'string', const: 'Bearer' },
     expires_in: { type: 'integer', description: 'Seconds until the access token expires.' },
     access_token: { type: 'string', description: 'For the header `Authorization: Bearer …`.' },
-    refresh_token: { type: 'string', description: 'Good for one refresh. Only with a user\'s login: a client without a user logs in again.' },
+    refresh_token: {
+      type: 'string',
+      description: "Good for one refresh. Only with a user's login: a client without a user logs in again.",
+    },
   },
   required: ['token_type', 'expires_in', 'access_token'],
   additionalProperties: false,
@@ -44,11 +73,19 @@ type Fields = Readonly<Record<string, string>>;
 /** The token endpoint. */
 export function oauthRoutes(grants: Grants): Route[] {
   const check = {
-    any: bodyValidator(ANY), password: bodyValidator(PASSWORD), refresh: bodyValidator(REFRESH), refreshBasic: bodyValidator(REFRESH_BASIC), client: bodyValidator(CLIENT),
+    any: bodyValidator(ANY),
+    password: bodyValidator(PASSWORD),
+    refresh: bodyValidator(REFRESH),
+    refreshBasic: bodyValidator(REFRESH_BASIC),
+    client: bodyValidator(CLIENT),
     clientBasic: bodyValidator(CLIENT_BASIC),
   };
 
-  const tokens = async ({ body: sent, address, header }: Pick<Call, 'body' | 'address' | 'header'>): Promise<TokenPair> => {
+  const tokens = async ({
+    body: sent,
+    address,
+    header,
+  }: Pick<Call, 'body' | 'address' | 'header'>): Promise<TokenPair> => {
     const body = withoutEmpty(sent);
     check.any(body);
     switch (body['grant_type']) {
@@ -86,7 +123,7 @@ export function oauthRoutes(grants: Grants): Route[] {
       tag: 'Tokens',
       description: [
         'Parameters that a grant does not know are ignored, and those without a value count as absent (RFC 6749 3.2).',
-        '`client_credentials` logs an API client in (its id and secret in the body, or by HTTP Basic). `password` logs a user in, and needs the client\'s access token in the `Authorization` header.',
+        "`client_credentials` logs an API client in (its id and secret in the body, or by HTTP Basic). `password` logs a user in, and needs the client's access token in the `Authorization` header.",
         '`refresh_token` trades a refresh token for a new pair: each refresh token works once. One that comes back within 30 seconds, because its answer was lost or two were sent at once, gives another pair beside the first; later it ends the whole login.',
         'After 10 failures in a row for one username from one address, 100 for one username, or 100 from one address, within 15 minutes, further attempts get 429.',
       ].join('\n\n'),
@@ -119,8 +156,14 @@ function withoutEmpty(body: Call['body']): Call['body'] {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== ''));
 }
 
-/** What the client proves itself with: HTTP Basic where it is sent, beside which the body may name the client once more (RFC 6749 2.3.1). @throws HttpError authentication_failed where it names another */
-function credentialsOf({ client_id = '', client_secret = '' }: Fields, basic: ClientCredentials | undefined): ClientCredentials {
+/**
+ * What the client proves itself with: HTTP Basic where it is sent, beside which the body may name the client once more
+ * (RFC 6749 2.3.1). @throws HttpError authentication_failed where it names another
+ */
+function credentialsOf(
+  { client_id = '', client_secret = '' }: Fields,
+  basic: ClientCredentials | undefined,
+): ClientCredentials {
   if (basic === undefined) return { id: client_id, secrets: [client_secret] };
   if (client_id !== '' && client_id !== basic.id) throw authenticationFailed();
   return basic;
@@ -130,6 +173,11 @@ function answer({ accessToken, expiresIn, refreshToken }: TokenPair): Answer {
   return {
     status: 200,
     headers: { Pragma: 'no-cache' },
-    body: { token_type: 'Bearer', expires_in: expiresIn, access_token: accessToken, ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }) },
+    body: {
+      token_type: 'Bearer',
+      expires_in: expiresIn,
+      access_token: accessToken,
+      ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
+    },
   };
 }

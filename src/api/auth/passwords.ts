@@ -10,11 +10,16 @@ const PLACES = 500;
 /** The checker. */
 export interface Passwords {
   /**
-   * The one of `candidates` that is behind the hash. Without a hash (an unknown user or client) it takes as long, and there is none.
-   * `reserve` runs when it is this check's turn, and may refuse it by throwing.
-   * @throws HttpError too_many_requests when too many wait; Error when the hash is none of argon2's; whatever `reserve` throws.
+   * The one of `candidates` that is behind the hash. Without a hash (an unknown user or client) it takes as long, and
+   * there is none. `reserve` runs when it is this check's turn, and may refuse it by throwing.
+   * @throws HttpError too_many_requests when too many wait; Error when the hash is none of argon2's; whatever `reserve`
+   * throws.
    */
-  verify(hash: string | undefined, candidates: readonly string[], reserve: () => Promise<void>): Promise<string | undefined>;
+  verify(
+    hash: string | undefined,
+    candidates: readonly string[],
+    reserve: () => Promise<void>,
+  ): Promise<string | undefined>;
   /** Waits for the checks under way. */
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /**
  * Refresh tokens: `{session id}.{256 random bits}.{tag}`, opaque to everybody else. Only their hash is stored.
- * The tag says that the token was made here, so that a spent one can be told from an invented one without keeping every spent one:
- * only a real one that comes back revokes its family, and an invented one costs no look-up.
+ * The tag says that the token was made here, so that a spent one can be told from an invented one without keeping every
+ * spent one: only a real one that comes back revokes its family, and an invented one costs no look-up.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { KeyedHash } from '../../domain/keyedHash.js';
@@ -25,7 +25,9 @@ export function newRefreshToken(sessionId: string, tag: KeyedHash): RefreshToken
 export function readRefreshToken(text: string, tag: KeyedHash): RefreshToken | undefined {
   const parts = /^(([\w-]{22})\.[\w-]{43})\.([\w-]{22})$/.exec(text);
   const [, body = '', sessionId = '', given = ''] = parts ?? [];
-  return parts !== null && timingSafeEqual(Buffer.from(tag('refresh', body)), Buffer.from(given)) ? made(sessionId, text) : undefined;
+  return parts !== null && timingSafeEqual(Buffer.from(tag('refresh', body)), Buffer.from(given))
+    ? made(sessionId, text)
+    : undefined;
 }
 
 function made(sessionId: string, text: string): RefreshToken {

@@ -1,12 +1,18 @@
 /**
  * What a session is, and what becomes of it when one of its refresh tokens comes in (decisions 2). Pure.
- * A session (the token's family) hands out pairs of an access and a refresh token, numbered from 0. Access tokens last until they expire or the session ends.
+ * A session (the token's family) hands out pairs of an access and a refresh token, numbered from 0. Access tokens last
+ * until they expire or the session ends.
  */
 import { CLOCK_SLACK_MS } from '../../clock.js';
 
-/** How long a spent refresh token still gives another pair: its answer may have been lost, or two tabs asked at once. */
+/**
+ * How long a spent refresh token still gives another pair: its answer may have been lost, or two tabs asked at once.
+ */
 const GRACE_MS = 30_000;
-/** Refresh tokens of a session that can be used at once; beyond it the oldest stop counting, which are those of answers that were lost. */
+/**
+ * Refresh tokens of a session that can be used at once; beyond it the oldest stop counting, which are those of answers
+ * that were lost.
+ */
 const MAX_LIVE = 100;
 /** Spent ones that are remembered for their grace; beyond it the oldest are forgotten, as if their grace were over. */
 const MAX_SPENT = 100;
@@ -24,7 +30,10 @@ export interface Session {
   readonly pair: number;
   /** The refresh tokens that can be used, oldest first, and until when. */
   readonly live: readonly LiveToken[];
-  /** Those that were used up so short a while ago that they may come back, oldest first. Any other one of this session was used up before. */
+  /**
+   * Those that were used up so short a while ago that they may come back, oldest first. Any other one of this session
+   * was used up before.
+   */
   readonly spent: readonly SpentToken[];
 }
 
@@ -41,7 +50,8 @@ export interface SpentToken {
 }
 
 /** What to do with a refresh token: hand out the next pair, refuse it, or end the whole session. */
-export type RefreshDecision = { readonly kind: 'rotate'; readonly next: Session } | { readonly kind: 'refuse' } | { readonly kind: 'revoke' };
+export type RefreshDecision =
+  { readonly kind: 'rotate'; readonly next: Session } | { readonly kind: 'refuse' } | { readonly kind: 'revoke' };
 
 /** A refresh token that comes in. It is known to have been made for this session. */
 export interface RefreshRequest {
@@ -61,17 +71,28 @@ export function decideRefresh(session: Session, { hash, client, now, successor }
   const spent = session.spent.filter(({ at }) => isRecent(now - at));
   const rotate = (live: readonly LiveToken[], used: readonly SpentToken[]): RefreshDecision => ({
     kind: 'rotate',
-    next: { ...session, pair: session.pair + 1, live: [...live, successor].slice(-MAX_LIVE), spent: used.slice(-MAX_SPENT) },
+    next: {
+      ...session,
+      pair: session.pair + 1,
+      live: [...live, successor].slice(-MAX_LIVE),
+      spent: used.slice(-MAX_SPENT),
+    },
   });
 
   const live = session.live.find((token) => token.hash === hash);
   if (live !== undefined) {
     if (!sameClient || now >= live.expiresAt || over) return { kind: 'refuse' };
-    return rotate(session.live.filter((token) => token !== live && now < token.expiresAt), [...spent, { hash, at: now }]);
+    return rotate(
+      session.live.filter((token) => token !== live && now < token.expiresAt),
+      [...spent, { hash, at: now }],
+    );
   }
   if (!sameClient || !spent.some((token) => token.hash === hash)) return { kind: 'revoke' };
   return over ? { kind: 'refuse' } : rotate(session.live, spent);
 }
 
-/** Whether a token was spent so short a while ago. Far ahead of now it was not: the clock has been set back, which must not lengthen the grace. */
+/**
+ * Whether a token was spent so short a while ago. Far ahead of now it was not: the clock has been set back, which must
+ * not lengthen the grace.
+ */
 const isRecent = (age: number): boolean => age >= -CLOCK_SLACK_MS && age <= GRACE_MS;

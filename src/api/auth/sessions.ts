@@ -32,10 +32,18 @@ export interface Sessions {
   start(client: ClientDocument, user?: UserDocument): Promise<TokenPair>;
   /**
    * The next pair for a refresh token. `stands` says whether the session's client and user still do.
-   * @returns `undefined` when there is none to be had; a token that was spent longer ago than its grace has then ended its session.
+   * @returns `undefined` when there is none to be had; a token that was spent longer ago than its grace has then ended
+   * its session.
    */
-  refresh(token: string, client: string, stands: (session: Session) => Promise<boolean>): Promise<TokenPair | undefined>;
-  /** The session that an access token may act in, as far as memory knows; `undefined`: ask `use`. At most `FRESH_MS` old. */
+  refresh(
+    token: string,
+    client: string,
+    stands: (session: Session) => Promise<boolean>,
+  ): Promise<TokenPair | undefined>;
+  /**
+   * The session that an access token may act in, as far as memory knows; `undefined`: ask `use`. At most `FRESH_MS`
+   * old.
+   */
   inUse(claims: AccessClaims): Session | undefined;
   /** The session that an access token may act in; `undefined` when it has ended. At most `FRESH_MS` old. */
   use(claims: AccessClaims): Promise<Session | undefined>;
@@ -46,14 +54,27 @@ const CACHED = 10_000;
 const MAX_TURNS = 1_000;
 
 /** Sessions in these records. `now`: milliseconds. */
-export function sessions(options: { records: Records; tokens: AccessTokens; hash: KeyedHash; ttl: Lifetimes; now: () => number }): Sessions {
+export function sessions(options: {
+  records: Records;
+  tokens: AccessTokens;
+  hash: KeyedHash;
+  ttl: Lifetimes;
+  now: () => number;
+}): Sessions {
   const { records, tokens, hash, ttl, now } = options;
-  const cache = freshCache<StoredRecord<Session> | undefined>({ max: CACHED, maxAgeMs: FRESH_MS, now, look: async (key) => records.get<Session>(key) });
+  const cache = freshCache<StoredRecord<Session> | undefined>({
+    max: CACHED,
+    maxAgeMs: FRESH_MS,
+    now,
+    look: async (key) => records.get<Session>(key),
+  });
 
   /** Seconds since the epoch, whole as an access token's `exp` is: nothing outlives its session. */
   const sessionEnd = (startedAt: number): number => Math.floor(startedAt / 1000) + ttl.session;
-  const accessExpiry = (startedAt: number): number => Math.min(Math.floor(now() / 1000) + ttl.access, sessionEnd(startedAt));
-  const refreshExpiry = (startedAt: number): number => Math.min(now() + ttl.refresh * 1000, sessionEnd(startedAt) * 1000);
+  const accessExpiry = (startedAt: number): number =>
+    Math.min(Math.floor(now() / 1000) + ttl.access, sessionEnd(startedAt));
+  const refreshExpiry = (startedAt: number): number =>
+    Math.min(now() + ttl.refresh * 1000, sessionEnd(startedAt) * 1000);
   const store = async (id: string, session: Session, expected: number): Promise<boolean> => {
     const key = keyOf(id);
     const expiresAt = Math.max(...session.live.map((token) => token.expiresAt), accessExpiry(session.startedAt) * 1000);
@@ -64,7 +85,12 @@ export function sessions(options: { records: Records; tokens: AccessTokens; hash
   };
   const pairOf = async (id: string, session: Session, refresh?: RefreshToken): Promise<TokenPair> => {
     const expiresAt = accessExpiry(session.startedAt);
-    const claims = { sessionId: id, pair: session.pair, expiresAt, ...(session.user === null ? {} : { userId: session.user }) };
+    const claims = {
+      sessionId: id,
+      pair: session.pair,
+      expiresAt,
+      ...(session.user === null ? {} : { userId: session.user }),
+    };
     return {
       accessToken: await tokens.sign(claims),
       expiresIn: expiresAt - Math.floor(now() / 1000),
@@ -110,7 +136,8 @@ export function sessions(options: { records: Records; tokens: AccessTokens; hash
           cache.forget(key);
         }
         if (decision.kind !== 'rotate' || !(await stands(record.value))) return undefined;
-        if (await store(token.sessionId, decision.next, record.version)) return pairOf(token.sessionId, decision.next, successor);
+        if (await store(token.sessionId, decision.next, record.version))
+          return pairOf(token.sessionId, decision.next, successor);
       }
       throw new UnavailableError('a session could not be stored');
     },

@@ -2,7 +2,12 @@
 import { accountStream } from '../../domain/account.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { type AccountDocument, type ClientDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';
+import {
+  type AccountDocument,
+  type ClientDocument,
+  type UserDocument,
+  accountsProjection,
+} from '../../projections/accounts.js';
 import { folded } from '../../projections/folded.js';
 import type { ReadModel } from '../../projections/readModel.js';
 import { within } from '../../async/within.js';
@@ -22,20 +27,25 @@ export interface Accounts {
   /** Whose name it is, by the name's HMAC. */
   userNamed(usernameHash: string): Promise<UserDocument | undefined>;
   /**
-   * Whether the log holds nothing against the account as it was looked up: another secret, a disabling. Asked before tokens are handed out, once the caller has
-   * proved to be it: while nobody keeps the read model up to date, whoever was disabled could go on for as long as they liked. Where the log can't be reached
-   * within a second the model must do: nobody can be disabled there then either.
+   * Whether the log holds nothing against the account as it was looked up: another secret, a disabling. Asked before
+   * tokens are handed out, once the caller has proved to be it: while nobody keeps the read model up to date, whoever
+   * was disabled could go on for as long as they liked. Where the log can't be reached within a second the model must
+   * do: nobody can be disabled there then either.
    */
   isCurrent(document: UserDocument | ClientDocument): Promise<boolean>;
   /**
-   * Resolves once the read model shows the whole log, as it stands now. Asked before a login is refused: that a model that is behind lacks an account, or shows its
-   * old secret, is no fact. It is asked whatever was wrong, so that nobody learns which names exist. Where the log can't be reached the model must do, as in `isCurrent`.
+   * Resolves once the read model shows the whole log, as it stands now. Asked before a login is refused: that a model
+   * that is behind lacks an account, or shows its old secret, is no fact. It is asked whatever was wrong, so that
+   * nobody learns which names exist. Where the log can't be reached the model must do, as in `isCurrent`.
    * @throws UnavailableError where it is behind for another second
    */
   wholeLogShown(): Promise<void>;
   /** Who stands behind the session, as far as memory knows; `undefined`: ask `behind`. */
   known(session: Session): Standing | undefined;
-  /** Who stands behind the session, as of `FRESH_MS` ago at most; `undefined` when one of them is inactive or has other credentials than when it began. */
+  /**
+   * Who stands behind the session, as of `FRESH_MS` ago at most; `undefined` when one of them is inactive or has other
+   * credentials than when it began.
+   */
   behind(session: Session): Promise<Standing | undefined>;
 }
 
@@ -87,27 +97,41 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
         if (error instanceof UnavailableError) return undefined;
         throw error;
       });
-      if (end !== undefined && !(await model.reached(end, LOG_MS))) throw new UnavailableError('accounts are behind the log, which may tell of this login');
+      if (end !== undefined && !(await model.reached(end, LOG_MS)))
+        throw new UnavailableError('accounts are behind the log, which may tell of this login');
     },
     known(session) {
       const itsClient = clients.peek(session.client);
       const itsUser = session.user === null ? NOBODY : users.peek(session.user);
-      return itsClient === undefined || itsUser === undefined ? undefined : standing(session, itsClient.value, itsUser.value);
+      return itsClient === undefined || itsUser === undefined
+        ? undefined
+        : standing(session, itsClient.value, itsUser.value);
     },
     async behind(session) {
-      return standing(session, ...(await Promise.all([looked(clients, session.client), session.user === null ? undefined : looked(users, session.user)])));
+      return standing(
+        session,
+        ...(await Promise.all([
+          looked(clients, session.client),
+          session.user === null ? undefined : looked(users, session.user),
+        ])),
+      );
     },
   };
 }
 
 /** The two as they stand behind the session; `undefined` when they no longer do. */
-export function standing(session: Session, client: ClientDocument | undefined, user: UserDocument | undefined): Standing | undefined {
+export function standing(
+  session: Session,
+  client: ClientDocument | undefined,
+  user: UserDocument | undefined,
+): Standing | undefined {
   if (client?.active !== true || client.credential !== session.clientCredential) return undefined;
   if (session.user === null) return { client };
   return user?.active === true && user.credential === session.userCredential ? { client, user } : undefined;
 }
 
-const secretOf = (account: UserDocument | ClientDocument): string => (account.entry === 'user' ? account.password_hash : account.secret_hash);
+const secretOf = (account: UserDocument | ClientDocument): string =>
+  account.entry === 'user' ? account.password_hash : account.secret_hash;
 
 async function looked<V>(cache: FreshCache<V>, key: string): Promise<V> {
   const fresh = cache.peek(key);

@@ -1,6 +1,7 @@
 /**
- * Slows guessing down (decisions 2): within 15 minutes 10 failures in a row for one username from one address, 100 for one username from anywhere,
- * 100 from one address. Names nobody has count as others do, so nothing tells whether a user exists.
+ * Slows guessing down (decisions 2): within 15 minutes 10 failures in a row for one username from one address, 100 for
+ * one username from anywhere, 100 from one address. Names nobody has count as others do, so nothing tells whether a
+ * user exists.
  */
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
@@ -27,9 +28,9 @@ export interface Throttle {
   /** @throws HttpError too_many_requests, with Retry-After, when one of the attempt's counters is full. */
   check(attempt: Attempt): Promise<void>;
   /**
-   * Runs one attempt. `verify` calls `reserve` just before it looks at the secret: from then on the attempt counts as a failure until it has succeeded,
-   * so that attempts side by side can't outrun the counters. A success clears the username's counters and takes back what the address was charged.
-   * An attempt that throws is not counted.
+   * Runs one attempt. `verify` calls `reserve` just before it looks at the secret: from then on the attempt counts as a
+   * failure until it has succeeded, so that attempts side by side can't outrun the counters. A success clears the
+   * username's counters and takes back what the address was charged. An attempt that throws is not counted.
    * @returns what `verify` said. @throws HttpError too_many_requests.
    */
   attempt(attempt: Attempt, verify: (reserve: () => Promise<void>) => Promise<boolean>): Promise<boolean>;
@@ -63,7 +64,9 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
   };
   const checkCounters = async (counters: readonly Counter[]): Promise<void> => {
     const counts = await Promise.all(counters.map(async (counter) => counter.limiter.get(counter.key)));
-    const waits = counts.flatMap((count, index) => (count !== null && count.consumedPoints >= (counters[index]?.limiter.points ?? 0) ? [count.msBeforeNext] : []));
+    const waits = counts.flatMap((count, index) =>
+      count !== null && count.consumedPoints >= (counters[index]?.limiter.points ?? 0) ? [count.msBeforeNext] : [],
+    );
     if (waits.length > 0) throw refused(Math.max(...waits));
   };
   const giveBack = async (counters: readonly Counter[]): Promise<void> => {
@@ -109,5 +112,7 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
 }
 
 function refused(waitMs: number): HttpError {
-  return new HttpError('too_many_requests', { headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) } });
+  return new HttpError('too_many_requests', {
+    headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) },
+  });
 }

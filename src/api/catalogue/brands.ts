@@ -1,4 +1,7 @@
-/** Brands (spec 4.5): those that are active, visible to the caller, and have active products, their own or consolidated ones they accept. */
+/**
+ * Brands (spec 4.5): those that are active, visible to the caller, and have active products, their own or consolidated
+ * ones they accept.
+ */
 import { inSlices } from '../../async/slices.js';
 import type { Brand } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
@@ -6,8 +9,25 @@ import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { embeddedCollector, type Embedded } from '../embedded.js';
 import type { Route } from '../route.js';
 import { callerId } from './callerId.js';
-import { brandEntity, consolidatedProducts, ownProducts, productEntity, storeEntity, type BrandEntity } from './entities.js';
-import { brandExample, brandSchema, dataSchema, embeddedSchema, listSchema, productExample, productSchema, storeExample, storeSchema } from './schemas.js';
+import {
+  brandEntity,
+  consolidatedProducts,
+  ownProducts,
+  productEntity,
+  storeEntity,
+  type BrandEntity,
+} from './entities.js';
+import {
+  brandExample,
+  brandSchema,
+  dataSchema,
+  embeddedSchema,
+  listSchema,
+  productExample,
+  productSchema,
+  storeExample,
+  storeSchema,
+} from './schemas.js';
 
 /** The route of brands. */
 export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }): Route[] {
@@ -17,13 +37,19 @@ export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }
       path: '/api/v2/brands',
       operation: 'listBrands',
       summary: 'List brands that have active products',
-      description: 'The active brands visible to the caller, in the order of the catalogue. Their products and consolidated products are those that the caller may buy.',
+      description:
+        'The active brands visible to the caller, in the order of the catalogue. Their products and consolidated products are those that the caller may buy.',
       tag: 'Catalogue',
       caller: 'any',
       embeds: ['products', 'consolidated_products', 'stores'],
       query: {
         type: 'object',
-        properties: { consolidated: { type: 'boolean', description: 'True: only consolidated brands; false: none of them; absent: all brands.' } },
+        properties: {
+          consolidated: {
+            type: 'boolean',
+            description: 'True: only consolidated brands; false: none of them; absent: all brands.',
+          },
+        },
       },
       answers: [
         {
@@ -41,7 +67,11 @@ export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }
         const brands: Brand[] = [];
         const data: BrandEntity[] = [];
         await inSlices(state.brands.values(), (brand) => {
-          if (!state.visible(brand, userId) || (consolidated !== undefined && consolidated !== (brand.consolidated === 1))) return;
+          if (
+            !state.visible(brand, userId) ||
+            (consolidated !== undefined && consolidated !== (brand.consolidated === 1))
+          )
+            return;
           const entity = brandEntity(state, brand, userId);
           if (entity.products.length === 0 && entity.consolidated_products.length === 0) return;
           brands.push(brand);
@@ -53,7 +83,12 @@ export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }
   ];
 }
 
-async function embedding(state: Catalogue, brands: readonly Brand[], embeds: readonly string[], userId: string | undefined): Promise<{ embedded?: Embedded }> {
+async function embedding(
+  state: Catalogue,
+  brands: readonly Brand[],
+  embeds: readonly string[],
+  userId: string | undefined,
+): Promise<{ embedded?: Embedded }> {
   if (embeds.length === 0) return {};
   const collector = embeddedCollector();
   const own = embeds.includes('products');
@@ -62,9 +97,13 @@ async function embedding(state: Catalogue, brands: readonly Brand[], embeds: rea
   if (own || accepted) collector.request('products');
   if (stores) collector.request('stores');
   await inSlices(brands, (brand) => {
-    const products = [...(own ? ownProducts(state, brand, userId) : []), ...(accepted ? consolidatedProducts(state, brand, userId) : [])];
+    const products = [
+      ...(own ? ownProducts(state, brand, userId) : []),
+      ...(accepted ? consolidatedProducts(state, brand, userId) : []),
+    ];
     for (const product of products) collector.add('products', product.id, () => productEntity(product));
-    for (const store of stores ? state.storesOf(brand.id) : []) collector.add('stores', store.id, () => storeEntity(store));
+    for (const store of stores ? state.storesOf(brand.id) : [])
+      collector.add('stores', store.id, () => storeEntity(store));
   });
   return { embedded: collector.result() };
 }

@@ -9,7 +9,16 @@ import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../pa
 import type { Route } from '../route.js';
 import { callerId } from './callerId.js';
 import { brandEntity, categoryEntity, productEntity, sellableProducts } from './entities.js';
-import { brandExample, brandSchema, categoryExample, categorySchema, dataSchema, embeddedSchema, productExample, productSchema } from './schemas.js';
+import {
+  brandExample,
+  brandSchema,
+  categoryExample,
+  categorySchema,
+  dataSchema,
+  embeddedSchema,
+  productExample,
+  productSchema,
+} from './schemas.js';
 
 const PATH = '/api/v2/product-tags/categories';
 const RELATIONS = ['products', 'products.brand'];
@@ -17,14 +26,21 @@ const EMBEDDED = embeddedSchema({ products: productSchema, brands: brandSchema }
 const EMBEDDED_EXAMPLE = { products: [productExample], brands: [brandExample] };
 
 /** The routes of categories. */
-export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: CatalogueView; readonly publicUrl: string }): Route[] {
+export function categoryRoutes({
+  catalogue,
+  publicUrl,
+}: {
+  readonly catalogue: CatalogueView;
+  readonly publicUrl: string;
+}): Route[] {
   return [
     {
       method: 'GET',
       path: PATH,
       operation: 'listCategories',
       summary: 'List categories',
-      description: 'In the order of the catalogue. Their products are those that the caller may buy; a category without any is listed too.',
+      description:
+        'In the order of the catalogue. Their products are those that the caller may buy; a category without any is listed too.',
       tag: 'Catalogue',
       caller: 'any',
       embeds: RELATIONS,
@@ -34,7 +50,16 @@ export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: C
           status: 200,
           description: 'A page of categories.',
           schema: pageSchema(categorySchema, EMBEDDED),
-          example: paginate({ publicUrl, path: PATH, rawQuery: '', page: 1, perPage: 20, total: 1, data: [categoryExample], embedded: EMBEDDED_EXAMPLE }),
+          example: paginate({
+            publicUrl,
+            path: PATH,
+            rawQuery: '',
+            page: 1,
+            perPage: 20,
+            total: 1,
+            data: [categoryExample],
+            embedded: EMBEDDED_EXAMPLE,
+          }),
         },
       ],
       errors: [],
@@ -46,7 +71,10 @@ export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: C
         const categories = pageOf(all, request);
         const data = categories.map((category) => categoryEntity(state, category, userId));
         const embedded = await embedding(state, categories, embeds, userId);
-        return { status: 200, body: paginate({ publicUrl, path: PATH, rawQuery, ...request, total: all.length, data, embedded }) };
+        return {
+          status: 200,
+          body: paginate({ publicUrl, path: PATH, rawQuery, ...request, total: all.length, data, embedded }),
+        };
       },
     },
     {
@@ -59,7 +87,14 @@ export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: C
       caller: 'any',
       embeds: RELATIONS,
       params: { id: "The category's id." },
-      answers: [{ status: 200, description: 'The category.', schema: dataSchema(categorySchema, EMBEDDED), example: { data: categoryExample, embedded: EMBEDDED_EXAMPLE } }],
+      answers: [
+        {
+          status: 200,
+          description: 'The category.',
+          schema: dataSchema(categorySchema, EMBEDDED),
+          example: { data: categoryExample, embedded: EMBEDDED_EXAMPLE },
+        },
+      ],
       errors: ['category_not_found'],
       async open({ params, principal }) {
         const state = catalogue.current();
@@ -68,7 +103,10 @@ export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: C
         if (category === undefined) throw new HttpError('category_not_found');
         return async ({ embeds }) => {
           const embedded = await embedding(state, [category], embeds, userId);
-          return { status: 200, body: { data: categoryEntity(state, category, userId), ...(embedded === undefined ? {} : { embedded }) } };
+          return {
+            status: 200,
+            body: { data: categoryEntity(state, category, userId), ...(embedded === undefined ? {} : { embedded }) },
+          };
         };
       },
     },
@@ -76,7 +114,12 @@ export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: C
 }
 
 /** `products.brand` comes with `products`: every step of a path is embedded. */
-async function embedding(state: Catalogue, categories: readonly Category[], embeds: readonly string[], userId: string | undefined): Promise<Embedded | undefined> {
+async function embedding(
+  state: Catalogue,
+  categories: readonly Category[],
+  embeds: readonly string[],
+  userId: string | undefined,
+): Promise<Embedded | undefined> {
   if (embeds.length === 0) return undefined;
   const collector = embeddedCollector();
   const brands = embeds.includes('products.brand');

@@ -107,8 +107,15 @@ export function ownProducts(catalogue: Catalogue, brand: Brand, userId: string |
   return catalogue.productsOf(brand.id).filter((product) => catalogue.sellable(product, userId));
 }
 
-/** The consolidated products that the brand accepts and the caller may see; a consolidated brand accepts none (spec 2.11). */
-export function consolidatedProducts(catalogue: Catalogue, brand: Brand, userId: string | undefined): readonly Product[] {
+/**
+ * The consolidated products that the brand accepts and the caller may see; a consolidated brand accepts none (spec
+ * 2.11).
+ */
+export function consolidatedProducts(
+  catalogue: Catalogue,
+  brand: Brand,
+  userId: string | undefined,
+): readonly Product[] {
   return brand.consolidated === 1 ? [] : sellableProducts(catalogue, brand.consolidated_products, userId);
 }
 
@@ -125,7 +132,11 @@ export function categoryEntity(catalogue: Catalogue, category: Category, userId:
 }
 
 /** Those of the products that the caller may see, in the order of `ids`. */
-export function sellableProducts(catalogue: Catalogue, ids: readonly string[], userId: string | undefined): readonly Product[] {
+export function sellableProducts(
+  catalogue: Catalogue,
+  ids: readonly string[],
+  userId: string | undefined,
+): readonly Product[] {
   const products: Product[] = [];
   for (const id of ids) {
     const product = catalogue.products.get(id);
@@ -149,7 +160,13 @@ export function storeEntity(store: Store): StoreEntity {
 
 /** The segment as shown. */
 export function segmentEntity(segment: Segment): SegmentEntity {
-  return { id: segment.id, name: segment.name, voucherType: segment.voucherType, expiry: segment.expiry, configuration: segment.configuration };
+  return {
+    id: segment.id,
+    name: segment.name,
+    voucherType: segment.voucherType,
+    expiry: segment.expiry,
+    configuration: segment.configuration,
+  };
 }
 
 /** The integration as shown. */

@@ -9,7 +9,15 @@ import { MAX_WHOLE_NUMBER } from '../query.js';
 import type { Call, Route } from '../route.js';
 import { callerId } from './callerId.js';
 import { brandEntity, productEntity, type ProductEntity } from './entities.js';
-import { brandExample, brandSchema, dataSchema, embeddedSchema, listSchema, productExample, productSchema } from './schemas.js';
+import {
+  brandExample,
+  brandSchema,
+  dataSchema,
+  embeddedSchema,
+  listSchema,
+  productExample,
+  productSchema,
+} from './schemas.js';
 import { MAX_QUERY, productSearch } from './search.js';
 
 const EMBEDDED = embeddedSchema({ brands: brandSchema });
@@ -36,7 +44,8 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
           q: {
             type: 'string',
             maxLength: MAX_QUERY,
-            description: 'Matched against name and description; forgives typing errors, accents and unfinished words. Blank: filters nothing.',
+            description:
+              'Matched against name and description; forgives typing errors, accents and unfinished words. Blank: filters nothing.',
           },
           min_price: { ...PENCE, description: '`sale_price` is at least this, in pence.' },
           max_price: { ...PENCE, description: '`sale_price` is at most this, in pence.' },
@@ -45,7 +54,12 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
         },
       },
       answers: [
-        { status: 200, description: 'The products.', schema: dataSchema(listSchema(productSchema), EMBEDDED), example: { data: [productExample], embedded: { brands: [brandExample] } } },
+        {
+          status: 200,
+          description: 'The products.',
+          schema: dataSchema(listSchema(productSchema), EMBEDDED),
+          example: { data: [productExample], embedded: { brands: [brandExample] } },
+        },
       ],
       errors: [],
       async handle({ query, embeds, principal }) {
@@ -69,19 +83,30 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
       path: '/api/v2/products/:id',
       operation: 'getProduct',
       summary: 'One product',
-      description: 'What the list would show: a product that is no longer sold, or that the caller may not buy, is not found. Gifts and transactions embed the products they were bought as all the same.',
+      description:
+        'What the list would show: a product that is no longer sold, or that the caller may not buy, is not found. Gifts and transactions embed the products they were bought as all the same.',
       tag: 'Catalogue',
       caller: 'any',
       embeds: ['brand'],
       params: { id: "The product's id." },
-      answers: [{ status: 200, description: 'The product.', schema: dataSchema(productSchema, EMBEDDED), example: { data: productExample, embedded: { brands: [brandExample] } } }],
+      answers: [
+        {
+          status: 200,
+          description: 'The product.',
+          schema: dataSchema(productSchema, EMBEDDED),
+          example: { data: productExample, embedded: { brands: [brandExample] } },
+        },
+      ],
       errors: ['product_not_found'],
       async open({ params, principal }) {
         const state = catalogue.current();
         const userId = callerId(principal);
         const product = state.products.get(params['id'] ?? '');
         if (product === undefined || !state.sellable(product, userId)) throw new HttpError('product_not_found');
-        return async ({ embeds }) => ({ status: 200, body: { data: productEntity(product), ...(await embedding(state, [product], embeds, userId)) } });
+        return async ({ embeds }) => ({
+          status: 200,
+          body: { data: productEntity(product), ...(await embedding(state, [product], embeds, userId)) },
+        });
       },
     },
   ];
@@ -89,18 +114,29 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
 
 /** Whether a product passes the filters given. */
 function filterOf(query: Call['query']): (product: Product) => boolean {
-  const { min_price: min = 0, max_price: max = Infinity } = query as { readonly min_price?: number; readonly max_price?: number };
+  const { min_price: min = 0, max_price: max = Infinity } = query as {
+    readonly min_price?: number;
+    readonly max_price?: number;
+  };
   const brands = setOf(query['brand_id']);
   const ids = setOf(query['id']);
   return (product) =>
-    product.sale_price >= min && product.sale_price <= max && (brands?.has(product.brand_id) ?? true) && (ids?.has(product.id) ?? true);
+    product.sale_price >= min &&
+    product.sale_price <= max &&
+    (brands?.has(product.brand_id) ?? true) &&
+    (ids?.has(product.id) ?? true);
 }
 
 function setOf(list: unknown): ReadonlySet<string> | undefined {
   return list === undefined ? undefined : new Set(list as readonly string[]);
 }
 
-async function embedding(state: Catalogue, products: readonly Product[], embeds: readonly string[], userId: string | undefined): Promise<{ embedded?: Embedded }> {
+async function embedding(
+  state: Catalogue,
+  products: readonly Product[],
+  embeds: readonly string[],
+  userId: string | undefined,
+): Promise<{ embedded?: Embedded }> {
   if (!embeds.includes('brand')) return {};
   const collector = embeddedCollector();
   collector.request('brands');

@@ -33,11 +33,16 @@ export const brandSchema = entity('Brand', {
   description: { type: 'string', description: 'May be empty.' },
   image_url: { type: 'string', description: 'May be empty.' },
   merchant_id: { type: 'string', description: 'The merchant whose users redeem its gifts.' },
-  integration_id: { type: ['string', 'null'], description: 'Its main integration method; ids 1 to 6 have V1 vouchers.' },
+  integration_id: {
+    type: ['string', 'null'],
+    description: 'Its main integration method; ids 1 to 6 have V1 vouchers.',
+  },
   active: { type: 'boolean' },
   consolidated: { type: 'integer', enum: [0, 1], description: '1 for a consolidated brand.' },
   products: ids('Ids of the active products specific to the brand that the caller may see.'),
-  consolidated_products: ids('Ids of the active consolidated products that the brand accepts and the caller may see; empty for a consolidated brand.'),
+  consolidated_products: ids(
+    'Ids of the active consolidated products that the brand accepts and the caller may see; empty for a consolidated brand.',
+  ),
 });
 
 /** A category. */
@@ -108,13 +113,19 @@ export const tileSchema = entity('Tile', {
   pins: { type: 'array', items: { oneOf: [storePinSchema, clusterPinSchema] } },
 });
 
-/** The schema of `{data}` with a single entity or a list, and the embedded kinds where the route embeds; a `description` of theirs says when they are there. */
+/**
+ * The schema of `{data}` with a single entity or a list, and the embedded kinds where the route embeds; a `description`
+ * of theirs says when they are there.
+ */
 export function dataSchema(data: Schema, embedded?: Schema): Schema {
   return {
     type: 'object',
     additionalProperties: false,
     required: ['data'],
-    properties: embedded === undefined ? { data } : { data, embedded: { description: 'The embedded entities; absent when none were requested.', ...embedded } },
+    properties:
+      embedded === undefined
+        ? { data }
+        : { data, embedded: { description: 'The embedded entities; absent when none were requested.', ...embedded } },
   };
 }
 
@@ -180,14 +191,27 @@ export const storeExample = {
 };
 
 /** Its segment. */
-export const segmentExample = { id: 'segment-hot-drinks', name: 'Hot drinks', voucherType: 'qr', expiry: 90, configuration: {} };
+export const segmentExample = {
+  id: 'segment-hot-drinks',
+  name: 'Hot drinks',
+  voucherType: 'qr',
+  expiry: 90,
+  configuration: {},
+};
 
 /** The tile of that store, with a cluster of others. */
 export const tileExample = {
   id: '16/32745/21790',
   bounds: { west: -0.1263427734375, south: 51.512161249555156, east: -0.120849609375, north: 51.51557978375591 },
   pins: [
-    { id: 'store-kettle-covent-garden', type: 'store', brand_id: 'brand-kettle-and-crumb', name: 'Kettle & Crumb Covent Garden', longitude: -0.1256, latitude: 51.5142 },
+    {
+      id: 'store-kettle-covent-garden',
+      type: 'store',
+      brand_id: 'brand-kettle-and-crumb',
+      name: 'Kettle & Crumb Covent Garden',
+      longitude: -0.1256,
+      latitude: 51.5142,
+    },
     {
       id: '5b1f0c2a9d3e4f608172',
       type: 'cluster',

@@ -1,4 +1,7 @@
-/** Product search (spec 4.5, decisions 5): typing errors, word prefixes and accents are forgiven, best match first; signs within names and scripts without spaces are no obstacle. */
+/**
+ * Product search (spec 4.5, decisions 5): typing errors, word prefixes and accents are forgiven, best match first;
+ * signs within names and scripts without spaces are no obstacle.
+ */
 import { setImmediate } from 'node:timers/promises';
 import MiniSearch, { type SearchOptions, type SearchResult } from 'minisearch';
 import { inSlices } from '../../async/slices.js';
@@ -14,11 +17,15 @@ const MAX_LETTERS = 32;
 /** Shorter ones begin too many words that were written as one: they must be such a word whole. */
 const MIN_JOINED = 5;
 
-/** Searches states of the catalogue. The index of a state is made at its first search, in slices, and kept as long as the state. */
+/**
+ * Searches states of the catalogue. The index of a state is made at its first search, in slices, and kept as long as
+ * the state.
+ */
 export interface ProductSearch {
   /**
-   * Of the products that are wanted, those whose name, description or brand's name match the text, best match first; a text without a letter or digit matches none.
-   * How exact a match must be is decided among these: what a caller may not see, or has filtered out, hides nothing that he may.
+   * Of the products that are wanted, those whose name, description or brand's name match the text, best match first; a
+   * text without a letter or digit matches none. How exact a match must be is decided among these: what a caller may
+   * not see, or has filtered out, hides nothing that he may.
    */
   find(catalogue: Catalogue, text: string, wanted: (product: Product) => boolean): Promise<readonly Product[]>;
 }
@@ -56,7 +63,12 @@ interface Index {
 async function buildIndex(catalogue: Catalogue): Promise<Index> {
   const products = [...catalogue.products.values()];
   const made = async (fields: (keyof Entry)[], tokenize: (text: string) => string[]): Promise<MiniSearch<Entry>> => {
-    const index = new MiniSearch<Entry>({ fields, tokenize, processTerm: (word) => word, searchOptions: { tokenize: (word) => [word] } });
+    const index = new MiniSearch<Entry>({
+      fields,
+      tokenize,
+      processTerm: (word) => word,
+      searchOptions: { tokenize: (word) => [word] },
+    });
     await inSlices(products, ({ name, description, brand_id }, id) => {
       index.add({ id, name, description, brand: catalogue.brands.get(brand_id)?.name ?? '' });
     });
@@ -68,10 +80,21 @@ async function buildIndex(catalogue: Catalogue): Promise<Index> {
 }
 
 /** Letters that Unicode doesn't take apart into a base and an accent. */
-const LIGATURES: Readonly<Record<string, string>> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
+const LIGATURES: Readonly<Record<string, string>> = {
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  ø: 'o',
+  ł: 'l',
+  đ: 'd',
+  ð: 'd',
+  þ: 'th',
+  ı: 'i',
+};
 
 /** Scripts that put no spaces between words: their letters are searched for two by two. */
-const UNSPACED = '\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Hang}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}\\p{scx=Tibt}';
+const UNSPACED =
+  '\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Hang}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}\\p{scx=Tibt}';
 const IS_UNSPACED = new RegExp(`^[${UNSPACED}]`, 'u');
 /** A row of letters of both kinds, apart. */
 const OF_ONE_KIND = new RegExp(`[${UNSPACED}]+|[^${UNSPACED}]+`, 'gu');
@@ -110,7 +133,10 @@ const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
 /** What spaces part, each in its rows of letters: `AT&T` has two. */
 const partsOf = (text: string): string[][] => folded(text).split(/\s+/u).map(rowsOf);
 
-/** The words of a text as they are indexed. What has signs within (`AT&T`, `7-Up`) is one word besides, and the last letter of a script without spaces is one: searched for alone, it begins no pair. */
+/**
+ * The words of a text as they are indexed. What has signs within (`AT&T`, `7-Up`) is one word besides, and the last
+ * letter of a script without spaces is one: searched for alone, it begins no pair.
+ */
 function indexedWords(text: string): string[] {
   const words: string[] = [];
   for (const rows of partsOf(text)) {
@@ -125,7 +151,9 @@ function indexedWords(text: string): string[] {
 
 /** Two and three words that follow each other, as one. */
 function joinedWords(text: string): string[] {
-  const words = partsOf(text).flat().filter((row) => !IS_UNSPACED.test(row));
+  const words = partsOf(text)
+    .flat()
+    .filter((row) => !IS_UNSPACED.test(row));
   return [2, 3].flatMap((length) => words.slice(length - 1).map((_, at) => cut(words.slice(at, at + length).join(''))));
 }
 
@@ -143,10 +171,14 @@ interface Match {
 type Scores = Map<number, Match>;
 
 /**
- * First all words as typed but for few errors; where nothing has them, with spaces or hyphens left out, then with more errors; and where nothing has all
- * even so, any of them.
+ * First all words as typed but for few errors; where nothing has them, with spaces or hyphens left out, then with more
+ * errors; and where nothing has all even so, any of them.
  */
-async function findIn({ products, words, joined }: Index, query: readonly string[], wanted: (product: Product) => boolean): Promise<readonly Product[]> {
+async function findIn(
+  { products, words, joined }: Index,
+  query: readonly string[],
+  wanted: (product: Product) => boolean,
+): Promise<readonly Product[]> {
   let matches: [number, Match][] = [];
   const close = new Map<string, SearchResult[]>();
   const asTyped = (word: string): SearchResult[] => {
@@ -169,16 +201,30 @@ async function findIn({ products, words, joined }: Index, query: readonly string
 }
 
 /** An unfinished word says more than a mistyped one. */
-const WEIGHTS = { boost: { name: 3, description: 1, brand: 0.5 }, weights: { prefix: 0.6, fuzzy: 0.3 } } satisfies SearchOptions;
+const WEIGHTS = {
+  boost: { name: 3, description: 1, brand: 0.5 },
+  weights: { prefix: 0.6, fuzzy: 0.3 },
+} satisfies SearchOptions;
 /** One error in words from 4 letters on, two from 8. */
-const CLOSE = { ...WEIGHTS, prefix: true, fuzzy: (word: string) => (word.length >= 8 ? 2 : word.length >= 4 ? 1 : false) } satisfies SearchOptions;
+const CLOSE = {
+  ...WEIGHTS,
+  prefix: true,
+  fuzzy: (word: string) => (word.length >= 8 ? 2 : word.length >= 4 ? 1 : false),
+} satisfies SearchOptions;
 /** Nothing else. */
 const WHOLE = { ...WEIGHTS, prefix: false, fuzzy: false } satisfies SearchOptions;
 /** Two errors, which is also two letters that changed places. */
-const LOOSE = { ...WEIGHTS, prefix: true, fuzzy: (word: string) => (word.length >= 4 ? 2 : false) } satisfies SearchOptions;
+const LOOSE = {
+  ...WEIGHTS,
+  prefix: true,
+  fuzzy: (word: string) => (word.length >= 4 ? 2 : false),
+} satisfies SearchOptions;
 
 /** What a word finds as typed, and where it is some words of a name written as one; each product once. */
-function withJoined(close: ReadonlyMap<string, readonly SearchResult[]>, joined: MiniSearch<Entry>): (word: string) => readonly SearchResult[] {
+function withJoined(
+  close: ReadonlyMap<string, readonly SearchResult[]>,
+  joined: MiniSearch<Entry>,
+): (word: string) => readonly SearchResult[] {
   return (word) => {
     const asTyped = close.get(word) ?? [];
     const written = joined.search(word, word.length < MIN_JOINED ? WHOLE : CLOSE);

@@ -1,6 +1,7 @@
 /**
  * The pins of the map (decisions 7): stores, or clusters of them as a map at some zoom would show them.
- * Shown are the stores of brands that are active and visible to the caller: the map of a gift shop must not lead to what can't be had.
+ * Shown are the stores of brands that are active and visible to the caller: the map of a gift shop must not lead to
+ * what can't be had.
  */
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
@@ -28,7 +29,10 @@ export interface StorePin {
   readonly latitude: number;
 }
 
-/** At least two stores standing close together: how many, their centre, and the area they span, in degrees. The id is the same for the same stores and granularity. */
+/**
+ * At least two stores standing close together: how many, their centre, and the area they span, in degrees. The id is
+ * the same for the same stores and granularity.
+ */
 export interface ClusterPin {
   readonly id: string;
   readonly type: 'cluster';
@@ -46,7 +50,10 @@ export interface PlacedPin {
 
 /** Makes pins and remembers them as long as the catalogue stays what it is. */
 export interface StorePins {
-  /** All pins that the caller (a user's id; `undefined`: a client) may see: stores, or with a granularity (0 to 20) stores and clusters. Each store is in exactly one. */
+  /**
+   * All pins that the caller (a user's id; `undefined`: a client) may see: stores, or with a granularity (0 to 20)
+   * stores and clusters. Each store is in exactly one.
+   */
   of(catalogue: Catalogue, userId: string | undefined, granularity: number | undefined): Promise<readonly PlacedPin[]>;
 }
 
@@ -85,8 +92,14 @@ function catalogueState(catalogue: Catalogue): CatalogueState {
 }
 
 /** In the order of their ids: the same stores make the same clusters. */
-async function storesShown(catalogue: Catalogue, brands: readonly Brand[], userId: string | undefined): Promise<Store[]> {
-  const stores = brands.filter((brand) => catalogue.visible(brand, userId)).flatMap((brand) => catalogue.storesOf(brand.id));
+async function storesShown(
+  catalogue: Catalogue,
+  brands: readonly Brand[],
+  userId: string | undefined,
+): Promise<Store[]> {
+  const stores = brands
+    .filter((brand) => catalogue.visible(brand, userId))
+    .flatMap((brand) => catalogue.storesOf(brand.id));
   const inOrder = (a: Store, b: Store): number => (a.id < b.id ? -1 : 1);
   const runs: Store[] = [];
   await inSlices(range(0, stores.length, A_RUN), (at) => {
@@ -104,7 +117,9 @@ function* range(from: number, to: number, step: number): Generator<number> {
 function pinsOf(shown: Promise<readonly Store[]>): PinsByGranularity {
   const single = shown.then(async (stores) => {
     const pins: PlacedPin[] = [];
-    await inSlices(stores, (store) => pins.push({ place: placeOf(store.longitude, store.latitude), pin: storePin(store) }));
+    await inSlices(stores, (store) =>
+      pins.push({ place: placeOf(store.longitude, store.latitude), pin: storePin(store) }),
+    );
     return pins;
   });
   const clustered = new Map<number, Promise<readonly PlacedPin[]>>();
@@ -121,7 +136,14 @@ function pinsOf(shown: Promise<readonly Store[]>): PinsByGranularity {
 }
 
 function storePin(store: Store): StorePin {
-  return { id: store.id, type: 'store', brand_id: store.brand_id, name: store.name, longitude: store.longitude, latitude: store.latitude };
+  return {
+    id: store.id,
+    type: 'store',
+    brand_id: store.brand_id,
+    name: store.name,
+    longitude: store.longitude,
+    latitude: store.latitude,
+  };
 }
 
 /** What the library keeps of a store: its place in the list. */
@@ -129,11 +151,22 @@ interface Member {
   readonly index: number;
 }
 
-/** One zoom alone is clustered, since no other is asked for under this granularity; with pauses between the steps for other requests. */
-async function clusteredPins(stores: readonly Store[], single: readonly PlacedPin[], granularity: number): Promise<readonly PlacedPin[]> {
+/**
+ * One zoom alone is clustered, since no other is asked for under this granularity; with pauses between the steps for
+ * other requests.
+ */
+async function clusteredPins(
+  stores: readonly Store[],
+  single: readonly PlacedPin[],
+  granularity: number,
+): Promise<readonly PlacedPin[]> {
   const points: PointFeature<Member>[] = [];
   await inSlices(stores, ({ longitude, latitude }, index) => {
-    points.push({ type: 'Feature', properties: { index }, geometry: { type: 'Point', coordinates: [longitude, latitude] } });
+    points.push({
+      type: 'Feature',
+      properties: { index },
+      geometry: { type: 'Point', coordinates: [longitude, latitude] },
+    });
   });
   await setImmediate();
   const clusters = new Supercluster<Member>({ minZoom: granularity, maxZoom: granularity, minPoints: 2 }).load(points);
@@ -145,14 +178,21 @@ async function clusteredPins(stores: readonly Store[], single: readonly PlacedPi
       return;
     }
     const leaves = clusters.getLeaves(properties.cluster_id as number, Infinity);
-    const members = leaves.map((leaf) => leaf.properties.index).sort((a, b) => a - b).map((index) => stores[index] as Store);
+    const members = leaves
+      .map((leaf) => leaf.properties.index)
+      .sort((a, b) => a - b)
+      .map((index) => stores[index] as Store);
     const pin = clusterPin(members, granularity, geometry.coordinates as [number, number]);
     pins.push({ place: placeOf(pin.longitude, pin.latitude), pin });
   });
   return pins;
 }
 
-function clusterPin(members: readonly Store[], granularity: number, [longitude, latitude]: readonly [number, number]): ClusterPin {
+function clusterPin(
+  members: readonly Store[],
+  granularity: number,
+  [longitude, latitude]: readonly [number, number],
+): ClusterPin {
   const area = { west: 180, south: 90, east: -180, north: -90 };
   for (const store of members) {
     area.west = Math.min(area.west, store.longitude);
@@ -165,7 +205,8 @@ function clusterPin(members: readonly Store[], granularity: number, [longitude, 
     id: createHash('sha256').update(name).digest('hex').slice(0, 20),
     type: 'cluster',
     count: members.length,
-    // The library rounds to single precision: a centre may come out some metres off, and beside stores that stand at one place.
+    // The library rounds to single precision: a centre may come out some metres off, and beside stores that stand at
+    // one place.
     longitude: within(area.west, longitude, area.east),
     latitude: within(area.south, latitude, area.north),
     area,

@@ -1,4 +1,7 @@
-/** The geometry of map tiles (decisions 7): reading the box, the tiles that cover it, and where a point stands. Degrees are WGS 84. */
+/**
+ * The geometry of map tiles (decisions 7): reading the box, the tiles that cover it, and where a point stands. Degrees
+ * are WGS 84.
+ */
 import { pointToTileFraction, tileToBBOX } from '@mapbox/tilebelt';
 
 /** Web Mercator ends here; latitudes beyond stand at its edge. */
@@ -26,7 +29,10 @@ export interface Place {
   readonly y: number;
 }
 
-/** Tiles of one zoom side by side: `columns` from `west` on (past the last column it goes on at 0), rows from `top` to the south. */
+/**
+ * Tiles of one zoom side by side: `columns` from `west` on (past the last column it goes on at 0), rows from `top` to
+ * the south.
+ */
 export interface TileGrid {
   readonly z: number;
   readonly west: number;
@@ -35,7 +41,10 @@ export interface TileGrid {
   readonly rows: number;
 }
 
-/** Reads `x,y:x,y`: longitude and latitude of the western and the eastern point. @returns `undefined` when it is malformed or out of range. */
+/**
+ * Reads `x,y:x,y`: longitude and latitude of the western and the eastern point. @returns `undefined` when it is
+ * malformed or out of range.
+ */
 export function parseBox(text: string): Box | undefined {
   const numbers = BOX.exec(text)?.slice(1).map(Number);
   if (numbers === undefined) return undefined;

@@ -28,11 +28,19 @@ export function tileRoutes({ catalogue }: { readonly catalogue: CatalogueView })
         'With `granularity` stores that a map of that zoom would show on top of each other are one cluster. A western point east of the eastern one: the box crosses the antimeridian.',
       tag: 'Map tiles',
       caller: 'any',
-      params: { tiles: 'Western and eastern point, `longitude,latitude:longitude,latitude` in degrees, each number with a decimal point: `-0.14,51.52:-0.11,51.50`.' },
+      params: {
+        tiles:
+          'Western and eastern point, `longitude,latitude:longitude,latitude` in degrees, each number with a decimal point: `-0.14,51.52:-0.11,51.50`.',
+      },
       query: {
         type: 'object',
         properties: {
-          platform: { type: 'string', enum: ['app', 'imessage'], default: 'app', description: 'Where the map is shown. Both get the same tiles.' },
+          platform: {
+            type: 'string',
+            enum: ['app', 'imessage'],
+            default: 'app',
+            description: 'Where the map is shown. Both get the same tiles.',
+          },
           granularity: {
             type: 'integer',
             minimum: 0,
@@ -41,16 +49,26 @@ export function tileRoutes({ catalogue }: { readonly catalogue: CatalogueView })
           },
         },
       },
-      answers: [{ status: 200, description: 'The tiles.', schema: dataSchema(listSchema(tileSchema)), example: { data: [tileExample] } }],
+      answers: [
+        {
+          status: 200,
+          description: 'The tiles.',
+          schema: dataSchema(listSchema(tileSchema)),
+          example: { data: [tileExample] },
+        },
+      ],
       errors: ['invalid_tile'],
       async handle({ params, query, principal }) {
         const box = parseBox(params['tiles'] ?? '');
         if (box === undefined) throw new HttpError('invalid_tile');
         const grid = coveringGrid(box);
         const tiles: Tile[] = tilesOf(grid).map((address) => ({ ...address, pins: [] }));
-        await inSlices(await pins.of(catalogue.current(), callerId(principal), query['granularity'] as number | undefined), ({ place, pin }) => {
-          tiles[tileIndex(grid, place)]?.pins.push(pin);
-        });
+        await inSlices(
+          await pins.of(catalogue.current(), callerId(principal), query['granularity'] as number | undefined),
+          ({ place, pin }) => {
+            tiles[tileIndex(grid, place)]?.pins.push(pin);
+          },
+        );
         return { status: 200, body: { data: tiles } };
       },
     },

@@ -33,7 +33,10 @@ function isReceived({ receiver, claimed_by }: JoinedGift['gift']): boolean {
   return isSomebody(receiver) || claimed_by !== undefined;
 }
 
-/** Shown to the owner, and to a buyer who named that user, not one whom it was given to since; a purchase must not tell who owns a number (decisions 2). */
+/**
+ * Shown to the owner, and to a buyer who named that user, not one whom it was given to since; a purchase must not tell
+ * who owns a number (decisions 2).
+ */
 function receiverShown({ gift, transaction, owner }: JoinedGift, userId: string): string {
   if (isReceived(gift) && owner === userId) return userId;
   return transaction.buyer_id === userId && gift.reassigned_at === undefined ? (gift.receiver.user_id ?? '') : '';
@@ -103,15 +106,26 @@ export function redemptionEntity(giftId: string, redemption: RedemptionDocument)
 export function messageEntity({ id, gift, transaction }: JoinedGift): object {
   const time = plainTime(transaction.created_at);
   // Earlier releases took messages with half of a character, at which a strict reader of JSON gives up.
-  return { id: gift.message_id, created_at: time, updated_at: time, gift_id: id, message: transaction.message.toWellFormed(), conversation_id: '', sender_id: transaction.buyer_id };
+  return {
+    id: gift.message_id,
+    created_at: time,
+    updated_at: time,
+    gift_id: id,
+    message: transaction.message.toWellFormed(),
+    conversation_id: '',
+    sender_id: transaction.buyer_id,
+  };
 }
 
 /**
- * Whether the caller may read the message: sender, owner and, while nobody owns the gift, whoever looks it up (decisions 2). One that was never paid for nobody
- * else: nobody was told of it, and with a card that is refused anybody could have it told for nothing, of as many numbers as they like, which are somebody's.
+ * Whether the caller may read the message: sender, owner and, while nobody owns the gift, whoever looks it up
+ * (decisions 2). One that was never paid for nobody else: nobody was told of it, and with a card that is refused
+ * anybody could have it told for nothing, of as many numbers as they like, which are somebody's.
  */
 export function seesMessage({ transaction, owner }: JoinedGift, userId: string): boolean {
-  return owner === userId || transaction.buyer_id === userId || (owner === undefined && transaction.payment === 'charged');
+  return (
+    owner === userId || transaction.buyer_id === userId || (owner === undefined && transaction.payment === 'charged')
+  );
 }
 
 /** Whether the caller may redeem the gift, by today's catalogue: only such callers see its code (decisions 2). */
@@ -122,11 +136,22 @@ export function seesVoucher({ transaction, owner }: JoinedGift, user: UserDocume
 /** A V1 voucher (spec 2.6). Shows the code. */
 export function voucherV1(giftId: string, voucher: VoucherDocument): object {
   const { id, code, segment_id, expires_at, created_at, updated_at = created_at } = voucher;
-  return { id, code, gift_id: giftId, segment_id, expiry_date: plainTime(expires_at), created_at: plainTime(created_at), updated_at: plainTime(updated_at) };
+  return {
+    id,
+    code,
+    gift_id: giftId,
+    segment_id,
+    expiry_date: plainTime(expires_at),
+    created_at: plainTime(created_at),
+    updated_at: plainTime(updated_at),
+  };
 }
 
 /** The entries of a V2 voucher's `data` by the segment's kind (decisions 6). */
-function voucherData({ code, pin }: Pick<VoucherDocument, 'code' | 'pin'>, voucherType: string): { type: string; label: string; value: string }[] {
+function voucherData(
+  { code, pin }: Pick<VoucherDocument, 'code' | 'pin'>,
+  voucherType: string,
+): { type: string; label: string; value: string }[] {
   if (voucherType === 'qr') return [{ type: 'qr', label: '', value: code }];
   if (voucherType !== 'alpha/pin') return [{ type: 'alpha/qr', label: '', value: code }];
   return [

@@ -12,7 +12,14 @@ import type { Route } from '../route.js';
 import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
 import { giftEntity } from './entities.js';
 import { findGift, giftAfter } from './join.js';
-import { adjustmentCodesSchema, boughtGiftExample, giftEmbeddedExample, giftEmbeddedSchema, giftExample, giftSchema } from './schemas.js';
+import {
+  adjustmentCodesSchema,
+  boughtGiftExample,
+  giftEmbeddedExample,
+  giftEmbeddedSchema,
+  giftExample,
+  giftSchema,
+} from './schemas.js';
 
 const GIFT_PARAM = { giftId: "The gift's id or shortcode." };
 
@@ -30,7 +37,14 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       embeds: GIFT_RELATIONS,
       params: GIFT_PARAM,
       giftParam: 'giftId',
-      answers: [{ status: 200, description: 'The gift.', schema: dataSchema(giftSchema, giftEmbeddedSchema), example: { data: giftExample, embedded: giftEmbeddedExample } }],
+      answers: [
+        {
+          status: 200,
+          description: 'The gift.',
+          schema: dataSchema(giftSchema, giftEmbeddedSchema),
+          example: { data: giftExample, embedded: giftEmbeddedExample },
+        },
+      ],
       errors: [],
       async open(early) {
         const user = userOf(early);
@@ -52,7 +66,8 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       path: '/api/v2/gifts/:giftId/claim',
       operation: 'claimGift',
       summary: 'Claim a gift shared by URL',
-      description: 'Makes the caller the owner of a gift that was bought without a receiver; the first wins. The owner again gets the gift again.',
+      description:
+        'Makes the caller the owner of a gift that was bought without a receiver; the first wins. The owner again gets the gift again.',
       tag: 'Gifts',
       caller: 'user',
       body: { title: 'Claim', type: 'object', additionalProperties: false },
@@ -60,8 +75,23 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       bodyOptional: true,
       params: GIFT_PARAM,
       giftParam: 'giftId',
-      answers: [{ status: 200, description: 'The gift, now the caller’s.', schema: dataSchema(giftSchema), example: { data: boughtGiftExample } }],
-      errors: ['cannot_claim', 'gift_already_claimed', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired', 'gift_blocked'],
+      answers: [
+        {
+          status: 200,
+          description: 'The gift, now the caller’s.',
+          schema: dataSchema(giftSchema),
+          example: { data: boughtGiftExample },
+        },
+      ],
+      errors: [
+        'cannot_claim',
+        'gift_already_claimed',
+        'gift_not_paid',
+        'gift_cancelled',
+        'gift_already_redeemed',
+        'gift_expired',
+        'gift_blocked',
+      ],
       async open(early) {
         const user = userOf(early);
         const now = deps.now();
@@ -75,7 +105,12 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
           if (last !== undefined) await waitUntilShown(last.position, [deps.gifts]);
           const claimed = await giftAfter(deps, giftId, upToOwn(handled));
           const data = giftEntity(claimed, { user, now, publicUrl: deps.publicUrl });
-          return { status: 200, body: { data }, replayed: handled.replayed, ...(last === undefined ? {} : { position: last.position }) };
+          return {
+            status: 200,
+            body: { data },
+            replayed: handled.replayed,
+            ...(last === undefined ? {} : { position: last.position }),
+          };
         };
       },
     },
@@ -84,7 +119,8 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       path: '/api/v2/gifts/:giftId/product/adjustment-codes',
       operation: 'listAdjustmentCodes',
       summary: 'Adjustment codes for a gift',
-      description: "For points of sale: the codes of the calling user's merchant. A gift is redeemed against any single one of them.",
+      description:
+        "For points of sale: the codes of the calling user's merchant. A gift is redeemed against any single one of them.",
       tag: 'Gifts',
       caller: 'user',
       params: GIFT_PARAM,

@@ -1,4 +1,6 @@
-/** Joins gifts with what they share: their purchases, and who owns the numbers they were sent to. One round trip a kind. */
+/**
+ * Joins gifts with what they share: their purchases, and who owns the numbers they were sent to. One round trip a kind.
+ */
 import { ownerByPhone } from '../../domain/account.js';
 import { type GiftIssued, ownerOf } from '../../domain/gift.js';
 import { transactionStream } from '../../domain/purchase.js';
@@ -32,12 +34,18 @@ export async function findGift(models: GiftModels, id: string): Promise<JoinedGi
   const hash = gift.receiver.phone_hash;
   const bought = models.transactions.get(gift.transaction_id);
   // Asked for together: each waits for its turn.
-  const [transaction, phone] = hash === undefined ? [await bought] : await Promise.all([bought, models.accounts.get(`phone-${hash}`)]);
+  const [transaction, phone] =
+    hash === undefined ? [await bought] : await Promise.all([bought, models.accounts.get(`phone-${hash}`)]);
   return transaction === undefined ? undefined : joinedGift(id, gift, transaction, phone);
 }
 
 /** A gift joined with what was read of it; `phone` is the document of the number it was sent to. */
-export function joinedGift(id: string, gift: GiftDocument, transaction: TransactionDocument, phone: AccountDocument | undefined): JoinedGift {
+export function joinedGift(
+  id: string,
+  gift: GiftDocument,
+  transaction: TransactionDocument,
+  phone: AccountDocument | undefined,
+): JoinedGift {
   return { id, gift, transaction, owner: ownerIn(gift, transaction, phone) };
 }
 
@@ -47,18 +55,32 @@ export function expiryOf({ gift, transaction }: Pick<JoinedGift, 'gift' | 'trans
 }
 
 /** Gifts of one purchase, in the order given. @throws UnavailableError */
-export async function joinGifts(models: Pick<GiftModels, 'accounts'>, transaction: TransactionDocument, gifts: readonly { readonly id: string; readonly gift: GiftDocument }[]): Promise<JoinedGift[]> {
+export async function joinGifts(
+  models: Pick<GiftModels, 'accounts'>,
+  transaction: TransactionDocument,
+  gifts: readonly { readonly id: string; readonly gift: GiftDocument }[],
+): Promise<JoinedGift[]> {
   const hashes = [...new Set(gifts.flatMap(({ gift }) => gift.receiver.phone_hash ?? []))];
   const phones = await models.accounts.getMany(hashes.map((hash) => `phone-${hash}`));
   const phoneOf = new Map(hashes.map((hash, index) => [hash, phones[index]]));
-  return gifts.map(({ id, gift }) => ({ id, gift, transaction, owner: ownerIn(gift, transaction, phoneOf.get(gift.receiver.phone_hash ?? '')) }));
+  return gifts.map(({ id, gift }) => ({
+    id,
+    gift,
+    transaction,
+    owner: ownerIn(gift, transaction, phoneOf.get(gift.receiver.phone_hash ?? '')),
+  }));
 }
 
 /**
- * A gift as it was right after one of its events. Made from the streams: so it is the same whether the read models have caught up with that event, are far past it, or know nothing of the gift yet.
- * `history` is the gift's stream up to and including the event. @throws UnavailableError
+ * A gift as it was right after one of its events. Made from the streams: so it is the same whether the read models have
+ * caught up with that event, are far past it, or know nothing of the gift yet. `history` is the gift's stream up to and
+ * including the event. @throws UnavailableError
  */
-export async function giftAfter(deps: GiftModels & { readonly events: EventStore }, id: string, history: readonly RecordedEvent[]): Promise<JoinedGift> {
+export async function giftAfter(
+  deps: GiftModels & { readonly events: EventStore },
+  id: string,
+  history: readonly RecordedEvent[],
+): Promise<JoinedGift> {
   const issued = history.find((event) => event.type === 'GiftIssued');
   if (issued === undefined) throw new Error('a gift was written to and is not issued');
   const { transaction_id, index, message_id, receiver } = issued.data as GiftIssued['data'];
@@ -70,7 +92,10 @@ export async function giftAfter(deps: GiftModels & { readonly events: EventStore
 }
 
 /** The purchase of an issued gift: it is charged, which the read model may not know yet. */
-async function chargedPurchase({ transactions, events }: Pick<GiftModels, 'transactions'> & { readonly events: EventStore }, id: string): Promise<TransactionDocument> {
+async function chargedPurchase(
+  { transactions, events }: Pick<GiftModels, 'transactions'> & { readonly events: EventStore },
+  id: string,
+): Promise<TransactionDocument> {
   const known = await transactions.get(id);
   if (known !== undefined && known.payment !== 'pending') return known;
   const purchase = transactionIn(await events.read(transactionStream(id)));
@@ -78,7 +103,15 @@ async function chargedPurchase({ transactions, events }: Pick<GiftModels, 'trans
   return purchase;
 }
 
-function ownerIn(gift: GiftDocument, transaction: TransactionDocument, phone: AccountDocument | undefined): string | undefined {
-  const phoneOwner = phone?.entry === 'phone' ? ownerByPhone(phone.holders, gift.reassigned_at ?? transaction.created_at) : undefined;
-  return ownerOf({ issued: { receiver: gift.receiver, sender_id: transaction.buyer_id }, claimedBy: gift.claimed_by }, phoneOwner);
+function ownerIn(
+  gift: GiftDocument,
+  transaction: TransactionDocument,
+  phone: AccountDocument | undefined,
+): string | undefined {
+  const phoneOwner =
+    phone?.entry === 'phone' ? ownerByPhone(phone.holders, gift.reassigned_at ?? transaction.created_at) : undefined;
+  return ownerOf(
+    { issued: { receiver: gift.receiver, sender_id: transaction.buyer_id }, claimedBy: gift.claimed_by },
+    phoneOwner,
+  );
 }

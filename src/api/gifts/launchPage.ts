@@ -1,4 +1,7 @@
-/** The page behind a gift's `launch_url` (decisions 4): needs no token, tells product, brand and expiry, no message, no names. */
+/**
+ * The page behind a gift's `launch_url` (decisions 4): needs no token, tells product, brand and expiry, no message, no
+ * names.
+ */
 import escapeHtml from 'escape-html';
 import { isExpired } from '../../domain/gift.js';
 import { shortcodeOf } from '../../domain/giftIds.js';
@@ -37,7 +40,8 @@ export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
           body: page(joined, deps),
           headers: {
             'Content-Type': 'text/html; charset=utf-8',
-            'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            'Content-Security-Policy':
+              "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
             'X-Robots-Tag': 'noindex, nofollow',
             'Referrer-Policy': 'no-referrer',
           },
@@ -68,7 +72,10 @@ function page(joined: JoinedGift, deps: LaunchPageDeps): string {
   const catalogue = deps.catalogue.current();
   const product = catalogue.products.get(joined.transaction.product_id);
   const brand = catalogue.brandOf(joined.transaction);
-  const link = deps.appUrl === undefined ? '' : `<p><a rel="noreferrer" href="${escapeHtml(appLink(deps.appUrl, shortcodeOf(joined.id)))}">Open it in the app</a></p>`;
+  const link =
+    deps.appUrl === undefined
+      ? ''
+      : `<p><a rel="noreferrer" href="${escapeHtml(appLink(deps.appUrl, shortcodeOf(joined.id)))}">Open it in the app</a></p>`;
   return `<!doctype html>
 <html lang="en">
 <head>

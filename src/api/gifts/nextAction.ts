@@ -16,8 +16,15 @@ const schema: Schema = {
       additionalProperties: false,
       required: ['type', 'client_secret'],
       properties: {
-        type: { type: 'string', description: 'The card processor’s word for what the buyer has to do, such as `use_stripe_sdk`.' },
-        client_secret: { type: 'string', description: 'What the card processor’s library in the buyer’s app goes on with. A secret of this buyer: not to be kept or logged.' },
+        type: {
+          type: 'string',
+          description: 'The card processor’s word for what the buyer has to do, such as `use_stripe_sdk`.',
+        },
+        client_secret: {
+          type: 'string',
+          description:
+            'What the card processor’s library in the buyer’s app goes on with. A secret of this buyer: not to be kept or logged.',
+        },
       },
     },
   },
@@ -46,8 +53,17 @@ export interface NextActionRequest {
  * The error to answer with; `undefined`: the provider waits for nobody.
  * @throws UnavailableError when the provider can't be asked
  */
-export async function needsAuthentication({ questions, transactionId, authentication, headers, asThingsAre }: NextActionRequest): Promise<HttpError | undefined> {
+export async function needsAuthentication({
+  questions,
+  transactionId,
+  authentication,
+  headers,
+  asThingsAre,
+}: NextActionRequest): Promise<HttpError | undefined> {
   const found = await questions.action(transactionId, authentication.payment_id);
   if (found === undefined || (asThingsAre && !found.waiting)) return undefined;
-  return new HttpError('payment_needs_authentication', { headers, more: { next_action: { type: authentication.action, client_secret: found.clientSecret } } });
+  return new HttpError('payment_needs_authentication', {
+    headers,
+    more: { next_action: { type: authentication.action, client_secret: found.clientSecret } },
+  });
 }

@@ -39,15 +39,31 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
       path: '/api/v2/gifts/:giftId/redemptions',
       operation: 'redeemGift',
       summary: 'Redeem a gift',
-      description: 'By the customer owning the gift, at any location, or by a merchant user for a merchant the gift is valid for, at the merchant’s own locations.',
+      description:
+        'By the customer owning the gift, at any location, or by a merchant user for a merchant the gift is valid for, at the merchant’s own locations.',
       tag: 'Redemptions',
       caller: 'user',
       params: PARAMS,
       giftParam: 'giftId',
       body: REDEEM_BODY,
       bodyExample: { location_id: redemptionExample.location_id },
-      answers: [{ status: 201, description: 'The redemption.', schema: dataSchema(redemptionSchema), example: { data: redemptionExample } }],
-      errors: ['cannot_redeem', 'invalid_location', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired', 'gift_blocked'],
+      answers: [
+        {
+          status: 201,
+          description: 'The redemption.',
+          schema: dataSchema(redemptionSchema),
+          example: { data: redemptionExample },
+        },
+      ],
+      errors: [
+        'cannot_redeem',
+        'invalid_location',
+        'gift_not_paid',
+        'gift_cancelled',
+        'gift_already_redeemed',
+        'gift_expired',
+        'gift_blocked',
+      ],
       async open(early) {
         const user = userOf(early);
         const context = contextOf(early, deps.now());
@@ -55,9 +71,21 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
         const loaded = await loadToRedeem(deps, giftId, user, context.now);
         if (!hasRun(loaded, context) && !mayRedeem(loaded.gift, loaded.facts)) throw new HttpError('cannot_redeem');
         return async ({ body }) => {
-          const { redemption, event, replayed } = await redeemGift(deps, loaded, user, context, body['location_id'] as string);
+          const { redemption, event, replayed } = await redeemGift(
+            deps,
+            loaded,
+            user,
+            context,
+            body['location_id'] as string,
+          );
           const { redemption_id: id, location_id } = redemption;
-          const data = redemptionEntity(giftId, { id, location_id, redeemed: true, created_at: event.at, updated_at: event.at });
+          const data = redemptionEntity(giftId, {
+            id,
+            location_id,
+            redeemed: true,
+            created_at: event.at,
+            updated_at: event.at,
+          });
           return { status: 201, body: { data }, position: event.position, shownIn, replayed };
         };
       },
@@ -67,25 +95,40 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
       path: '/api/v2/gifts/:giftId/redemptions/:redemptionId',
       operation: 'unredeemLatest',
       summary: 'Reverse the latest redemption',
-      description: 'For points of sale. The redemption’s id, or `latest` for the most recent one; only the most recent redemption can be reversed.',
+      description:
+        'For points of sale. The redemption’s id, or `latest` for the most recent one; only the most recent redemption can be reversed.',
       tag: 'Redemptions',
       caller: 'user',
       params: { ...PARAMS, redemptionId: 'The redemption’s id, or `latest`.' },
       giftParam: 'giftId',
       body: UNREDEEM_BODY,
       bodyExample: { redeemed: false },
-      answers: [{ status: 200, description: 'The reversed redemption.', schema: dataSchema(redemptionSchema), example: { data: { ...redemptionExample, redeemed: false, updated_at: '2026-11-21T10:20:00.000Z' } } }],
+      answers: [
+        {
+          status: 200,
+          description: 'The reversed redemption.',
+          schema: dataSchema(redemptionSchema),
+          example: { data: { ...redemptionExample, redeemed: false, updated_at: '2026-11-21T10:20:00.000Z' } },
+        },
+      ],
       errors: ['cannot_unredeem', 'redemption_not_found', 'gift_not_redeemed'],
       async open(early) {
         const user = userOf(early);
         const context = contextOf(early, deps.now());
         const { giftId = '', redemptionId = '' } = early.params;
         const loaded = await loadGift(deps, giftId, user, context.now);
-        if (!hasRun(loaded, context) && !mayUnredeem(loaded.gift, loaded.facts.caller, redemptionId)) throw new HttpError('cannot_unredeem');
+        if (!hasRun(loaded, context) && !mayUnredeem(loaded.gift, loaded.facts.caller, redemptionId))
+          throw new HttpError('cannot_unredeem');
         return async () => {
           const { redeemed, event, replayed } = await unredeemGift(deps, loaded, user, context, redemptionId);
           const { redemption_id: id, location_id } = redeemed.data;
-          const data = redemptionEntity(giftId, { id, location_id, redeemed: false, created_at: redeemed.at, updated_at: event.at });
+          const data = redemptionEntity(giftId, {
+            id,
+            location_id,
+            redeemed: false,
+            created_at: redeemed.at,
+            updated_at: event.at,
+          });
           return { status: 200, body: { data }, position: event.position, shownIn, replayed };
         };
       },

@@ -1,4 +1,7 @@
-/** The schemas of gifts, redemptions, vouchers and transactions as they are answered, with examples that belong together (spec 2.2 to 2.9). */
+/**
+ * The schemas of gifts, redemptions, vouchers and transactions as they are answered, with examples that belong together
+ * (spec 2.2 to 2.9).
+ */
 import type { Schema } from '../route.js';
 import {
   brandExample,
@@ -17,7 +20,11 @@ const ID: Schema = { type: 'string', description: 'An identifier.' };
 const GIFT_ID: Schema = { type: 'string', pattern: '^[0-9a-f]{20}$', description: "A gift's id." };
 const EMPTY: Schema = { type: 'string', description: 'Empty.' };
 const NULL: Schema = { type: ['string', 'null'] };
-const PLAIN_TIME: Schema = { type: 'string', pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d$', description: '`YYYY-MM-DD HH:MM:SS`, UTC.' };
+const PLAIN_TIME: Schema = {
+  type: 'string',
+  pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d$',
+  description: '`YYYY-MM-DD HH:MM:SS`, UTC.',
+};
 const ISO_TIME: Schema = { type: 'string', format: 'date-time', description: 'ISO 8601, UTC.' };
 const DATE: Schema = { type: 'string', format: 'date' };
 
@@ -34,9 +41,16 @@ export const redemptionSchema = entity('Redemption', {
 /** A gift (spec 2.4). */
 export const giftSchema = entity('Gift', {
   id: GIFT_ID,
-  shortcode: { type: 'string', pattern: '^[0-9A-HJKMNP-TV-Z]{16}$', description: 'Another spelling of the id; read without regard to case.' },
+  shortcode: {
+    type: 'string',
+    pattern: '^[0-9A-HJKMNP-TV-Z]{16}$',
+    description: 'Another spelling of the id; read without regard to case.',
+  },
   sender_id: { type: 'string', description: "The buyer's user id." },
-  receiver_id: { type: 'string', description: "The owner's user id, shown to the owner and to a buyer who named that user; else empty." },
+  receiver_id: {
+    type: 'string',
+    description: "The owner's user id, shown to the owner and to a buyer who named that user; else empty.",
+  },
   purchase_id: { type: 'string', description: 'The product bought.' },
   transaction_id: ID,
   message_id: ID,
@@ -50,7 +64,11 @@ export const giftSchema = entity('Gift', {
   expiry_date: { ...DATE, description: 'The last valid day, in UTC.' },
   created_at: PLAIN_TIME,
   updated_at: PLAIN_TIME,
-  sent_date: { type: 'string', pattern: '^(\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d)?$', description: 'When the charge settled; empty before.' },
+  sent_date: {
+    type: 'string',
+    pattern: '^(\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d)?$',
+    description: 'When the charge settled; empty before.',
+  },
   deleted_at: NULL,
   assigned_date: NULL,
   assigned_client: NULL,
@@ -65,13 +83,23 @@ export const giftSchema = entity('Gift', {
     type: 'object',
     additionalProperties: false,
     required: ['clientIds', 'name', 'type', 'label', 'id'],
-    properties: { clientIds: { type: 'array', items: { type: 'string' } }, name: EMPTY, type: EMPTY, label: EMPTY, id: EMPTY },
+    properties: {
+      clientIds: { type: 'array', items: { type: 'string' } },
+      name: EMPTY,
+      type: EMPTY,
+      label: EMPTY,
+      id: EMPTY,
+    },
   },
   launch_url: { type: 'string', format: 'uri', description: 'A page about the gift that needs no token.' },
   reminders_sent: { type: 'array', items: { type: 'string' } },
   is_expired: { type: 'boolean' },
   gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
-  status_code: { type: 'string', enum: ['PE', 'SE', 'UC', 'RE', 'CA'], description: 'SE: has a receiver; UC: has none yet.' },
+  status_code: {
+    type: 'string',
+    enum: ['PE', 'SE', 'UC', 'RE', 'CA'],
+    description: 'SE: has a receiver; UC: has none yet.',
+  },
   status: { type: 'integer', enum: [1, 2, 3, 5, 12] },
 });
 
@@ -108,7 +136,11 @@ export const voucherV2Schema = entity('VoucherV2', {
       type: 'object',
       additionalProperties: false,
       required: ['type', 'label', 'value'],
-      properties: { type: { type: 'string', enum: ['qr', 'alpha/qr', 'alpha/pin'] }, label: { type: 'string' }, value: { type: 'string' } },
+      properties: {
+        type: { type: 'string', enum: ['qr', 'alpha/qr', 'alpha/pin'] },
+        label: { type: 'string' },
+        value: { type: 'string' },
+      },
     },
   },
   dateCreated: ISO_TIME,
@@ -120,7 +152,12 @@ export const voucherV2Schema = entity('VoucherV2', {
 export const voucherOptionsSchema = entity('VoucherOptions', {
   segments: {
     type: 'array',
-    items: { type: 'object', additionalProperties: false, required: ['id', 'name', 'expiry'], properties: { id: ID, name: { type: 'string' }, expiry: { type: 'integer' } } },
+    items: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['id', 'name', 'expiry'],
+      properties: { id: ID, name: { type: 'string' }, expiry: { type: 'integer' } },
+    },
   },
   dateCreated: ISO_TIME,
   dateModified: ISO_TIME,
@@ -228,7 +265,15 @@ export const giftExample = {
 };
 
 /** The same gift the day before: paid for and sent, without a voucher yet. */
-export const boughtGiftExample = { ...giftExample, voucher_id: null, redeemed_id: null, updated_at: giftExample.sent_date, gift_status: 'sent', status_code: 'SE', status: 5 };
+export const boughtGiftExample = {
+  ...giftExample,
+  voucher_id: null,
+  redeemed_id: null,
+  updated_at: giftExample.sent_date,
+  gift_status: 'sent',
+  status_code: 'SE',
+  status: 5,
+};
 
 /** Its voucher as V1 shows it. */
 export const voucherV1Example = {

@@ -21,7 +21,15 @@ import { POSITION_HEADER, positionText, waitUntilShown } from '../positions.js';
 import type { Answer, EarlyCall, Route, Schema } from '../route.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import {
-  boughtGiftExample, giftEmbeddedExample, giftExample, giftSchema, listedGiftsEmbeddedSchema, messageExample, transactionEmbeddedSchema, transactionExample, transactionSchema,
+  boughtGiftExample,
+  giftEmbeddedExample,
+  giftExample,
+  giftSchema,
+  listedGiftsEmbeddedSchema,
+  messageExample,
+  transactionEmbeddedSchema,
+  transactionExample,
+  transactionSchema,
 } from './schemas.js';
 import { dateOf, plainTime, timeOfDay } from '../times.js';
 
@@ -37,7 +45,10 @@ const PURCHASE_BODY: Schema = {
       type: 'object',
       additionalProperties: false,
       required: ['method', 'reference'],
-      properties: { method: { type: 'string', const: 'card' }, reference: { type: 'string', description: 'The card processor’s card id, or a wallet’s reference.' } },
+      properties: {
+        method: { type: 'string', const: 'card' },
+        reference: { type: 'string', description: 'The card processor’s card id, or a wallet’s reference.' },
+      },
     },
     purchase: {
       type: 'object',
@@ -56,17 +67,32 @@ const PURCHASE_BODY: Schema = {
             type: 'object',
             additionalProperties: false,
             properties: {
-              phone_number: { type: 'string', description: 'Mobile number, which can receive an SMS; without a country code a British one, such as `07700 900123`.' },
+              phone_number: {
+                type: 'string',
+                description:
+                  'Mobile number, which can receive an SMS; without a country code a British one, such as `07700 900123`.',
+              },
               user_id: { type: 'string' },
             },
             not: { type: 'object', required: ['phone_number', 'user_id'] },
             'x-errors': { not: 'receivers: give only one of phone_number or user_id' },
           },
         },
-        message: { type: 'string', maxLength: 1000, pattern: '^[^\\u0000]*$', description: 'Shown to the receivers.', 'x-errors': { pattern: 'purchase.message must not contain NUL characters' } },
+        message: {
+          type: 'string',
+          maxLength: 1000,
+          pattern: '^[^\\u0000]*$',
+          description: 'Shown to the receivers.',
+          'x-errors': { pattern: 'purchase.message must not contain NUL characters' },
+        },
       },
     },
-    embed: { type: 'array', maxItems: 100, items: { type: 'string' }, description: 'Relations to embed, as in the query.' },
+    embed: {
+      type: 'array',
+      maxItems: 100,
+      items: { type: 'string' },
+      description: 'Relations to embed, as in the query.',
+    },
   },
 };
 
@@ -80,13 +106,21 @@ interface PurchaseBody {
 }
 
 const TRANSACTION_ANSWER = {
-  schema: { ...dataSchema(transactionSchema, { anyOf: [transactionEmbeddedSchema, { type: 'array', items: {}, maxItems: 0 }], description: 'The embedded entities; `[]` when none were requested.' }), required: ['data', 'embedded'] },
+  schema: {
+    ...dataSchema(transactionSchema, {
+      anyOf: [transactionEmbeddedSchema, { type: 'array', items: {}, maxItems: 0 }],
+      description: 'The embedded entities; `[]` when none were requested.',
+    }),
+    required: ['data', 'embedded'],
+  },
   example: { data: transactionExample, embedded: { ...giftEmbeddedExample, gifts: [boughtGiftExample] } },
 };
 
 const LOCATION = { Location: 'Address of the gifts of this transaction: a path, with that of `PUBLIC_URL` in front.' };
 const BOUGHT_NOT_PAID = { ...LOCATION, [POSITION_HEADER]: 'Where the log stands with this purchase.' };
-const REFUSED_RECEIVER = { [FIELD_HEADER]: 'The first receiver that is refused, as `purchase.receivers[1].phone_number`; counted from 0.' };
+const REFUSED_RECEIVER = {
+  [FIELD_HEADER]: 'The first receiver that is refused, as `purchase.receivers[1].phone_number`; counted from 0.',
+};
 const NOT_DECIDED_YET =
   'A gift whose charge is still under way is `pending`. Where the buyer’s bank wants them to prove who they are, the answer is 402 with `next_action`: the buyer has 15 minutes to do it with ' +
   'the card processor’s library, then payment and gifts are cancelled. `GET /api/v2/transactions/{id}` tells what came of it.';
@@ -104,10 +138,12 @@ function transactionEntity(id: string, transaction: TransactionDocument, giftIds
   };
 }
 
-const giftIdsOf = (transaction: TransactionDocument): string[] => deriveGiftIds(transaction.seed, transaction.count).map(({ gift_id }) => gift_id);
+const giftIdsOf = (transaction: TransactionDocument): string[] =>
+  deriveGiftIds(transaction.seed, transaction.count).map(({ gift_id }) => gift_id);
 
 /** Gift relations of a transaction's: without their `gifts.`. */
-const giftRelations = (embeds: readonly string[]): string[] => embeds.filter((relation) => relation !== 'gifts').map((relation) => relation.slice('gifts.'.length));
+const giftRelations = (embeds: readonly string[]): string[] =>
+  embeds.filter((relation) => relation !== 'gifts').map((relation) => relation.slice('gifts.'.length));
 
 /** Fields of a purchase stand under `purchase` in the body. */
 function namedInBody(error: unknown): never {
@@ -123,10 +159,17 @@ interface Shown {
 /** The routes. */
 export function transactionRoutes(deps: GiftRouteDeps): Route[] {
   const basePath = basePathOf(deps.publicUrl);
-  const locationOf = (id: string): Record<string, string> => ({ Location: `${basePath}/api/v2/transactions/${id}/gifts` });
+  const locationOf = (id: string): Record<string, string> => ({
+    Location: `${basePath}/api/v2/transactions/${id}/gifts`,
+  });
   const viewerOf = (early: EarlyCall): Viewer => ({ user: userOf(early), now: deps.now(), publicUrl: deps.publicUrl });
 
-  const embed = async (transaction: TransactionDocument, gifts: readonly Shown[], embeds: readonly string[], viewer: Viewer): Promise<Embedded | readonly never[]> => {
+  const embed = async (
+    transaction: TransactionDocument,
+    gifts: readonly Shown[],
+    embeds: readonly string[],
+    viewer: Viewer,
+  ): Promise<Embedded | readonly never[]> => {
     if (embeds.length === 0) return [];
     const relations = giftRelations(embeds);
     const catalogue = deps.catalogue.current();
@@ -141,37 +184,69 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
   };
 
   const answer = async (
-    id: string, transaction: TransactionDocument, gifts: () => Promise<readonly Shown[]>, embeds: readonly string[], viewer: Viewer, ofRefusal: Record<string, string> = {},
+    id: string,
+    transaction: TransactionDocument,
+    gifts: () => Promise<readonly Shown[]>,
+    embeds: readonly string[],
+    viewer: Viewer,
+    ofRefusal: Record<string, string> = {},
   ): Promise<Answer> => {
     const headers = locationOf(id);
     const { payment, authentication } = transaction;
     if (payment === 'pending' && authentication !== undefined) {
-      const needed = await needsAuthentication({ questions: deps.questions, transactionId: id, authentication, headers: { ...headers, ...ofRefusal }, asThingsAre: true });
+      const needed = await needsAuthentication({
+        questions: deps.questions,
+        transactionId: id,
+        authentication,
+        headers: { ...headers, ...ofRefusal },
+        asThingsAre: true,
+      });
       if (needed !== undefined) throw needed;
     }
     if (payment === 'declined') throw new HttpError('payment_declined', { headers: { ...headers, ...ofRefusal } });
     const embedded = await embed(transaction, embeds.length === 0 ? [] : await gifts(), embeds, viewer);
-    return { status: 200, headers, body: { data: transactionEntity(id, transaction, giftIdsOf(transaction)), embedded } };
+    return {
+      status: 200,
+      headers,
+      body: { data: transactionEntity(id, transaction, giftIdsOf(transaction)), embedded },
+    };
   };
 
-  const purchased = async ({ transactionId, history, position, replayed }: Purchased, embeds: readonly string[], viewer: Viewer): Promise<Answer> => {
+  const purchased = async (
+    { transactionId, history, position, replayed }: Purchased,
+    embeds: readonly string[],
+    viewer: Viewer,
+  ): Promise<Answer> => {
     const transaction = transactionIn(history);
     const [first] = history;
     if (transaction === undefined || first === undefined) throw new Error('a purchase was appended and is not there');
     if (position !== undefined) await waitUntilShown(position, [deps.transactions, deps.gifts]);
     // What an answer that succeeds says by itself: a refused purchase was written, too.
-    const ofRefusal = { ...(position === undefined ? {} : { [POSITION_HEADER]: positionText(deps.events.logId, position) }), ...(replayed ? { 'Idempotent-Replayed': 'true' } : {}) };
+    const ofRefusal = {
+      ...(position === undefined ? {} : { [POSITION_HEADER]: positionText(deps.events.logId, position) }),
+      ...(replayed ? { 'Idempotent-Replayed': 'true' } : {}),
+    };
     const { authentication, payment } = transaction;
     if (authentication !== undefined && (replayed || payment === 'pending')) {
       // A repeated purchase is answered as the first was, whatever has come of it.
       const headers = { ...locationOf(transactionId), ...ofRefusal };
-      const needed = await needsAuthentication({ questions: deps.questions, transactionId, authentication, headers, asThingsAre: false });
+      const needed = await needsAuthentication({
+        questions: deps.questions,
+        transactionId,
+        authentication,
+        headers,
+        asThingsAre: false,
+      });
       if (needed !== undefined) throw needed;
     }
-    // Made from the log, not from the read model: so it is the same whether that has caught up or not, and when the purchase is repeated later.
+    // Made from the log, not from the read model: so it is the same whether that has caught up or not, and when the
+    // purchase is repeated later.
     const gifts = async (): Promise<Shown[]> => {
       const shown: Shown[] = [];
-      await inSlices<string>(giftsProjection.documentIds(first), (id, index) => void shown.push({ id, gift: giftsProjection.evolve(undefined, first, id, index) }));
+      await inSlices<string>(
+        giftsProjection.documentIds(first),
+        (id, index) => void shown.push({ id, gift: giftsProjection.evolve(undefined, first, id, index) }),
+      );
       return shown;
     };
     const made = await answer(transactionId, transaction, gifts, embeds, viewer, ofRefusal);
@@ -179,7 +254,9 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
   };
 
   /** A transaction is its buyer's; for anyone else there is none (decisions 2). */
-  const find = async (early: EarlyCall): Promise<{ readonly id: string; readonly transaction: TransactionDocument }> => {
+  const find = async (
+    early: EarlyCall,
+  ): Promise<{ readonly id: string; readonly transaction: TransactionDocument }> => {
     const id = early.params['transactionId'] ?? '';
     const user = userOf(early);
     const transaction = await deps.transactions.get(id);
@@ -187,7 +264,10 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     return { id, transaction };
   };
 
-  /** @throws UnavailableError where the read model lacks one: it is there from the purchase on, so whoever was shown the others would take it for lost. */
+  /**
+   * @throws UnavailableError where the read model lacks one: it is there from the purchase on, so whoever was shown the
+   * others would take it for lost.
+   */
   const documentsOf = async (ids: readonly string[]): Promise<Shown[]> => {
     const gifts = await deps.gifts.getMany(ids);
     return ids.map((id, index) => {
@@ -210,17 +290,43 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       body: PURCHASE_BODY,
       bodyExample: {
         payment: { method: 'card', reference: 'pm_card_visa' },
-        purchase: { type: 'gift', reference: giftExample.purchase_id, receivers: [{ user_id: giftExample.receiver_id }], message: messageExample.message },
+        purchase: {
+          type: 'gift',
+          reference: giftExample.purchase_id,
+          receivers: [{ user_id: giftExample.receiver_id }],
+          message: messageExample.message,
+        },
       },
-      answers: [{ status: 201, description: 'Bought; the charge has settled or is still under way.', headers: LOCATION, ...TRANSACTION_ANSWER }],
+      answers: [
+        {
+          status: 201,
+          description: 'Bought; the charge has settled or is still under way.',
+          headers: LOCATION,
+          ...TRANSACTION_ANSWER,
+        },
+      ],
       errorBodies: NEXT_ACTION_BODIES,
       errorHeaders: {
-        payment_declined: BOUGHT_NOT_PAID, payment_needs_authentication: BOUGHT_NOT_PAID, receiver_not_found: REFUSED_RECEIVER, invalid_phone_number: REFUSED_RECEIVER,
+        payment_declined: BOUGHT_NOT_PAID,
+        payment_needs_authentication: BOUGHT_NOT_PAID,
+        receiver_not_found: REFUSED_RECEIVER,
+        invalid_phone_number: REFUSED_RECEIVER,
       },
-      errors: ['payment_declined', 'payment_needs_authentication', 'invalid_payment_reference', 'cannot_use_payment_method', 'invalid_product', 'amount_too_small', 'amount_too_large', 'receiver_not_found', 'invalid_phone_number'],
+      errors: [
+        'payment_declined',
+        'payment_needs_authentication',
+        'invalid_payment_reference',
+        'cannot_use_payment_method',
+        'invalid_product',
+        'amount_too_small',
+        'amount_too_large',
+        'receiver_not_found',
+        'invalid_phone_number',
+      ],
       async open(early) {
         const context = contextOf(early, deps.now());
-        const earlier = early.bodyHash === undefined ? undefined : await findPurchase(deps, context, early.firstPosition);
+        const earlier =
+          early.bodyHash === undefined ? undefined : await findPurchase(deps, context, early.firstPosition);
         return async ({ body, embeds }) => {
           const { payment, purchase } = body as unknown as PurchaseBody;
           const request = {
@@ -229,7 +335,11 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
             message: purchase.message ?? '',
             ...(purchase.receivers === undefined ? {} : { receivers: purchase.receivers }),
           };
-          return purchased(earlier ?? (await purchaseGifts(deps, userOf(early).id, context, request).catch(namedInBody)), embeds, viewerOf(early));
+          return purchased(
+            earlier ?? (await purchaseGifts(deps, userOf(early).id, context, request).catch(namedInBody)),
+            embeds,
+            viewerOf(early),
+          );
         };
       },
     },
@@ -249,7 +359,8 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       errors: ['transaction_not_found', 'payment_declined', 'payment_needs_authentication'],
       async open(early) {
         const { id, transaction } = await find(early);
-        return async ({ embeds }) => answer(id, transaction, () => documentsOf(giftIdsOf(transaction)), embeds, viewerOf(early));
+        return async ({ embeds }) =>
+          answer(id, transaction, () => documentsOf(giftIdsOf(transaction)), embeds, viewerOf(early));
       },
     },
     {
@@ -269,7 +380,14 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
           description: 'One page.',
           schema: pageSchema(giftSchema, listedGiftsEmbeddedSchema),
           example: paginate({
-            publicUrl: 'https://gifts.example', path: `/api/v2/transactions/${transactionExample.id}/gifts`, rawQuery: '', page: 1, perPage: 20, total: 1, data: [giftExample], embedded: undefined,
+            publicUrl: 'https://gifts.example',
+            path: `/api/v2/transactions/${transactionExample.id}/gifts`,
+            rawQuery: '',
+            page: 1,
+            perPage: 20,
+            total: 1,
+            data: [giftExample],
+            embedded: undefined,
           }),
         },
       ],

@@ -14,24 +14,55 @@ import type { EarlyCall, Route, Schema } from '../route.js';
 import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
 import { giftEntity, voucherV1, voucherV2 } from './entities.js';
 import { findGift, giftAfter } from './join.js';
-import { boughtGiftExample, giftSchema, voucherOptionsExample, voucherOptionsSchema, voucherV1Example, voucherV1Schema, voucherV2Example, voucherV2Schema } from './schemas.js';
+import {
+  boughtGiftExample,
+  giftSchema,
+  voucherOptionsExample,
+  voucherOptionsSchema,
+  voucherV1Example,
+  voucherV1Schema,
+  voucherV2Example,
+  voucherV2Schema,
+} from './schemas.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode." };
 const SEGMENT_ID: Schema = { type: 'string', description: 'One of the product’s segments; absent: its first.' };
-const STATE_ERRORS = ['voucher_not_available', 'invalid_segment', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired', 'gift_blocked'] as const;
+const STATE_ERRORS = [
+  'voucher_not_available',
+  'invalid_segment',
+  'gift_not_paid',
+  'gift_cancelled',
+  'gift_already_redeemed',
+  'gift_expired',
+  'gift_blocked',
+] as const;
 
 const V1_BODY: Schema = {
   title: 'GenerateV1',
   type: 'object',
   additionalProperties: false,
-  properties: { segmentId: SEGMENT_ID, embed: { type: 'array', maxItems: 100, items: { type: 'string' }, description: '`voucher.segment` embeds the segment.' } },
+  properties: {
+    segmentId: SEGMENT_ID,
+    embed: {
+      type: 'array',
+      maxItems: 100,
+      items: { type: 'string' },
+      description: '`voucher.segment` embeds the segment.',
+    },
+  },
 };
 
-const V2_BODY: Schema = { title: 'GenerateV2', type: 'object', additionalProperties: false, properties: { segmentId: SEGMENT_ID } };
+const V2_BODY: Schema = {
+  title: 'GenerateV2',
+  type: 'object',
+  additionalProperties: false,
+  properties: { segmentId: SEGMENT_ID },
+};
 
 function shownV2(giftId: string, voucher: VoucherDocument, catalogue: Catalogue): object {
   const segment = catalogue.segments.get(voucher.segment_id);
-  if (segment === undefined) throw new Error(`a voucher names segment ${voucher.segment_id}, which the catalogue does not know`);
+  if (segment === undefined)
+    throw new Error(`a voucher names segment ${voucher.segment_id}, which the catalogue does not know`);
   return voucherV2(giftId, voucher, segment);
 }
 
@@ -45,9 +76,17 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
     if (!hasRun(loaded, context) && !mayRedeem(loaded.gift, loaded.facts)) throw new HttpError('cannot_redeem');
     return loaded;
   };
-  const assign = async (early: EarlyCall, loaded: LoadedGift, format: 'V1' | 'V2', segmentId: unknown): Promise<Handled & { readonly voucher: VoucherDocument }> => {
+  const assign = async (
+    early: EarlyCall,
+    loaded: LoadedGift,
+    format: 'V1' | 'V2',
+    segmentId: unknown,
+  ): Promise<Handled & { readonly voucher: VoucherDocument }> => {
     const context = contextOf(early, loaded.facts.now);
-    const handled = await assignGiftVoucher(deps, loaded, userOf(early), context, { format, ...(typeof segmentId === 'string' ? { segmentId } : {}) });
+    const handled = await assignGiftVoucher(deps, loaded, userOf(early), context, {
+      format,
+      ...(typeof segmentId === 'string' ? { segmentId } : {}),
+    });
     const last = handled.own.at(-1);
     if (last !== undefined) await waitUntilShown(last.position, [deps.gifts]);
     const voucher = voucherIn(upToOwn(handled));
@@ -70,7 +109,9 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       caller: 'user',
       params: PARAMS,
       giftParam: 'giftId',
-      answers: [{ status: 200, description: 'The options.', schema: voucherOptionsSchema, example: voucherOptionsExample }],
+      answers: [
+        { status: 200, description: 'The options.', schema: voucherOptionsSchema, example: voucherOptionsExample },
+      ],
       errors: [],
       async open(early) {
         const joined = await findGift(deps, early.params['giftId'] ?? '');
@@ -78,9 +119,14 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
         return async () => {
           const { product_id, created_at } = joined.transaction;
           const catalogue = deps.catalogue.current();
-          const segments = (catalogue.products.get(product_id)?.segments ?? []).flatMap((id) => (catalogue.retired('segment', id) ? [] : (catalogue.segments.get(id) ?? [])));
+          const segments = (catalogue.products.get(product_id)?.segments ?? []).flatMap((id) =>
+            catalogue.retired('segment', id) ? [] : (catalogue.segments.get(id) ?? []),
+          );
           const options = segments.map(({ id, name, expiry }) => ({ id, name, expiry }));
-          return { status: 200, body: { segments: options, dateCreated: created_at, dateModified: created_at, productId: product_id } };
+          return {
+            status: 200,
+            body: { segments: options, dateCreated: created_at, dateModified: created_at, productId: product_id },
+          };
         };
       },
     },
@@ -89,7 +135,8 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       path: '/api/v2/gifts/:giftId/voucher/claimed',
       operation: 'generateVoucher',
       summary: 'Generate a V2 voucher',
-      description: 'A gift has one voucher with one code, whichever endpoint made it: a later call answers the one there is.',
+      description:
+        'A gift has one voucher with one code, whichever endpoint made it: a later call answers the one there is.',
       tag: 'Vouchers',
       caller: 'user',
       params: PARAMS,
@@ -104,7 +151,11 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
         const loaded = await load(early);
         return async ({ body }) => {
           const assigned = await assign(early, loaded, 'V2', body['segmentId']);
-          return { status: 200, body: shownV2(loaded.giftId, assigned.voucher, deps.catalogue.current()), ...outcome(assigned) };
+          return {
+            status: 200,
+            body: shownV2(loaded.giftId, assigned.voucher, deps.catalogue.current()),
+            ...outcome(assigned),
+          };
         };
       },
     },
@@ -113,7 +164,8 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       path: '/api/v2/gifts/:giftId/voucher/claimed',
       operation: 'getVoucher',
       summary: 'The V2 voucher, if there is one',
-      description: 'Generates none: a gift without a voucher is answered 404. A voucher that was generated in the V1 format is shown in this one.',
+      description:
+        'Generates none: a gift without a voucher is answered 404. A voucher that was generated in the V1 format is shown in this one.',
       tag: 'Vouchers',
       caller: 'user',
       params: PARAMS,
@@ -148,8 +200,17 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
         {
           status: 200,
           description: 'The gift with its voucher.',
-          schema: { ...dataSchema(giftSchema, { ...embeddedSchema({ vouchers: voucherV1Schema, segments: segmentSchema }), description: 'Always the voucher; its segment when requested.' }), required: ['data', 'embedded'] },
-          example: { data: { ...boughtGiftExample, voucher_id: voucherV1Example.id, updated_at: voucherV1Example.updated_at }, embedded: { vouchers: [voucherV1Example], segments: [segmentExample] } },
+          schema: {
+            ...dataSchema(giftSchema, {
+              ...embeddedSchema({ vouchers: voucherV1Schema, segments: segmentSchema }),
+              description: 'Always the voucher; its segment when requested.',
+            }),
+            required: ['data', 'embedded'],
+          },
+          example: {
+            data: { ...boughtGiftExample, voucher_id: voucherV1Example.id, updated_at: voucherV1Example.updated_at },
+            embedded: { vouchers: [voucherV1Example], segments: [segmentExample] },
+          },
         },
       ],
       errors: ['cannot_redeem', ...STATE_ERRORS],

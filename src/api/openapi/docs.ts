@@ -1,4 +1,7 @@
-/** The API's description at `/openapi.json` and a page to read it on at `/docs`: everything comes from this process, nothing from elsewhere. */
+/**
+ * The API's description at `/openapi.json` and a page to read it on at `/docs`: everything comes from this process,
+ * nothing from elsewhere.
+ */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -69,7 +72,10 @@ export function docs(document: object): Middleware {
   };
 }
 
-/** Reads the file now: the program's own files may be replaced while it runs. One that can't be read is tried again when it is asked for. */
+/**
+ * Reads the file now: the program's own files may be replaced while it runs. One that can't be read is tried again when
+ * it is asked for.
+ */
 function readOnce(file: string): () => Promise<Buffer> {
   let reading: Promise<Buffer> | undefined;
   const content = async (): Promise<Buffer> => {
@@ -92,7 +98,8 @@ function text(content: string, type: string): Served {
 
 async function answer(ctx: Context, { type, etag, policy, content }: Served): Promise<void> {
   (ctx.state as { route?: string }).route = ctx.path;
-  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw new HttpError('method_not_allowed', { headers: { Allow: 'GET, HEAD' } });
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD')
+    throw new HttpError('method_not_allowed', { headers: { Allow: 'GET, HEAD' } });
   ctx.status = 200;
   ctx.etag = etag;
   // Kept by browsers, but asked after each time: a new version of the service shows at once.

@@ -1,4 +1,7 @@
-/** The API's description (OpenAPI 3.1), made from the very route objects that the router and the validators are made from. */
+/**
+ * The API's description (OpenAPI 3.1), made from the very route objects that the router and the validators are made
+ * from.
+ */
 import { ERRORS, type ErrorCode, FIELD_HEADER } from '../errors.js';
 import { retryAfterOf } from '../repeats.js';
 import { commonErrors } from '../pipeline.js';
@@ -51,9 +54,17 @@ export function openApiDocument(routes: readonly Route[], info: ApiInfo): object
   const known = Object.entries(TAGS).filter(([name]) => used.has(name));
   return {
     openapi: '3.1.0',
-    info: { title: 'Gift Commerce', version: info.version, summary: 'Sell, send, redeem and account for gifts.', description: overview() },
+    info: {
+      title: 'Gift Commerce',
+      version: info.version,
+      summary: 'Sell, send, redeem and account for gifts.',
+      description: overview(),
+    },
     servers: [{ url: info.publicUrl }],
-    tags: [...known.map(([name, description]) => ({ name, description })), ...[...used].filter((name) => TAGS[name] === undefined).map((name) => ({ name }))],
+    tags: [
+      ...known.map(([name, description]) => ({ name, description })),
+      ...[...used].filter((name) => TAGS[name] === undefined).map((name) => ({ name })),
+    ],
     paths,
     components: {
       schemas: { ...components.schemas(), Error: errorSchema },
@@ -69,7 +80,9 @@ const errorSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['error'],
-  properties: { error: { type: 'string', description: 'What is wrong, in words. The texts are part of the contract.' } },
+  properties: {
+    error: { type: 'string', description: 'What is wrong, in words. The texts are part of the contract.' },
+  },
 };
 
 function templateOf(path: string): string {
@@ -82,8 +95,12 @@ function parameterNames(template: string): string[] {
 
 type Reference = (schema: Schema) => unknown;
 
-/** A schema without a title gets one by its operation (`RedeemGiftAnswer`): else each generator of clients makes up a name of its own. */
-const named = (route: Route, what: string, schema: Schema): Schema => (schema['title'] === undefined ? { title: `${pascalCase(route.operation)}${what}`, ...schema } : schema);
+/**
+ * A schema without a title gets one by its operation (`RedeemGiftAnswer`): else each generator of clients makes up a
+ * name of its own.
+ */
+const named = (route: Route, what: string, schema: Schema): Schema =>
+  schema['title'] === undefined ? { title: `${pascalCase(route.operation)}${what}`, ...schema } : schema;
 
 function operation(route: Route, names: readonly string[], reference: Reference): Json {
   return {
@@ -100,7 +117,8 @@ function operation(route: Route, names: readonly string[], reference: Reference)
 
 /** What the route says of itself, and which role its caller needs. */
 function descriptionOf({ description, roles }: Route): Json {
-  const needed = roles === undefined ? [] : [`For users with the role ${roles.map((role) => `\`${role}\``).join(' or ')}.`];
+  const needed =
+    roles === undefined ? [] : [`For users with the role ${roles.map((role) => `\`${role}\``).join(' or ')}.`];
   const said = [...(description === undefined ? [] : [description]), ...needed];
   return said.length === 0 ? {} : { description: said.join('\n\n') };
 }
@@ -115,7 +133,13 @@ function parametersOf(route: Route, names: readonly string[], reference: Referen
   const own = parameterNames(templateOf(route.path));
   const inPath = names.map((name, index) => {
     const description = route.params?.[own[index] ?? ''];
-    return { name, in: 'path', required: true, ...(description === undefined ? {} : { description }), schema: { type: 'string' } };
+    return {
+      name,
+      in: 'path',
+      required: true,
+      ...(description === undefined ? {} : { description }),
+      schema: { type: 'string' },
+    };
   });
   const properties = Object.entries((route.query?.['properties'] ?? {}) as Record<string, Schema>);
   const needed = (route.query?.['required'] ?? []) as readonly string[];
@@ -161,10 +185,16 @@ function headerParameters(route: Route): Json[] {
 }
 
 function requestBody(route: Route, body: Schema, reference: Reference): Json {
-  const media = { schema: reference(named(route, 'Body', body)), ...(route.bodyExample === undefined ? {} : { example: route.bodyExample }) };
+  const media = {
+    schema: reference(named(route, 'Body', body)),
+    ...(route.bodyExample === undefined ? {} : { example: route.bodyExample }),
+  };
   return {
     required: route.bodyOptional !== true,
-    content: { 'application/json': media, ...(route.formBody === true ? { 'application/x-www-form-urlencoded': media } : {}) },
+    content: {
+      'application/json': media,
+      ...(route.formBody === true ? { 'application/x-www-form-urlencoded': media } : {}),
+    },
   };
 }
 
@@ -172,15 +202,20 @@ const header = (name: keyof typeof HEADERS): Json => ({ $ref: `#/components/head
 
 /** The headers of every answer of this route. */
 function everyAnswer(route: Route): Json {
-  return { 'X-Request-Id': header('RequestId'), ...(keptByNobody(route) ? { 'Cache-Control': header('CacheControl') } : {}) };
+  return {
+    'X-Request-Id': header('RequestId'),
+    ...(keptByNobody(route) ? { 'Cache-Control': header('CacheControl') } : {}),
+  };
 }
 
 function responsesOf(route: Route, reference: Reference): Json {
   const responses: Record<string, Json> = {};
   for (const answer of route.answers) responses[String(answer.status)] = success(route, answer, reference);
   const byStatus = new Map<number, DescribedError[]>();
-  for (const error of describedErrors(route)) byStatus.set(error.status, [...(byStatus.get(error.status) ?? []), error]);
-  for (const [status, errors] of [...byStatus].sort(([one], [other]) => one - other)) responses[String(status)] = failure(route, status, errors, reference);
+  for (const error of describedErrors(route))
+    byStatus.set(error.status, [...(byStatus.get(error.status) ?? []), error]);
+  for (const [status, errors] of [...byStatus].sort(([one], [other]) => one - other))
+    responses[String(status)] = failure(route, status, errors, reference);
   return responses;
 }
 
@@ -190,7 +225,8 @@ function success(route: Route, answer: SuccessAnswer, reference: Reference): Jso
     headers['Gift-Position'] = header('GiftPosition');
     headers['Idempotent-Replayed'] = header('IdempotentReplayed');
   }
-  for (const [name, description] of Object.entries(answer.headers ?? {})) headers[name] = { description, schema: { type: 'string' } };
+  for (const [name, description] of Object.entries(answer.headers ?? {}))
+    headers[name] = { description, schema: { type: 'string' } };
   const type = answer.contentType ?? 'application/json';
   const schema = answer.schema === undefined ? { type: 'string' } : reference(named(route, 'Answer', answer.schema));
   return {
@@ -207,13 +243,20 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
   const headers = everyAnswer(route);
   if (status === 401) headers['WWW-Authenticate'] = header('WwwAuthenticate');
   if (status === 405) headers['Allow'] = header('Allow');
-  if (status === 409 || status === 429 || status === 503 || errors.some(({ code }) => 'Retry-After' in retryAfterOf(code))) headers['Retry-After'] = header('RetryAfter');
+  if (
+    status === 409 ||
+    status === 429 ||
+    status === 503 ||
+    errors.some(({ code }) => 'Retry-After' in retryAfterOf(code))
+  )
+    headers['Retry-After'] = header('RetryAfter');
   if (takesKey(route) && (status === 402 || status === 403 || status === 404 || status === 405 || status === 422)) {
     headers['Idempotent-Replayed'] = header('IdempotentReplayed');
   }
   if (errors.some(({ code }) => code === 'schema')) headers[FIELD_HEADER] = header('ErrorField');
   for (const { code } of errors) {
-    for (const [name, description] of Object.entries(route.errorHeaders?.[code] ?? {})) headers[name] = { description, schema: { type: 'string' } };
+    for (const [name, description] of Object.entries(route.errorHeaders?.[code] ?? {}))
+      headers[name] = { description, schema: { type: 'string' } };
   }
   const examples: Json = {};
   for (const { code, message } of errors) {
@@ -234,16 +277,21 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
 /** Every error of a route, those that all routes of its kind share included, in the order of the error table. */
 export function describedErrors(route: Route): DescribedError[] {
   const codes = new Set([...route.errors, ...commonErrors(route)]);
-  return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => codes.has(code)).flatMap((code) => {
-    const [status, message] = ERRORS[code];
-    return (message === '' ? messagesOf(route, code) : [message]).map((text) => ({ code, status, message: text }));
-  });
+  return (Object.keys(ERRORS) as ErrorCode[])
+    .filter((code) => codes.has(code))
+    .flatMap((code) => {
+      const [status, message] = ERRORS[code];
+      return (message === '' ? messagesOf(route, code) : [message]).map((text) => ({ code, status, message: text }));
+    });
 }
 
 function messagesOf(route: Route, code: ErrorCode): string[] {
   if (code === 'unknown_embed') return ['Unknown embed: nonsense.'];
   if (code === 'projection_refused') return ['gifts: no former build is kept, so there is nothing to go back to'];
-  if (code === 'projection_busy') return ['gifts is being rebuilt by till-1:4711:0f3a5b7c: wait for it, or end it with gift projections rebuild gifts --abort'];
+  if (code === 'projection_busy')
+    return [
+      'gifts is being rebuilt by till-1:4711:0f3a5b7c: wait for it, or end it with gift projections rebuild gifts --abort',
+    ];
   const said = [...new Set([...schemaMessages(route.body), ...schemaMessages(route.query)])];
   return said.length > 0 ? said : [ruleOf(route)];
 }
@@ -263,6 +311,7 @@ function ruleOf(route: Route): string {
   const [needed] = (route.body?.['required'] ?? []) as readonly string[];
   if (needed !== undefined) return `${needed} is required`;
   if (route.body !== undefined) return 'colour is not a known field';
-  const [name = 'page', property] = Object.entries((route.query?.['properties'] ?? {}) as Record<string, Schema>)[0] ?? [];
+  const [name = 'page', property] =
+    Object.entries((route.query?.['properties'] ?? {}) as Record<string, Schema>)[0] ?? [];
   return property?.['type'] === 'integer' ? `${name} must be a whole number` : `${name} must be given only once`;
 }

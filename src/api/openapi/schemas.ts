@@ -3,7 +3,10 @@ import type { Schema } from '../route.js';
 
 /** The components of one description. */
 export interface ComponentSchemas {
-  /** The schema as it stands in the description: everything titled in it is a reference. @throws Error where two different schemas have one title */
+  /**
+   * The schema as it stands in the description: everything titled in it is a reference. @throws Error where two
+   * different schemas have one title
+   */
   reference(this: void, schema: Schema): unknown;
   /** Every component so far, by name. */
   schemas(): Readonly<Record<string, unknown>>;
@@ -32,12 +35,18 @@ export function componentSchemas(): ComponentSchemas {
     return typeof schema['title'] === 'string' ? named(schema['title'], schema) : inside(schema);
   }
 
-  /** What only the validators read (`x-…`) stays out; its messages stand with the route's errors. Properties keep whatever names they have. */
+  /**
+   * What only the validators read (`x-…`) stays out; its messages stand with the route's errors. Properties keep
+   * whatever names they have.
+   */
   function inside(schema: Schema): unknown {
     return Object.fromEntries(
       Object.entries(schema)
         .filter(([key]) => !key.startsWith('x-'))
-        .map(([key, value]) => [key, MAPS.has(key) ? eachOf(value as Readonly<Record<string, unknown>>) : PLAIN.has(key) ? value : shown(value)]),
+        .map(([key, value]) => [
+          key,
+          MAPS.has(key) ? eachOf(value as Readonly<Record<string, unknown>>) : PLAIN.has(key) ? value : shown(value),
+        ]),
     );
   }
 
@@ -45,7 +54,10 @@ export function componentSchemas(): ComponentSchemas {
     return Object.fromEntries(Object.entries(map).map(([name, schema]) => [name, shown(schema)]));
   }
 
-  return { reference: shown, schemas: () => Object.fromEntries([...components].sort(([one], [other]) => (one < other ? -1 : 1))) };
+  return {
+    reference: shown,
+    schemas: () => Object.fromEntries([...components].sort(([one], [other]) => (one < other ? -1 : 1))),
+  };
 }
 
 /** `refresh_token` is `RefreshToken`: a name that every generator of clients takes. */

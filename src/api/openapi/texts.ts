@@ -11,9 +11,11 @@ export const TAGS: Readonly<Record<string, string>> = {
   Webhooks: 'What the providers of payments and messages call.',
   'Map tiles': 'Where the stores are.',
   Refunds: 'For support: cancelling gifts and giving their price back, once, whatever happens.',
-  'Parked work': 'For support: what the service could not do and gave up, to be retried or discarded. Nothing is dropped silently.',
-  Support: 'For support: single gifts. Who did what and why stands in the gift\'s history.',
-  Projections: 'For support: how the read models and process managers stand; rebuilding, verifying and repairing read models while they are served.',
+  'Parked work':
+    'For support: what the service could not do and gave up, to be retried or discarded. Nothing is dropped silently.',
+  Support: "For support: single gifts. Who did what and why stands in the gift's history.",
+  Projections:
+    'For support: how the read models and process managers stand; rebuilding, verifying and repairing read models while they are served.',
   Audit: 'For auditors: who did what, when and by whose authority. Every call leaves a record of who saw what.',
 };
 
@@ -36,9 +38,9 @@ export function overview(): string {
     '## Reading what was written',
     'A write says in `Gift-Position` where the log stood; a read that sends this header sees at least that much.',
     '## Browsers',
-    'There is no CORS: pages of other origins call a server of their own, which holds the client\'s secret.',
+    "There is no CORS: pages of other origins call a server of their own, which holds the client's secret.",
     '## Tokens',
-    'A client gets its token with its id and secret (`client_credentials`). A user gets one by name and password, for which the client\'s token is sent as `Authorization: Bearer`. ' +
+    "A client gets its token with its id and secret (`client_credentials`). A user gets one by name and password, for which the client's token is sent as `Authorization: Bearer`. " +
       'A refresh token is used once: each answer carries the next.',
   ].join('\n\n');
 }
@@ -50,11 +52,23 @@ export const HEADERS = {
     schema: { type: 'string', minLength: 1, maxLength: 128 },
     example: '0f8fad5b-d9cb-469f-a165-70867728950e',
   },
-  GiftPosition: { description: 'Where the log stood after this write: send it with a read that must see the write. Absent when nothing had to be written.', schema: { type: 'string' } },
-  IdempotentReplayed: { description: '`true`: this is the outcome of an earlier request with the same key.', schema: { type: 'string', const: 'true' } },
-  RetryAfter: { description: 'After how many seconds to try again.', schema: { type: 'integer', minimum: 1 }, example: 1 },
+  GiftPosition: {
+    description:
+      'Where the log stood after this write: send it with a read that must see the write. Absent when nothing had to be written.',
+    schema: { type: 'string' },
+  },
+  IdempotentReplayed: {
+    description: '`true`: this is the outcome of an earlier request with the same key.',
+    schema: { type: 'string', const: 'true' },
+  },
+  RetryAfter: {
+    description: 'After how many seconds to try again.',
+    schema: { type: 'integer', minimum: 1 },
+    example: 1,
+  },
   ErrorField: {
-    description: 'The field that the error is about, in body or query: `purchase.receivers[1].phone_number`, counted from 0. Absent where it is about no single one.',
+    description:
+      'The field that the error is about, in body or query: `purchase.receivers[1].phone_number`, counted from 0. Absent where it is about no single one.',
     schema: { type: 'string', maxLength: 256 },
     example: 'purchase.receivers[1].phone_number',
   },
@@ -76,14 +90,16 @@ export const PARAMETERS = {
     name: 'Gift-Position',
     in: 'header',
     required: false,
-    description: 'The position that an earlier answer gave: this request sees at least that much, or is answered with 503 after a second.',
+    description:
+      'The position that an earlier answer gave: this request sees at least that much, or is answered with 503 after a second.',
     schema: { type: 'string' },
   },
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
     required: false,
-    description: '1 to 255 visible ASCII characters that name this request: repeated with the same body it is done only once.',
+    description:
+      '1 to 255 visible ASCII characters that name this request: repeated with the same body it is done only once.',
     schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
     example: 'order-2031-gift-1',
   },
@@ -91,11 +107,19 @@ export const PARAMETERS = {
 
 /** How callers authenticate. @param publicUrl where callers reach the service, without a trailing slash */
 export const securitySchemes = (publicUrl: string): object => ({
-  bearer: { type: 'http', scheme: 'bearer', description: "A user's access token, or a client's where the route takes one." },
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: "A user's access token, or a client's where the route takes one.",
+  },
   clientCredentials: {
     type: 'oauth2',
     description: "A client's own token.",
     flows: { clientCredentials: { tokenUrl: `${publicUrl}/oauth/token`, scopes: {} } },
   },
-  client: { type: 'http', scheme: 'basic', description: "A client's id and secret, in place of `client_id` and `client_secret` in the body." },
+  client: {
+    type: 'http',
+    scheme: 'basic',
+    description: "A client's id and secret, in place of `client_id` and `client_secret` in the body.",
+  },
 });

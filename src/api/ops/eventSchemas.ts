@@ -10,7 +10,10 @@ export const callerSchema: Schema = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    user: { type: 'string', description: "A user's id, `cli:<system user>@<host>`, or the part of the service that acted." },
+    user: {
+      type: 'string',
+      description: "A user's id, `cli:<system user>@<host>`, or the part of the service that acted.",
+    },
     client: { type: 'string', description: 'The client that the user was signed in with.' },
     roles: { type: 'array', items: { type: 'string' }, description: "The user's roles and permissions at that time." },
   },
@@ -21,7 +24,20 @@ export const eventSchema: Schema = {
   title: 'Event',
   type: 'object',
   additionalProperties: false,
-  required: ['position', 'stream', 'revision', 'type', 'id', 'at', 'by', 'request_id', 'command_id', 'causation_id', 'correlation_id', 'data'],
+  required: [
+    'position',
+    'stream',
+    'revision',
+    'type',
+    'id',
+    'at',
+    'by',
+    'request_id',
+    'command_id',
+    'causation_id',
+    'correlation_id',
+    'data',
+  ],
   properties: {
     position: { type: 'string', description: 'Its place in the log: a later event has a greater one, byte by byte.' },
     stream: { type: 'string' },
@@ -34,7 +50,11 @@ export const eventSchema: Schema = {
     command_id: { type: 'string', description: 'The command that appended it.' },
     causation_id: { ...nullable, description: 'The event that led to it.' },
     correlation_id: { type: 'string', description: 'Shared by everything that follows from one request.' },
-    data: { type: 'object', additionalProperties: true, description: 'Without secret fields; personal ones are `***` unless asked for.' },
+    data: {
+      type: 'object',
+      additionalProperties: true,
+      description: 'Without secret fields; personal ones are `***` unless asked for.',
+    },
   },
 };
 
@@ -51,5 +71,13 @@ export const eventExample: EventView = {
   command_id: 'c0a9e1f2b3',
   causation_id: null,
   correlation_id: '0f8fad5b-d9cb-469f-a165-70867728950e',
-  data: { redemption_id: '9c1e5b7a2d4f60813e5a', location_id: 'store-7', location_merchant_id: 'm1', merchant_id: 'm1', brand_id: 'b1', product_id: 'p1', value: 350 },
+  data: {
+    redemption_id: '9c1e5b7a2d4f60813e5a',
+    location_id: 'store-7',
+    location_merchant_id: 'm1',
+    merchant_id: 'm1',
+    brand_id: 'b1',
+    product_id: 'p1',
+    value: 350,
+  },
 };

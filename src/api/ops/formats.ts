@@ -6,17 +6,32 @@ import type { Call, Schema } from '../route.js';
 export type Format = 'json' | 'ndjson' | 'csv';
 
 /** The content types of streams. */
-export const CONTENT_TYPES = { ndjson: 'application/x-ndjson; charset=utf-8', csv: 'text/csv; charset=utf-8; header=present' } as const;
+export const CONTENT_TYPES = {
+  ndjson: 'application/x-ndjson; charset=utf-8',
+  csv: 'text/csv; charset=utf-8; header=present',
+} as const;
 
 /** The query parameter; spread into the `properties` of a query's schema. */
 export const formatParameter = {
-  format: { type: 'string', enum: ['json', 'ndjson', 'csv'], description: 'JSON, or a stream: a JSON object a line, or CSV with a heading. In CSV a text that a spreadsheet would take for a number, a date or a formula is led by an apostrophe, and so is one that begins with one: a program takes one leading apostrophe away. Default: as `Accept` says, else JSON.' },
+  format: {
+    type: 'string',
+    enum: ['json', 'ndjson', 'csv'],
+    description:
+      'JSON, or a stream: a JSON object a line, or CSV with a heading. In CSV a text that a spreadsheet would take for a number, a date or a formula is led by an apostrophe, and so is one that begins with one: a program takes one leading apostrophe away. Default: as `Accept` says, else JSON.',
+  },
 } as const satisfies Record<string, Schema>;
 
 /** The formats in the order in which a caller gets them who names none of them. */
-const BY_TYPE: ReadonlyMap<string, Format> = new Map([['application/json', 'json'], ['application/x-ndjson', 'ndjson'], ['text/csv', 'csv']]);
+const BY_TYPE: ReadonlyMap<string, Format> = new Map([
+  ['application/json', 'json'],
+  ['application/x-ndjson', 'ndjson'],
+  ['text/csv', 'csv'],
+]);
 
-/** The format that the caller wants. One that takes none of them gets JSON, as every error is (RFC 9110 12.5.1 allows it). */
+/**
+ * The format that the caller wants. One that takes none of them gets JSON, as every error is (RFC 9110 12.5.1 allows
+ * it).
+ */
 export function formatOf(call: Pick<Call, 'query' | 'preferredType'>): Format {
   const asked = call.query['format'] as Format | undefined;
   return asked ?? BY_TYPE.get(call.preferredType([...BY_TYPE.keys()]) ?? '') ?? 'json';
@@ -26,7 +41,11 @@ export function formatOf(call: Pick<Call, 'query' | 'preferredType'>): Format {
 export const alsoAs: readonly string[] = ['application/x-ndjson', 'text/csv'];
 
 /** Lines of records in a stream's format. */
-export function lineWriter<R extends object>(format: Exclude<Format, 'json'>, columns: readonly string[], rowOf: (record: R) => Parameters<typeof csvLine>[0]): { heading: string; line(record: R): string } {
+export function lineWriter<R extends object>(
+  format: Exclude<Format, 'json'>,
+  columns: readonly string[],
+  rowOf: (record: R) => Parameters<typeof csvLine>[0],
+): { heading: string; line(record: R): string } {
   if (format === 'ndjson') return { heading: '', line: (record) => `${JSON.stringify(record)}\n` };
   return { heading: `${csvLine(columns)}\n`, line: (record) => `${csvLine(rowOf(record))}\n` };
 }

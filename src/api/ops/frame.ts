@@ -1,6 +1,6 @@
 /**
- * What every route under `/ops` stands on (decisions 8, 11): the role its caller needs, personal fields only for a reason, nothing kept by caches,
- * and the record of who saw what, appended before the answer goes out.
+ * What every route under `/ops` stands on (decisions 8, 11): the role its caller needs, personal fields only for a
+ * reason, nothing kept by caches, and the record of who saw what, appended before the answer goes out.
  */
 import { Readable } from 'node:stream';
 import type { Sight } from '../../audit/eventView.js';
@@ -19,7 +19,11 @@ const MAX_WATCHERS = 1_000;
 
 /** A reason in a body or query: spread into the `properties` of a schema. */
 export const reasonProperty = {
-  type: 'string', minLength: 1, maxLength: MAX_REASON, pattern: '\\S', description: 'Why; kept with what is recorded.',
+  type: 'string',
+  minLength: 1,
+  maxLength: MAX_REASON,
+  pattern: '\\S',
+  description: 'Why; kept with what is recorded.',
   'x-errors': { pattern: 'reason must not be empty' },
 } as const satisfies Schema;
 
@@ -45,20 +49,30 @@ export interface OpsStream {
 }
 
 /** A route under `/ops`: what `Route` says of itself, without what all of them share. */
-export interface OpsRoute extends Omit<RouteDescription, 'caller' | 'roles' | 'noStore' | 'giftParam' | 'knownParametersOnly'> {
+export interface OpsRoute extends Omit<
+  RouteDescription,
+  'caller' | 'roles' | 'noStore' | 'giftParam' | 'knownParametersOnly'
+> {
   /** One of these suffices. */
   readonly roles: readonly [Role, ...Role[]];
   /** Its answers hold personal fields, masked unless the caller sends `personal=true` with a `reason`. */
   readonly personal?: true;
   /** Fields of its body that are personal: no part of the record of who saw what. */
   readonly unrecorded?: readonly string[];
-  /** Looks for what the path names: that it isn't there is said before what is wrong with body and query (decisions 1). @throws Refusal, HttpError; UnavailableError */
+  /**
+   * Looks for what the path names: that it isn't there is said before what is wrong with body and query (decisions 1).
+   * @throws Refusal, HttpError; UnavailableError
+   */
   readonly exists?: (call: EarlyCall) => Promise<unknown>;
-  /** It shows how the service does and no records, so that it may be asked all the time: the same call by the same user is recorded once a minute. */
+  /**
+   * It shows how the service does and no records, so that it may be asked all the time: the same call by the same user
+   * is recorded once a minute.
+   */
   readonly watched?: true;
   /**
-   * `sight.personal`: the caller asked for personal fields, and gave a reason. `begin`: for what changes anything that no event of its own tells of: records the call
-   * before it is begun; whoever calls it records the end, too, and the answer is not recorded again.
+   * `sight.personal`: the caller asked for personal fields, and gave a reason. `begin`: for what changes anything that
+   * no event of its own tells of: records the call before it is begun; whoever calls it records the end, too, and the
+   * answer is not recorded again.
    */
   handle(call: Call, sight: Sight, begin: () => Promise<BegunExport>): Promise<OpsAnswer | OpsStream>;
 }
@@ -69,19 +83,33 @@ const PERSONAL_PARAMETERS = {
 } as const;
 
 /** The route as the router takes it. */
-export function opsRoute(access: AccessRecorder, { roles, personal, watched, unrecorded = [], exists, handle, ...description }: OpsRoute): Route {
+export function opsRoute(
+  access: AccessRecorder,
+  { roles, personal, watched, unrecorded = [], exists, handle, ...description }: OpsRoute,
+): Route {
   const lately = watched === true ? watchers() : undefined;
   const query = personal === true ? withPersonal(description.query) : description.query;
   const recorded: Handler = async (call) => {
     const showsPersonal = personal === true && call.query['personal'] === true;
     const reason = reasonOf(call);
-    if (showsPersonal && reason === null) throw new HttpError('schema', { message: 'reason is required with personal' });
-    const request: AccessRequest = { what: `${description.method} ${description.path}`, asked: askedOf(call, unrecorded), personal: showsPersonal, reason };
+    if (showsPersonal && reason === null)
+      throw new HttpError('schema', { message: 'reason is required with personal' });
+    const request: AccessRequest = {
+      what: `${description.method} ${description.path}`,
+      asked: askedOf(call, unrecorded),
+      personal: showsPersonal,
+      reason,
+    };
     const asker = askerOf(call);
     let begun: BegunExport | undefined;
-    const answer = await handle(call, { personal: showsPersonal }, async () => (begun = await access.begin(asker, request)));
+    const answer = await handle(
+      call,
+      { personal: showsPersonal },
+      async () => (begun = await access.begin(asker, request)),
+    );
     if ('records' in answer) return streamed(access, asker, request, answer);
-    if (begun === undefined) await (lately ?? always)([asker.by, request], async () => access.seen(asker, request, answer.shown));
+    if (begun === undefined)
+      await (lately ?? always)([asker.by, request], async () => access.seen(asker, request, answer.shown));
     const { shown: count, ...rest } = answer;
     return { ...rest, seen: { request, count } };
   };
@@ -102,7 +130,11 @@ function askerOf(call: EarlyCall): Asker {
 }
 
 function withPersonal(query: Schema | undefined): Schema {
-  return { type: 'object', ...query, properties: { ...(query?.['properties'] as object | undefined), ...PERSONAL_PARAMETERS } };
+  return {
+    type: 'object',
+    ...query,
+    properties: { ...(query?.['properties'] as object | undefined), ...PERSONAL_PARAMETERS },
+  };
 }
 
 function reasonOf({ query, body }: Call): string | null {
@@ -135,7 +167,12 @@ function watchers(): Recording {
 }
 
 /** The stream's beginning and end are recorded, however it ends. */
-async function streamed(access: AccessRecorder, asker: Asker, request: AccessRequest, { contentType, records }: OpsStream): Promise<Answer> {
+async function streamed(
+  access: AccessRecorder,
+  asker: Asker,
+  request: AccessRequest,
+  { contentType, records }: OpsStream,
+): Promise<Answer> {
   const begun = await access.begin(asker, request);
   let count = 0;
   let position: Position | null = null;
@@ -164,5 +201,9 @@ async function streamed(access: AccessRecorder, asker: Asker, request: AccessReq
     },
     [Symbol.asyncIterator]: () => read,
   };
-  return { status: 200, body: Readable.from(read, { objectMode: false, highWaterMark: 262_144 }), headers: { 'Content-Type': contentType } };
+  return {
+    status: 200,
+    body: Readable.from(read, { objectMode: false, highWaterMark: 262_144 }),
+    headers: { 'Content-Type': contentType },
+  };
 }

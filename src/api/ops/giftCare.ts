@@ -1,4 +1,7 @@
-/** The commonest tickets: tell the receiver again, give a gift to another one, let it be valid for longer, block it, free it. */
+/**
+ * The commonest tickets: tell the receiver again, give a gift to another one, let it be valid for longer, block it,
+ * free it.
+ */
 import { type CareView, careView } from '../../audit/careView.js';
 import { blockGift, supportCause, TICKET_ID, unblockGift } from '../../commands/blockGift.js';
 import type { CommandContext } from '../../commands/context.js';
@@ -24,28 +27,61 @@ const careSchema: Schema = {
   title: 'GiftCare',
   type: 'object',
   additionalProperties: false,
-  required: ['gift_id', 'transaction_id', 'gift_status', 'receiver', 'receiver_id', 'expiry_date', 'blocked_by', 'events'],
+  required: [
+    'gift_id',
+    'transaction_id',
+    'gift_status',
+    'receiver',
+    'receiver_id',
+    'expiry_date',
+    'blocked_by',
+    'events',
+  ],
   properties: {
     gift_id: { type: 'string' },
     transaction_id: { type: 'string' },
     gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
-    receiver: { type: 'string', enum: ['user', 'phone number', 'nobody'], description: 'Who it is for: a user, whoever has a phone number, whoever claims it.' },
+    receiver: {
+      type: 'string',
+      enum: ['user', 'phone number', 'nobody'],
+      description: 'Who it is for: a user, whoever has a phone number, whoever claims it.',
+    },
     receiver_id: { type: ['string', 'null'], description: 'The user.' },
     expiry_date: { type: 'string', format: 'date', description: 'The last valid day (UTC).' },
-    blocked_by: { type: 'array', items: { type: 'string' }, description: 'What blocks it: `support`, `support:{ticket}`, `dispute:{id}`.' },
-    events: { type: 'array', items: eventSchema, description: 'What was recorded, with who and why; empty: the gift was so already, and nothing was.' },
+    blocked_by: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'What blocks it: `support`, `support:{ticket}`, `dispute:{id}`.',
+    },
+    events: {
+      type: 'array',
+      items: eventSchema,
+      description: 'What was recorded, with who and why; empty: the gift was so already, and nothing was.',
+    },
   },
 };
 const example: CareView = {
-  gift_id: '5f2c9d6a1b7e4c80d3a1', transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b', gift_status: 'sent', receiver: 'user', receiver_id: 'u42', expiry_date: '2027-05-04', blocked_by: [],
+  gift_id: '5f2c9d6a1b7e4c80d3a1',
+  transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b',
+  gift_status: 'sent',
+  receiver: 'user',
+  receiver_id: 'u42',
+  expiry_date: '2027-05-04',
+  blocked_by: [],
   events: [],
 };
 const exampleWith = (type: string, data: object, more: Partial<CareView> = {}): object => ({
-  data: { ...example, ...more, events: [{ ...eventExample, type, by: { user: 'sue', client: 'desk', roles: ['support'] }, data }] },
+  data: {
+    ...example,
+    ...more,
+    events: [{ ...eventExample, type, by: { user: 'sue', client: 'desk', roles: ['support'] }, data }],
+  },
 });
 
 const ticketProperty = {
-  type: 'string', pattern: TICKET_ID.source, description: 'The ticket that asks for it: a cause of its own beside others. The same ticket frees it.',
+  type: 'string',
+  pattern: TICKET_ID.source,
+  description: 'The ticket that asks for it: a cause of its own beside others. The same ticket frees it.',
   'x-errors': { pattern: 'ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -' },
 } as const satisfies Schema;
 
@@ -72,62 +108,116 @@ export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps):
     {
       name: 'resend',
       summary: 'Tell the receiver of a gift again',
-      description: 'Once more for each time it is asked for, by SMS or push as the receiver can be reached now. Refused while the receiver is still being told, and of a gift that can\'t be used.',
+      description:
+        "Once more for each time it is asked for, by SMS or push as the receiver can be reached now. Refused while the receiver is still being told, and of a gift that can't be used.",
       properties: {},
       bodyExample: { reason: 'deleted the message' },
       answered: 'It is asked for; the history shows what comes of it.',
-      example: exampleWith('NotificationRequested', { transaction_id: example.transaction_id, attempt: 2, gift_revision: 0, reason: 'deleted the message' }),
-      errors: ['gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired', 'gift_blocked', 'gift_has_no_receiver', 'gift_being_told'],
+      example: exampleWith('NotificationRequested', {
+        transaction_id: example.transaction_id,
+        attempt: 2,
+        gift_revision: 0,
+        reason: 'deleted the message',
+      }),
+      errors: [
+        'gift_not_paid',
+        'gift_cancelled',
+        'gift_already_redeemed',
+        'gift_expired',
+        'gift_blocked',
+        'gift_has_no_receiver',
+        'gift_being_told',
+      ],
       run: async (giftId, context, _body, reason) => resendGift(deps, giftId, context, reason),
     },
     {
       name: 'reassign',
       summary: 'Give a gift to another receiver',
-      description: 'To a user, or to whoever has a phone number; they are told. Whoever had it may not redeem it any more. Refused while the receiver is still being told, and once a voucher\'s code is out.',
+      description:
+        "To a user, or to whoever has a phone number; they are told. Whoever had it may not redeem it any more. Refused while the receiver is still being told, and once a voucher's code is out.",
       properties: {
         user_id: { type: 'string', minLength: 1, maxLength: 64, description: 'The new receiver.' },
-        phone_number: { type: 'string', maxLength: 64, description: 'The new receiver\'s mobile number; without a country code a British one.' },
+        phone_number: {
+          type: 'string',
+          maxLength: 64,
+          description: "The new receiver's mobile number; without a country code a British one.",
+        },
       },
       unrecorded: ['phone_number'],
       bodyExample: { user_id: 'u42', reason: 'sent to an old number' },
-      answered: 'It is the new receiver\'s.',
-      example: exampleWith('GiftReassigned', { transaction_id: example.transaction_id, receiver: { user_id: 'u42' }, phone_number: null, reason: 'sent to an old number' }),
-      errors: ['receiver_not_found', 'invalid_phone_number', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_has_voucher', 'gift_expired', 'gift_being_told'],
+      answered: "It is the new receiver's.",
+      example: exampleWith('GiftReassigned', {
+        transaction_id: example.transaction_id,
+        receiver: { user_id: 'u42' },
+        phone_number: null,
+        reason: 'sent to an old number',
+      }),
+      errors: [
+        'receiver_not_found',
+        'invalid_phone_number',
+        'gift_not_paid',
+        'gift_cancelled',
+        'gift_already_redeemed',
+        'gift_has_voucher',
+        'gift_expired',
+        'gift_being_told',
+      ],
       run: async (giftId, context, body, reason) => reassignGift(deps, giftId, context, receiverIn(body), reason),
     },
     {
       name: 'extend',
       summary: 'Let a gift be valid for longer',
-      description: 'To the end of a later day (UTC), at most ten years ahead; its voucher with it. An expired gift is valid again.',
-      properties: { expiry_date: { type: 'string', format: 'date', description: 'The new last valid day, `YYYY-MM-DD`.', 'x-errors': { format: 'expiry_date must be a date such as 2027-05-04' } } },
+      description:
+        'To the end of a later day (UTC), at most ten years ahead; its voucher with it. An expired gift is valid again.',
+      properties: {
+        expiry_date: {
+          type: 'string',
+          format: 'date',
+          description: 'The new last valid day, `YYYY-MM-DD`.',
+          'x-errors': { format: 'expiry_date must be a date such as 2027-05-04' },
+        },
+      },
       required: ['expiry_date'],
       bodyExample: { expiry_date: '2027-05-04', reason: 'the shop was closed' },
       answered: 'It is valid until then.',
-      example: exampleWith('GiftExtended', { expires_on: '2027-05-04', voucher_expires_at: null, reason: 'the shop was closed' }),
+      example: exampleWith('GiftExtended', {
+        expires_on: '2027-05-04',
+        voucher_expires_at: null,
+        reason: 'the shop was closed',
+      }),
       errors: ['gift_not_paid', 'gift_cancelled', 'invalid_expiry_date'],
-      run: async (giftId, context, body, reason) => extendGift(deps, giftId, context, body['expiry_date'] as string, reason),
+      run: async (giftId, context, body, reason) =>
+        extendGift(deps, giftId, context, body['expiry_date'] as string, reason),
     },
     {
       name: 'block',
       summary: 'Block a gift',
-      description: 'It can\'t be redeemed, claimed or given a voucher until every cause that blocks it has been freed. A code that is out can still be used where it is honoured without asking here.',
+      description:
+        "It can't be redeemed, claimed or given a voucher until every cause that blocks it has been freed. A code that is out can still be used where it is honoured without asking here.",
       properties: { ticket: ticketProperty },
       bodyExample: { reason: 'reported as stolen', ticket: 'T-1042' },
       answered: 'It is blocked; one that is cancelled stays as it is.',
-      example: exampleWith('GiftBlocked', { cause: 'support:T-1042', reason: 'reported as stolen' }, { blocked_by: ['support:T-1042'] }),
+      example: exampleWith(
+        'GiftBlocked',
+        { cause: 'support:T-1042', reason: 'reported as stolen' },
+        { blocked_by: ['support:T-1042'] },
+      ),
       errors: ['gift_not_paid'],
-      run: async (giftId, context, { ticket }, reason) => blockGift(deps, giftId, context, { cause: supportCause(ticket as string | undefined), reason }),
+      run: async (giftId, context, { ticket }, reason) =>
+        blockGift(deps, giftId, context, { cause: supportCause(ticket as string | undefined), reason }),
     },
     {
       name: 'unblock',
       summary: 'Free a gift that support has blocked',
-      description: 'Of support\'s own block, or that of a ticket; `blocked_by` tells what goes on blocking it. A disputed payment is freed by its end alone.',
+      description:
+        "Of support's own block, or that of a ticket; `blocked_by` tells what goes on blocking it. A disputed payment is freed by its end alone.",
       properties: { ticket: ticketProperty },
       bodyExample: { reason: 'found again', ticket: 'T-1042' },
       answered: 'This cause does not block it any more.',
       example: exampleWith('GiftUnblocked', { cause: 'support:T-1042', reason: 'found again' }),
       errors: [],
-      run: async (giftId, context, { ticket }, reason) => unblockGift(deps, giftId, context, { cause: supportCause(ticket as string | undefined), reason }),
+      run: async (giftId, context, { ticket }, reason) =>
+        unblockGift(deps, giftId, context, { cause: supportCause(ticket as string | undefined), reason }),
     },
   ];
 
@@ -139,7 +229,12 @@ export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps):
     tag: 'Support',
     roles: ['support'],
     params: { giftId: "The gift's id or shortcode." },
-    body: { type: 'object', additionalProperties: false, required: [...required, 'reason'], properties: { ...properties, reason: reasonProperty } },
+    body: {
+      type: 'object',
+      additionalProperties: false,
+      required: [...required, 'reason'],
+      properties: { ...properties, reason: reasonProperty },
+    },
     answers: [{ status: 200, description: answered, schema: dataSchema(careSchema), example: answer }],
     errors: ['gift_not_found', ...errors],
     exists: async (call) => {
@@ -148,10 +243,22 @@ export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps):
     },
     async handle(call) {
       const giftId = named(call);
-      const { own, replayed } = await run(giftId, contextOf(call, gifts.now()), call.body, (call.body['reason'] as string).trim());
+      const { own, replayed } = await run(
+        giftId,
+        contextOf(call, gifts.now()),
+        call.body,
+        (call.body['reason'] as string).trim(),
+      );
       const position = own.at(-1)?.position;
-      if (position !== undefined && own.some(({ type }) => giftsProjection.types.includes(type))) await waitUntilShown(position, [models.gifts]);
-      return { status: 200, body: { data: await careView(deps, giftId, own) }, replayed, shown: 1, ...(position === undefined ? {} : { position }) };
+      if (position !== undefined && own.some(({ type }) => giftsProjection.types.includes(type)))
+        await waitUntilShown(position, [models.gifts]);
+      return {
+        status: 200,
+        body: { data: await careView(deps, giftId, own) },
+        replayed,
+        shown: 1,
+        ...(position === undefined ? {} : { position }),
+      };
     },
   }));
 }
@@ -165,6 +272,7 @@ function named({ params }: EarlyCall): string {
 
 /** @throws HttpError unless there is exactly one */
 function receiverIn({ user_id, phone_number }: Call['body']): NewReceiver {
-  if ((user_id === undefined) === (phone_number === undefined)) throw new HttpError('schema', { message: 'give one of user_id or phone_number' });
+  if ((user_id === undefined) === (phone_number === undefined))
+    throw new HttpError('schema', { message: 'give one of user_id or phone_number' });
   return user_id === undefined ? { phone_number: phone_number as string } : { user_id: user_id as string };
 }

@@ -1,4 +1,7 @@
-/** A gift as the API would have shown it at a position of the log: the same folds, the same entities, the catalogue and the accounts of then. */
+/**
+ * A gift as the API would have shown it at a position of the log: the same folds, the same entities, the catalogue and
+ * the accounts of then.
+ */
 import { catalogueThen } from '../../audit/catalogueThen.js';
 import type { Sight } from '../../audit/eventView.js';
 import { type HistoryDeps, type NamedGifts, upTo } from '../../audit/giftHistory.js';
@@ -37,7 +40,10 @@ export interface GiftThenRequest extends Sight {
   readonly viewer?: string | undefined;
 }
 
-/** What the API would have answered, and to whom. The voucher's code is never shown, the message only with personal fields. */
+/**
+ * What the API would have answered, and to whom. The voucher's code is never shown, the message only with personal
+ * fields.
+ */
 export interface GiftThen {
   /** The user's id. */
   readonly viewer: string;
@@ -48,8 +54,14 @@ export interface GiftThen {
 /** Every relation that a gift embeds. */
 export const ALL_RELATIONS: readonly string[] = GIFT_RELATIONS;
 
-/** The gift as it was; `undefined` when there was none yet, `'no viewer'` when there was no such user. @throws UnavailableError */
-export async function giftThen(deps: GiftThenDeps, request: GiftThenRequest): Promise<GiftThen | 'no viewer' | undefined> {
+/**
+ * The gift as it was; `undefined` when there was none yet, `'no viewer'` when there was no such user. @throws
+ * UnavailableError
+ */
+export async function giftThen(
+  deps: GiftThenDeps,
+  request: GiftThenRequest,
+): Promise<GiftThen | 'no viewer' | undefined> {
   const { time: now, position, embeds, personal } = request;
   const joined = await joinedThen(deps, request);
   if (joined === undefined || position === undefined) return undefined;
@@ -65,7 +77,10 @@ export async function giftThen(deps: GiftThenDeps, request: GiftThenRequest): Pr
   return { viewer: viewerId, data, embedded: withoutSecrets(embedded.result(), personal) };
 }
 
-async function joinedThen(deps: GiftThenDeps, { giftId, purchase, position }: GiftThenRequest): Promise<JoinedGift | undefined> {
+async function joinedThen(
+  deps: GiftThenDeps,
+  { giftId, purchase, position }: GiftThenRequest,
+): Promise<JoinedGift | undefined> {
   const known = upTo(purchase, position);
   const [bought] = known;
   if (bought === undefined) return undefined;
@@ -73,10 +88,19 @@ async function joinedThen(deps: GiftThenDeps, { giftId, purchase, position }: Gi
   const own = folded(gifts, [bought, ...upTo(await deps.events.read(giftStream(giftId)), position)], giftId);
   if (transaction === undefined || own === undefined) return undefined;
   const hash = own.receiver.phone_hash;
-  return joinedGift(giftId, own, transaction, hash === undefined ? undefined : await accountThen(deps, phoneStream(hash), position));
+  return joinedGift(
+    giftId,
+    own,
+    transaction,
+    hash === undefined ? undefined : await accountThen(deps, phoneStream(hash), position),
+  );
 }
 
-async function accountThen({ events }: GiftThenDeps, stream: string, position: Position | undefined): Promise<AccountDocument | undefined> {
+async function accountThen(
+  { events }: GiftThenDeps,
+  stream: string,
+  position: Position | undefined,
+): Promise<AccountDocument | undefined> {
   return folded(accountsProjection, upTo(await events.read(stream), position), stream);
 }
 
@@ -85,6 +109,8 @@ function withoutSecrets(embedded: Embedded, personal: boolean): Embedded {
   return {
     ...embedded,
     ...(vouchers === undefined ? {} : { vouchers: vouchers.map((voucher) => ({ ...voucher, code: MASK })) }),
-    ...(messages === undefined || personal ? {} : { messages: messages.map((message) => ({ ...message, message: MASK })) }),
+    ...(messages === undefined || personal
+      ? {}
+      : { messages: messages.map((message) => ({ ...message, message: MASK })) }),
   };
 }

@@ -19,7 +19,10 @@ import { pastInstantAsked, zoneParameter } from './ranges.js';
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
 /** Records a piece of a stream. */
 const PIECE = 100;
-/** More events than this are written piece by piece, so that nobody waits while they are: a purchase may have thousands of gifts. */
+/**
+ * More events than this are written piece by piece, so that nobody waits while they are: a purchase may have thousands
+ * of gifts.
+ */
 const AT_ONCE = 500;
 
 /** The routes. */
@@ -37,7 +40,8 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
       path: '/ops/gifts/:giftId/history',
       operation: 'getGiftHistory',
       summary: "Every event of a gift's life",
-      description: 'Across streams, in log order: the purchase and its payment, the issue, notifications, redemptions, vouchers, parked work. A transaction gives the lives of all its gifts; ' +
+      description:
+        'Across streams, in log order: the purchase and its payment, the issue, notifications, redemptions, vouchers, parked work. A transaction gives the lives of all its gifts; ' +
         'of a purchase of several gifts only the receivers of those asked for are shown.',
       tag: 'Audit',
       roles: ['auditor'],
@@ -54,7 +58,11 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
             type: 'object',
             additionalProperties: false,
             required: ['data', 'transaction_id', 'gift_ids'],
-            properties: { data: { type: 'array', items: eventSchema }, transaction_id: { type: 'string' }, gift_ids: { type: 'array', items: { type: 'string' } } },
+            properties: {
+              data: { type: 'array', items: eventSchema },
+              transaction_id: { type: 'string' },
+              gift_ids: { type: 'array', items: { type: 'string' } },
+            },
           },
           example: { data: [eventExample], transaction_id: giftExample.transaction_id, gift_ids: [giftExample.id] },
         },
@@ -66,13 +74,24 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
         const events = await giftHistory(deps, found);
         const format = formatOf(call);
         const about = { transaction_id: found.transactionId, gift_ids: found.giftIds };
-        if (format === 'json' && events.length <= AT_ONCE) return { status: 200, body: { data: events.map((event) => eventView(event, sight)), ...about }, shown: events.length };
+        if (format === 'json' && events.length <= AT_ONCE)
+          return {
+            status: 200,
+            body: { data: events.map((event) => eventView(event, sight)), ...about },
+            shown: events.length,
+          };
         if (format === 'json') {
           const rest = `],${JSON.stringify(about).slice(1)}`;
-          return { contentType: 'application/json; charset=utf-8', records: () => inPieces(events, '{"data":[', ',', rest, (event) => JSON.stringify(eventView(event, sight))) };
+          return {
+            contentType: 'application/json; charset=utf-8',
+            records: () => inPieces(events, '{"data":[', ',', rest, (event) => JSON.stringify(eventView(event, sight))),
+          };
         }
         const { heading, line } = lineWriter(format, EVENT_COLUMNS, eventRow);
-        return { contentType: CONTENT_TYPES[format], records: () => inPieces(events, heading, '', '', (event) => line(eventView(event, sight))) };
+        return {
+          contentType: CONTENT_TYPES[format],
+          records: () => inPieces(events, heading, '', '', (event) => line(eventView(event, sight))),
+        };
       },
     },
     {
@@ -80,7 +99,8 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
       path: '/ops/gifts/:giftId/as-of',
       operation: 'getGiftAsOf',
       summary: 'A gift as it stood at a time',
-      description: 'What the API would have answered then, with the catalogue and the accounts of then, to its owner of then or to another user. The voucher\'s code is never shown, the message only with `personal`.',
+      description:
+        "What the API would have answered then, with the catalogue and the accounts of then, to its owner of then or to another user. The voucher's code is never shown, the message only with `personal`.",
       tag: 'Audit',
       roles: ['auditor'],
       personal: true,
@@ -91,9 +111,19 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
         type: 'object',
         required: ['time'],
         properties: {
-          time: { type: 'string', maxLength: 64, description: 'A time (`2026-05-04T12:30:00Z`; without an offset it is of `time_zone`) or a day, of which the end is meant, or now where it has not ended. None that is still to come.' },
+          time: {
+            type: 'string',
+            maxLength: 64,
+            description:
+              'A time (`2026-05-04T12:30:00Z`; without an offset it is of `time_zone`) or a day, of which the end is meant, or now where it has not ended. None that is still to come.',
+          },
           ...zoneParameter,
-          viewer: { type: 'string', minLength: 1, maxLength: 64, description: "A user's id: with whose eyes. Default: the owner's of then, or else the buyer's." },
+          viewer: {
+            type: 'string',
+            minLength: 1,
+            maxLength: 64,
+            description: "A user's id: with whose eyes. Default: the owner's of then, or else the buyer's.",
+          },
         },
       },
       answers: [
@@ -113,7 +143,13 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
               embedded: giftEmbeddedSchema,
             },
           },
-          example: { as_of: '2026-05-04T12:30:00.000Z', position: '0000000000001042', time_zone: DEFAULT_ZONE, viewer: giftExample.sender_id, data: giftExample },
+          example: {
+            as_of: '2026-05-04T12:30:00.000Z',
+            position: '0000000000001042',
+            time_zone: DEFAULT_ZONE,
+            viewer: giftExample.sender_id,
+            data: giftExample,
+          },
         },
       ],
       errors: ['gift_not_found'],
@@ -122,7 +158,10 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
         const time = pastInstantAsked(query, query['time'] as string, gifts.now());
         const { giftIds, purchase } = await named(params['giftId'] ?? '');
         const [giftId] = giftIds;
-        if (giftId === undefined || giftIds.length > 1) throw new HttpError('schema', { message: `the id must name one gift: this transaction has ${giftIds.length}` });
+        if (giftId === undefined || giftIds.length > 1)
+          throw new HttpError('schema', {
+            message: `the id must name one gift: this transaction has ${giftIds.length}`,
+          });
         const position = await positionAt(deps.events, time);
         const viewer = query['viewer'] as string | undefined;
         const asked = { giftId, purchase, time, position, embeds, personal, viewer };
@@ -130,17 +169,38 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
         if (then === 'no viewer') throw new HttpError('schema', { message: 'viewer must be a user of that time' });
         if (then === undefined || position === undefined) throw new HttpError('gift_not_found');
         const { data, embedded } = then;
-        return { status: 200, body: { as_of: time, position, time_zone: query['time_zone'], viewer: then.viewer, data, ...(embedded === undefined ? {} : { embedded }) }, shown: 1 };
+        return {
+          status: 200,
+          body: {
+            as_of: time,
+            position,
+            time_zone: query['time_zone'],
+            viewer: then.viewer,
+            data,
+            ...(embedded === undefined ? {} : { embedded }),
+          },
+          shown: 1,
+        };
       },
     },
   ];
 }
 
-async function* inPieces(events: readonly RecordedEvent[], before: string, between: string, after: string, textOf: (event: RecordedEvent) => string): AsyncGenerator<Exported> {
+async function* inPieces(
+  events: readonly RecordedEvent[],
+  before: string,
+  between: string,
+  after: string,
+  textOf: (event: RecordedEvent) => string,
+): AsyncGenerator<Exported> {
   yield { text: before, count: 0, position: null };
   for (let from = 0; from < events.length; from += PIECE) {
     const piece = events.slice(from, from + PIECE);
-    yield { text: (from === 0 ? '' : between) + piece.map(textOf).join(between), count: piece.length, position: piece.at(-1)?.position ?? null };
+    yield {
+      text: (from === 0 ? '' : between) + piece.map(textOf).join(between),
+      count: piece.length,
+      position: piece.at(-1)?.position ?? null,
+    };
     await nextTurn();
   }
   yield { text: after, count: 0, position: events.at(-1)?.position ?? null };

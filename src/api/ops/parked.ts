@@ -2,7 +2,13 @@
 import { eventView, type Sight } from '../../audit/eventView.js';
 import { isSettled } from '../../audit/parkedSettled.js';
 import { parkedEntry, parkedView, type ParkedView } from '../../audit/parkedView.js';
-import { discardParked, findParked, type FoundWork, type ParkedOutcome, retryParked } from '../../commands/parkedWork.js';
+import {
+  discardParked,
+  findParked,
+  type FoundWork,
+  type ParkedOutcome,
+  retryParked,
+} from '../../commands/parkedWork.js';
 import { PARKED_NAMES } from '../../domain/parked.js';
 import type { Condition } from '../../ports/readStore.js';
 import { dataSchema } from '../catalogue/schemas.js';
@@ -24,9 +30,17 @@ const properties = {
   id: { ...ID, description: 'One for each entity of a process manager, however often it is parked.' },
   process: { type: 'string', enum: PARKED_NAMES, description: 'The process manager that gave it up.' },
   step: { ...ID, description: 'What was tried.' },
-  entity: { ...ID, description: 'Whose step it is: a transaction, a gift whose receiver is to be told, a refund, a dispute.' },
+  entity: {
+    ...ID,
+    description: 'Whose step it is: a transaction, a gift whose receiver is to be told, a refund, a dispute.',
+  },
   transaction_id: ID,
-  state: { type: 'string', enum: STATES, description: '`parked`: it waits for a person; `retried`: its process manager has it again; `discarded`: nobody will do it.' },
+  state: {
+    type: 'string',
+    enum: STATES,
+    description:
+      '`parked`: it waits for a person; `retried`: its process manager has it again; `discarded`: nobody will do it.',
+  },
   cause: { ...ID, description: 'Why it could not be done.' },
   times: { type: 'integer', minimum: 1, description: 'How often it has been parked in a row.' },
   parked_at: { ...TIME, description: 'When it was parked last.' },
@@ -36,35 +50,84 @@ const properties = {
   reason: { type: ['string', 'null'], description: 'Why they did.' },
 } as const satisfies Record<keyof ParkedView, Schema>;
 
-const parkedSchema: Schema = { title: 'ParkedWork', type: 'object', additionalProperties: false, required: Object.keys(properties), properties };
+const parkedSchema: Schema = {
+  title: 'ParkedWork',
+  type: 'object',
+  additionalProperties: false,
+  required: Object.keys(properties),
+  properties,
+};
 const withEvents: Schema = {
-  title: 'ParkedWorkWithEvents', type: 'object', additionalProperties: false, required: [...Object.keys(properties), 'settled', 'events'],
+  title: 'ParkedWorkWithEvents',
+  type: 'object',
+  additionalProperties: false,
+  required: [...Object.keys(properties), 'settled', 'events'],
   properties: {
     ...properties,
-    settled: { type: 'boolean', description: 'Whether the work itself is over, well or not: settled and issued, told or failed, given back. So a retry that went well is told from one under way.' },
+    settled: {
+      type: 'boolean',
+      description:
+        'Whether the work itself is over, well or not: settled and issued, told or failed, given back. So a retry that went well is told from one under way.',
+    },
     events: { type: 'array', items: eventSchema, description: 'Its events, in order.' },
   },
 };
 
 const example: ParkedView = {
-  id: '3f0b8a1de29c4f7d5a6b90c1e2d3f4a5', process: 'purchase', step: 'charge', entity: '6ec0bd7f11c043da975e2a8ad9ebae0b', transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b',
-  state: 'parked', cause: 'the provider was in trouble for 24 hours', times: 1, parked_at: '2026-05-04T12:30:00.000Z', changed_at: '2026-05-04T12:30:00.000Z', position: '0000000000001042', by: null, reason: null,
+  id: '3f0b8a1de29c4f7d5a6b90c1e2d3f4a5',
+  process: 'purchase',
+  step: 'charge',
+  entity: '6ec0bd7f11c043da975e2a8ad9ebae0b',
+  transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b',
+  state: 'parked',
+  cause: 'the provider was in trouble for 24 hours',
+  times: 1,
+  parked_at: '2026-05-04T12:30:00.000Z',
+  changed_at: '2026-05-04T12:30:00.000Z',
+  position: '0000000000001042',
+  by: null,
+  reason: null,
 };
 const exampleEvent = {
-  ...eventExample, stream: 'parked-purchase', type: 'WorkParked', by: { user: 'system:purchase-process' },
-  data: { entity: example.entity, transaction_id: example.transaction_id, step: example.step, cause: example.cause, event_id: '5f1c', times: 1 },
+  ...eventExample,
+  stream: 'parked-purchase',
+  type: 'WorkParked',
+  by: { user: 'system:purchase-process' },
+  data: {
+    entity: example.entity,
+    transaction_id: example.transaction_id,
+    step: example.step,
+    cause: example.cause,
+    event_id: '5f1c',
+    times: 1,
+  },
 };
-const retriedExample = { ...example, state: 'retried', by: { user: 'sue', client: 'desk', roles: ['support'] }, reason: 'the provider is up again' };
+const retriedExample = {
+  ...example,
+  state: 'retried',
+  by: { user: 'sue', client: 'desk', roles: ['support'] },
+  reason: 'the provider is up again',
+};
 
-const params = { parkedId: 'The id of the parked work, or of its gift (or the shortcode), transaction, refund or dispute. Of several it is the one that waits for a person.' };
-const body: Schema = { type: 'object', additionalProperties: false, required: ['reason'], properties: { reason: reasonProperty } };
+const params = {
+  parkedId:
+    'The id of the parked work, or of its gift (or the shortcode), transaction, refund or dispute. Of several it is the one that waits for a person.',
+};
+const body: Schema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['reason'],
+  properties: { reason: reasonProperty },
+};
 
 /** The routes. */
 export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
   const deps = { events, parked: models.parked, gifts: models.gifts };
 
   const shown = async (found: FoundWork | ParkedOutcome, sight: Sight): Promise<object> => ({
-    ...parkedView(parkedEntry(found.id, found.history)), settled: await isSettled(events, found), events: found.history.map((event) => eventView(event, sight)),
+    ...parkedView(parkedEntry(found.id, found.history)),
+    settled: await isSettled(events, found),
+    events: found.history.map((event) => eventView(event, sight)),
   });
 
   const exists = async ({ params: { parkedId = '' } }: EarlyCall): Promise<unknown> => findParked(deps, parkedId);
@@ -74,7 +137,13 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
     const outcome = await decide(deps, call.params['parkedId'] ?? '', contextOf(call, gifts.now()), reason);
     const position = outcome.own?.position;
     if (position !== undefined) await waitUntilShown(position, [models.parked]);
-    return { status: 200, body: { data: await shown(outcome, sight) }, replayed: outcome.replayed, shown: 1, ...(position === undefined ? {} : { position }) };
+    return {
+      status: 200,
+      body: { data: await shown(outcome, sight) },
+      replayed: outcome.replayed,
+      shown: 1,
+      ...(position === undefined ? {} : { position }),
+    };
   };
 
   return [
@@ -83,7 +152,8 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       path: '/ops/parked',
       operation: 'listParked',
       summary: 'Parked work',
-      description: 'What process managers could not do and gave up, so that it waits for a person, in order of its last event. `next` is the `after` of the following page.',
+      description:
+        'What process managers could not do and gave up, so that it waits for a person, in order of its last event. `next` is the `after` of the following page.',
       tag: 'Parked work',
       roles: ['support', 'auditor'],
       reads: ['parked'],
@@ -93,7 +163,13 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
           state: { type: 'string', enum: [...STATES, 'all'], default: 'parked', description: 'How it stands.' },
           process: { type: 'string', enum: PARKED_NAMES, description: 'Only of this process manager.' },
           after: { type: 'string', maxLength: 32, description: 'Only what stands after this position.' },
-          limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: LIMIT, description: 'How many a page holds.' },
+          limit: {
+            type: 'integer',
+            minimum: 1,
+            maximum: MAX_LIMIT,
+            default: LIMIT,
+            description: 'How many a page holds.',
+          },
         },
       },
       answers: [
@@ -101,23 +177,38 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
           status: 200,
           description: 'The parked work.',
           schema: {
-            type: 'object', additionalProperties: false, required: ['data', 'next'],
-            properties: { data: { type: 'array', items: parkedSchema }, next: { type: ['string', 'null'], description: '`after` of the next page; null on the last.' } },
+            type: 'object',
+            additionalProperties: false,
+            required: ['data', 'next'],
+            properties: {
+              data: { type: 'array', items: parkedSchema },
+              next: { type: ['string', 'null'], description: '`after` of the next page; null on the last.' },
+            },
           },
           example: { data: [example], next: null },
         },
       ],
       errors: [],
       async handle({ query }) {
-        const { state, process, after } = query as { readonly state: string; readonly process?: string; readonly after?: string };
+        const { state, process, after } = query as {
+          readonly state: string;
+          readonly process?: string;
+          readonly after?: string;
+        };
         const limit = query['limit'] as number;
         await refuseOtherPlaces(events, after);
         const where: Record<string, Condition> = {
-          ...(process === undefined ? {} : { name: process }), ...(state === 'all' ? {} : { state }), ...(after === undefined ? {} : { changed: { gt: after } }),
+          ...(process === undefined ? {} : { name: process }),
+          ...(state === 'all' ? {} : { state }),
+          ...(after === undefined ? {} : { changed: { gt: after } }),
         };
         const found = await models.parked.find({ where, sort: [['changed', 1]], limit: limit + 1 });
         const page = found.slice(0, limit).map(({ id, body: document }) => parkedView({ id, document }));
-        return { status: 200, body: { data: page, next: found.length > limit ? (page.at(-1)?.position ?? null) : null }, shown: page.length };
+        return {
+          status: 200,
+          body: { data: page, next: found.length > limit ? (page.at(-1)?.position ?? null) : null },
+          shown: page.length,
+        };
       },
     },
     {
@@ -129,10 +220,21 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       tag: 'Parked work',
       roles: ['support', 'auditor'],
       params,
-      answers: [{ status: 200, description: 'The work.', schema: dataSchema(withEvents), example: { data: { ...example, settled: false, events: [exampleEvent] } } }],
+      answers: [
+        {
+          status: 200,
+          description: 'The work.',
+          schema: dataSchema(withEvents),
+          example: { data: { ...example, settled: false, events: [exampleEvent] } },
+        },
+      ],
       errors: ['parked_work_not_found'],
       async handle(call, sight) {
-        return { status: 200, body: { data: await shown(await findParked(deps, call.params['parkedId'] ?? ''), sight) }, shown: 1 };
+        return {
+          status: 200,
+          body: { data: await shown(await findParked(deps, call.params['parkedId'] ?? ''), sight) },
+          shown: 1,
+        };
       },
     },
     {
@@ -140,14 +242,22 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       path: '/ops/parked/:parkedId/retry',
       operation: 'retryParked',
       summary: 'Retry parked work',
-      description: 'Hands it back to its process manager, which goes on from what the log and the provider say: nobody is charged, told or refunded twice. If it fails again it is parked again, with the count in `times`. ' +
+      description:
+        'Hands it back to its process manager, which goes on from what the log and the provider say: nobody is charged, told or refunded twice. If it fails again it is parked again, with the count in `times`. ' +
         'What has been handed back already stays so. Discarded work may be retried, except the telling of a receiver: that is asked for anew by `resend`.',
       tag: 'Parked work',
       roles: ['support'],
       params,
       body,
       bodyExample: { reason: 'the provider is up again' },
-      answers: [{ status: 200, description: 'It has been handed back.', schema: dataSchema(withEvents), example: { data: { ...retriedExample, settled: false, events: [exampleEvent] } } }],
+      answers: [
+        {
+          status: 200,
+          description: 'It has been handed back.',
+          schema: dataSchema(withEvents),
+          example: { data: { ...retriedExample, settled: false, events: [exampleEvent] } },
+        },
+      ],
       errors: ['parked_work_not_found', 'parked_work_ambiguous', 'work_discarded'],
       exists,
       handle: async (call, sight) => decided(call, sight, retryParked),
@@ -157,14 +267,22 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       path: '/ops/parked/:parkedId/discard',
       operation: 'discardParked',
       summary: 'Discard parked work',
-      description: 'Takes it off the list for good: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why. A telling is recorded as failed. A charge is recorded as declined: ' +
+      description:
+        'Takes it off the list for good: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why. A telling is recorded as failed. A charge is recorded as declined: ' +
         'its gifts are cancelled. A refund or a dispute stays as it was.',
       tag: 'Parked work',
       roles: ['support'],
       params,
       body,
       bodyExample: { reason: 'told by telephone' },
-      answers: [{ status: 200, description: 'It is discarded.', schema: dataSchema(withEvents), example: { data: { ...retriedExample, state: 'discarded', settled: false, events: [exampleEvent] } } }],
+      answers: [
+        {
+          status: 200,
+          description: 'It is discarded.',
+          schema: dataSchema(withEvents),
+          example: { data: { ...retriedExample, state: 'discarded', settled: false, events: [exampleEvent] } },
+        },
+      ],
       errors: ['parked_work_not_found', 'parked_work_ambiguous', 'work_retried'],
       exists,
       handle: async (call, sight) => decided(call, sight, discardParked),

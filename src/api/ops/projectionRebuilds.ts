@@ -1,8 +1,17 @@
-/** Rebuilding read models, going back, and ending it: asked for here, done by the processes with the role `projector`. */
+/**
+ * Rebuilding read models, going back, and ending it: asked for here, done by the processes with the role `projector`.
+ */
 import type { BegunExport } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import type { Projection } from '../../projections/projection.js';
-import { abortRebuild, beginRebuild, beginRollback, checkRebuild, RebuildRefusedError, seizeBuilding } from '../../projections/rebuilding/rebuild.js';
+import {
+  abortRebuild,
+  beginRebuild,
+  beginRollback,
+  checkRebuild,
+  RebuildRefusedError,
+  seizeBuilding,
+} from '../../projections/rebuilding/rebuild.js';
 import { rebuildOf } from '../../projections/running/builds.js';
 import type { Lease } from '../../projections/running/lease.js';
 import { PROJECTIONS } from '../../readModels.js';
@@ -26,12 +35,24 @@ export interface RebuildRoutesOptions {
 }
 
 const never = new AbortController().signal;
-const reasonBody = { body: { type: 'object', additionalProperties: false, properties: { reason: reasonProperty } }, bodyOptional: true } as const;
+const reasonBody = {
+  body: { type: 'object', additionalProperties: false, properties: { reason: reasonProperty } },
+  bodyOptional: true,
+} as const;
 const asked = { ...rebuildExample, holder: null, events: null, total: null, per_second: null, seconds_left: null };
-const answer = { description: 'What is to be done; null: it is over.', schema: dataSchema({ oneOf: [rebuildSchema, { type: 'null' }] }), example: { data: asked } };
+const answer = {
+  description: 'What is to be done; null: it is over.',
+  schema: dataSchema({ oneOf: [rebuildSchema, { type: 'null' }] }),
+  example: { data: asked },
+};
 const listed = {
-  type: 'object', additionalProperties: false, required: ['name', 'rebuild'],
-  properties: { name: { type: 'string' }, rebuild: { oneOf: [rebuildSchema, { type: 'null' }], description: 'null: it is over.' } },
+  type: 'object',
+  additionalProperties: false,
+  required: ['name', 'rebuild'],
+  properties: {
+    name: { type: 'string' },
+    rebuild: { oneOf: [rebuildSchema, { type: 'null' }], description: 'null: it is over.' },
+  },
 } as const;
 const made =
   'a process with the role `projector` makes from the whole log, more slowly while requests are answered. It is swapped in at once when it has caught up; until then the one in use serves and is kept up to date.';
@@ -44,10 +65,19 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
     return rebuild === undefined ? null : rebuildShown(rebuild, { progress: undefined, holder: null });
   }
 
-  const answered = async (name: string, status: number): Promise<OpsAnswer> => ({ status, body: { data: await rebuildNow(name) }, shown: 1 });
+  const answered = async (name: string, status: number): Promise<OpsAnswer> => ({
+    status,
+    body: { data: await rebuildNow(name) },
+    shown: 1,
+  });
 
   const shared = { tag: 'Projections', roles: ['support'] } as const;
-  const one = { ...shared, params, exists, errors: ['projection_not_found', 'projection_busy', 'projection_refused'] } satisfies Partial<OpsRoute>;
+  const one = {
+    ...shared,
+    params,
+    exists,
+    errors: ['projection_not_found', 'projection_busy', 'projection_refused'],
+  } satisfies Partial<OpsRoute>;
 
   return [
     {
@@ -59,7 +89,14 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       description: `Asks for a new build of each, which ${made} Where one of them can't be rebuilt now, none is begun. \`GET /ops/projections\` shows how far they are.`,
       ...reasonBody,
       bodyExample: { reason: 'after the restored backup' },
-      answers: [{ status: 202, description: 'What is to be done.', schema: dataSchema({ type: 'array', items: listed }), example: { data: [{ name: 'gifts', rebuild: asked }] } }],
+      answers: [
+        {
+          status: 202,
+          description: 'What is to be done.',
+          schema: dataSchema({ type: 'array', items: listed }),
+          example: { data: [{ name: 'gifts', rebuild: asked }] },
+        },
+      ],
       errors: ['projection_busy', 'projection_refused'],
       async handle(call, _sight, record) {
         const { deps, asked: asker } = asking(call);
@@ -68,7 +105,9 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
             for (const projection of PROJECTIONS) await checkRebuild(store, projection);
             for (const projection of PROJECTIONS) await beginRebuild(store, projection, asker, false);
           });
-          const data = await Promise.all(PROJECTIONS.map(async ({ name }) => ({ name, rebuild: await rebuildNow(name) })));
+          const data = await Promise.all(
+            PROJECTIONS.map(async ({ name }) => ({ name, rebuild: await rebuildNow(name) })),
+          );
           return { status: 202, body: { data }, shown: data.length };
         });
       },
@@ -115,7 +154,8 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       path: '/ops/projections/:name/rollback',
       operation: 'rollBackProjection',
       summary: 'Go back to the build that was in use before the last rebuild',
-      description: 'The former build is kept for a day. The leading projector brings it up to date first, and then swaps it in at once.',
+      description:
+        'The former build is kept for a day. The leading projector brings it up to date first, and then swaps it in at once.',
       ...reasonBody,
       bodyExample: { reason: 'ticket 4711' },
       answers: [{ status: 202, ...answer, example: { data: { ...asked, kind: 'rollback', state: 'ready' } } }],
@@ -130,19 +170,31 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
   ];
 }
 
-/** Works while nobody builds any of them, be it a command or another process: only so is it known. @throws RebuildRefusedError where somebody does */
-async function building(deps: Named['deps'], projections: readonly Projection[], work: () => Promise<unknown>): Promise<void> {
+/**
+ * Works while nobody builds any of them, be it a command or another process: only so is it known. @throws
+ * RebuildRefusedError where somebody does
+ */
+async function building(
+  deps: Named['deps'],
+  projections: readonly Projection[],
+  work: () => Promise<unknown>,
+): Promise<void> {
   const seized = await Promise.allSettled(projections.map(async ({ name }) => seizeBuilding(deps, name, never)));
   try {
     for (const one of seized) if (one.status === 'rejected') throw one.reason;
     await work();
   } finally {
-    const had = seized.flatMap((one): Lease[] => (one.status === 'fulfilled' && one.value !== undefined ? [one.value] : []));
+    const had = seized.flatMap((one): Lease[] =>
+      one.status === 'fulfilled' && one.value !== undefined ? [one.value] : [],
+    );
     await Promise.all(had.map(async (lease) => lease.release()));
   }
 }
 
-/** Who asked, and why, stands in the log before anything is done, and then whether it was. What can't be done is answered with why. */
+/**
+ * Who asked, and why, stands in the log before anything is done, and then whether it was. What can't be done is
+ * answered with why.
+ */
 async function recorded(record: () => Promise<BegunExport>, work: () => Promise<OpsAnswer>): Promise<OpsAnswer> {
   const begun = await record();
   try {
@@ -151,7 +203,8 @@ async function recorded(record: () => Promise<BegunExport>, work: () => Promise<
     return done;
   } catch (error) {
     await begun.end(0, null, false);
-    if (error instanceof RebuildRefusedError) throw error.busy ? busy(error.message) : new HttpError('projection_refused', { message: error.message });
+    if (error instanceof RebuildRefusedError)
+      throw error.busy ? busy(error.message) : new HttpError('projection_refused', { message: error.message });
     throw error;
   }
 }

@@ -15,7 +15,13 @@ import { HttpError } from '../errors.js';
 import type { Call, Schema } from '../route.js';
 import type { Named, Upkeep } from './deps.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
-import { repairExample, repairSchema, taskSchema, verificationExample, verificationSchema } from './projectionSchemas.js';
+import {
+  repairExample,
+  repairSchema,
+  taskSchema,
+  verificationExample,
+  verificationSchema,
+} from './projectionSchemas.js';
 
 /** How long an answer waits for a task to end, in ms. */
 const WAIT_MS = 5_000;
@@ -43,7 +49,8 @@ interface VerificationResult extends Build {
   readonly found: readonly object[];
 }
 
-const explains = (error: unknown): boolean => error instanceof RepairRefusedError || error instanceof VerifyRefusedError;
+const explains = (error: unknown): boolean =>
+  error instanceof RepairRefusedError || error instanceof VerifyRefusedError;
 
 /** Something else is under way. */
 export function busy(message: string): HttpError {
@@ -51,12 +58,33 @@ export function busy(message: string): HttpError {
 }
 
 /** The routes. */
-export function taskRoutes({ of, exists, upkeep: { tasks, dataDir }, store, pace, params }: TaskRoutesOptions): OpsRoute[] {
-  async function begin<R>(kind: TaskKind, { projection, asked }: Named, work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>, count: (result: R) => number): Promise<OpsAnswer> {
+export function taskRoutes({
+  of,
+  exists,
+  upkeep: { tasks, dataDir },
+  store,
+  pace,
+  params,
+}: TaskRoutesOptions): OpsRoute[] {
+  async function begin<R>(
+    kind: TaskKind,
+    { projection, asked }: Named,
+    work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>,
+    count: (result: R) => number,
+  ): Promise<OpsAnswer> {
     try {
-      const task = await tasks.begin({ kind, projection: projection.name, by: asked.by, reason: asked.reason ?? null }, work, { waitMs: WAIT_MS, explains });
-      if (task.state === 'failed' && task.failure !== null) throw new HttpError('projection_refused', { message: task.failure });
-      return { status: task.state === 'running' ? 202 : 200, body: { data: task }, shown: task.result === null ? 0 : count(task.result) };
+      const task = await tasks.begin(
+        { kind, projection: projection.name, by: asked.by, reason: asked.reason ?? null },
+        work,
+        { waitMs: WAIT_MS, explains },
+      );
+      if (task.state === 'failed' && task.failure !== null)
+        throw new HttpError('projection_refused', { message: task.failure });
+      return {
+        status: task.state === 'running' ? 202 : 200,
+        body: { data: task },
+        shown: task.result === null ? 0 : count(task.result),
+      };
     } catch (error) {
       if (error instanceof TaskRunningError) throw busy(error.message);
       throw error;
@@ -69,7 +97,12 @@ export function taskRoutes({ of, exists, upkeep: { tasks, dataDir }, store, pace
     return { status: 200, body: { data: task }, shown: task.result === null ? 0 : count(task.result) };
   }
 
-  async function verification({ projection, deps }: Named, sample: number | undefined, signal: AbortSignal, tell: (share: number) => void): Promise<VerificationResult> {
+  async function verification(
+    { projection, deps }: Named,
+    sample: number | undefined,
+    signal: AbortSignal,
+    tell: (share: number) => void,
+  ): Promise<VerificationResult> {
     const { events } = deps;
     const keeping = await keepFound(store, projection.name);
     const found: object[] = [];
@@ -81,16 +114,26 @@ export function taskRoutes({ of, exists, upkeep: { tasks, dataDir }, store, pace
       signal,
       async onDifference({ id, kind, servedAt, logAt, fields }: Difference) {
         await keeping.add(id);
-        if (found.length < SHOWN) found.push({ id, kind, ...(servedAt === undefined ? {} : { served_at: servedAt }), ...(logAt === undefined ? {} : { log_at: logAt }), fields });
+        if (found.length < SHOWN)
+          found.push({
+            id,
+            kind,
+            ...(servedAt === undefined ? {} : { served_at: servedAt }),
+            ...(logAt === undefined ? {} : { log_at: logAt }),
+            fields,
+          });
       },
       onProgress(progress: Parameters<NonNullable<Parameters<typeof verifyAll>[0]['onProgress']>>[0]) {
         // Folding is the longer part of it.
-        if (progress.step === 'fold' && progress.progress.total !== undefined) tell(Math.min(0.7, (progress.progress.events / Math.max(1, progress.progress.total)) * 0.7));
+        if (progress.step === 'fold' && progress.progress.total !== undefined)
+          tell(Math.min(0.7, (progress.progress.events / Math.max(1, progress.progress.total)) * 0.7));
       },
     };
     const scratch = sample === undefined ? await openScratch(dataDir) : undefined;
     try {
-      const { build, documents, differences, unsettled, behind, through } = await (scratch === undefined ? verifySample({ ...options, count: sample ?? 1 }) : verifyAll({ ...options, scratch: scratch.store }));
+      const { build, documents, differences, unsettled, behind, through } = await (scratch === undefined
+        ? verifySample({ ...options, count: sample ?? 1 })
+        : verifyAll({ ...options, scratch: scratch.store }));
       await keeping.end();
       return { ...buildOf(build), documents, differences, unsettled, behind, position: through ?? null, found };
     } finally {
@@ -99,12 +142,25 @@ export function taskRoutes({ of, exists, upkeep: { tasks, dataDir }, store, pace
   }
 
   /** The record's end is appended however it ends. */
-  async function repairs({ projection, deps }: Named, ids: readonly string[] | undefined, begun: BegunExport, signal: AbortSignal, tell: (share: number) => void): Promise<{ documents: readonly RepairOutcome[] }> {
+  async function repairs(
+    { projection, deps }: Named,
+    ids: readonly string[] | undefined,
+    begun: BegunExport,
+    signal: AbortSignal,
+    tell: (share: number) => void,
+  ): Promise<{ documents: readonly RepairOutcome[] }> {
     let outcomes: readonly RepairOutcome[] | undefined;
     try {
       const wanted = ids ?? (await foundIds(store, projection.name));
-      if (wanted.length === 0) throw new RepairRefusedError(`the last verification of ${projection.name} found nothing, or none was made in the last week`);
-      outcomes = await repair(deps, projection, wanted, { pace: pace(), signal, onProgress: (_, share) => tell(share * 0.9) });
+      if (wanted.length === 0)
+        throw new RepairRefusedError(
+          `the last verification of ${projection.name} found nothing, or none was made in the last week`,
+        );
+      outcomes = await repair(deps, projection, wanted, {
+        pace: pace(),
+        signal,
+        onProgress: (_, share) => tell(share * 0.9),
+      });
     } finally {
       await begun.end(outcomes?.length ?? 0, null, outcomes !== undefined);
     }
@@ -114,10 +170,15 @@ export function taskRoutes({ of, exists, upkeep: { tasks, dataDir }, store, pace
 
   const shared = { tag: 'Projections', roles: ['support'], params, exists } as const;
   const task = (kind: 'Verification' | 'Repair'): { schema: Schema; example: object } =>
-    kind === 'Verification' ? { schema: dataSchema(taskSchema(kind, verificationSchema)), example: { data: verificationExample } } : { schema: dataSchema(taskSchema(kind, repairSchema)), example: { data: repairExample } };
+    kind === 'Verification'
+      ? { schema: dataSchema(taskSchema(kind, verificationSchema)), example: { data: verificationExample } }
+      : { schema: dataSchema(taskSchema(kind, repairSchema)), example: { data: repairExample } };
   const running = (kind: 'Verification' | 'Repair'): { schema: Schema; example: object } => {
     const { schema, example } = task(kind);
-    return { schema, example: { data: { ...(example as { data: object }).data, state: 'running', progress: 0.4, result: null } } };
+    return {
+      schema,
+      example: { data: { ...(example as { data: object }).data, state: 'running', progress: 0.4, result: null } },
+    };
   };
   const differences = (result: VerificationResult): number => result.found.length;
   const documents = (result: { readonly documents: readonly unknown[] }): number => result.documents.length;
@@ -133,14 +194,26 @@ export function taskRoutes({ of, exists, upkeep: { tasks, dataDir }, store, pace
       description:
         'Folds the log afresh into a copy beside and compares it by id with what is served, while it is served; what has moved meanwhile is looked at again. It is waited for 5 s, and answered with 202 where it takes longer. ' +
         'With `sample` only so many documents, picked by chance: quick, but what is missing altogether is not found.',
-      body: { type: 'object', additionalProperties: false, properties: { sample: { type: 'integer', minimum: 1, maximum: MAX_SAMPLE }, reason: reasonProperty } },
+      body: {
+        type: 'object',
+        additionalProperties: false,
+        properties: { sample: { type: 'integer', minimum: 1, maximum: MAX_SAMPLE }, reason: reasonProperty },
+      },
       bodyOptional: true,
       bodyExample: { sample: 500 },
-      answers: [{ status: 200, description: 'It has ended.', ...task('Verification') }, { status: 202, description: 'It is under way.', ...running('Verification') }],
+      answers: [
+        { status: 200, description: 'It has ended.', ...task('Verification') },
+        { status: 202, description: 'It is under way.', ...running('Verification') },
+      ],
       errors: ['projection_not_found', 'projection_busy', 'projection_refused'],
       handle: async (call) => {
         const named = of(call);
-        return begin('verification', named, async (signal, tell) => verification(named, call.body['sample'] as number | undefined, signal, tell), differences);
+        return begin(
+          'verification',
+          named,
+          async (signal, tell) => verification(named, call.body['sample'] as number | undefined, signal, tell),
+          differences,
+        );
       },
     },
     {
@@ -168,22 +241,36 @@ export function taskRoutes({ of, exists, upkeep: { tasks, dataDir }, store, pace
         additionalProperties: false,
         required: ['reason'],
         properties: {
-          ids: { type: 'array', minItems: 1, maxItems: MAX_REPAIRS, items: { type: 'string', minLength: 1, maxLength: 200 } },
+          ids: {
+            type: 'array',
+            minItems: 1,
+            maxItems: MAX_REPAIRS,
+            items: { type: 'string', minLength: 1, maxLength: 200 },
+          },
           found: { type: 'boolean', const: true, 'x-message': 'found must be true' },
           reason: reasonProperty,
         },
       },
       bodyExample: { ids: ['5f2c9d6a1b7e4c80d3a1'], reason: 'ticket 4711' },
-      answers: [{ status: 200, description: 'It has ended.', ...task('Repair') }, { status: 202, description: 'It is under way.', ...running('Repair') }],
+      answers: [
+        { status: 200, description: 'It has ended.', ...task('Repair') },
+        { status: 202, description: 'It is under way.', ...running('Repair') },
+      ],
       errors: ['projection_not_found', 'projection_busy', 'projection_refused'],
       async handle(call, _sight, record) {
         const named = of(call);
         const { ids, found } = call.body as { readonly ids?: readonly string[]; readonly found?: true };
-        if ((ids === undefined) === (found === undefined)) throw new HttpError('schema', { message: 'give ids, or found' });
+        if ((ids === undefined) === (found === undefined))
+          throw new HttpError('schema', { message: 'give ids, or found' });
         // First, and not with the answer: what was asked of the projector is done whatever becomes of this process.
         const begun = await record();
         try {
-          return await begin('repair', named, async (signal, tell) => repairs(named, ids, begun, signal, tell), documents);
+          return await begin(
+            'repair',
+            named,
+            async (signal, tell) => repairs(named, ids, begun, signal, tell),
+            documents,
+          );
         } catch (error) {
           // Where the task was never begun.
           await begun.end(0, null, false);

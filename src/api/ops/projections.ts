@@ -30,13 +30,20 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
     const user = contextOf(call, '').by.user ?? 'unknown';
     const { reason } = call.body;
     return {
-      deps: { events, store, logger: upkeep.logger, holder: `${user} (${hostname()}:${process.pid}, ${randomUUID().slice(0, 8)})` },
+      deps: {
+        events,
+        store,
+        logger: upkeep.logger,
+        holder: `${user} (${hostname()}:${process.pid}, ${randomUUID().slice(0, 8)})`,
+      },
       asked: { by: user, at: gifts.now(), ...(typeof reason === 'string' ? { reason: reason.trim() } : {}) },
     };
   }
 
   async function standingOf(name: string): Promise<ProjectionStanding> {
-    const found = (await upkeep.standing.look()).find((one): one is ProjectionStanding => one.kind === 'projection' && one.name === name);
+    const found = (await upkeep.standing.look()).find(
+      (one): one is ProjectionStanding => one.kind === 'projection' && one.name === name,
+    );
     if (found === undefined) throw new HttpError('projection_not_found');
     return found;
   }
@@ -50,11 +57,19 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       path: '/ops/projections',
       operation: 'listProjections',
       summary: 'How every read model and process manager stands',
-      description: "Measured against the log's end and told from the engines alone, so what is stuck can't look healthy. Takes two seconds where nobody has asked within the last minute.",
+      description:
+        "Measured against the log's end and told from the engines alone, so what is stuck can't look healthy. Takes two seconds where nobody has asked within the last minute.",
       tag: 'Projections',
       roles: ['support', 'auditor'],
       watched: true,
-      answers: [{ status: 200, description: 'All of them.', schema: dataSchema({ type: 'array', items: standingSchema }), example: { data: standingExamples } }],
+      answers: [
+        {
+          status: 200,
+          description: 'All of them.',
+          schema: dataSchema({ type: 'array', items: standingSchema }),
+          example: { data: standingExamples },
+        },
+      ],
       errors: [],
       async handle() {
         const found = await upkeep.standing.look();
@@ -69,7 +84,14 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       summary: 'How one read model stands',
       roles: ['support', 'auditor'],
       watched: true,
-      answers: [{ status: 200, description: 'As in the list.', schema: dataSchema(standingSchema), example: { data: standingExamples[0] } }],
+      answers: [
+        {
+          status: 200,
+          description: 'As in the list.',
+          schema: dataSchema(standingSchema),
+          example: { data: standingExamples[0] },
+        },
+      ],
       errors: ['projection_not_found'],
       async handle(call) {
         return { status: 200, body: { data: await standingOf(projectionIn(call).name) }, shown: 1 };

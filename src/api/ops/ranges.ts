@@ -7,34 +7,60 @@ import type { Call, Schema } from '../route.js';
 
 /** The query parameter of a time zone; spread into the `properties` of a query's schema. */
 export const zoneParameter = {
-  time_zone: { type: 'string', maxLength: 64, default: DEFAULT_ZONE, description: 'The zone of days, and of times without an offset (IANA).' },
+  time_zone: {
+    type: 'string',
+    maxLength: 64,
+    default: DEFAULT_ZONE,
+    description: 'The zone of days, and of times without an offset (IANA).',
+  },
 } as const satisfies Record<string, Schema>;
 
 /** The query parameters of a range; spread likewise. */
 export const rangeParameters = {
-  from: { type: 'string', maxLength: 64, description: 'Events of this time and later, by their own times, in whatever order they stand in the log (`2026-05-04T12:30:00Z`; without an offset it is of `time_zone`), or of the beginning of a day.' },
-  to: { type: 'string', maxLength: 64, description: 'Up to this time, or to the end of a day. Default: the end of the log.' },
+  from: {
+    type: 'string',
+    maxLength: 64,
+    description:
+      'Events of this time and later, by their own times, in whatever order they stand in the log (`2026-05-04T12:30:00Z`; without an offset it is of `time_zone`), or of the beginning of a day.',
+  },
+  to: {
+    type: 'string',
+    maxLength: 64,
+    description: 'Up to this time, or to the end of a day. Default: the end of the log.',
+  },
   ...zoneParameter,
 } as const satisfies Record<string, Schema>;
 
 /** The parts of an answer that say which part of the log was read. */
 export const rangeProperties = {
   after: { type: ['string', 'null'], description: 'The log was read after this position; null: from its beginning.' },
-  through: { type: ['string', 'null'], description: 'The log was read up to this position; null: there was nothing then.' },
+  through: {
+    type: ['string', 'null'],
+    description: 'The log was read up to this position; null: there was nothing then.',
+  },
   from: { type: ['string', 'null'], format: 'date-time' },
   to: { type: ['string', 'null'], format: 'date-time' },
   time_zone: { type: 'string' },
 } as const satisfies Record<string, Schema>;
 
 /** A range of the example. */
-export const rangeExample: LogRange = { after: '0000000000001041', through: '0000000000099117', from: '2026-05-03T23:00:00.000Z', to: '2026-05-31T22:59:59.999Z', time_zone: DEFAULT_ZONE };
+export const rangeExample: LogRange = {
+  after: '0000000000001041',
+  through: '0000000000099117',
+  from: '2026-05-03T23:00:00.000Z',
+  to: '2026-05-31T22:59:59.999Z',
+  time_zone: DEFAULT_ZONE,
+};
 
 /** The zone that a caller means. @throws HttpError `schema` */
 export function zoneAsked(query: Call['query']): TimeZone {
   return inWords(() => timeZone(query['time_zone'] as string));
 }
 
-/** The instant that a caller looks back at. @param now ISO 8601, UTC. @throws HttpError `schema`, for a time to come, too */
+/**
+ * The instant that a caller looks back at. @param now ISO 8601, UTC. @throws HttpError `schema`, for a time to come,
+ * too
+ */
 export function pastInstantAsked(query: Call['query'], text: string, now: string): string {
   const zone = zoneAsked(query);
   return inWords(() => pastInstant(zone, text, now));
@@ -50,13 +76,19 @@ export async function rangeAsked(events: EventStore, query: Call['query']): Prom
 }
 
 /** Refuses what a caller gives as `after` and is no place in the log. @throws HttpError `schema`; UnavailableError */
-export async function refuseOtherPlaces(events: Pick<EventStore, 'isPosition' | 'end'>, after: string | undefined): Promise<void> {
+export async function refuseOtherPlaces(
+  events: Pick<EventStore, 'isPosition' | 'end'>,
+  after: string | undefined,
+): Promise<void> {
   if (after === undefined) return;
   const end = await events.end();
   inWords(() => refuseUnlessPlace(events, after, end));
 }
 
-/** What is read from the caller's words about time. @throws HttpError `schema` with the words of a TimeError, and whatever else `read` does */
+/**
+ * What is read from the caller's words about time. @throws HttpError `schema` with the words of a TimeError, and
+ * whatever else `read` does
+ */
 export function inWords<T>(read: () => T): T {
   try {
     return read();

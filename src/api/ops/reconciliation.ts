@@ -20,9 +20,9 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
       method: 'GET',
       path: '/ops/payments/reconciliation',
       operation: 'reconcilePayments',
-      summary: "Compare a day of the payment provider with the log",
+      summary: 'Compare a day of the payment provider with the log',
       description:
-        "Compares the provider's own list of charges and refunds, and the prepaid wallets, with what the log says of a day. Newline-delimited JSON: a line `{action: \"difference\", …}` for each " +
+        'Compares the provider\'s own list of charges and refunds, and the prepaid wallets, with what the log says of a day. Newline-delimited JSON: a line `{action: "difference", …}` for each ' +
         '(`what`: `missing_here`, `missing_there`, `amount`, `currency`, `state`), then one `{action: "done", …}` with the sums of both sides. Without that last line the comparison was broken off.',
       tag: 'Audit',
       roles: ['auditor', 'support'],
@@ -30,17 +30,31 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
         type: 'object',
         required: ['day'],
         properties: {
-          day: { type: 'string', format: 'date', description: 'The day, `YYYY-MM-DD`; one that is not over ends now.', 'x-errors': { format: 'day must be a date such as 2026-05-04' } },
+          day: {
+            type: 'string',
+            format: 'date',
+            description: 'The day, `YYYY-MM-DD`; one that is not over ends now.',
+            'x-errors': { format: 'day must be a date such as 2026-05-04' },
+          },
           time_zone: { type: 'string', maxLength: 64, default: DEFAULT_ZONE, description: 'Whose day.' },
         },
       },
       answers: [{ status: 200, description: 'The differences, and the report.', contentType: 'application/x-ndjson' }],
       errors: [],
       async handle({ query }) {
-        const day = inWords(() => dayOf(query['day'] as string, query['time_zone'] as string, { now: Date.parse(gifts.now()), settings: payments }));
-        const compare = async (tell: (difference: Difference) => Promise<void>, signal: AbortSignal): Promise<DayReport> =>
+        const day = inWords(() =>
+          dayOf(query['day'] as string, query['time_zone'] as string, {
+            now: Date.parse(gifts.now()),
+            settings: payments,
+          }),
+        );
+        const compare = async (
+          tell: (difference: Difference) => Promise<void>,
+          signal: AbortSignal,
+        ): Promise<DayReport> =>
           reconcileDay({ events, ledger: (await openLedger)() }, day, tell, signal).catch((error: unknown) => {
-            if (error instanceof TroubleError || error instanceof NotNowError) throw new UnavailableError(error.message, { cause: error });
+            if (error instanceof TroubleError || error instanceof NotNowError)
+              throw new UnavailableError(error.message, { cause: error });
             throw error;
           });
         return {
@@ -52,8 +66,13 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
   ];
 }
 
-/** Gives differences out as they are found, at the speed of the reader; ends the comparison when the reader goes away. */
-async function* exported(run: (tell: (difference: Difference) => Promise<void>, signal: AbortSignal) => Promise<DayReport>, last: (report: DayReport, differences: number) => object): AsyncGenerator<Exported> {
+/**
+ * Gives differences out as they are found, at the speed of the reader; ends the comparison when the reader goes away.
+ */
+async function* exported(
+  run: (tell: (difference: Difference) => Promise<void>, signal: AbortSignal) => Promise<DayReport>,
+  last: (report: DayReport, differences: number) => object,
+): AsyncGenerator<Exported> {
   const found: { readonly difference: Difference; readonly taken: () => void }[] = [];
   const abort = new AbortController();
   let wake = (): void => undefined;

@@ -1,6 +1,14 @@
 /** Redemptions as auditors export them: page by page, or as a stream of any length (decisions 11). */
 import type { LogRange } from '../../audit/range.js';
-import { REDEMPTION_FILTERS, REDEMPTION_FILTER_NAMES, type RedemptionFilter, type RedemptionRecord, readRedemptions, redemptionCsv, unknownTo } from '../../audit/redemptions.js';
+import {
+  REDEMPTION_FILTERS,
+  REDEMPTION_FILTER_NAMES,
+  type RedemptionFilter,
+  type RedemptionRecord,
+  readRedemptions,
+  redemptionCsv,
+  unknownTo,
+} from '../../audit/redemptions.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
 import { alsoNamed } from '../query.js';
@@ -19,10 +27,12 @@ const PAGE_MS = 1_000;
 const text = { type: 'string', minLength: 1, maxLength: 64 };
 const ID: Schema = { type: 'string' };
 
-const filterParameters = Object.fromEntries(REDEMPTION_FILTER_NAMES.map((name) => {
-  const { chosen, columns } = REDEMPTION_FILTERS[name];
-  return [name, { ...text, description: `Only ${chosen}.`, ...alsoNamed(columns) }];
-}));
+const filterParameters = Object.fromEntries(
+  REDEMPTION_FILTER_NAMES.map((name) => {
+    const { chosen, columns } = REDEMPTION_FILTERS[name];
+    return [name, { ...text, description: `Only ${chosen}.`, ...alsoNamed(columns) }];
+  }),
+);
 
 const recordSchema: Schema = {
   title: 'RedemptionRecord',
@@ -35,16 +45,33 @@ const recordSchema: Schema = {
     redemption: {
       type: 'object',
       description: 'What was redeemed; of a reversal, what it reverses.',
-      required: ['redemption_id', 'location_id', 'location_merchant_id', 'merchant_id', 'brand_id', 'product_id', 'value'],
+      required: [
+        'redemption_id',
+        'location_id',
+        'location_merchant_id',
+        'merchant_id',
+        'brand_id',
+        'product_id',
+        'value',
+      ],
       properties: {
-        redemption_id: ID, location_id: ID, location_merchant_id: { ...ID, description: "The location's merchant." },
-        merchant_id: { type: ['string', 'null'], description: 'The same, where the gift was valid for it; else null.' }, brand_id: ID, product_id: ID, value: { type: 'integer', description: 'Pence.' },
+        redemption_id: ID,
+        location_id: ID,
+        location_merchant_id: { ...ID, description: "The location's merchant." },
+        merchant_id: { type: ['string', 'null'], description: 'The same, where the gift was valid for it; else null.' },
+        brand_id: ID,
+        product_id: ID,
+        value: { type: 'integer', description: 'Pence.' },
       },
     },
   },
 };
 
-const recordExample = { ...eventExample, gift_id: '5f2c9d6a1b7e4c80d3a1', redemption: eventExample.data } as RedemptionRecord;
+const recordExample = {
+  ...eventExample,
+  gift_id: '5f2c9d6a1b7e4c80d3a1',
+  redemption: eventExample.data,
+} as RedemptionRecord;
 
 /** The routes. */
 export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] {
@@ -54,7 +81,8 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
       path: '/ops/redemptions',
       operation: 'listRedemptions',
       summary: 'Redemptions and their reversals',
-      description: 'As they stand in the log, in its order. A page may hold fewer than `limit`, even none, and not be the last: `next` is the `after` of the following one, null at the end. ' +
+      description:
+        'As they stand in the log, in its order. A page may hold fewer than `limit`, even none, and not be the last: `next` is the `after` of the following one, null at the end. ' +
         'A stream has any length; one that broke off is gone on with by `after`, the position of the last record received whole.',
       tag: 'Audit',
       roles: ['auditor'],
@@ -64,7 +92,13 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
           ...rangeParameters,
           ...filterParameters,
           after: { type: 'string', maxLength: 32, description: 'Only after this position.' },
-          limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: LIMIT, description: 'How many records a page holds at most.' },
+          limit: {
+            type: 'integer',
+            minimum: 1,
+            maximum: MAX_LIMIT,
+            default: LIMIT,
+            description: 'How many records a page holds at most.',
+          },
           ...formatParameter,
         },
       },
@@ -77,7 +111,11 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
             type: 'object',
             additionalProperties: false,
             required: ['data', 'next', ...Object.keys(rangeProperties)],
-            properties: { data: { type: 'array', items: recordSchema }, next: { type: ['string', 'null'], description: '`after` of the next page; null on the last.' }, ...rangeProperties },
+            properties: {
+              data: { type: 'array', items: recordSchema },
+              next: { type: ['string', 'null'], description: '`after` of the next page; null on the last.' },
+              ...rangeProperties,
+            },
           },
           example: { data: [recordExample], next: null, ...rangeExample },
         },
@@ -95,12 +133,14 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
           return { status: 200, body: { data: records, next, ...range }, shown: records.length };
         }
         const csv = redemptionCsv(engines.events);
-        const linesOf = async (records: readonly RedemptionRecord[]): Promise<string> => (format === 'csv' ? csv.lines(records) : records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+        const linesOf = async (records: readonly RedemptionRecord[]): Promise<string> =>
+          format === 'csv' ? csv.lines(records) : records.map((record) => `${JSON.stringify(record)}\n`).join('');
         return {
           contentType: CONTENT_TYPES[format],
           async *records() {
             yield { text: format === 'csv' ? csv.heading : '', count: 0, position: range.after };
-            for await (const { records, position } of readRedemptions(engines.events, range, filter)) yield { text: await linesOf(records), count: records.length, position };
+            for await (const { records, position } of readRedemptions(engines.events, range, filter))
+              yield { text: await linesOf(records), count: records.length, position };
           },
         };
       },
@@ -112,13 +152,19 @@ function filterOf(query: Call['query']): RedemptionFilter {
   return Object.fromEntries(REDEMPTION_FILTER_NAMES.map((name) => [name, query[name] as string | undefined]));
 }
 
-async function page(events: EventStore, range: LogRange, filter: RedemptionFilter, limit: number): Promise<{ records: RedemptionRecord[]; next: Position | null }> {
+async function page(
+  events: EventStore,
+  range: LogRange,
+  filter: RedemptionFilter,
+  limit: number,
+): Promise<{ records: RedemptionRecord[]; next: Position | null }> {
   const began = performance.now();
   const found: RedemptionRecord[] = [];
   for await (const { records, position } of readRedemptions(events, range, filter)) {
     found.push(...records);
     if (found.length > limit) return { records: found.slice(0, limit), next: found[limit - 1]?.position ?? null };
-    if (range.through !== null && position < range.through && performance.now() - began >= PAGE_MS) return { records: found, next: position };
+    if (range.through !== null && position < range.through && performance.now() - began >= PAGE_MS)
+      return { records: found, next: position };
   }
   return { records: found, next: null };
 }

@@ -25,14 +25,16 @@ const refundSchema: Schema = {
     status: {
       type: 'string',
       enum: ['requested', 'started', 'refunded', 'refused', 'nothing'],
-      description: '`requested`: its gifts are being cancelled; `started`: the money is being given back; `refunded`: it has been; `refused`: the provider will not, the refund is parked; `nothing`: not one gift could be cancelled.',
+      description:
+        '`requested`: its gifts are being cancelled; `started`: the money is being given back; `refunded`: it has been; `refused`: the provider will not, the refund is parked; `nothing`: not one gift could be cancelled.',
     },
     amount: { type: 'integer', minimum: 0, description: 'Pence: what the cancelled gifts cost; 0 before they are.' },
     gift_ids: { ...giftIds, description: 'The gifts that were cancelled; while `requested`, those asked for.' },
     kept: {
       type: 'object',
       additionalProperties: false,
-      description: 'The gifts that were left as they are: used; with a code that is out; with a disputed payment; cancelled before.',
+      description:
+        'The gifts that were left as they are: used; with a code that is out; with a disputed payment; cancelled before.',
       properties: { redeemed: giftIds, code_out: giftIds, disputed: giftIds, cancelled: giftIds },
     },
     provider: { type: ['string', 'null'], description: 'Who gives the money back: who took it.' },
@@ -42,12 +44,30 @@ const refundSchema: Schema = {
 };
 
 const example = {
-  id: '9b1deb4d3b7d4bad9bdd2b0d7b3dcb6d', transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b', status: 'refunded', amount: 350, gift_ids: ['5f2c9d6a1b7e4c80d3a1'],
-  kept: { redeemed: ['0c4f1a9e7b2d8c6f5a30'] }, provider: 'stripe', provider_ref: 're_3MmlLrLkdIwHu7ix0uke3Ezy', code: null,
+  id: '9b1deb4d3b7d4bad9bdd2b0d7b3dcb6d',
+  transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b',
+  status: 'refunded',
+  amount: 350,
+  gift_ids: ['5f2c9d6a1b7e4c80d3a1'],
+  kept: { redeemed: ['0c4f1a9e7b2d8c6f5a30'] },
+  provider: 'stripe',
+  provider_ref: 're_3MmlLrLkdIwHu7ix0uke3Ezy',
+  code: null,
 };
 
-const shownAs = (transactionId: string, { id, status, amount, giftIds: gift_ids, kept, provider, ref, code }: RefundStanding): object => ({
-  id, transaction_id: transactionId, status, amount, gift_ids, kept, provider, provider_ref: ref, code,
+const shownAs = (
+  transactionId: string,
+  { id, status, amount, giftIds: gift_ids, kept, provider, ref, code }: RefundStanding,
+): object => ({
+  id,
+  transaction_id: transactionId,
+  status,
+  amount,
+  gift_ids,
+  kept,
+  provider,
+  provider_ref: ref,
+  code,
 });
 const params = { transactionId: 'The transaction.' };
 
@@ -61,7 +81,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
       summary: 'Cancel and refund gifts of a purchase',
       description:
         'Cancels gifts that have been neither redeemed nor vouchered, then gives exactly their share back to where it came from. A gift with a voucher is refunded only with `voided`, which says that its code has been made worthless. ' +
-        'An expired gift is refunded like any other. Without `gift_ids`: every gift that belongs to no refund yet, those that can\'t be cancelled are left as they are. ' +
+        "An expired gift is refunded like any other. Without `gift_ids`: every gift that belongs to no refund yet, those that can't be cancelled are left as they are. " +
         'Once asked for, a refund is done whatever happens; it is waited for 5 s, and answered with 202 where it takes longer.',
       tag: 'Refunds',
       roles: ['support'],
@@ -71,19 +91,42 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
         additionalProperties: false,
         required: ['reason'],
         properties: {
-          gift_ids: { type: 'array', minItems: 1, maxItems: MAX_GIFTS, items: { type: 'string', maxLength: 64 }, description: 'Ids or shortcodes.' },
+          gift_ids: {
+            type: 'array',
+            minItems: 1,
+            maxItems: MAX_GIFTS,
+            items: { type: 'string', maxLength: 64 },
+            description: 'Ids or shortcodes.',
+          },
           voided: { type: 'boolean', default: false, description: 'The codes that are out have been made worthless.' },
           reason: reasonProperty,
         },
       },
       bodyExample: { gift_ids: ['5f2c9d6a1b7e4c80d3a1'], reason: 'bought twice by mistake' },
       answers: [
-        { status: 200, description: 'It has ended: `refunded`, `refused` or `nothing`.', schema: dataSchema(refundSchema), example: { data: example } },
-        { status: 202, description: 'It is under way.', schema: dataSchema(refundSchema), example: { data: { ...example, status: 'started', provider_ref: null } } },
+        {
+          status: 200,
+          description: 'It has ended: `refunded`, `refused` or `nothing`.',
+          schema: dataSchema(refundSchema),
+          example: { data: example },
+        },
+        {
+          status: 202,
+          description: 'It is under way.',
+          schema: dataSchema(refundSchema),
+          example: { data: { ...example, status: 'started', provider_ref: null } },
+        },
       ],
       errors: [
-        'transaction_not_found', 'transaction_pending', 'gift_not_in_transaction', 'gift_already_refunded', 'gift_already_redeemed', 'gift_code_out', 'gift_disputed',
-        'gift_already_cancelled', 'nothing_to_refund',
+        'transaction_not_found',
+        'transaction_pending',
+        'gift_not_in_transaction',
+        'gift_already_refunded',
+        'gift_already_redeemed',
+        'gift_code_out',
+        'gift_disputed',
+        'gift_already_cancelled',
+        'nothing_to_refund',
       ],
       exists: async ({ params: { transactionId = '' } }) => listRefunds(events, transactionId),
       async handle(call) {
@@ -95,7 +138,9 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
           voided: call.body['voided'] === true,
           reason: (call.body['reason'] as string).trim(),
         };
-        const { refund, position, replayed } = await refundGifts(events, contextOf(call, gifts.now()), order, { ms: WAIT_MS });
+        const { refund, position, replayed } = await refundGifts(events, contextOf(call, gifts.now()), order, {
+          ms: WAIT_MS,
+        });
         const ended = refund.status !== 'requested' && refund.status !== 'started';
         const body = { data: shownAs(transactionId, refund) };
         return { status: ended ? 200 : 202, body, replayed, shown: 1, ...(position === undefined ? {} : { position }) };
@@ -110,12 +155,21 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
       roles: ['support', 'auditor'],
       params,
       answers: [
-        { status: 200, description: 'The refunds, in order of time.', schema: dataSchema({ type: 'array', items: refundSchema }), example: { data: [example] } },
+        {
+          status: 200,
+          description: 'The refunds, in order of time.',
+          schema: dataSchema({ type: 'array', items: refundSchema }),
+          example: { data: [example] },
+        },
       ],
       errors: ['transaction_not_found'],
       async handle({ params: { transactionId = '' } }) {
         const refunds = await listRefunds(events, transactionId);
-        return { status: 200, body: { data: refunds.map((refund) => shownAs(transactionId, refund)) }, shown: refunds.length };
+        return {
+          status: 200,
+          body: { data: refunds.map((refund) => shownAs(transactionId, refund)) },
+          shown: refunds.length,
+        };
       },
     },
   ];

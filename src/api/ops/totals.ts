@@ -13,10 +13,24 @@ import type { OpsDeps } from './deps.js';
 const COUNT: Schema = { type: 'integer', minimum: 0 };
 const PENCE: Schema = { type: 'integer', description: 'Pence.' };
 /** What goes back may come back on another day. */
-const MAY_BE_NEGATIVE: Schema = { type: 'integer', description: 'Negative where more came back than went (a refund that failed, a dispute that was won on appeal).' };
-const sumProperties = Object.fromEntries(Object.keys(noSums()).map((name) => [name, name.endsWith('_value') ? PENCE : ['refunded', 'charged_back'].includes(name) ? MAY_BE_NEGATIVE : COUNT]));
+const MAY_BE_NEGATIVE: Schema = {
+  type: 'integer',
+  description: 'Negative where more came back than went (a refund that failed, a dispute that was won on appeal).',
+};
+const sumProperties = Object.fromEntries(
+  Object.keys(noSums()).map((name) => [
+    name,
+    name.endsWith('_value') ? PENCE : ['refunded', 'charged_back'].includes(name) ? MAY_BE_NEGATIVE : COUNT,
+  ]),
+);
 
-const sumsSchema: Schema = { title: 'Sums', type: 'object', additionalProperties: false, required: Object.keys(sumProperties), properties: sumProperties };
+const sumsSchema: Schema = {
+  title: 'Sums',
+  type: 'object',
+  additionalProperties: false,
+  required: Object.keys(sumProperties),
+  properties: sumProperties,
+};
 const rowSchema: Schema = {
   title: 'TotalRow',
   type: 'object',
@@ -28,7 +42,16 @@ const checkSchema: Schema = {
   title: 'TotalsCheck',
   type: 'object',
   additionalProperties: false,
-  required: ['agree', 'transactions', 'gifts', 'not_issued_yet', 'differences', 'faults', 'differences_found', 'faults_found'],
+  required: [
+    'agree',
+    'transactions',
+    'gifts',
+    'not_issued_yet',
+    'differences',
+    'faults',
+    'differences_found',
+    'faults_found',
+  ],
   properties: {
     agree: { type: 'boolean', description: 'Log and streams agree to the penny, and nothing is wrong in itself.' },
     transactions: COUNT,
@@ -39,12 +62,22 @@ const checkSchema: Schema = {
       items: {
         type: 'object',
         required: ['day', 'merchant_id', 'field', 'log', 'streams'],
-        properties: { day: { type: 'string' }, merchant_id: { type: 'string' }, field: { type: 'string' }, log: { type: 'integer' }, streams: { type: 'integer' } },
+        properties: {
+          day: { type: 'string' },
+          merchant_id: { type: 'string' },
+          field: { type: 'string' },
+          log: { type: 'integer' },
+          streams: { type: 'integer' },
+        },
       },
     },
     faults: {
       type: 'array',
-      items: { type: 'object', required: ['transaction_id', 'fault'], properties: { transaction_id: { type: 'string' }, gift_id: { type: 'string' }, fault: { type: 'string' } } },
+      items: {
+        type: 'object',
+        required: ['transaction_id', 'fault'],
+        properties: { transaction_id: { type: 'string' }, gift_id: { type: 'string' }, fault: { type: 'string' } },
+      },
     },
     differences_found: COUNT,
     faults_found: COUNT,
@@ -52,7 +85,16 @@ const checkSchema: Schema = {
 };
 
 const sumsExample = { ...noSums(), issued: 3, issued_value: 1_050, redeemed: 1, redeemed_value: 350 };
-const checkExample: TotalsCheck = { agree: true, transactions: 1, gifts: 3, not_issued_yet: 0, differences: [], faults: [], differences_found: 0, faults_found: 0 };
+const checkExample: TotalsCheck = {
+  agree: true,
+  transactions: 1,
+  gifts: 3,
+  not_issued_yet: 0,
+  differences: [],
+  faults: [],
+  differences_found: 0,
+  faults_found: 0,
+};
 
 /** The routes. */
 export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
@@ -63,7 +105,8 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
       path: '/ops/totals',
       operation: 'getTotals',
       summary: 'Totals per merchant and day',
-      description: 'Gifts issued, redeemed, taken back and refunded, and disputes that were lost (`charged_back`), counted and in pence, folded from the log. What is issued, refunded and charged back is its brand\'s merchant\'s, what is redeemed and taken back the location\'s. ' +
+      description:
+        "Gifts issued, redeemed, taken back and refunded, and disputes that were lost (`charged_back`), counted and in pence, folded from the log. What is issued, refunded and charged back is its brand's merchant's, what is redeemed and taken back the location's. " +
         'With `check` every stream of the transactions and gifts is read and summed anew as well, which takes its time: `check.agree` says whether both agree to the penny.',
       tag: 'Audit',
       roles: ['auditor'],
@@ -71,8 +114,18 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
         type: 'object',
         properties: {
           ...rangeParameters,
-          merchant: { type: 'string', minLength: 1, maxLength: 64, description: 'Only this merchant\'s.', ...alsoNamed(['merchant_id']) },
-          check: { type: 'boolean', default: false, description: 'Hold the totals of all merchants against the streams. Only in JSON.' },
+          merchant: {
+            type: 'string',
+            minLength: 1,
+            maxLength: 64,
+            description: "Only this merchant's.",
+            ...alsoNamed(['merchant_id']),
+          },
+          check: {
+            type: 'boolean',
+            default: false,
+            description: 'Hold the totals of all merchants against the streams. Only in JSON.',
+          },
           ...formatParameter,
         },
       },
@@ -85,9 +138,19 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
             type: 'object',
             additionalProperties: false,
             required: ['data', 'sums', ...Object.keys(rangeProperties)],
-            properties: { data: { type: 'array', items: rowSchema }, sums: sumsSchema, check: checkSchema, ...rangeProperties },
+            properties: {
+              data: { type: 'array', items: rowSchema },
+              sums: sumsSchema,
+              check: checkSchema,
+              ...rangeProperties,
+            },
           },
-          example: { data: [{ day: '2026-05-04', merchant_id: 'm1', ...sumsExample }], sums: sumsExample, check: checkExample, ...rangeExample },
+          example: {
+            data: [{ day: '2026-05-04', merchant_id: 'm1', ...sumsExample }],
+            sums: sumsExample,
+            check: checkExample,
+            ...rangeExample,
+          },
         },
       ],
       errors: [],
@@ -102,7 +165,8 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
         const all = await foldTotals(events, range, zone, { signal });
         const rows = merchant === undefined ? all : all.filter(({ merchant_id }) => merchant_id === merchant);
         if (format !== 'json') {
-          const lines = format === 'csv' ? await totalsCsv(events, rows, range) : rows.map((row) => JSON.stringify(row));
+          const lines =
+            format === 'csv' ? await totalsCsv(events, rows, range) : rows.map((row) => JSON.stringify(row));
           return {
             contentType: CONTENT_TYPES[format],
             async *records() {
@@ -110,7 +174,10 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
             },
           };
         }
-        const check = call.query['check'] === true ? { check: await checkTotals({ events, transactions: models.transactions }, all, range, zone, { signal }) } : {};
+        const check =
+          call.query['check'] === true
+            ? { check: await checkTotals({ events, transactions: models.transactions }, all, range, zone, { signal }) }
+            : {};
         return { status: 200, body: { data: rows, sums: sumOf(rows), ...check, ...range }, shown: rows.length };
       },
     },

@@ -7,21 +7,29 @@ import { networkOf } from '../auth/address.js';
 import { HttpError } from '../errors.js';
 import type { Call } from '../route.js';
 
-/** So many in a quarter of an hour are answered to one address; those after them are not even looked into in the log. Good ones are never counted. */
+/**
+ * So many in a quarter of an hour are answered to one address; those after them are not even looked into in the log.
+ * Good ones are never counted.
+ */
 const FORGED = { points: 100, duration: 900 };
 
 /**
  * Refuses them, and counts them by address, as failed logins are.
  * @throws HttpError invalid_signature; too_many_requests, with Retry-After, for an address that has had its share
  */
-export function refuseForgeries(logger: Pick<Logger, 'warn'>): (call: Pick<Call, 'address' | 'requestId'>, why: SignatureError) => Promise<never> {
+export function refuseForgeries(
+  logger: Pick<Logger, 'warn'>,
+): (call: Pick<Call, 'address' | 'requestId'>, why: SignatureError) => Promise<never> {
   const limiter = new RateLimiterMemory(FORGED);
   return async ({ address, requestId }, { message }) => {
     const full = await limiter.consume(networkOf(address)).then(
       () => undefined,
       (refused: RateLimiterRes) => refused,
     );
-    if (full !== undefined) throw new HttpError('too_many_requests', { headers: { 'Retry-After': String(Math.max(1, Math.ceil(full.msBeforeNext / 1000))) } });
+    if (full !== undefined)
+      throw new HttpError('too_many_requests', {
+        headers: { 'Retry-After': String(Math.max(1, Math.ceil(full.msBeforeNext / 1000))) },
+      });
     logger.warn({ req: requestId, cause: message }, 'a webhook with a bad signature was refused');
     throw new HttpError('invalid_signature');
   };

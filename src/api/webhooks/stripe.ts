@@ -1,9 +1,17 @@
-/** What Stripe tells by itself: verified, then noted in the transaction's stream. All that follows from it is done by the process managers. */
+/**
+ * What Stripe tells by itself: verified, then noted in the transaction's stream. All that follows from it is done by
+ * the process managers.
+ */
 import type { Logger } from 'pino';
 import { notePaymentNews, PROVIDER_USER } from '../../commands/notePaymentNews.js';
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import { type EventReader, MalformedEventError, type OtherMessage, type ToldNews } from '../../workers/payments/providerEvents.js';
+import {
+  type EventReader,
+  MalformedEventError,
+  type OtherMessage,
+  type ToldNews,
+} from '../../workers/payments/providerEvents.js';
 import { SignatureError } from '../../workers/signature.js';
 import { HttpError } from '../errors.js';
 import type { Answer, Call, Route, Schema } from '../route.js';
@@ -29,7 +37,11 @@ const BODY: Schema = {
   required: ['id', 'type', 'created', 'data'],
   properties: {
     id: { type: 'string' },
-    type: { type: 'string', description: 'Handled: `payment_intent.succeeded`, `payment_intent.payment_failed`, `charge.refunded`, `refund.failed`, `refund.updated`, `charge.dispute.created`, `charge.dispute.closed`.' },
+    type: {
+      type: 'string',
+      description:
+        'Handled: `payment_intent.succeeded`, `payment_intent.payment_failed`, `charge.refunded`, `refund.failed`, `refund.updated`, `charge.dispute.created`, `charge.dispute.closed`.',
+    },
     created: { type: 'integer', description: 'Seconds since 1970.' },
     data: { type: 'object', required: ['object'], properties: { object: { type: 'object' } } },
   },
@@ -45,7 +57,8 @@ const ANSWER: Schema = {
     outcome: {
       type: 'string',
       enum: ['recorded', 'known', 'ignored'],
-      description: '`recorded` now; `known`: there is nothing new in it; `ignored`: it is about no transaction of this installation, or of a kind that is not handled.',
+      description:
+        '`recorded` now; `known`: there is nothing new in it; `ignored`: it is about no transaction of this installation, or of a kind that is not handled.',
     },
   },
 };
@@ -55,7 +68,14 @@ const BODY_EXAMPLE = {
   object: 'event',
   type: 'payment_intent.succeeded',
   created: 1_795_000_000,
-  data: { object: { id: 'pi_3OyAbCdEfGhIjKlM', object: 'payment_intent', amount_received: 375, metadata: { transaction_id: '0f7d3a61c5b84e2f9a6d1c3e5b7f9024' } } },
+  data: {
+    object: {
+      id: 'pi_3OyAbCdEfGhIjKlM',
+      object: 'payment_intent',
+      amount_received: 375,
+      metadata: { transaction_id: '0f7d3a61c5b84e2f9a6d1c3e5b7f9024' },
+    },
+  },
 };
 
 /** The route. */
@@ -90,17 +110,23 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
       tag: 'Webhooks',
       caller: 'none',
       noStore: true,
-      signature: { header: 'Stripe-Signature', description: 'Time and HMAC of the body, by the secret of this endpoint; valid for five minutes.' },
+      signature: {
+        header: 'Stripe-Signature',
+        description: 'Time and HMAC of the body, by the secret of this endpoint; valid for five minutes.',
+      },
       body: BODY,
       bodyExample: BODY_EXAMPLE,
-      answers: [{ status: 200, description: 'Received.', schema: ANSWER, example: { received: true, outcome: 'recorded' } }],
+      answers: [
+        { status: 200, description: 'Received.', schema: ANSWER, example: { received: true, outcome: 'recorded' } },
+      ],
       errors: ['invalid_signature', 'invalid_event'],
       async handle(call) {
         const message = await read(call);
         if (!('news' in message)) return ignored(message, 'not handled');
         const transactionId = message.transactionId ?? (await deps.questions.transactionOf(message.paymentId));
         // Another system's metadata may name something of its own.
-        if (transactionId === undefined || !TRANSACTION_ID.test(transactionId)) return ignored(message, 'no transaction named');
+        if (transactionId === undefined || !TRANSACTION_ID.test(transactionId))
+          return ignored(message, 'no transaction named');
         const context = {
           commandId: `stripe-${message.id}`,
           correlationId: call.requestId,
@@ -109,7 +135,13 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
           ...(deps.simulated ? { simulated: true as const } : {}),
           now: deps.now(),
         };
-        const outcome = await notePaymentNews(deps.events, transactionId, message.news, context, deps.simulated ? undefined : deps.questions);
+        const outcome = await notePaymentNews(
+          deps.events,
+          transactionId,
+          message.news,
+          context,
+          deps.simulated ? undefined : deps.questions,
+        );
         if (outcome === 'foreign') return ignored(message, 'no transaction of ours');
         return { status: 200, body: { received: true, outcome } };
       },

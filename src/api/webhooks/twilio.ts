@@ -1,9 +1,17 @@
-/** What Twilio tells of messages that it has taken: verified; what could not be delivered is noted in the notification's stream. */
+/**
+ * What Twilio tells of messages that it has taken: verified; what could not be delivered is noted in the notification's
+ * stream.
+ */
 import type { Logger } from 'pino';
 import { noteUndelivered } from '../../commands/noteDelivery.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { tellingKey } from '../../workers/messages.js';
-import { type CallbackReader, type DeliveryNews, replyOf, TWILIO_CALLBACK_PATH } from '../../workers/notifications/callbacks.js';
+import {
+  type CallbackReader,
+  type DeliveryNews,
+  replyOf,
+  TWILIO_CALLBACK_PATH,
+} from '../../workers/notifications/callbacks.js';
 import type { Ledger } from '../../workers/notifications/ledger.js';
 import { SignatureError } from '../../workers/signature.js';
 import type { Call, Route, Schema } from '../route.js';
@@ -32,7 +40,10 @@ const BODY: Schema = {
   properties: {
     AccountSid: { type: 'string' },
     MessageSid: { type: 'string' },
-    MessageStatus: { type: 'string', description: '`failed` and `undelivered` are noted; all others say that Twilio has the message.' },
+    MessageStatus: {
+      type: 'string',
+      description: '`failed` and `undelivered` are noted; all others say that Twilio has the message.',
+    },
     ErrorCode: { type: 'string', description: 'https://www.twilio.com/docs/api/errors' },
   },
 };
@@ -44,7 +55,12 @@ const ANSWER: Schema = {
   required: ['received', 'outcome'],
   properties: {
     received: { type: 'boolean', const: true },
-    outcome: { type: 'string', enum: ['recorded', 'known', 'ignored'], description: '`recorded` now; `known`: there is nothing new in it; `ignored`: it is about no gift, or says nothing that matters.' },
+    outcome: {
+      type: 'string',
+      enum: ['recorded', 'known', 'ignored'],
+      description:
+        '`recorded` now; `known`: there is nothing new in it; `ignored`: it is about no gift, or says nothing that matters.',
+    },
   },
 };
 
@@ -54,7 +70,11 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
 
   const news = async (call: Call): Promise<DeliveryNews | undefined> => {
     try {
-      return read({ signature: call.header('x-twilio-signature') ?? '', query: call.rawQuery, body: call.bytes.toString('utf8') });
+      return read({
+        signature: call.header('x-twilio-signature') ?? '',
+        query: call.rawQuery,
+        body: call.bytes.toString('utf8'),
+      });
     } catch (error) {
       if (error instanceof SignatureError) return refuseForgery(call, error);
       throw error;
@@ -67,21 +87,36 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
       path: TWILIO_CALLBACK_PATH,
       operation: 'receiveTwilioStatus',
       summary: 'What Twilio tells of a message',
-      description: 'For Twilio, which signs what it sends. A message that could not be delivered is noted once, with its cause, whenever and however often that is told.',
+      description:
+        'For Twilio, which signs what it sends. A message that could not be delivered is noted once, with its cause, whenever and however often that is told.',
       tag: 'Webhooks',
       caller: 'none',
       noStore: true,
-      signature: { header: 'X-Twilio-Signature', description: "HMAC of the address and the form's fields, by the account's auth token." },
+      signature: {
+        header: 'X-Twilio-Signature',
+        description: "HMAC of the address and the form's fields, by the account's auth token.",
+      },
       query: {
         type: 'object',
         properties: {
           gift: { type: 'string', description: 'The gift that the message is about.' },
-          attempt: { type: 'integer', minimum: 1, description: 'Which telling of its receiver it is; absent: the first.' },
+          attempt: {
+            type: 'integer',
+            minimum: 1,
+            description: 'Which telling of its receiver it is; absent: the first.',
+          },
         },
       },
       body: BODY,
-      bodyExample: { AccountSid: 'AC0123456789abcdef0123456789abcdef', MessageSid: 'SM0123456789abcdef0123456789abcdef', MessageStatus: 'undelivered', ErrorCode: '30005' },
-      answers: [{ status: 200, description: 'Received.', schema: ANSWER, example: { received: true, outcome: 'recorded' } }],
+      bodyExample: {
+        AccountSid: 'AC0123456789abcdef0123456789abcdef',
+        MessageSid: 'SM0123456789abcdef0123456789abcdef',
+        MessageStatus: 'undelivered',
+        ErrorCode: '30005',
+      },
+      answers: [
+        { status: 200, description: 'Received.', schema: ANSWER, example: { received: true, outcome: 'recorded' } },
+      ],
       errors: ['invalid_signature'],
       async handle(call) {
         const told = await news(call);
@@ -90,9 +125,25 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
         await ledger.learn(tellingKey({ gift_id: told.giftId, attempt: told.attempt }), replyOf(told));
         if (told.outcome === 'taken') return { status: 200, body: { received: true, outcome: 'known' } };
         const { giftId, attempt, messageId, outcome } = told;
-        const context = { commandId: `twilio-${messageId}-undelivered`, correlationId: call.requestId, requestId: call.requestId, by: { user: TWILIO_USER }, now: now() };
-        const noted = await noteUndelivered(events, giftId, { attempt, provider: 'twilio', message_id: messageId, cause: outcome.failed }, context, WAIT_MS);
-        if (noted === 'unsettled') logger.info({ gift: giftId.slice(0, 6) }, 'a message could not be delivered whose telling had not begun, or has ended otherwise');
+        const context = {
+          commandId: `twilio-${messageId}-undelivered`,
+          correlationId: call.requestId,
+          requestId: call.requestId,
+          by: { user: TWILIO_USER },
+          now: now(),
+        };
+        const noted = await noteUndelivered(
+          events,
+          giftId,
+          { attempt, provider: 'twilio', message_id: messageId, cause: outcome.failed },
+          context,
+          WAIT_MS,
+        );
+        if (noted === 'unsettled')
+          logger.info(
+            { gift: giftId.slice(0, 6) },
+            'a message could not be delivered whose telling had not begun, or has ended otherwise',
+          );
         return { status: 200, body: { received: true, outcome: noted === 'unsettled' ? 'known' : noted } };
       },
     },

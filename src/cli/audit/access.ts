@@ -21,29 +21,68 @@ interface AccessFlags {
 export function auditAccessCommand(terminal: Terminal): Command {
   const command = new Command('access')
     .summary('show who saw what on a day')
-    .description('Shows the records that exports and calls of the operations API left on a day (UTC), in order; this one not among them.')
+    .description(
+      'Shows the records that exports and calls of the operations API left on a day (UTC), in order; this one not among them.',
+    )
     .option('--day <day>', 'the day, such as 2026-05-04 (default: today)');
   return outputOptions(command, { csv: true })
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Example:
-  $ gift audit access --day 2026-05-04`)
+  $ gift audit access --day 2026-05-04`,
+    )
     .action(async (flags: AccessFlags) => runAccess(terminal, flags));
 }
 
 async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> {
   const day = flags.day ?? currentTime().slice(0, 10);
-  if (!isDay(day)) throw new CommandFailure(`--day ${JSON.stringify(day.slice(0, 40))} is not a day: give one such as 2026-05-04`, EXIT.usage);
+  if (!isDay(day))
+    throw new CommandFailure(
+      `--day ${JSON.stringify(day.slice(0, 40))} is not a day: give one such as 2026-05-04`,
+      EXIT.usage,
+    );
   await withLog(terminal, async ({ events }) => {
     const views = (await events.read(accessStream(day))).map((event) => eventView(event, { personal: false }));
     const access = cliAccess(events);
-    await access.recorder.seen(access.asker, accessRequest('gift audit access', { day }, { personal: false, reason: null }), views.length);
-    await writeLines(terminal.stdout, flags.json === true ? views.map(jsonLine) : flags.csv === true ? [csvLine(EVENT_COLUMNS), ...views.map((view) => csvLine(eventRow(view)))] : tableOf(views));
+    await access.recorder.seen(
+      access.asker,
+      accessRequest('gift audit access', { day }, { personal: false, reason: null }),
+      views.length,
+    );
+    await writeLines(
+      terminal.stdout,
+      flags.json === true
+        ? views.map(jsonLine)
+        : flags.csv === true
+          ? [csvLine(EVENT_COLUMNS), ...views.map((view) => csvLine(eventRow(view)))]
+          : tableOf(views),
+    );
   });
 }
 
 function tableOf(views: readonly EventView[]): string[] {
-  return tableLines(['when', 'who', 'client', 'type', 'what', 'asked', 'personal', 'reason', 'records'], views.map(({ at, by, type, data }) => {
-    const { what, asked, personal, reason, count } = data as { what?: string; asked?: object; personal?: boolean; reason?: string | null; count?: number };
-    return [at, by.user, by.client, type, what, asked === undefined ? '' : JSON.stringify(asked), personal === true ? 'yes' : '', reason, count];
-  }));
+  return tableLines(
+    ['when', 'who', 'client', 'type', 'what', 'asked', 'personal', 'reason', 'records'],
+    views.map(({ at, by, type, data }) => {
+      const { what, asked, personal, reason, count } = data as {
+        what?: string;
+        asked?: object;
+        personal?: boolean;
+        reason?: string | null;
+        count?: number;
+      };
+      return [
+        at,
+        by.user,
+        by.client,
+        type,
+        what,
+        asked === undefined ? '' : JSON.stringify(asked),
+        personal === true ? 'yes' : '',
+        reason,
+        count,
+      ];
+    }),
+  );
 }

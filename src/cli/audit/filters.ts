@@ -1,6 +1,14 @@
-/** Options by which what is shown is chosen. The columns of the CSV name them as well, since that is where their values are read. */
+/**
+ * Options by which what is shown is chosen. The columns of the CSV name them as well, since that is where their values
+ * are read.
+ */
 import { type Command, Option } from 'commander';
-import { REDEMPTION_FILTERS, type RedemptionFilter, type RedemptionFilterName, unknownTo } from '../../audit/redemptions.js';
+import {
+  REDEMPTION_FILTERS,
+  type RedemptionFilter,
+  type RedemptionFilterName,
+  unknownTo,
+} from '../../audit/redemptions.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { CommandFailure, EXIT } from '../terminal.js';
 
@@ -9,17 +17,29 @@ export function filterOptions(command: Command, names: readonly RedemptionFilter
   const columns = names.flatMap((name) => REDEMPTION_FILTERS[name].columns.map((column) => ({ column, name })));
   for (const name of names) command.option(`--${name} <id>`, `only ${REDEMPTION_FILTERS[name].chosen}`);
   for (const { column } of columns) command.addOption(new Option(`--${dashed(column)} <id>`).hideHelp());
-  return command.addHelpText('after', `\nFilters by the names of columns: ${columns.map(({ column, name }) => `--${dashed(column)} is --${name}`).join(', ')}.`);
+  return command.addHelpText(
+    'after',
+    `\nFilters by the names of columns: ${columns.map(({ column, name }) => `--${dashed(column)} is --${name}`).join(', ')}.`,
+  );
 }
 
-/** The filter of these options. @throws CommandFailure for one that is given twice, or an id that the log does not know; UnavailableError */
-export async function filterAsked(events: EventStore, flags: object, names: readonly RedemptionFilterName[]): Promise<RedemptionFilter> {
+/**
+ * The filter of these options. @throws CommandFailure for one that is given twice, or an id that the log does not know;
+ * UnavailableError
+ */
+export async function filterAsked(
+  events: EventStore,
+  flags: object,
+  names: readonly RedemptionFilterName[],
+): Promise<RedemptionFilter> {
   const given = flags as Readonly<Record<string, string | undefined>>;
-  const filter = Object.fromEntries(names.map((name) => {
-    const [id, second] = [name, ...REDEMPTION_FILTERS[name].columns.map(flagOf)].flatMap((flag) => given[flag] ?? []);
-    if (second !== undefined) throw new CommandFailure(`--${name} must be given only once`, EXIT.usage);
-    return [name, id];
-  }));
+  const filter = Object.fromEntries(
+    names.map((name) => {
+      const [id, second] = [name, ...REDEMPTION_FILTERS[name].columns.map(flagOf)].flatMap((flag) => given[flag] ?? []);
+      if (second !== undefined) throw new CommandFailure(`--${name} must be given only once`, EXIT.usage);
+      return [name, id];
+    }),
+  );
   const unknown = await unknownTo(events, filter);
   if (unknown !== undefined) throw new CommandFailure(`--${unknown.name}: ${unknown.words}`);
   return filter;

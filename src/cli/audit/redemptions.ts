@@ -1,6 +1,14 @@
-/** `gift audit redemptions`: redemptions and their reversals of any number as lines, in constant memory, resumable by position. */
+/**
+ * `gift audit redemptions`: redemptions and their reversals of any number as lines, in constant memory, resumable by
+ * position.
+ */
 import { Command } from 'commander';
-import { REDEMPTION_FILTER_NAMES, type RedemptionRecord, readRedemptions, redemptionCsv } from '../../audit/redemptions.js';
+import {
+  REDEMPTION_FILTER_NAMES,
+  type RedemptionRecord,
+  readRedemptions,
+  redemptionCsv,
+} from '../../audit/redemptions.js';
 import type { LogRange } from '../../audit/range.js';
 import type { Position } from '../../ports/eventStore.js';
 import { shareOf } from '../../projections/rebuilding/share.js';
@@ -22,18 +30,23 @@ interface RedemptionFlags extends RangeFlags {
 export function auditRedemptionsCommand(terminal: Terminal): Command {
   const command = new Command('redemptions')
     .summary('export who redeemed what, where and when')
-    .description('Writes redemptions and their reversals as they stand in the log, in its order: CSV with a heading, or one JSON object a line. Values are pence, times UTC.')
+    .description(
+      'Writes redemptions and their reversals as they stand in the log, in its order: CSV with a heading, or one JSON object a line. Values are pence, times UTC.',
+    )
     .option('--after <position>', 'go on after this position, where an earlier export ended')
     .option('--reason <text>', 'why; kept with the record of who saw what');
   return outputOptions(rangeOptions(filterOptions(command, REDEMPTION_FILTER_NAMES)), { csv: true })
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 In CSV the columns from shortcode on are for people: names are those of the day. ${CSV_RULE}
 
 An export that was broken off is gone on with by --after and the position in its last whole line; one that is cut off in the middle is dropped.
 
 Examples:
   $ gift audit redemptions --from 2026-05-01 --to 2026-05-31 --merchant m1 > may.csv
-  $ gift audit redemptions --json --after 0000000000184213 >> all.ndjson`)
+  $ gift audit redemptions --json --after 0000000000184213 >> all.ndjson`,
+    )
     .action(async (flags: RedemptionFlags) => runExport(terminal, flags));
 }
 
@@ -45,10 +58,14 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
     const range = await rangeOf(events, flags, asked);
     terminal.stderr.write(`${rangeInWords(range)}\n`);
     const access = cliAccess(events);
-    const begun = await access.recorder.begin(access.asker, accessRequest('gift audit redemptions', { ...flags }, { personal: false, reason }));
+    const begun = await access.recorder.begin(
+      access.asker,
+      accessRequest('gift audit redemptions', { ...flags }, { personal: false, reason }),
+    );
     const progress = progressBar(terminal.stderr, { doing: 'exporting', unit: 'records' });
     const csv = redemptionCsv(events);
-    const linesOf = async (records: readonly RedemptionRecord[]): Promise<string> => (flags.json === true ? records.map((record) => `${JSON.stringify(record)}\n`).join('') : csv.lines(records));
+    const linesOf = async (records: readonly RedemptionRecord[]): Promise<string> =>
+      flags.json === true ? records.map((record) => `${JSON.stringify(record)}\n`).join('') : csv.lines(records);
     const toTerminal = (terminal.stdout as { readonly isTTY?: boolean }).isTTY === true;
     let count = 0;
     let position: Position | null = range.after;
@@ -72,7 +89,11 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
       await begun.end(count, position, complete);
     }
     const done = `${count} records up to log position ${position ?? 'none'}`;
-    if (terminal.signal.aborted) throw new CommandFailure(`interrupted after ${done}; go on with --after ${position ?? '(from the beginning)'}`, EXIT.interrupted);
+    if (terminal.signal.aborted)
+      throw new CommandFailure(
+        `interrupted after ${done}; go on with --after ${position ?? '(from the beginning)'}`,
+        EXIT.interrupted,
+      );
     if (complete) terminal.stderr.write(`${done}\n`);
   });
 }
@@ -81,5 +102,7 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
 function goalOf(position: Position, { after, through }: LogRange): Goal {
   const begun = shareOf(after ?? undefined, through ?? undefined);
   const share = shareOf(position, through ?? undefined);
-  return share === undefined || begun === undefined || begun >= 1 ? undefined : { share: (share - begun) / (1 - begun) };
+  return share === undefined || begun === undefined || begun >= 1
+    ? undefined
+    : { share: (share - begun) / (1 - begun) };
 }

@@ -28,24 +28,38 @@ interface Decision {
 }
 
 const RETRY: Decision = {
-  word: 'retry', decide: retryParked, done: 'handed back', already: 'was handed back before',
+  word: 'retry',
+  decide: retryParked,
+  done: 'handed back',
+  already: 'was handed back before',
   after: 'a running service does it, and parks again what fails again: gift parked list',
 };
-const DISCARD: Decision = { word: 'discard', decide: discardParked, done: 'discarded', already: 'was discarded before', after: '' };
+const DISCARD: Decision = {
+  word: 'discard',
+  decide: discardParked,
+  done: 'discarded',
+  already: 'was discarded before',
+  after: '',
+};
 
 /** The subcommand that hands back. */
 export function retryCommand(terminal: Terminal): Command {
   const command = new Command('retry')
     .summary('hand parked work back to the service')
-    .description(`Hands parked work back: a running service goes on with it from what the log and the provider say, so that nobody is charged, told or refunded twice.
-What fails again is parked again, with the count. What is handed back already stays so.`)
+    .description(
+      `Hands parked work back: a running service goes on with it from what the log and the provider say, so that nobody is charged, told or refunded twice.
+What fails again is parked again, with the count. What is handed back already stays so.`,
+    )
     .argument('[id...]', 'ids of the parked work, or of its gift (or shortcode), transaction, refund or dispute')
     .option('--all', 'all that is parked, or what --process and --step choose of it');
   return withReason(filterOptions(command))
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Examples:
   $ gift parked retry 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5 --reason "the card provider is up again"
-  $ gift parked retry --all --process purchase --step charge --reason "the card provider is up again"`)
+  $ gift parked retry --all --process purchase --step charge --reason "the card provider is up again"`,
+    )
     .action(async (ids: string[], flags: DecideFlags) => runDecision(terminal, RETRY, ids, flags));
 }
 
@@ -53,13 +67,18 @@ Examples:
 export function discardCommand(terminal: Terminal): Command {
   const command = new Command('discard')
     .summary('take parked work off the list for good')
-    .description('Discards parked work: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why.\n' +
-      'A message to a receiver is recorded as failed. A charge is recorded as declined: its gifts are cancelled (look at the provider first). A refund or a dispute stays as it was: nothing more is given back or freed.')
+    .description(
+      'Discards parked work: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why.\n' +
+        'A message to a receiver is recorded as failed. A charge is recorded as declined: its gifts are cancelled (look at the provider first). A refund or a dispute stays as it was: nothing more is given back or freed.',
+    )
     .argument('<id...>', 'ids of the parked work, or of its gift (or shortcode), transaction, refund or dispute');
   return withReason(command)
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Example:
-  $ gift parked discard 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5 --reason "told the receiver by telephone"`)
+  $ gift parked discard 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5 --reason "told the receiver by telephone"`,
+    )
     .action(async (ids: string[], flags: DecideFlags) => runDecision(terminal, DISCARD, ids, flags));
 }
 
@@ -67,25 +86,45 @@ function withReason(command: Command): Command {
   return outputOptions(command.option('--reason <text>', 'why; kept with what is recorded'), { csv: false });
 }
 
-async function runDecision(terminal: Terminal, decision: Decision, ids: readonly string[], flags: DecideFlags): Promise<void> {
+async function runDecision(
+  terminal: Terminal,
+  decision: Decision,
+  ids: readonly string[],
+  flags: DecideFlags,
+): Promise<void> {
   const reason = neededReason(flags.reason, decision.word);
   refuseOddFlags(decision, ids, flags);
   await withStores(terminal, async (opened) => {
     const wanted = flags.all === true ? (await parkedEntries(opened.events, flags)).map(({ id }) => id) : ids;
-    if (wanted.length === 0) throw new CommandFailure('nothing is parked that could be retried: gift parked list --state all shows what there is');
+    if (wanted.length === 0)
+      throw new CommandFailure(
+        'nothing is parked that could be retried: gift parked list --state all shows what there is',
+      );
     const counted = { recorded: 0, failed: 0 };
     for (const [index, id] of wanted.entries()) {
-      if (terminal.signal.aborted) throw new CommandFailure(`interrupted: ${index} of ${wanted.length} were seen to; those that are left are parked still`, EXIT.interrupted);
-      await one(terminal, opened, decision, { id, reason, alone: wanted.length === 1, json: flags.json === true }, counted);
+      if (terminal.signal.aborted)
+        throw new CommandFailure(
+          `interrupted: ${index} of ${wanted.length} were seen to; those that are left are parked still`,
+          EXIT.interrupted,
+        );
+      await one(
+        terminal,
+        opened,
+        decision,
+        { id, reason, alone: wanted.length === 1, json: flags.json === true },
+        counted,
+      );
     }
     if (counted.recorded > 0 && decision.after !== '') terminal.stderr.write(`${decision.after}\n`);
-    if (counted.failed > 0) throw new CommandFailure(`${counted.failed} of ${wanted.length} could not be ${decision.done}: see above`);
+    if (counted.failed > 0)
+      throw new CommandFailure(`${counted.failed} of ${wanted.length} could not be ${decision.done}: see above`);
   });
 }
 
 function refuseOddFlags({ word }: Decision, ids: readonly string[], { all, process, step }: DecideFlags): void {
   if (all === true && ids.length > 0) throw new CommandFailure('give ids or --all, not both', EXIT.usage);
-  if (all !== true && (process !== undefined || step !== undefined)) throw new CommandFailure('--process and --step go with --all', EXIT.usage);
+  if (all !== true && (process !== undefined || step !== undefined))
+    throw new CommandFailure('--process and --step go with --all', EXIT.usage);
   if (all !== true && ids.length === 0) throw new CommandFailure(`${word} wants ids, or --all`, EXIT.usage);
 }
 
@@ -97,10 +136,21 @@ interface Wanted {
   readonly json: boolean;
 }
 
-async function one(terminal: Terminal, { events, models }: OpenedStores, decision: Decision, { id, reason, alone, json }: Wanted, counted: { recorded: number; failed: number }): Promise<void> {
+async function one(
+  terminal: Terminal,
+  { events, models }: OpenedStores,
+  decision: Decision,
+  { id, reason, alone, json }: Wanted,
+  counted: { recorded: number; failed: number },
+): Promise<void> {
   const context = commandLineContext();
   try {
-    const outcome = await decision.decide({ events, parked: models.parked, gifts: knownInLog(events, models, terminal.signal).gifts }, id, context, reason);
+    const outcome = await decision.decide(
+      { events, parked: models.parked, gifts: knownInLog(events, models, terminal.signal).gifts },
+      id,
+      context,
+      reason,
+    );
     if (outcome.own !== undefined) counted.recorded++;
     await writeLines(terminal.stdout, [json ? asJson(outcome) : inWords(decision, outcome)]);
   } catch (error) {
@@ -114,7 +164,8 @@ async function one(terminal: Terminal, { events, models }: OpenedStores, decisio
 const viewOf = ({ id, history }: ParkedOutcome): ParkedView => parkedView(parkedEntry(id, history));
 
 /** `recorded`: whether anything was, or it stood so already. */
-const asJson = (outcome: ParkedOutcome): string => jsonLine({ ...viewOf(outcome), recorded: outcome.own !== undefined });
+const asJson = (outcome: ParkedOutcome): string =>
+  jsonLine({ ...viewOf(outcome), recorded: outcome.own !== undefined });
 
 function inWords({ done, already }: Decision, outcome: ParkedOutcome): string {
   const { id, process, step, entity, times } = viewOf(outcome);

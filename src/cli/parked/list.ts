@@ -31,29 +31,47 @@ export function filterOptions(command: Command): Command {
 }
 
 /** Parked work, the oldest first, as the log tells it. @throws UnavailableError */
-export async function parkedEntries(events: EventStore, { process, step, state = 'parked' }: ParkedFilter): Promise<ParkedEntry[]> {
+export async function parkedEntries(
+  events: EventStore,
+  { process, step, state = 'parked' }: ParkedFilter,
+): Promise<ParkedEntry[]> {
   const all = await parkedInLog(events, process === undefined ? PARKED_NAMES : [process]);
-  return all.filter(({ document }) => (state === 'all' || document.state === state) && (step === undefined || document.step === step));
+  return all.filter(
+    ({ document }) => (state === 'all' || document.state === state) && (step === undefined || document.step === step),
+  );
 }
 
 /** The subcommand. */
 export function parkedListCommand(terminal: Terminal): Command {
   const command = new Command('list')
     .summary('list parked work')
-    .description('Lists what waits for a person, the oldest first: what could not be done, for whom, how often it has been parked in a row, since when, and why.')
-    .addOption(new Option('--state <state>', 'how it stands').choices(['parked', 'retried', 'discarded', 'all']).default('parked'));
+    .description(
+      'Lists what waits for a person, the oldest first: what could not be done, for whom, how often it has been parked in a row, since when, and why.',
+    )
+    .addOption(
+      new Option('--state <state>', 'how it stands')
+        .choices(['parked', 'retried', 'discarded', 'all'])
+        .default('parked'),
+    );
   return outputOptions(filterOptions(command), { csv: false })
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Examples:
   $ gift parked list
   $ gift parked list --process purchase --json
-  $ gift parked list --state all`)
+  $ gift parked list --state all`,
+    )
     .action(async (flags: ListFlags) => runList(terminal, flags));
 }
 
 async function runList(terminal: Terminal, flags: ListFlags): Promise<void> {
   const entries = await withLog(terminal, async ({ events }) => parkedEntries(events, flags));
-  if (flags.json === true) return writeLines(terminal.stdout, entries.map((entry) => jsonLine(parkedView(entry))));
+  if (flags.json === true)
+    return writeLines(
+      terminal.stdout,
+      entries.map((entry) => jsonLine(parkedView(entry))),
+    );
   if (entries.length === 0) return writeLines(terminal.stdout, [noneOf(flags)]);
   await writeLines(terminal.stdout, tableOf(entries, flags.state));
 }
@@ -61,7 +79,9 @@ async function runList(terminal: Terminal, flags: ListFlags): Promise<void> {
 /** A process or step that nothing is parked of, or that there is not, must not pass for everything being well. */
 function noneOf({ state, process, step }: ListFlags): string {
   if (state !== 'parked') return 'there is no such work';
-  return process === undefined && step === undefined ? 'no work waits for a person' : 'no such work waits for a person: gift parked list shows all that does';
+  return process === undefined && step === undefined
+    ? 'no work waits for a person'
+    : 'no such work waits for a person: gift parked list shows all that does';
 }
 
 function tableOf(entries: readonly ParkedEntry[], state: ListFlags['state']): string[] {
@@ -70,7 +90,14 @@ function tableOf(entries: readonly ParkedEntry[], state: ListFlags['state']): st
     return [id, process, step, entity, ...(state === 'all' ? [stands] : []), times, parked_at, cutShort(cause)];
   });
   const count = `${entries.length} ${state === 'all' ? 'in all' : state}; times are UTC; gift parked show ID shows one whole`;
-  return [...tableLines(['id', 'process', 'step', 'of', ...(state === 'all' ? ['state'] : []), 'times', 'parked at', 'cause'], rows), '', count];
+  return [
+    ...tableLines(
+      ['id', 'process', 'step', 'of', ...(state === 'all' ? ['state'] : []), 'times', 'parked at', 'cause'],
+      rows,
+    ),
+    '',
+    count,
+  ];
 }
 
 /** A cause that fits its line. */

@@ -9,10 +9,16 @@ import { parkedShowCommand } from './show.js';
 export function parkedCommand(terminal: Terminal): Command {
   const group = new Command('parked')
     .summary('parked work: list, show, retry, discard')
-    .description('What the service could not do and gave up, so that it waits for a person: charges, issues, messages, refunds, disputes. All else goes on meanwhile.')
-    .addHelpText('after', `
+    .description(
+      'What the service could not do and gave up, so that it waits for a person: charges, issues, messages, refunds, disputes. All else goes on meanwhile.',
+    )
+    .addHelpText(
+      'after',
+      `
 Example:
-  $ gift parked list`);
-  for (const make of [parkedListCommand, parkedShowCommand, retryCommand, discardCommand]) group.addCommand(make(terminal));
+  $ gift parked list`,
+    );
+  for (const make of [parkedListCommand, parkedShowCommand, retryCommand, discardCommand])
+    group.addCommand(make(terminal));
   return group;
 }

@@ -10,9 +10,13 @@ export function projectionsCommand(terminal: Terminal): Command {
   const group = new Command('projections')
     .summary('read models: status, rebuild, verification, repair')
     .description('Shows how the read models stand, and puts them right, while the service serves or without it.')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Example:
-  $ gift projections status`);
-  for (const make of [statusCommand, rebuildCommand, rollbackCommand, verifyCommand, repairCommand]) group.addCommand(make(terminal));
+  $ gift projections status`,
+    );
+  for (const make of [statusCommand, rebuildCommand, rollbackCommand, verifyCommand, repairCommand])
+    group.addCommand(make(terminal));
   return group;
 }

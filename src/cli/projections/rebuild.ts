@@ -5,7 +5,14 @@ import { currentTime } from '../../clock.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Projection } from '../../projections/projection.js';
 import type { RebuildProgress } from '../../projections/rebuilding/progress.js';
-import { abortRebuild, type Asked, beginRebuild, beginRollback, build, seizeBuilding } from '../../projections/rebuilding/rebuild.js';
+import {
+  abortRebuild,
+  type Asked,
+  beginRebuild,
+  beginRollback,
+  build,
+  seizeBuilding,
+} from '../../projections/rebuilding/rebuild.js';
 import { seeThrough } from '../../projections/rebuilding/seeThrough.js';
 import { buildOf, buildText, formerOf, type Rebuild, rebuildOf } from '../../projections/running/builds.js';
 import { considerate } from '../../projections/running/pace.js';
@@ -36,19 +43,24 @@ interface RebuildFlags {
 export function rebuildCommand(terminal: Terminal): Command {
   return new Command('rebuild')
     .summary('build a read model anew beside the one in use, and swap it in')
-    .description(`Builds a read model anew from the whole log, in a collection beside the one in use, which goes on serving and being kept up to date. Once the new one has
+    .description(
+      `Builds a read model anew from the whole log, in a collection beside the one in use, which goes on serving and being kept up to date. Once the new one has
 caught up, readers are swapped over at once. An engine that does not answer is waited for, and what was interrupted goes on from where it was when the command is
-repeated. While requests are answered it goes slower. The former build is kept for a day: gift projections rollback goes back to it.`)
+repeated. While requests are answered it goes slower. The former build is kept for a day: gift projections rollback goes back to it.`,
+    )
     .argument('[name]', `the read model: ${PROJECTIONS.map(({ name }) => name).join(', ')}`)
     .option('--all', 'all read models, one after the other')
     .option('--abort', 'end the rebuild that is under way, whoever runs it, and drop what it has built')
     .option('--reason <text>', 'why; kept with the rebuild, and in the log')
     .option('--json', 'one JSON object a line on standard output, about one a second')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Examples:
   $ gift projections rebuild gifts
   $ gift projections rebuild --all --json
-  $ gift projections rebuild gifts --abort`)
+  $ gift projections rebuild gifts --abort`,
+    )
     .action(async (name: string | undefined, flags: RebuildFlags) => runRebuild(terminal, name, flags));
 }
 
@@ -56,13 +68,18 @@ Examples:
 export function rollbackCommand(terminal: Terminal): Command {
   return new Command('rollback')
     .summary('go back to the build that was in use before the last rebuild')
-    .description('Brings the former build of a read model up to date and swaps it in again. It is kept for a day after a rebuild.')
+    .description(
+      'Brings the former build of a read model up to date and swaps it in again. It is kept for a day after a rebuild.',
+    )
     .argument('<name>', 'the read model')
     .option('--reason <text>', 'why; kept with it')
     .option('--json', 'one JSON object on standard output')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Example:
-  $ gift projections rollback gifts --reason "the new build lacks redemptions"`)
+  $ gift projections rollback gifts --reason "the new build lacks redemptions"`,
+    )
     .action(async (name: string, flags: Omit<RebuildFlags, 'all' | 'abort'>) => runRollback(terminal, name, flags));
 }
 
@@ -72,8 +89,10 @@ function asked(reason: string | undefined): Asked {
 }
 
 async function runRebuild(terminal: Terminal, name: string | undefined, flags: RebuildFlags): Promise<void> {
-  if ((name === undefined) === (flags.all === undefined)) throw new CommandFailure('name one read model, or --all', EXIT.usage);
-  if (flags.abort === true && name === undefined) throw new CommandFailure('--abort wants the name of one read model', EXIT.usage);
+  if ((name === undefined) === (flags.all === undefined))
+    throw new CommandFailure('name one read model, or --all', EXIT.usage);
+  if (flags.abort === true && name === undefined)
+    throw new CommandFailure('--abort wants the name of one read model', EXIT.usage);
   const projections = name === undefined ? PROJECTIONS : [projectionOf(name)];
   const asker = asked(flags.reason);
   const json = flags.json === true;
@@ -84,7 +103,9 @@ async function runRebuild(terminal: Terminal, name: string | undefined, flags: R
       const what = { name: projection.name, ...(abort ? { abort } : {}) };
       try {
         await recorded(opened.events, 'gift projections rebuild', what, asker.reason ?? null, async () =>
-          abort ? abortOne(terminal, opened, projection, json) : rebuildOne(terminal, opened, projection, { asker, json }),
+          abort
+            ? abortOne(terminal, opened, projection, json)
+            : rebuildOne(terminal, opened, projection, { asker, json }),
         );
       } catch (error) {
         throw failureOf(error, `repeat the command, it goes on from where it was`);
@@ -99,7 +120,12 @@ interface Telling {
 }
 
 /** Rebuilds; while an engine does not answer it waits for it, and goes on from where it was. */
-async function rebuildOne(terminal: Terminal, opened: OpenedStores, projection: Projection, telling: Telling): Promise<void> {
+async function rebuildOne(
+  terminal: Terminal,
+  opened: OpenedStores,
+  projection: Projection,
+  telling: Telling,
+): Promise<void> {
   const { name } = projection;
   const { signal, stderr } = terminal;
   const say = async (action: string, more: object): Promise<void> => {
@@ -110,13 +136,23 @@ async function rebuildOne(terminal: Terminal, opened: OpenedStores, projection: 
   let begun: number | undefined;
   for (;;) {
     try {
-      await attempt(terminal, opened, projection, { ...telling, say, began, begun, onBegun: (target) => (begun = target), onProgress: () => (lostAt = undefined) });
+      await attempt(terminal, opened, projection, {
+        ...telling,
+        say,
+        began,
+        begun,
+        onBegun: (target) => (begun = target),
+        onProgress: () => (lostAt = undefined),
+      });
       return;
     } catch (error) {
       if (!(error instanceof UnavailableError || error instanceof LeaseLostError)) throw error;
       if (signal.aborted) throw stoppedBy(name);
       const now = performance.now();
-      if (lostAt === undefined && !telling.json) await writeLines(stderr, [`${printable(error.message)}: waiting for it; the rebuild of ${name} goes on from where it was`]);
+      if (lostAt === undefined && !telling.json)
+        await writeLines(stderr, [
+          `${printable(error.message)}: waiting for it; the rebuild of ${name} goes on from where it was`,
+        ]);
       lostAt ??= now;
       if (now - lostAt > PATIENCE_MS) throw error;
       await say('waiting', { cause: error.message });
@@ -127,7 +163,8 @@ async function rebuildOne(terminal: Terminal, opened: OpenedStores, projection: 
 }
 
 /** Ctrl-C before it was built. */
-const stoppedBy = (name: string): CommandFailure => interrupted(`interrupted: repeat the command, and the rebuild of ${name} goes on from where it was; --abort ends it`);
+const stoppedBy = (name: string): CommandFailure =>
+  interrupted(`interrupted: repeat the command, and the rebuild of ${name} goes on from where it was; --abort ends it`);
 
 interface Attempt extends Telling {
   readonly say: (action: string, more: object) => Promise<void>;
@@ -139,7 +176,12 @@ interface Attempt extends Telling {
   readonly onProgress: () => void;
 }
 
-async function attempt(terminal: Terminal, opened: OpenedStores, projection: Projection, { asker, json, say, began, begun, onBegun, onProgress }: Attempt): Promise<void> {
+async function attempt(
+  terminal: Terminal,
+  opened: OpenedStores,
+  projection: Projection,
+  { asker, json, say, began, begun, onBegun, onProgress }: Attempt,
+): Promise<void> {
   const { name } = projection;
   const { store } = opened;
   const { signal } = terminal;
@@ -159,9 +201,14 @@ async function attempt(terminal: Terminal, opened: OpenedStores, projection: Pro
     const { target, from, state } = record;
     onBegun(target);
     if (state === 'building') {
-      const outcome = await build(deps, projection, target, lease, { pace: considerate(store.records), signal, onProgress: tell });
+      const outcome = await build(deps, projection, target, lease, {
+        pace: considerate(store.records),
+        signal,
+        onProgress: tell,
+      });
       if (outcome === 'stopped') throw stoppedBy(name);
-      if (outcome === 'aborted') throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
+      if (outcome === 'aborted')
+        throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
     }
     bar.clear();
     let saidAt = Number.NEGATIVE_INFINITY;
@@ -173,13 +220,24 @@ async function attempt(terminal: Terminal, opened: OpenedStores, projection: Pro
       }
       return (await rebuildOf(store, name))?.value.target !== target;
     });
-    if (!swapped) throw interrupted(`interrupted: ${name} is built; the running projector swaps it in, or the same command again`);
-    if ((await store.active(name)) !== target) throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
+    if (!swapped)
+      throw interrupted(`interrupted: ${name} is built; the running projector swaps it in, or the same command again`);
+    if ((await store.active(name)) !== target)
+      throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
     const seconds = (performance.now() - began) / 1_000;
-    await say('done', { ...buildOf(target), former: from === undefined ? null : buildOf(from), resumed, events: last?.events ?? null, seconds: inTenths(seconds) });
+    await say('done', {
+      ...buildOf(target),
+      former: from === undefined ? null : buildOf(from),
+      resumed,
+      events: last?.events ?? null,
+      seconds: inTenths(seconds),
+    });
     if (!json) {
-      const kept = from === undefined ? '' : `; ${buildText(from)} is kept for a day (gift projections rollback ${name})`;
-      await writeLines(terminal.stdout, [`${name}: ${last === undefined ? 'what was built' : `${last.events.toLocaleString('en-GB')} events`} in ${seconds.toFixed(1)} s${resumed ? ', gone on with from before' : ''}; ${buildText(target)} is in use${kept}`]);
+      const kept =
+        from === undefined ? '' : `; ${buildText(from)} is kept for a day (gift projections rollback ${name})`;
+      await writeLines(terminal.stdout, [
+        `${name}: ${last === undefined ? 'what was built' : `${last.events.toLocaleString('en-GB')} events`} in ${seconds.toFixed(1)} s${resumed ? ', gone on with from before' : ''}; ${buildText(target)} is in use${kept}`,
+      ]);
     }
   } finally {
     bar.clear();
@@ -188,9 +246,15 @@ async function attempt(terminal: Terminal, opened: OpenedStores, projection: Pro
 }
 
 /** Begins, or goes on. What ended while an engine could not be reached is not begun again. */
-async function begunAt(begun: number | undefined, store: OpenedStores['store'], projection: Projection, asker: Asked): Promise<{ readonly record: Pick<Rebuild, 'target' | 'from' | 'state'>; readonly resumed: boolean }> {
+async function begunAt(
+  begun: number | undefined,
+  store: OpenedStores['store'],
+  projection: Projection,
+  asker: Asked,
+): Promise<{ readonly record: Pick<Rebuild, 'target' | 'from' | 'state'>; readonly resumed: boolean }> {
   const { name } = projection;
-  if (begun !== undefined && (await rebuildOf(store, name))?.value.target !== begun) return { record: { target: begun, from: (await formerOf(store, name))?.number, state: 'swapping' }, resumed: true };
+  if (begun !== undefined && (await rebuildOf(store, name))?.value.target !== begun)
+    return { record: { target: begun, from: (await formerOf(store, name))?.number, state: 'swapping' }, resumed: true };
   const { record, resumed } = await beginRebuild(store, projection, asker, true);
   return { record: record.value, resumed };
 }
@@ -200,19 +264,46 @@ export const goalOf = ({ share }: RebuildProgress): Goal => (share === undefined
 
 /** How a line of progress is spelled. */
 export function progressJson({ events, total, perSecond, secondsLeft, position }: RebuildProgress): object {
-  return { events, total: total ?? null, per_second: Math.round(perSecond), seconds_left: secondsLeft === undefined ? null : inTenths(secondsLeft), position: position ?? null };
+  return {
+    events,
+    total: total ?? null,
+    per_second: Math.round(perSecond),
+    seconds_left: secondsLeft === undefined ? null : inTenths(secondsLeft),
+    position: position ?? null,
+  };
 }
 
-async function abortOne(terminal: Terminal, opened: OpenedStores, projection: Projection, json: boolean): Promise<void> {
+async function abortOne(
+  terminal: Terminal,
+  opened: OpenedStores,
+  projection: Projection,
+  json: boolean,
+): Promise<void> {
   const { name } = projection;
   const deps = depsOf(opened);
   const outcome = await abortRebuild(deps, name, terminal.signal);
-  const gone = outcome === 'over' || (await seeThrough(deps, projection, terminal.signal, async () => (await rebuildOf(opened.store, name)) === undefined));
-  if (!gone) throw interrupted(`interrupted: the rebuild of ${name} is being aborted; repeat the command to see it through`);
-  await writeLines(terminal.stdout, [json ? jsonLine({ action: 'aborted', projection: name }) : `${name}: the rebuild was aborted, and what it had built is dropped; what was in use still is`]);
+  const gone =
+    outcome === 'over' ||
+    (await seeThrough(
+      deps,
+      projection,
+      terminal.signal,
+      async () => (await rebuildOf(opened.store, name)) === undefined,
+    ));
+  if (!gone)
+    throw interrupted(`interrupted: the rebuild of ${name} is being aborted; repeat the command to see it through`);
+  await writeLines(terminal.stdout, [
+    json
+      ? jsonLine({ action: 'aborted', projection: name })
+      : `${name}: the rebuild was aborted, and what it had built is dropped; what was in use still is`,
+  ]);
 }
 
-async function runRollback(terminal: Terminal, name: string, { reason, json }: Omit<RebuildFlags, 'all' | 'abort'>): Promise<void> {
+async function runRollback(
+  terminal: Terminal,
+  name: string,
+  { reason, json }: Omit<RebuildFlags, 'all' | 'abort'>,
+): Promise<void> {
   const projection = projectionOf(name);
   const asker = asked(reason);
   await withStores(terminal, async (opened) => {
@@ -221,9 +312,26 @@ async function runRollback(terminal: Terminal, name: string, { reason, json }: O
       await recorded(opened.events, 'gift projections rollback', { name }, asker.reason ?? null, async () => {
         const from = await store.active(name);
         const target = await beginRollback(store, projection, asker);
-        const done = await seeThrough(depsOf(opened), projection, terminal.signal, async () => (await store.active(name)) === target && (await rebuildOf(store, name)) === undefined);
-        if (!done) throw interrupted(`interrupted: the running projector goes back to ${buildText(target)}, or the same command again`);
-        await writeLines(terminal.stdout, [json === true ? jsonLine({ action: 'done', projection: name, ...buildOf(target), former: from === undefined ? null : buildOf(from) }) : `${name}: ${buildText(target)} is in use again`]);
+        const done = await seeThrough(
+          depsOf(opened),
+          projection,
+          terminal.signal,
+          async () => (await store.active(name)) === target && (await rebuildOf(store, name)) === undefined,
+        );
+        if (!done)
+          throw interrupted(
+            `interrupted: the running projector goes back to ${buildText(target)}, or the same command again`,
+          );
+        await writeLines(terminal.stdout, [
+          json === true
+            ? jsonLine({
+                action: 'done',
+                projection: name,
+                ...buildOf(target),
+                former: from === undefined ? null : buildOf(from),
+              })
+            : `${name}: ${buildText(target)} is in use again`,
+        ]);
       });
     } catch (error) {
       throw failureOf(error, 'repeat the command');

@@ -16,20 +16,35 @@ import { CommandFailure, EXIT } from '../terminal.js';
 /** The projection of that name. @throws CommandFailure naming those there are */
 export function projectionOf(name: string): Projection {
   const found = PROJECTIONS.find((projection) => projection.name === name);
-  if (found === undefined) throw new CommandFailure(`there is no projection ${JSON.stringify(name)}: there are ${PROJECTIONS.map((projection) => projection.name).join(', ')}`);
+  if (found === undefined)
+    throw new CommandFailure(
+      `there is no projection ${JSON.stringify(name)}: there are ${PROJECTIONS.map((projection) => projection.name).join(', ')}`,
+    );
   return found;
 }
 
 /** What works on the projections needs, in the name of this process. */
 export function depsOf({ events, store }: Pick<OpenedStores, 'events' | 'store'>): RebuildDeps {
-  return { events, store, logger: pino({ level: 'silent' }), holder: `${commandLineCaller().user ?? 'cli'} (process ${process.pid}, ${randomUUID().slice(0, 8)})` };
+  return {
+    events,
+    store,
+    logger: pino({ level: 'silent' }),
+    holder: `${commandLineCaller().user ?? 'cli'} (process ${process.pid}, ${randomUUID().slice(0, 8)})`,
+  };
 }
 
 /**
- * Does what changes a read model's builds, and has who asks and why stand in the log before anything is done, and afterwards whether it was.
+ * Does what changes a read model's builds, and has who asks and why stand in the log before anything is done, and
+ * afterwards whether it was.
  * @throws UnavailableError where that can't be recorded: then nothing was done; and whatever `work` throws
  */
-export async function recorded(events: EventStore, what: string, asked: Readonly<Record<string, unknown>>, reason: string | null, work: () => Promise<void>): Promise<void> {
+export async function recorded(
+  events: EventStore,
+  what: string,
+  asked: Readonly<Record<string, unknown>>,
+  reason: string | null,
+  work: () => Promise<void>,
+): Promise<void> {
   const { recorder, asker } = cliAccess(events);
   const begun = await recorder.begin(asker, accessRequest(what, asked, { personal: false, reason }));
   try {
@@ -45,12 +60,15 @@ export async function recorded(events: EventStore, what: string, asked: Readonly
 /** What a command that can be repeated says of what stopped it. */
 export function failureOf(error: unknown, again: string): unknown {
   if (error instanceof RebuildRefusedError) return new CommandFailure(error.message);
-  if (error instanceof LeaseLostError) return new CommandFailure(`another process has taken over while this one was held up: ${again}`);
+  if (error instanceof LeaseLostError)
+    return new CommandFailure(`another process has taken over while this one was held up: ${again}`);
   // It says what to do; repeating helps no more.
   if (error instanceof LogSealedError) return error;
   if (error instanceof UnavailableError) {
     const remedy = diskRemedy(error);
-    return new CommandFailure(`${error.message}: ${remedy === undefined || remedy.endsWith('try again') ? again : `${remedy}; then ${again}`}`);
+    return new CommandFailure(
+      `${error.message}: ${remedy === undefined || remedy.endsWith('try again') ? again : `${remedy}; then ${again}`}`,
+    );
   }
   return error;
 }

@@ -2,7 +2,15 @@
 import { Command } from 'commander';
 import { numberOf, buildText } from '../../projections/running/builds.js';
 import { PROJECTIONS } from '../../readModels.js';
-import type { FormerStanding, PartStanding, ProcessStanding, ProjectionStanding, RebuildStanding, ServedStanding, Standing } from '../../standing/standing.js';
+import type {
+  FormerStanding,
+  PartStanding,
+  ProcessStanding,
+  ProjectionStanding,
+  RebuildStanding,
+  ServedStanding,
+  Standing,
+} from '../../standing/standing.js';
 import { standings } from '../../standing/standings.js';
 import { failingWords } from '../../supervision/followers.js';
 import { withStores } from '../engines.js';
@@ -13,19 +21,30 @@ import { type Terminal, writeLines } from '../terminal.js';
 export function statusCommand(terminal: Terminal): Command {
   return new Command('status')
     .summary('how every read model and process manager stands')
-    .description(`Shows for every read model and process manager how far it is behind the log's end, counted in the events that concern it and in seconds, how fast it is, which
+    .description(
+      `Shows for every read model and process manager how far it is behind the log's end, counted in the events that concern it and in seconds, how fast it is, which
 process works on it, and what is in flight, parked or quarantined. Process managers stand at the oldest work that is still open: one buyer who has yet to prove
 who they are leaves all of them behind by everything since, and what is in flight says how little is left. It is told from the engines alone, so what is stuck
-can't look healthy. Takes two seconds.`)
+can't look healthy. Takes two seconds.`,
+    )
     .option('--json', 'one JSON object a line on standard output')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Example:
-  $ gift projections status`)
+  $ gift projections status`,
+    )
     .action(async ({ json }: { json?: true }) => {
-      await withStores(terminal, async ({ events, store, open }) => {
-        const found = await open.add(standings({ events, store, projections: PROJECTIONS }), (one) => one.close()).look();
-        await writeLines(terminal.stdout, json === true ? found.map(jsonLine) : wordsOf(found));
-      }, { onlyReads: true });
+      await withStores(
+        terminal,
+        async ({ events, store, open }) => {
+          const found = await open
+            .add(standings({ events, store, projections: PROJECTIONS }), (one) => one.close())
+            .look();
+          await writeLines(terminal.stdout, json === true ? found.map(jsonLine) : wordsOf(found));
+        },
+        { onlyReads: true },
+      );
     });
 }
 
@@ -33,30 +52,58 @@ function wordsOf(found: readonly Standing[]): string[] {
   const models = found.filter((one): one is ProjectionStanding => one.kind === 'projection');
   const processes = found.filter((one): one is ProcessStanding => one.kind === 'process');
   const parts = found.filter((one): one is PartStanding => one.kind === 'part');
-  const lag = ({ lag_events, lag_exact, lag_seconds }: ProjectionStanding | ProcessStanding): [string, string] => [`${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')}`, lag_seconds === null ? '?' : `${lag_seconds.toFixed(1)} s`];
+  const lag = ({ lag_events, lag_exact, lag_seconds }: ProjectionStanding | ProcessStanding): [string, string] => [
+    `${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')}`,
+    lag_seconds === null ? '?' : `${lag_seconds.toFixed(1)} s`,
+  ];
   const holder = (one: ProjectionStanding | ProcessStanding): string => one.holder ?? 'nobody';
   return [
     ...tableLines(
       ['read model', 'version', 'in use', 'position', 'behind', 'for', 'events/s', 'quarantined', 'kept up to date by'],
-      models.map((one) => [one.name, versionText(one), one.in_use ? 'yes' : 'no', one.position ?? 'none', ...lag(one), one.per_second, one.quarantined, holder(one)]),
+      models.map((one) => [
+        one.name,
+        versionText(one),
+        one.in_use ? 'yes' : 'no',
+        one.position ?? 'none',
+        ...lag(one),
+        one.per_second,
+        one.quarantined,
+        holder(one),
+      ]),
     ),
     '',
     ...tableLines(
       ['process manager', 'position', 'behind', 'for', 'events/s', 'in flight', 'parked', 'run by'],
-      processes.map((one) => [one.name, one.position ?? 'none', ...lag(one), one.per_second, one.in_flight, one.parked, holder(one)]),
+      processes.map((one) => [
+        one.name,
+        one.position ?? 'none',
+        ...lag(one),
+        one.per_second,
+        one.in_flight,
+        one.parked,
+        holder(one),
+      ]),
     ),
     ...invalidTexts(models, processes),
     ...lastHolderLines(models, processes),
-    ...parts.flatMap(({ name, process, ...health }) => ['', printable(`${name} of ${process} ${failingWords({ failures: health.failures, since: health.since ?? undefined, why: health.why ?? undefined })}`)]),
+    ...parts.flatMap(({ name, process, ...health }) => [
+      '',
+      printable(
+        `${name} of ${process} ${failingWords({ failures: health.failures, since: health.since ?? undefined, why: health.why ?? undefined })}`,
+      ),
+    ]),
     ...models.flatMap(({ name, rebuild }) => (rebuild === null ? [] : ['', rebuildText(name, rebuild)])),
     ...models.flatMap((one) => (one.served === null ? [] : ['', servedText(one, one.served)])),
-    ...models.flatMap((one) => [one.former, one.former_release].flatMap((former) => (former === null ? [] : [formerText(one, former)]))),
+    ...models.flatMap((one) =>
+      [one.former, one.former_release].flatMap((former) => (former === null ? [] : [formerText(one, former)])),
+    ),
   ];
 }
 
 /** Stored positions that are no place in the log, one a line, each named once. */
 function invalidTexts(models: readonly ProjectionStanding[], processes: readonly ProcessStanding[]): string[] {
-  const absent = (of: string, position: string): string => printable(`${of}: the stored position ${position} is no place in this log and counts as absent`);
+  const absent = (of: string, position: string): string =>
+    printable(`${of}: the stored position ${position} is no place in this log and counts as absent`);
   const texts = models.flatMap(({ name, invalid_position: own, served }) => {
     const invalid = own ?? served?.invalid_position ?? null;
     return invalid === null ? [] : [`${absent(name, invalid)}: a process with the role projector builds it anew`];
@@ -69,36 +116,83 @@ function invalidTexts(models: readonly ProjectionStanding[], processes: readonly
 
 /** Who had led, where no process leads: one that lives and does not may be out of disk. */
 function lastHolderLines(models: readonly ProjectionStanding[], processes: readonly ProcessStanding[]): string[] {
-  const led = [['the read models', models], ['the process managers', processes]] as const;
+  const led = [
+    ['the read models', models],
+    ['the process managers', processes],
+  ] as const;
   return led.flatMap(([what, all]) => {
     const last = all.find(({ last_holder: one }) => one !== null)?.last_holder ?? null;
     if (last === null) return [];
-    const alive = last.lives === true ? ', and lives: see what its /readyz says; its disk may be full' : last.lives === false ? ', and has ended' : '';
-    return ['', printable(`nobody leads ${what}${last.since === null ? '' : ` since ${last.since}`}: ${last.process} had led them last${alive}`)];
+    const alive =
+      last.lives === true
+        ? ', and lives: see what its /readyz says; its disk may be full'
+        : last.lives === false
+          ? ', and has ended'
+          : '';
+    return [
+      '',
+      printable(
+        `nobody leads ${what}${last.since === null ? '' : ` since ${last.since}`}: ${last.process} had led them last${alive}`,
+      ),
+    ];
   });
 }
 
 function formerText({ name, version, in_use }: ProjectionStanding, former: FormerStanding): string {
-  const own = in_use ? `gift projections rollback ${name}` : 'a process of this release that leads takes it into use again';
+  const own = in_use
+    ? `gift projections rollback ${name}`
+    : 'a process of this release that leads takes it into use again';
   const back = former.version === version ? own : 'the release that made it takes it into use again';
   return `${name}: ${buildText(numberOf(former))} is kept until ${former.until} (${back})`;
 }
 
-const versionText = ({ version, build }: { readonly version: number; readonly build: number }): string => (build === 0 ? `${version}` : `${version}, build ${build}`);
+const versionText = ({ version, build }: { readonly version: number; readonly build: number }): string =>
+  build === 0 ? `${version}` : `${version}, build ${build}`;
 
-/** What readers use until the version of this program is. That of a later release they use as long as a process of it leads; what nobody has begun to build waits for processes of the earlier one to end. */
-function servedText({ name, version, holder: builder }: ProjectionStanding, { lag_events, lag_exact, holder, ...served }: ServedStanding): string {
+/**
+ * What readers use until the version of this program is. That of a later release they use as long as a process of it
+ * leads; what nobody has begun to build waits for processes of the earlier one to end.
+ */
+function servedText(
+  { name, version, holder: builder }: ProjectionStanding,
+  { lag_events, lag_exact, holder, ...served }: ServedStanding,
+): string {
   const behind = `${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')} event${lag_events === 1 ? '' : 's'} behind`;
-  const kept = holder === null ? `nobody keeps it up to date (${behind}): start a process of the release that made it beside, or wait` : `kept up to date by ${holder} (${behind})`;
+  const kept =
+    holder === null
+      ? `nobody keeps it up to date (${behind}): start a process of the release that made it beside, or wait`
+      : `kept up to date by ${holder} (${behind})`;
   const later = served.version > version;
-  const ends = later && holder !== null && (builder ?? holder) === holder ? 'until no process of its release leads' : `until version ${version} is built`;
-  const begins = !later && builder === null && holder !== null ? ', which begins once no process of the earlier release leads: end those' : '';
+  const ends =
+    later && holder !== null && (builder ?? holder) === holder
+      ? 'until no process of its release leads'
+      : `until version ${version} is built`;
+  const begins =
+    !later && builder === null && holder !== null
+      ? ', which begins once no process of the earlier release leads: end those'
+      : '';
   return printable(`${name}: readers use ${buildText(numberOf(served))} ${ends}${begins}; ${kept}`);
 }
 
-function rebuildText(name: string, { kind, state, version, build, by, at, holder, events, total, per_second, seconds_left, reason }: RebuildStanding): string {
-  const far = events === null ? '' : `, ${events.toLocaleString('en-GB')} of ${total === null ? '?' : total.toLocaleString('en-GB')} events`;
-  const pace = per_second === null ? '' : `, ${per_second.toLocaleString('en-GB')}/s${seconds_left === null ? '' : `, ${Math.ceil(seconds_left)} s left`}`;
-  const who = holder === null ? (state === 'building' ? `; nobody builds it: gift projections rebuild ${name} goes on, --abort ends it` : '; no projector runs that takes it over') : `, by ${holder}`;
-  return printable(`${name}: ${kind} to ${versionText({ version, build })} is ${state}${far}${pace}${who}; asked for by ${by} at ${at}${reason === null ? '' : `: ${reason}`}`);
+function rebuildText(
+  name: string,
+  { kind, state, version, build, by, at, holder, events, total, per_second, seconds_left, reason }: RebuildStanding,
+): string {
+  const far =
+    events === null
+      ? ''
+      : `, ${events.toLocaleString('en-GB')} of ${total === null ? '?' : total.toLocaleString('en-GB')} events`;
+  const pace =
+    per_second === null
+      ? ''
+      : `, ${per_second.toLocaleString('en-GB')}/s${seconds_left === null ? '' : `, ${Math.ceil(seconds_left)} s left`}`;
+  const who =
+    holder === null
+      ? state === 'building'
+        ? `; nobody builds it: gift projections rebuild ${name} goes on, --abort ends it`
+        : '; no projector runs that takes it over'
+      : `, by ${holder}`;
+  return printable(
+    `${name}: ${kind} to ${versionText({ version, build })} is ${state}${far}${pace}${who}; asked for by ${by} at ${at}${reason === null ? '' : `: ${reason}`}`,
+  );
 }

@@ -1,10 +1,19 @@
-/** `gift projections verify` and `repair`: whether read models say what the log says, and putting single documents right. */
+/**
+ * `gift projections verify` and `repair`: whether read models say what the log says, and putting single documents
+ * right.
+ */
 import { Command, InvalidArgumentError } from 'commander';
 import type { Difference } from '../../projections/rebuilding/differences.js';
 import { forgetFound, foundIds, keepFound } from '../../projections/rebuilding/found.js';
 import { repair, RepairRefusedError } from '../../projections/rebuilding/repair.js';
 import type { RepairOutcome } from '../../projections/rebuilding/repairOrders.js';
-import { verifyAll, VerifyInterruptedError, type VerifyOptions, VerifyRefusedError, verifySample } from '../../projections/rebuilding/verify.js';
+import {
+  verifyAll,
+  VerifyInterruptedError,
+  type VerifyOptions,
+  VerifyRefusedError,
+  verifySample,
+} from '../../projections/rebuilding/verify.js';
 import { buildOf } from '../../projections/running/builds.js';
 import { considerate } from '../../projections/running/pace.js';
 import { openScratch } from '../../scratch.js';
@@ -26,16 +35,25 @@ const LINE_MS = 1_000;
 export function verifyCommand(terminal: Terminal): Command {
   return new Command('verify')
     .summary('compare a read model with the log, document by document')
-    .description(`Folds the log afresh into a copy beside, compares every document with what is served, while it is served, and lists the differences field by field.
+    .description(
+      `Folds the log afresh into a copy beside, compares every document with what is served, while it is served, and lists the differences field by field.
 What has moved meanwhile is looked at again. Exit code 1 when anything differs. Values that are secret or personal are masked.
-The copy is made in the data folder and removed at the end: it wants as much room as the read model has.`)
+The copy is made in the data folder and removed at the end: it wants as much room as the read model has.`,
+    )
     .argument('<name>', 'the read model')
-    .option('--sample <n>', `only so many documents (at most ${MAX_SAMPLE}), picked by chance: quick, but it does not find what is missing altogether`, sampleOf)
+    .option(
+      '--sample <n>',
+      `only so many documents (at most ${MAX_SAMPLE}), picked by chance: quick, but it does not find what is missing altogether`,
+      sampleOf,
+    )
     .option('--json', 'one JSON object a line on standard output')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Examples:
   $ gift projections verify gifts
-  $ gift projections verify gifts --sample 500 --json`)
+  $ gift projections verify gifts --sample 500 --json`,
+    )
     .action(async (name: string, flags: { sample?: number; json?: true }) => runVerify(terminal, name, flags));
 }
 
@@ -43,27 +61,40 @@ Examples:
 export function repairCommand(terminal: Terminal): Command {
   return new Command('repair')
     .summary('put single documents of a read model right')
-    .description(`Folds the named documents afresh from the log and puts them in place while the service serves. Documents that are quarantined are healed where this program can
-fold them. What was repaired, by whom and why is recorded in the log.`)
+    .description(
+      `Folds the named documents afresh from the log and puts them in place while the service serves. Documents that are quarantined are healed where this program can
+fold them. What was repaired, by whom and why is recorded in the log.`,
+    )
     .argument('<name>', 'the read model')
-    .option('--id <id>', 'a document\'s id; may be repeated', (id: string, before: readonly string[] | undefined) => [...(before ?? []), id])
+    .option('--id <id>', "a document's id; may be repeated", (id: string, before: readonly string[] | undefined) => [
+      ...(before ?? []),
+      id,
+    ])
     .option('--found', 'those that the last verification found to differ')
     .option('--reason <text>', 'why; kept with the record')
     .option('--json', 'one JSON object a line on standard output')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Examples:
   $ gift projections repair gifts --id 4f1c9a0b7d2e63518a90 --reason "ticket 4711"
-  $ gift projections repair gifts --found --reason "after the verification of 4 May"`)
+  $ gift projections repair gifts --found --reason "after the verification of 4 May"`,
+    )
     .action(async (name: string, flags: RepairFlags) => runRepair(terminal, name, flags));
 }
 
 function sampleOf(text: string): number {
   const count = /^\d{1,6}$/.test(text) ? Number(text) : 0;
-  if (count < 1 || count > MAX_SAMPLE) throw new InvalidArgumentError(`it must be a whole number from 1 to ${MAX_SAMPLE}`);
+  if (count < 1 || count > MAX_SAMPLE)
+    throw new InvalidArgumentError(`it must be a whole number from 1 to ${MAX_SAMPLE}`);
   return count;
 }
 
-async function runVerify(terminal: Terminal, name: string, { sample, json }: { sample?: number; json?: true }): Promise<void> {
+async function runVerify(
+  terminal: Terminal,
+  name: string,
+  { sample, json }: { sample?: number; json?: true },
+): Promise<void> {
   const projection = projectionOf(name);
   terminal.yieldProcessor?.();
   const bar = progressBar(terminal.stderr, { doing: `verifying ${name}`, unit: 'events' });
@@ -80,30 +111,59 @@ async function runVerify(terminal: Terminal, name: string, { sample, json }: { s
       async onDifference(difference) {
         bar.clear();
         await found.add(difference.id);
-        await writeLines(terminal.stdout, json === true ? [jsonLine(differenceJson(name, difference))] : differenceLines(name, difference));
+        await writeLines(
+          terminal.stdout,
+          json === true ? [jsonLine(differenceJson(name, difference))] : differenceLines(name, difference),
+        );
       },
       onProgress(progress) {
         if (progress.step === 'fold') bar(progress.progress.events, goalOf(progress.progress));
         else bar.clear();
         if (json !== true || performance.now() - lineAt < LINE_MS) return;
         lineAt = performance.now();
-        const line = progress.step === 'fold' ? { action: 'folding', projection: name, ...progressJson(progress.progress) } : { action: 'comparing', projection: name, documents: progress.documents };
+        const line =
+          progress.step === 'fold'
+            ? { action: 'folding', projection: name, ...progressJson(progress.progress) }
+            : { action: 'comparing', projection: name, documents: progress.documents };
         void writeLines(terminal.stdout, [jsonLine(line)]);
       },
     };
     try {
       const report =
-        sample === undefined ? await verifyAll({ ...options, scratch: open.add(await openScratch(config.dataDir), (one) => one.close()).store }) : await verifySample({ ...options, count: sample });
+        sample === undefined
+          ? await verifyAll({
+              ...options,
+              scratch: open.add(await openScratch(config.dataDir), (one) => one.close()).store,
+            })
+          : await verifySample({ ...options, count: sample });
       bar.clear();
       await found.end();
       const { documents, differences, unsettled, behind, build, through } = report;
       const seconds = inTenths((performance.now() - began) / 1_000);
       if (json === true) {
-        await writeLines(terminal.stdout, [jsonLine({ action: 'done', projection: name, ...buildOf(build), documents, differences, unsettled, behind, position: through ?? null, seconds })]);
+        await writeLines(terminal.stdout, [
+          jsonLine({
+            action: 'done',
+            projection: name,
+            ...buildOf(build),
+            documents,
+            differences,
+            unsettled,
+            behind,
+            position: through ?? null,
+            seconds,
+          }),
+        ]);
       } else {
-        const words = [`${name}: ${count(documents, 'document')} compared in ${seconds.toFixed(1)} s, ${differences === 0 ? 'none differs' : `${count(differences, 'document')} ${differences === 1 ? 'differs' : 'differ'}`}`];
-        if (behind) words.push(`the projection is behind the log: ${count(unsettled, 'document')} could not be compared; look at gift projections status`);
-        if (differences > 0) words.push(`put them right with: gift projections repair ${name} --found --reason "<why>"`);
+        const words = [
+          `${name}: ${count(documents, 'document')} compared in ${seconds.toFixed(1)} s, ${differences === 0 ? 'none differs' : `${count(differences, 'document')} ${differences === 1 ? 'differs' : 'differ'}`}`,
+        ];
+        if (behind)
+          words.push(
+            `the projection is behind the log: ${count(unsettled, 'document')} could not be compared; look at gift projections status`,
+          );
+        if (differences > 0)
+          words.push(`put them right with: gift projections repair ${name} --found --reason "<why>"`);
         await writeLines(terminal.stdout, words);
       }
       return differences > 0 || behind;
@@ -118,7 +178,8 @@ async function runVerify(terminal: Terminal, name: string, { sample, json }: { s
   if (different) throw new CommandFailure(`${name} differs from the log, or could not be compared whole`);
 }
 
-const count = (number: number, word: string): string => `${number.toLocaleString('en-GB')} ${word}${number === 1 ? '' : 's'}`;
+const count = (number: number, word: string): string =>
+  `${number.toLocaleString('en-GB')} ${word}${number === 1 ? '' : 's'}`;
 
 function differenceJson(projection: string, { id, kind, servedAt, logAt, fields }: Difference): object {
   return { action: 'difference', projection, id, kind, served_at: servedAt ?? null, log_at: logAt ?? null, fields };
@@ -134,7 +195,8 @@ const KINDS: Readonly<Record<Difference['kind'], string>> = {
 
 function* differenceLines(projection: string, { id, kind, fields }: Difference): Generator<string> {
   yield `${projection} ${printable(id)} ${KINDS[kind]}`;
-  for (const difference of fields) yield `  ${printable(difference.field)}: served ${valueText(difference, 'served')}, the log says ${valueText(difference, 'log')}`;
+  for (const difference of fields)
+    yield `  ${printable(difference.field)}: served ${valueText(difference, 'served')}, the log says ${valueText(difference, 'log')}`;
 }
 
 function valueText(difference: object, side: 'served' | 'log'): string {
@@ -148,9 +210,14 @@ interface RepairFlags {
   readonly json?: true;
 }
 
-async function runRepair(terminal: Terminal, name: string, { id: named, found, reason, json }: RepairFlags): Promise<void> {
+async function runRepair(
+  terminal: Terminal,
+  name: string,
+  { id: named, found, reason, json }: RepairFlags,
+): Promise<void> {
   const projection = projectionOf(name);
-  if ((named === undefined) === (found === undefined)) throw new CommandFailure('name documents with --id, or say --found', EXIT.usage);
+  if ((named === undefined) === (found === undefined))
+    throw new CommandFailure('name documents with --id, or say --found', EXIT.usage);
   const why = neededReason(reason, 'a repair');
   terminal.yieldProcessor?.();
   const bar = progressBar(terminal.stderr, { doing: `repairing ${name}`, unit: 'events' });
@@ -158,7 +225,10 @@ async function runRepair(terminal: Terminal, name: string, { id: named, found, r
     const { events, store } = opened;
     try {
       const ids = named ?? (await foundIds(store, name));
-      if (ids.length === 0) throw new CommandFailure(`the last verification of ${name} found nothing, or none was made in the last week: gift projections verify ${name}`);
+      if (ids.length === 0)
+        throw new CommandFailure(
+          `the last verification of ${name} found nothing, or none was made in the last week: gift projections verify ${name}`,
+        );
       const { recorder, asker } = cliAccess(events);
       const request = accessRequest('gift projections repair', { name, ids }, { personal: false, reason: why });
       // First, since what was asked of the projector is done whatever becomes of this command.
@@ -176,7 +246,19 @@ async function runRepair(terminal: Terminal, name: string, { id: named, found, r
       }
       if (outcomes === undefined) throw interrupted('interrupted: repeat the command');
       if (found === true) await forgetFound(store, name);
-      await writeLines(terminal.stdout, json === true ? outcomes.map((outcome) => jsonLine({ action: outcome.outcome, projection: name, id: outcome.id, ...(outcome.cause === undefined ? {} : { cause: outcome.cause }) })) : outcomes.map((outcome) => outcomeText(name, outcome)));
+      await writeLines(
+        terminal.stdout,
+        json === true
+          ? outcomes.map((outcome) =>
+              jsonLine({
+                action: outcome.outcome,
+                projection: name,
+                id: outcome.id,
+                ...(outcome.cause === undefined ? {} : { cause: outcome.cause }),
+              }),
+            )
+          : outcomes.map((outcome) => outcomeText(name, outcome)),
+      );
       return outcomes.filter(({ outcome }) => outcome === 'quarantined').length;
     } catch (error) {
       if (error instanceof RepairRefusedError) throw new CommandFailure(error.message);
@@ -185,10 +267,18 @@ async function runRepair(terminal: Terminal, name: string, { id: named, found, r
       bar.clear();
     }
   });
-  if (failed > 0) throw new CommandFailure(`${count(failed, 'document')} can not be folded by this program: correct the fold, and raise the projection's version`);
+  if (failed > 0)
+    throw new CommandFailure(
+      `${count(failed, 'document')} can not be folded by this program: correct the fold, and raise the projection's version`,
+    );
 }
 
 function outcomeText(name: string, { id, outcome, cause }: RepairOutcome): string {
-  const words = { repaired: 'is what the log says now', same: 'was what the log says', removed: 'was removed: the log knows nothing of it', quarantined: `stays quarantined: ${cause ?? ''}` };
+  const words = {
+    repaired: 'is what the log says now',
+    same: 'was what the log says',
+    removed: 'was removed: the log knows nothing of it',
+    quarantined: `stays quarantined: ${cause ?? ''}`,
+  };
   return printable(`${name} ${id} ${words[outcome]}`);
 }

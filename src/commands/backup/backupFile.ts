@@ -1,7 +1,8 @@
 /**
- * A backup of an event log: a text file of lines, each JSON. The first says what it is; then one event a line, as its canonical text (`logHash.ts`);
- * then how many there are, up to which position, and their hash, which is that of the log itself; the last line is the SHA-256 of everything before it.
- * So a file that is cut short or altered anywhere is known at once, and an auditor can check it by hand: `sed '1d' FILE | head -n -2 | sha256sum`.
+ * A backup of an event log: a text file of lines, each JSON. The first says what it is; then one event a line, as its
+ * canonical text (`logHash.ts`); then how many there are, up to which position, and their hash, which is that of the
+ * log itself; the last line is the SHA-256 of everything before it. So a file that is cut short or altered anywhere is
+ * known at once, and an auditor can check it by hand: `sed '1d' FILE | head -n -2 | sha256sum`.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -23,7 +24,10 @@ export interface BackupHeader {
   readonly log_id: string;
   /** When it was begun: ISO 8601, UTC. */
   readonly begun_at: string;
-  /** Tells whether a HASH_KEY is the one that the log was made with, without telling the key; null where the key was not known. */
+  /**
+   * Tells whether a HASH_KEY is the one that the log was made with, without telling the key; null where the key was not
+   * known.
+   */
   readonly hash_key_check: string | null;
 }
 
@@ -55,7 +59,7 @@ export async function writeBackup(file: FileHandle, header: BackupHeader): Promi
   const write = async (text: string, hashed = true): Promise<void> => {
     const bytes = Buffer.from(text);
     if (hashed) all.update(bytes);
-    for (let written = 0; written < bytes.length; ) written += (await file.write(bytes, written)).bytesWritten;
+    for (let written = 0; written < bytes.length;) written += (await file.write(bytes, written)).bytesWritten;
   };
   await write(`${JSON.stringify({ gift_backup: FORMAT, ...header })}\n`);
   return {
@@ -78,7 +82,13 @@ export interface Backup extends BackupHeader, BackupFooter {
  * @param onProgress told now and then how many events have been read
  * @throws BackupDamagedError; the file system's errors; what `signal` was aborted with
  */
-export async function checkBackup(path: string, { signal, onProgress }: { readonly signal?: AbortSignal | undefined; readonly onProgress?: (events: number) => void } = {}): Promise<Backup> {
+export async function checkBackup(
+  path: string,
+  {
+    signal,
+    onProgress,
+  }: { readonly signal?: AbortSignal | undefined; readonly onProgress?: (events: number) => void } = {},
+): Promise<Backup> {
   const all = createHash('sha256');
   const events = createHash('sha256');
   let header: BackupHeader | undefined;
@@ -106,11 +116,13 @@ export async function checkBackup(path: string, { signal, onProgress }: { readon
     onProgress?.(count);
   }
   if (header === undefined) throw new BackupDamagedError('is empty');
-  if (before === undefined || last?.toString('latin1', 0, SEAL.length) !== SEAL) throw new BackupDamagedError('is cut short, or its end has been altered');
+  if (before === undefined || last?.toString('latin1', 0, SEAL.length) !== SEAL)
+    throw new BackupDamagedError('is cut short, or its end has been altered');
   all.update(before);
   if (last.toString() !== sealOf(all)) throw new BackupDamagedError('has been altered: it is not what its hash says');
   const footer = parsed(before) as BackupFooter | undefined;
-  if (footer?.events !== count || footer.hash !== events.digest('hex')) throw new BackupDamagedError('contradicts itself: it does not hold the events that it says');
+  if (footer?.events !== count || footer.hash !== events.digest('hex'))
+    throw new BackupDamagedError('contradicts itself: it does not hold the events that it says');
   return { ...header, ...footer, bytes };
 }
 
@@ -119,8 +131,15 @@ function take(all: Hash, events: Hash, line: Buffer): void {
   events.update(line);
 }
 
-/** The events of a checked backup, in batches of `size`; positions are their numbers, from 1. @throws BackupDamagedError where it has changed since */
-export async function* eventsOfBackup(path: string, { events: count }: Pick<Backup, 'events'>, size: number): AsyncGenerator<RecordedEvent[], void> {
+/**
+ * The events of a checked backup, in batches of `size`; positions are their numbers, from 1. @throws BackupDamagedError
+ * where it has changed since
+ */
+export async function* eventsOfBackup(
+  path: string,
+  { events: count }: Pick<Backup, 'events'>,
+  size: number,
+): AsyncGenerator<RecordedEvent[], void> {
   let batch: RecordedEvent[] = [];
   let number = 0;
   let first = true;
@@ -141,11 +160,20 @@ export async function* eventsOfBackup(path: string, { events: count }: Pick<Back
   if (number < count) throw new BackupDamagedError('is cut short: it was whole a moment ago');
 }
 
-type EventLine = readonly [stream: string, revision: number, id: string, type: string, at: string, data: object, metadata: EventMetadata];
+type EventLine = readonly [
+  stream: string,
+  revision: number,
+  id: string,
+  type: string,
+  at: string,
+  data: object,
+  metadata: EventMetadata,
+];
 
 function eventOf(line: Buffer, number: number): RecordedEvent {
   const found = parsed(line);
-  if (!Array.isArray(found) || found.length !== 7) throw new BackupDamagedError(`has been altered: line ${number + 1} is no event`);
+  if (!Array.isArray(found) || found.length !== 7)
+    throw new BackupDamagedError(`has been altered: line ${number + 1} is no event`);
   const [stream, revision, id, type, at, data, metadata] = found as unknown as EventLine;
   return { stream, revision, id, type, at, data, metadata, position: positionOf(number) };
 }
@@ -157,8 +185,10 @@ export function positionOf(number: number): Position {
 
 function headerOf(line: Buffer): BackupHeader {
   const found = parsed(line) as (Partial<BackupHeader> & { readonly gift_backup?: unknown }) | undefined;
-  if (typeof found?.gift_backup !== 'number' || typeof found.log_id !== 'string') throw new BackupDamagedError('is no backup of gift, or its beginning has been altered');
-  if (found.gift_backup > FORMAT) throw new BackupDamagedError(`is of format ${found.gift_backup}: use the program that made it, or a newer one`);
+  if (typeof found?.gift_backup !== 'number' || typeof found.log_id !== 'string')
+    throw new BackupDamagedError('is no backup of gift, or its beginning has been altered');
+  if (found.gift_backup > FORMAT)
+    throw new BackupDamagedError(`is of format ${found.gift_backup}: use the program that made it, or a newer one`);
   return { log_id: found.log_id, begun_at: String(found.begun_at), hash_key_check: found.hash_key_check ?? null };
 }
 
@@ -171,7 +201,10 @@ function parsed(line: Buffer): unknown {
   }
 }
 
-/** The file's lines with their line feeds, some at a time. @throws BackupDamagedError for an end without a line feed, or a line that is too long */
+/**
+ * The file's lines with their line feeds, some at a time. @throws BackupDamagedError for an end without a line feed, or
+ * a line that is too long
+ */
 async function* linesOf(path: string): AsyncGenerator<Buffer[], void> {
   const file = await open(path, 'r');
   try {
@@ -180,7 +213,8 @@ async function* linesOf(path: string): AsyncGenerator<Buffer[], void> {
       const chunk = Buffer.allocUnsafe(CHUNK);
       const { bytesRead } = await file.read(chunk, 0, CHUNK);
       if (bytesRead === 0) break;
-      const text = rest.length === 0 ? chunk.subarray(0, bytesRead) : Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
+      const text =
+        rest.length === 0 ? chunk.subarray(0, bytesRead) : Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
       const lines: Buffer[] = [];
       let from = 0;
       for (let end = text.indexOf(LINE_FEED); end >= 0; end = text.indexOf(LINE_FEED, from)) {
@@ -188,7 +222,8 @@ async function* linesOf(path: string): AsyncGenerator<Buffer[], void> {
         from = end + 1;
       }
       rest = text.subarray(from);
-      if (rest.length > MAX_LINE) throw new BackupDamagedError('is no backup of gift, or has been altered: a line of it is too long');
+      if (rest.length > MAX_LINE)
+        throw new BackupDamagedError('is no backup of gift, or has been altered: a line of it is too long');
       if (lines.length > 0) yield lines;
     }
     if (rest.length > 0) throw new BackupDamagedError('is cut short: its last line is not whole');

@@ -1,6 +1,7 @@
 /**
- * BackupLog: writes the event log, as it stands when this begins, into a file, while the service goes on. Events are never changed and positions have
- * no gaps, so everything up to the log's end at the beginning is a consistent state of it; what is appended meanwhile is left for the next backup.
+ * BackupLog: writes the event log, as it stands when this begins, into a file, while the service goes on. Events are
+ * never changed and positions have no gaps, so everything up to the log's end at the beginning is a consistent state of
+ * it; what is appended meanwhile is left for the next backup.
  */
 import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
@@ -31,11 +32,15 @@ export class BackupExistsError extends Error {
 }
 
 /**
- * Makes the backup and reads it back. The file gets its name (mode 0600) only once it is whole, so a name stands for a whole backup; a process that is killed in that very
- * moment leaves an empty file there, which is no backup to anybody.
- * @throws BackupExistsError, UnavailableError, the file system's errors, what `signal` was aborted with: then nothing is left behind
+ * Makes the backup and reads it back. The file gets its name (mode 0600) only once it is whole, so a name stands for a
+ * whole backup; a process that is killed in that very moment leaves an empty file there, which is no backup to anybody.
+ * @throws BackupExistsError, UnavailableError, the file system's errors, what `signal` was aborted with: then nothing
+ * is left behind
  */
-export async function backupLog(events: Pick<EventStore, 'logId' | 'end' | 'readAll'>, { path, hashKeyCheck, now, signal, onProgress }: BackupOptions): Promise<Backup> {
+export async function backupLog(
+  events: Pick<EventStore, 'logId' | 'end' | 'readAll'>,
+  { path, hashKeyCheck, now, signal, onProgress }: BackupOptions,
+): Promise<Backup> {
   // In containers process ids come again: the draft of one that was killed must not be in the way of the next.
   const draft = `${path}.${randomBytes(4).toString('hex')}.part`;
   const end = await events.end();
@@ -66,7 +71,10 @@ export async function backupLog(events: Pick<EventStore, 'logId' | 'end' | 'read
     return made;
   } catch (error) {
     // What was written a moment ago and reads otherwise now.
-    if (error instanceof BackupDamagedError) throw new Error(`the disk does not give back what was written to ${path}: the backup ${error.message}`, { cause: error });
+    if (error instanceof BackupDamagedError)
+      throw new Error(`the disk does not give back what was written to ${path}: the backup ${error.message}`, {
+        cause: error,
+      });
     throw error;
   } finally {
     await rm(draft, { force: true });

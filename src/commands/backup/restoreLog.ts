@@ -1,4 +1,7 @@
-/** RestoreLog: brings the events of a checked backup into a new log of its own id, and records there what was done, by whom and why. */
+/**
+ * RestoreLog: brings the events of a checked backup into a new log of its own id, and records there what was done, by
+ * whom and why.
+ */
 import { randomUUID } from 'node:crypto';
 import { type LogRestored, RESTORED_STREAM } from '../../domain/restored.js';
 import type { Caller, EventStore, RecordedEvent } from '../../ports/eventStore.js';
@@ -24,19 +27,28 @@ export interface RestoreOptions {
 
 /**
  * Restores into an empty log: copies, reads back, compares with the backup's hash, and then appends `LogRestored`.
- * @throws BackupDamagedError when the file is not what it was when it was checked; CopyRefusedError, CopyInterruptedError, UnavailableError
+ * @throws BackupDamagedError when the file is not what it was when it was checked; CopyRefusedError,
+ * CopyInterruptedError, UnavailableError
  */
-export async function restoreLog(target: EventStore, { path, backup, by, reason, withoutKey, now, signal, onProgress }: RestoreOptions): Promise<void> {
-  const copied = await copyLog(
-    { source: backupSource(path, backup), target },
-    { seal: false, signal, onProgress },
-  );
+export async function restoreLog(
+  target: EventStore,
+  { path, backup, by, reason, withoutKey, now, signal, onProgress }: RestoreOptions,
+): Promise<void> {
+  const copied = await copyLog({ source: backupSource(path, backup), target }, { seal: false, signal, onProgress });
   if (copied.hash !== backup.hash) throw new BackupDamagedError('has been altered since it was checked');
   const { log_id, events, position, hash, begun_at } = backup;
   const data = { from_log_id: log_id, to_log_id: target.logId, events, position, hash, backed_up_at: begun_at, reason };
-  const restored: LogRestored = { type: 'LogRestored', data: withoutKey === undefined ? data : { ...data, without_key: withoutKey } };
+  const restored: LogRestored = {
+    type: 'LogRestored',
+    data: withoutKey === undefined ? data : { ...data, without_key: withoutKey },
+  };
   const commandId = randomUUID();
-  await append(target, RESTORED_STREAM, recordable([restored], { commandId, correlationId: commandId, by, now }), 'any');
+  await append(
+    target,
+    RESTORED_STREAM,
+    recordable([restored], { commandId, correlationId: commandId, by, now }),
+    'any',
+  );
 }
 
 /** A backup as a log to copy from. */

@@ -12,7 +12,10 @@ import { reservedHash, type Wanted, type WantedImport, type WantedPaymentMethod,
 /** An entry must fit into one event, which may have 1,000,000 bytes with its metadata. */
 const MAX_ENTRY_BYTES = 900_000;
 
-/** In histories `cli:` names who worked on the command line, `system:` a part of the service: nobody who logs in may pass for either. */
+/**
+ * In histories `cli:` names who worked on the command line, `system:` a part of the service: nobody who logs in may
+ * pass for either.
+ */
 const OTHERS_NAMES = /^(?:cli|system):/i;
 
 /** What the checks look at. */
@@ -27,11 +30,19 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
   for (const array of ARRAY_NAMES) await checkUnique(array, wanted[array] ?? [], faults);
 
   await inSlices(wanted.brands ?? [], ({ index, value }) => {
-    if (value.consolidated === 1 && value.consolidated_products.length > 0) faults.add('brands', index, '.consolidated_products', 'must be empty for a consolidated brand');
+    if (value.consolidated === 1 && value.consolidated_products.length > 0)
+      faults.add('brands', index, '.consolidated_products', 'must be empty for a consolidated brand');
   });
   await inSlices(wanted.users ?? [], ({ index, id, secret, usernameFaulty, phoneFaulty }) => {
-    if (OTHERS_NAMES.test(id)) faults.add('users', index, '.id', 'must not begin with cli: or system:, by which histories name who is no user');
-    if (usernameFaulty) faults.add('users', index, '.username', 'must be of letters, digits and visible ASCII characters, in parts with one space between (RFC 8265 3.1)');
+    if (OTHERS_NAMES.test(id))
+      faults.add('users', index, '.id', 'must not begin with cli: or system:, by which histories name who is no user');
+    if (usernameFaulty)
+      faults.add(
+        'users',
+        index,
+        '.username',
+        'must be of letters, digits and visible ASCII characters, in parts with one space between (RFC 8265 3.1)',
+      );
     if (secret === undefined) faults.add('users', index, '.password', 'give one of password and password_hash');
     if (phoneFaulty) faults.add('users', index, '.phone_number', 'is not a valid mobile phone number');
   });
@@ -42,20 +53,26 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
   await inSlices(wanted.payment_methods ?? [], (method) => checkWallet(method, input.log, faults));
   await inSlices(wanted.voucher_codes ?? [], ({ index, id, value }) => {
     const stored = input.log.codes.get(id)?.state;
-    if (stored?.status === 'assigned' && stored.pin !== value.pin) faults.add('voucher_codes', index, '.pin', 'differs from the one that a gift has already got');
+    if (stored?.status === 'assigned' && stored.pin !== value.pin)
+      faults.add('voucher_codes', index, '.pin', 'differs from the one that a gift has already got');
   });
   checkReservations('username', input, faults);
   checkReservations('phone', input, faults);
 }
 
-async function checkUnique(array: ArrayName, entries: readonly Wanted<unknown>[], faults: FaultCollector): Promise<void> {
+async function checkUnique(
+  array: ArrayName,
+  entries: readonly Wanted<unknown>[],
+  faults: FaultCollector,
+): Promise<void> {
   const first = new Map<string, number>();
   const field = `.${idField(array)}`;
   await inSlices(entries, ({ id, index, value }) => {
     const before = first.get(id);
     if (before === undefined) first.set(id, index);
     else faults.add(array, index, field, `is the same as ${array}[${before}]${field}`);
-    if (Buffer.byteLength(JSON.stringify(value)) > MAX_ENTRY_BYTES) faults.add(array, index, '', `is larger than ${MAX_ENTRY_BYTES} bytes`);
+    if (Buffer.byteLength(JSON.stringify(value)) > MAX_ENTRY_BYTES)
+      faults.add(array, index, '', `is larger than ${MAX_ENTRY_BYTES} bytes`);
   });
 }
 
@@ -71,13 +88,25 @@ function checkWallet({ index, id, value, topUps }: WantedPaymentMethod, log: Log
     seen.add(topUp.id);
     const amount = counted?.get(topUp.id);
     if (amount !== undefined && amount !== topUp.amount) {
-      faults.add('payment_methods', index, `.top_ups[${at}].amount`, `this top-up has been counted with ${amount} already, and counts once: give another one another id`);
+      faults.add(
+        'payment_methods',
+        index,
+        `.top_ups[${at}].amount`,
+        `this top-up has been counted with ${amount} already, and counts once: give another one another id`,
+      );
     }
   }
 }
 
-/** Usernames and phone numbers are one user's each: in the file, and where the log knows a holder who doesn't give it up in this import. */
-function checkReservations(kind: ReservationKind, { wanted, shaped, log, prune }: CheckInput, faults: FaultCollector): void {
+/**
+ * Usernames and phone numbers are one user's each: in the file, and where the log knows a holder who doesn't give it up
+ * in this import.
+ */
+function checkReservations(
+  kind: ReservationKind,
+  { wanted, shaped, log, prune }: CheckInput,
+  faults: FaultCollector,
+): void {
   const field = kind === 'username' ? '.username' : '.phone_number';
   const byHash = new Map<string, WantedUser>();
   const byId = new Map((wanted.users ?? []).map((user) => [user.id, user]));
@@ -94,7 +123,10 @@ function checkReservations(kind: ReservationKind, { wanted, shaped, log, prune }
     const holder = stored === undefined ? undefined : holderOf(stored.state);
     if (holder === undefined || holder === user.id) continue;
     const holderInFile = byId.get(holder);
-    const keeps = holderInFile === undefined ? !prune && shaped.declared.get('users')?.has(holder) !== true : reservedHash(kind, holderInFile) === hash;
+    const keeps =
+      holderInFile === undefined
+        ? !prune && shaped.declared.get('users')?.has(holder) !== true
+        : reservedHash(kind, holderInFile) === hash;
     if (keeps) faults.add('users', user.index, field, `is user ${JSON.stringify(holder)}'s already`);
   }
 }

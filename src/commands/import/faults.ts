@@ -1,4 +1,7 @@
-/** What is wrong with an import file: every fault with its place. A message never repeats a secret or a name from the file, so that it can be shown and kept. */
+/**
+ * What is wrong with an import file: every fault with its place. A message never repeats a secret or a name from the
+ * file, so that it can be shown and kept.
+ */
 import { ARRAY_NAMES, type ArrayName } from './file.js';
 
 /** One fault. */
@@ -9,7 +12,10 @@ export interface ImportFault {
   readonly fault: string;
 }
 
-/** The file was refused. `appended`: events already appended when another import, running at the same time, made the rest impossible; normally 0. */
+/**
+ * The file was refused. `appended`: events already appended when another import, running at the same time, made the
+ * rest impossible; normally 0.
+ */
 export class ImportFaultsError extends Error {
   override readonly name = 'ImportFaultsError';
   readonly faults: readonly ImportFault[];
@@ -41,6 +47,7 @@ export function faultCollector(): FaultCollector {
     addToFile(place, fault) {
       found.push({ order: -1, index: 0, fault: { place, fault } });
     },
-    all: () => found.toSorted((left, right) => left.order - right.order || left.index - right.index).map(({ fault }) => fault),
+    all: () =>
+      found.toSorted((left, right) => left.order - right.order || left.index - right.index).map(({ fault }) => fault),
   };
 }

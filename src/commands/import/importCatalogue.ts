@@ -1,6 +1,7 @@
 /**
- * ImportCatalogue (decisions 9): brings the catalogue and the accounts of a file into the log. The whole file is checked before anything is appended;
- * what stands in the log already appends nothing, so an interrupted import is finished by repeating it.
+ * ImportCatalogue (decisions 9): brings the catalogue and the accounts of a file into the log. The whole file is
+ * checked before anything is appended; what stands in the log already appends nothing, so an interrupted import is
+ * finished by repeating it.
  */
 import { randomUUID } from 'node:crypto';
 import type { KeyedHash } from '../../domain/keyedHash.js';
@@ -83,11 +84,24 @@ export class PruneNeedsYesError extends Error {
 
 /**
  * Imports a parsed file.
- * @throws ImportFaultsError (nothing appended, unless another import interfered), PruneNeedsYesError, ImportInterruptedError, UnavailableError (repeat to finish);
- * ConflictError when others kept changing the same entries through 10 attempts.
+ * @throws ImportFaultsError (nothing appended, unless another import interfered), PruneNeedsYesError,
+ * ImportInterruptedError, UnavailableError (repeat to finish); ConflictError when others kept changing the same entries
+ * through 10 attempts.
  */
-export async function importCatalogue(deps: ImportDeps, parsed: unknown, options: ImportOptions): Promise<ImportReport> {
-  const run: Run = { deps, options, commandId: randomUUID(), correlationId: randomUUID(), changes: [], events: 0, position: undefined };
+export async function importCatalogue(
+  deps: ImportDeps,
+  parsed: unknown,
+  options: ImportOptions,
+): Promise<ImportReport> {
+  const run: Run = {
+    deps,
+    options,
+    commandId: randomUUID(),
+    correlationId: randomUUID(),
+    changes: [],
+    events: 0,
+    position: undefined,
+  };
   let secrets: SecretHashes = new Map();
   /** As it was found at first: a later attempt finds unchanged what an earlier one has changed. */
   let unchanged: number | undefined;
@@ -119,7 +133,11 @@ interface Run {
   position: Position | undefined;
 }
 
-async function check(run: Run, parsed: unknown, known: SecretHashes): Promise<{ plan: ImportPlan; hashes: SecretHashes }> {
+async function check(
+  run: Run,
+  parsed: unknown,
+  known: SecretHashes,
+): Promise<{ plan: ImportPlan; hashes: SecretHashes }> {
   const { deps, options } = run;
   const { prune, signal } = options;
   const faults = faultCollector();
@@ -141,7 +159,10 @@ function refuseInterrupted(run: Run): void {
   if (run.options.signal?.aborted === true) throw new ImportInterruptedError(run.events);
 }
 
-/** @returns the first conflict, after the phase in which it happened: somebody else changed the same streams, and everything has to be looked at again. */
+/**
+ * @returns the first conflict, after the phase in which it happened: somebody else changed the same streams, and
+ * everything has to be looked at again.
+ */
 async function appendAll(run: Run, plan: ImportPlan): Promise<ConflictError | undefined> {
   const { deps, options, commandId, correlationId } = run;
   const { signal, onProgress } = options;
@@ -149,27 +170,39 @@ async function appendAll(run: Run, plan: ImportPlan): Promise<ConflictError | un
   let done = 0;
   for (const phase of plan.phases) {
     let conflict: ConflictError | undefined;
-    await inParallel(phase, IN_FLIGHT, async (planned) => {
-      const context: CommandContext = { commandId, correlationId, by: options.by, now: deps.now() };
-      try {
-        const { position } = await appendPlanned(deps.events, planned, context);
-        run.events += planned.events.length;
-        run.changes.push(...planned.changes);
-        if (run.position === undefined || position > run.position) run.position = position;
-      } catch (error) {
-        if (!(error instanceof ConflictError)) throw error;
-        conflict ??= error;
-      }
-      onProgress?.(++done, total);
-    }, signal);
+    await inParallel(
+      phase,
+      IN_FLIGHT,
+      async (planned) => {
+        const context: CommandContext = { commandId, correlationId, by: options.by, now: deps.now() };
+        try {
+          const { position } = await appendPlanned(deps.events, planned, context);
+          run.events += planned.events.length;
+          run.changes.push(...planned.changes);
+          if (run.position === undefined || position > run.position) run.position = position;
+        } catch (error) {
+          if (!(error instanceof ConflictError)) throw error;
+          conflict ??= error;
+        }
+        onProgress?.(++done, total);
+      },
+      signal,
+    );
     refuseInterrupted(run);
     if (conflict !== undefined) return conflict;
   }
   return undefined;
 }
 
-/** Appends behind whatever others have appended meanwhile that it does not mind. @throws ConflictError where it does, or after many lost races */
-async function appendPlanned(events: EventStore, { stream, expected, events: decided, minds }: PlannedAppend, context: CommandContext): Promise<Appended> {
+/**
+ * Appends behind whatever others have appended meanwhile that it does not mind. @throws ConflictError where it does, or
+ * after many lost races
+ */
+async function appendPlanned(
+  events: EventStore,
+  { stream, expected, events: decided, minds }: PlannedAppend,
+  context: CommandContext,
+): Promise<Appended> {
   const recorded = recordable(decided, context);
   let at = expected;
   for (let race = 1; ; race++) {

@@ -4,8 +4,8 @@ import type { LogState } from './logState.js';
 import type { Wanted, WantedImport } from './wanted.js';
 
 /**
- * A code that the log has already keeps the id it came in under. That was made with another key where the log was restored without its own: the code is
- * handed out once all the same (decisions 6).
+ * A code that the log has already keeps the id it came in under. That was made with another key where the log was
+ * restored without its own: the code is handed out once all the same (decisions 6).
  */
 export async function underKnownIds(wanted: WantedImport, { codes }: Pick<LogState, 'codes'>): Promise<WantedImport> {
   const { voucher_codes } = wanted;
@@ -13,7 +13,10 @@ export async function underKnownIds(wanted: WantedImport, { codes }: Pick<LogSta
   const known = new Map<string, string>();
   await inSlices(codes, ([id, { state }]) => void (state.status !== 'none' && known.set(nameOf(state), id)));
   const renamed: Wanted<CodeValue>[] = [];
-  await inSlices(voucher_codes, (one) => void renamed.push(codes.has(one.id) ? one : { ...one, id: known.get(nameOf(one.value)) ?? one.id }));
+  await inSlices(
+    voucher_codes,
+    (one) => void renamed.push(codes.has(one.id) ? one : { ...one, id: known.get(nameOf(one.value)) ?? one.id }),
+  );
   return { ...wanted, voucher_codes: renamed };
 }
 

@@ -1,5 +1,14 @@
-/** What the log holds of everything that an import touches or refers to: one long read, since streams one by one are slow. */
-import { type AccountKinds, type Reservation, type ReservationKind, evolveUser, reservationAggregate } from '../../domain/account.js';
+/**
+ * What the log holds of everything that an import touches or refers to: one long read, since streams one by one are
+ * slow.
+ */
+import {
+  type AccountKinds,
+  type Reservation,
+  type ReservationKind,
+  evolveUser,
+  reservationAggregate,
+} from '../../domain/account.js';
 import type { CatalogueKinds } from '../../domain/catalogue.js';
 import type { Aggregate, DomainEvent, Happened } from '../../domain/decider.js';
 import { type Entry, evolveEntry } from '../../domain/entry.js';
@@ -62,8 +71,16 @@ export async function readLogState(events: EventStore, file: CheckedFile, signal
   const of = <S>(kind: string): ReadonlyMap<string, Stored<S>> => streamsOf(kind) as ReadonlyMap<string, Stored<S>>;
   return {
     entries: {
-      integration: of('integration'), merchant: of('merchant'), brand: of('brand'), store: of('store'), segment: of('segment'), product: of('product'),
-      category: of('category'), user: of('user'), client: of('client'), paymentMethod: of('paymentMethod'),
+      integration: of('integration'),
+      merchant: of('merchant'),
+      brand: of('brand'),
+      store: of('store'),
+      segment: of('segment'),
+      product: of('product'),
+      category: of('category'),
+      user: of('user'),
+      client: of('client'),
+      paymentMethod: of('paymentMethod'),
     },
     reservations: { username: of('username'), phone: of('phone') },
     codes: of('voucherCode'),
@@ -92,7 +109,10 @@ function folded<S, E extends DomainEvent>(aggregate: Aggregate<S, E>, state: unk
 }
 
 /** Changes the map it is given: a wallet may have a great many events. */
-function topUpsAfter(topUps: Map<string, number> = new Map<string, number>(), event: RecordedEvent): Map<string, number> {
+function topUpsAfter(
+  topUps: Map<string, number> = new Map<string, number>(),
+  event: RecordedEvent,
+): Map<string, number> {
   if (event.type === 'WalletToppedUp') {
     const { top_up_id, amount } = event.data as { top_up_id: string; amount: number };
     topUps.set(top_up_id, amount);

@@ -1,5 +1,12 @@
 /** What an import appends: decided from the file and the log's end state, in phases that follow each other. */
-import { type ReservationKind, accountStream, giveUpReservation, holderOf, reservationStream, takeReservation } from '../../domain/account.js';
+import {
+  type ReservationKind,
+  accountStream,
+  giveUpReservation,
+  holderOf,
+  reservationStream,
+  takeReservation,
+} from '../../domain/account.js';
 import { catalogueStream } from '../../domain/catalogue.js';
 import type { DomainEvent } from '../../domain/decider.js';
 import { type Entry, putEntry, retireEntry } from '../../domain/entry.js';
@@ -17,7 +24,10 @@ export interface ImportChange {
   readonly action: 'add' | 'change' | 'retire';
   /** The array it belongs to; `top_ups` for money put into a wallet. */
   readonly array: ArrayName | 'top_ups';
-  /** A payment method's reference, a code's segment and hash (never the code), a top-up's `{reference}/{id}`, else the entry's id. */
+  /**
+   * A payment method's reference, a code's segment and hash (never the code), a top-up's `{reference}/{id}`, else the
+   * entry's id.
+   */
   readonly id: string;
   /** The names of the fields that changed. */
   readonly fields?: readonly string[];
@@ -30,7 +40,10 @@ export interface PlannedAppend {
   readonly events: readonly DomainEvent[];
   /** Absent for reservations: they follow from their users. */
   readonly changes: readonly ImportChange[];
-  /** What others append meanwhile matters only where it is of one of these types; absent: whatever it is. A wallet in use is debited all the time. */
+  /**
+   * What others append meanwhile matters only where it is of one of these types; absent: whatever it is. A wallet in
+   * use is debited all the time.
+   */
   readonly minds?: readonly string[];
 }
 
@@ -55,7 +68,16 @@ export interface PlanInput {
 
 /** What is referred to comes before what refers to it. */
 const ORDER = [
-  'integrations', 'merchants', 'segments', 'brands', 'products', 'stores', 'categories', 'users', 'clients', 'payment_methods',
+  'integrations',
+  'merchants',
+  'segments',
+  'brands',
+  'products',
+  'stores',
+  'categories',
+  'users',
+  'clients',
+  'payment_methods',
 ] as const satisfies readonly ArrayName[];
 
 const NONE: Stored<Entry<object>> = { revision: 'none', state: { status: 'none' } };
@@ -64,9 +86,20 @@ const NONE: Stored<Entry<object>> = { revision: 'none', state: { status: 'none' 
 export async function planImport(input: PlanInput): Promise<ImportPlan> {
   const { wanted, log, pruneReason } = input;
   const retired = pruneReason === undefined ? [] : await retirements(input, pruneReason);
-  const prunedUsers = new Set(retired.flatMap(({ changes }) => changes).filter(({ array }) => array === 'users').map(({ id }) => id));
-  const reservations = [reservationMoves('username', input, prunedUsers), reservationMoves('phone', input, prunedUsers)];
-  const phases: PlannedAppend[][] = [reservations.flatMap(({ givenUp }) => givenUp), reservations.flatMap(({ taken }) => taken)];
+  const prunedUsers = new Set(
+    retired
+      .flatMap(({ changes }) => changes)
+      .filter(({ array }) => array === 'users')
+      .map(({ id }) => id),
+  );
+  const reservations = [
+    reservationMoves('username', input, prunedUsers),
+    reservationMoves('phone', input, prunedUsers),
+  ];
+  const phases: PlannedAppend[][] = [
+    reservations.flatMap(({ givenUp }) => givenUp),
+    reservations.flatMap(({ taken }) => taken),
+  ];
   let unchanged = 0;
   for (const array of ORDER) {
     const phase: PlannedAppend[] = [];
@@ -76,7 +109,13 @@ export async function planImport(input: PlanInput): Promise<ImportPlan> {
       const { revision, state } = stored.get(id) ?? NONE;
       const events = putEntry(KIND_OF_ARRAY[array], state, withSecret(array, id, value, input.secrets));
       if (events.length === 0) unchanged += 1;
-      else phase.push({ stream: streamOf(array, id), expected: revision, events, changes: events.map((event) => changeOf(array, id, event)) });
+      else
+        phase.push({
+          stream: streamOf(array, id),
+          expected: revision,
+          events,
+          changes: events.map((event) => changeOf(array, id, event)),
+        });
     });
     phases.push(phase);
   }
@@ -86,7 +125,13 @@ export async function planImport(input: PlanInput): Promise<ImportPlan> {
     const stored = log.codes.get(id);
     const events = addVoucherCode(stored?.state ?? { status: 'none' }, value);
     if (events.length === 0) unchanged += 1;
-    else codes.push({ stream: `voucherCode-${id}`, expected: stored?.revision ?? 'none', events, changes: events.map((event) => changeOf('voucher_codes', id, event)) });
+    else
+      codes.push({
+        stream: `voucherCode-${id}`,
+        expected: stored?.revision ?? 'none',
+        events,
+        changes: events.map((event) => changeOf('voucher_codes', id, event)),
+      });
   });
   phases.push(codes, retired);
   return { phases: phases.filter((phase) => phase.length > 0), unchanged, pruned: retired.length };
@@ -98,7 +143,9 @@ function storedOf(log: LogState, array: (typeof ORDER)[number]): ReadonlyMap<str
 
 function streamOf(array: (typeof ORDER)[number], id: string): string {
   const kind: IdKind = KIND_OF_ARRAY[array];
-  return kind === 'user' || kind === 'client' || kind === 'paymentMethod' ? accountStream(kind, id) : catalogueStream(kind, id);
+  return kind === 'user' || kind === 'client' || kind === 'paymentMethod'
+    ? accountStream(kind, id)
+    : catalogueStream(kind, id);
 }
 
 function withSecret(array: ArrayName, id: string, value: object, secrets: SecretHashes): object {
@@ -118,7 +165,13 @@ async function retirements({ wanted, log }: PlanInput, reason: string): Promise<
     const kept = new Set(wanted.voucher_codes.map(({ id }) => id));
     await inSlices(log.codes, ([id, { revision, state }]) => {
       const events = kept.has(id) ? [] : withdrawVoucherCode(state, reason);
-      if (events.length > 0) planned.push({ stream: `voucherCode-${id}`, expected: revision, events, changes: [{ action: 'retire', array: 'voucher_codes', id }] });
+      if (events.length > 0)
+        planned.push({
+          stream: `voucherCode-${id}`,
+          expected: revision,
+          events,
+          changes: [{ action: 'retire', array: 'voucher_codes', id }],
+        });
     });
   }
   for (const array of ORDER.toReversed()) {
@@ -127,14 +180,27 @@ async function retirements({ wanted, log }: PlanInput, reason: string): Promise<
     const kept = new Set(entries.map(({ id }) => id));
     await inSlices(storedOf(log, array), ([id, { revision, state }]) => {
       const events = kept.has(id) ? [] : retireEntry(KIND_OF_ARRAY[array], state, reason);
-      if (events.length > 0) planned.push({ stream: streamOf(array, id), expected: revision, events, changes: [{ action: 'retire', array, id }] });
+      if (events.length > 0)
+        planned.push({
+          stream: streamOf(array, id),
+          expected: revision,
+          events,
+          changes: [{ action: 'retire', array, id }],
+        });
     });
   }
   return planned;
 }
 
-/** Everything is given up before anything is taken, so that two users can swap. What an interrupted import left half done is found by who holds what. */
-function reservationMoves(kind: ReservationKind, { wanted, log }: PlanInput, prunedUsers: ReadonlySet<string>): { givenUp: PlannedAppend[]; taken: PlannedAppend[] } {
+/**
+ * Everything is given up before anything is taken, so that two users can swap. What an interrupted import left half
+ * done is found by who holds what.
+ */
+function reservationMoves(
+  kind: ReservationKind,
+  { wanted, log }: PlanInput,
+  prunedUsers: ReadonlySet<string>,
+): { givenUp: PlannedAppend[]; taken: PlannedAppend[] } {
   const users = wanted.users ?? [];
   const hashes = new Map(users.map((user) => [user.id, reservedHash(kind, user)]));
   const stored = log.reservations[kind];
@@ -144,7 +210,12 @@ function reservationMoves(kind: ReservationKind, { wanted, log }: PlanInput, pru
     const holder = holderOf(state);
     if (holder === undefined) continue;
     if (!prunedUsers.has(holder) && (!hashes.has(holder) || hashes.get(holder) === hash)) continue;
-    givenUp.push({ stream: reservationStream(kind, hash), expected: revision, events: giveUpReservation(kind, state, holder), changes: [] });
+    givenUp.push({
+      stream: reservationStream(kind, hash),
+      expected: revision,
+      events: giveUpReservation(kind, state, holder),
+      changes: [],
+    });
     free.add(hash);
   }
   const taken: PlannedAppend[] = [];
@@ -164,8 +235,13 @@ function topUps({ wanted, log }: PlanInput): PlannedAppend[] {
     const stored = log.wallets.get(id);
     const fresh = asked.filter((topUp) => stored?.state.has(topUp.id) !== true);
     if (fresh.length === 0) return [];
-    const events: WalletToppedUp[] = fresh.map((topUp) => ({ type: 'WalletToppedUp', data: { top_up_id: topUp.id, amount: topUp.amount } }));
+    const events: WalletToppedUp[] = fresh.map((topUp) => ({
+      type: 'WalletToppedUp',
+      data: { top_up_id: topUp.id, amount: topUp.amount },
+    }));
     const changes = fresh.map((topUp): ImportChange => ({ action: 'add', array: 'top_ups', id: `${id}/${topUp.id}` }));
-    return [{ stream: walletStream(id), expected: stored?.revision ?? 'none', events, changes, minds: ['WalletToppedUp'] }];
+    return [
+      { stream: walletStream(id), expected: stored?.revision ?? 'none', events, changes, minds: ['WalletToppedUp'] },
+    ];
   });
 }

@@ -5,7 +5,12 @@ import type { ArrayName, IdKind } from './file.js';
 export const REFERENCES: { readonly [A in ArrayName]: Readonly<Record<string, IdKind>> } = {
   integrations: {},
   merchants: {},
-  brands: { merchant_id: 'merchant', integration_id: 'integration', consolidated_products: 'product', visible_to: 'user' },
+  brands: {
+    merchant_id: 'merchant',
+    integration_id: 'integration',
+    consolidated_products: 'product',
+    visible_to: 'user',
+  },
   stores: { brand_id: 'brand' },
   segments: {},
   products: { brand_id: 'brand', segments: 'segment' },

@@ -1,6 +1,6 @@
 /**
- * Names that stand twice in one object of a JSON text. `JSON.parse` keeps the last value and drops the others silently, so that a file means less than it
- * says (RFC 7493 2.3).
+ * Names that stand twice in one object of a JSON text. `JSON.parse` keeps the last value and drops the others silently,
+ * so that a file means less than it says (RFC 7493 2.3).
  */
 
 /** A name that has stood in its object before. */
@@ -25,7 +25,10 @@ interface Open {
 /** Names are cut to so many characters in a place. */
 const SHOWN = 64;
 
-/** The repeated names in the order of the text, which must be JSON; `most`: so many of them. Takes about as long as parsing does. */
+/**
+ * The repeated names in the order of the text, which must be JSON; `most`: so many of them. Takes about as long as
+ * parsing does.
+ */
 export function repeatedNames(text: string, most = Number.POSITIVE_INFINITY): RepeatedName[] {
   const found: RepeatedName[] = [];
   const open: Open[] = [];
@@ -84,5 +87,9 @@ function nameIn(text: string, start: number, end: number): string {
 }
 
 function placeOf(open: readonly Open[]): string {
-  return open.map(({ step }, depth) => (typeof step === 'number' ? `[${step}]` : `${depth === 0 ? '' : '.'}${step.slice(0, SHOWN)}`)).join('');
+  return open
+    .map(({ step }, depth) =>
+      typeof step === 'number' ? `[${step}]` : `${depth === 0 ? '' : '.'}${step.slice(0, SHOWN)}`,
+    )
+    .join('');
 }

@@ -1,4 +1,7 @@
-/** The shape of every array's entries, as JSON schemas. A `description` is what a fault says of a value that breaks the pattern beside it. */
+/**
+ * The shape of every array's entries, as JSON schemas. A `description` is what a fault says of a value that breaks the
+ * pattern beside it.
+ */
 import type { ArrayName } from './file.js';
 
 /** JSON schema of an object. */
@@ -23,16 +26,31 @@ const id = {
 const ids = { type: 'array', items: id, maxItems: MAX_ITEMS };
 /** NUL and halves of surrogate pairs can't be stored and found again as they are. */
 const text = (minLength: number, maxLength: number): object => ({
-  type: 'string', minLength, maxLength, pattern: '^[^\\p{Cs}\\u0000]*$', description: 'must be well-formed text without NUL characters',
+  type: 'string',
+  minLength,
+  maxLength,
+  pattern: '^[^\\p{Cs}\\u0000]*$',
+  description: 'must be well-formed text without NUL characters',
 });
-/** What is compared to the letter, or typed in: a blank at its end, such as the CR of a line in Windows, would make another one of it that looks the same. */
+/**
+ * What is compared to the letter, or typed in: a blank at its end, such as the CR of a line in Windows, would make
+ * another one of it that looks the same.
+ */
 const exact = (maxLength: number): object => ({
-  type: 'string', minLength: 1, maxLength, pattern: '^([^\\s\\p{Cc}\\p{Cf}\\p{Cs}]+( +[^\\s\\p{Cc}\\p{Cf}\\p{Cs}]+)*)?$',
+  type: 'string',
+  minLength: 1,
+  maxLength,
+  pattern: '^([^\\s\\p{Cc}\\p{Cf}\\p{Cs}]+( +[^\\s\\p{Cc}\\p{Cf}\\p{Cs}]+)*)?$',
   description: 'must have no blanks at either end, and neither control characters nor invisible ones within',
 });
 const name = text(1, 200);
 const longText = text(0, 10_000);
-const imageUrl = { type: 'string', maxLength: 2_000, pattern: '^(https?://[^\\s\\p{Cc}\\p{Cs}]+)?$', description: 'must be an http or https address, or empty' };
+const imageUrl = {
+  type: 'string',
+  maxLength: 2_000,
+  pattern: '^(https?://[^\\s\\p{Cc}\\p{Cs}]+)?$',
+  description: 'must be an http or https address, or empty',
+};
 const flag = { enum: [0, 1] };
 const bool = { type: 'boolean' };
 const days = { type: 'integer', minimum: 1, maximum: 36_500 };
@@ -53,28 +71,58 @@ const entry = (properties: Readonly<Record<string, object>>, optional: readonly 
 /** The schema of one entry of each array. */
 export const ENTRY_SCHEMAS: Readonly<Record<ArrayName, EntrySchema>> = {
   integrations: entry({ id, name }, []),
-  merchants: entry({ id, name, adjustment_codes: { type: 'array', items: exact(64), maxItems: 1_000, uniqueItems: true } }, ['adjustment_codes']),
+  merchants: entry(
+    { id, name, adjustment_codes: { type: 'array', items: exact(64), maxItems: 1_000, uniqueItems: true } },
+    ['adjustment_codes'],
+  ),
   brands: entry(
     {
-      id, name, merchant_id: id, integration_id: id, consolidated: flag, consolidated_products: ids, description: longText, image_url: imageUrl, active: bool, visible_to: ids,
+      id,
+      name,
+      merchant_id: id,
+      integration_id: id,
+      consolidated: flag,
+      consolidated_products: ids,
+      description: longText,
+      image_url: imageUrl,
+      active: bool,
+      visible_to: ids,
     },
     ['integration_id', 'consolidated', 'consolidated_products', 'description', 'image_url', 'active', 'visible_to'],
   ),
   stores: entry(
     {
-      id, brand_id: id, name, address: text(0, 1_000), postcode: text(0, 20),
-      longitude: { type: 'number', minimum: -180, maximum: 180 }, latitude: { type: 'number', minimum: -90, maximum: 90 },
+      id,
+      brand_id: id,
+      name,
+      address: text(0, 1_000),
+      postcode: text(0, 20),
+      longitude: { type: 'number', minimum: -180, maximum: 180 },
+      latitude: { type: 'number', minimum: -90, maximum: 90 },
     },
     ['address', 'postcode'],
   ),
   segments: entry(
-    { id, name, voucherType: { enum: ['qr', 'alpha/qr', 'alpha/pin'] }, expiry: days, configuration: { type: 'object' } },
+    {
+      id,
+      name,
+      voucherType: { enum: ['qr', 'alpha/qr', 'alpha/pin'] },
+      expiry: days,
+      configuration: { type: 'object' },
+    },
     ['configuration'],
   ),
   products: entry(
     {
-      id, brand_id: id, name, description: longText, sale_price: { type: 'integer', minimum: 0, maximum: 100_000_000 }, image_url: imageUrl, active: bool,
-      segments: ids, valid_days: days,
+      id,
+      brand_id: id,
+      name,
+      description: longText,
+      sale_price: { type: 'integer', minimum: 0, maximum: 100_000_000 },
+      image_url: imageUrl,
+      active: bool,
+      segments: ids,
+      valid_days: days,
     },
     ['description', 'image_url', 'active', 'segments', 'valid_days'],
   ),
@@ -86,12 +134,23 @@ export const ENTRY_SCHEMAS: Readonly<Record<ArrayName, EntrySchema>> = {
         type: 'string',
         maxLength: 100,
         pattern: '^[^\\p{Cc}\\p{Cs}\\p{Z}]+( [^\\p{Cc}\\p{Cs}\\p{Z}]+)*$',
-        description: 'must be 1 to 100 characters without control characters, and without spaces at either end or in a row',
+        description:
+          'must be 1 to 100 characters without control characters, and without spaces at either end or in a row',
       },
-      password: { type: 'string', minLength: 1, maxLength: 1_024, pattern: '^[^\\p{Cc}\\p{Cs}]*$', description: 'must be without control characters (RFC 8265 4.2)' },
+      password: {
+        type: 'string',
+        minLength: 1,
+        maxLength: 1_024,
+        pattern: '^[^\\p{Cc}\\p{Cs}]*$',
+        description: 'must be without control characters (RFC 8265 4.2)',
+      },
       password_hash: argon2,
       name: text(0, 200),
-      locale: { type: 'string', pattern: '^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,4}$', description: 'must be a language tag such as en-GB' },
+      locale: {
+        type: 'string',
+        pattern: '^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,4}$',
+        description: 'must be a language tag such as en-GB',
+      },
       phone_number: { type: 'string', maxLength: 40 },
       device_tokens: { type: 'array', items: exact(4_096), maxItems: 100, uniqueItems: true },
       active: bool,
@@ -99,9 +158,25 @@ export const ENTRY_SCHEMAS: Readonly<Record<ArrayName, EntrySchema>> = {
       merchant_id: id,
       permissions: { type: 'array', items: { enum: ['redeem', 'unredeem'] }, uniqueItems: true },
     },
-    ['password', 'password_hash', 'name', 'locale', 'phone_number', 'device_tokens', 'active', 'roles', 'merchant_id', 'permissions'],
+    [
+      'password',
+      'password_hash',
+      'name',
+      'locale',
+      'phone_number',
+      'device_tokens',
+      'active',
+      'roles',
+      'merchant_id',
+      'permissions',
+    ],
   ),
-  clients: entry({ id, secret: exact(1_024), secret_hash: argon2, name, active: bool, users: ids }, ['secret', 'secret_hash', 'active', 'users']),
+  clients: entry({ id, secret: exact(1_024), secret_hash: argon2, name, active: bool, users: ids }, [
+    'secret',
+    'secret_hash',
+    'active',
+    'users',
+  ]),
   payment_methods: entry(
     {
       reference: id,

@@ -1,4 +1,7 @@
-/** Plain passwords and client secrets of a file against the hashes that stand in the log: only another one makes a new hash, and so an event. */
+/**
+ * Plain passwords and client secrets of a file against the hashes that stand in the log: only another one makes a new
+ * hash, and so an event.
+ */
 import { hashPassword, verifyPassword } from '../passwords.js';
 import { inParallel } from '../../async/inParallel.js';
 import type { LogState } from './logState.js';
@@ -17,25 +20,44 @@ interface Task {
 }
 
 /**
- * Finds or makes the hashes; some 25 ms for each plain secret. `known` are those made before for the same file: an import that has to look again
- * at the log makes none twice. Ends early, without the rest, when `signal` is aborted.
+ * Finds or makes the hashes; some 25 ms for each plain secret. `known` are those made before for the same file: an
+ * import that has to look again at the log makes none twice. Ends early, without the rest, when `signal` is aborted.
  */
-export async function secretHashes(wanted: WantedImport, log: LogState, known: SecretHashes, signal?: AbortSignal): Promise<SecretHashes> {
+export async function secretHashes(
+  wanted: WantedImport,
+  log: LogState,
+  known: SecretHashes,
+  signal?: AbortSignal,
+): Promise<SecretHashes> {
   const hashes = new Map(known);
   const tasks: Task[] = [];
   for (const { id, secret } of wanted.users ?? []) {
     const stored = log.entries.user.get(id)?.state;
-    tasks.push({ key: `user-${id}`, given: given(secret), present: stored === undefined || stored.status === 'none' ? undefined : stored.value.password_hash });
+    tasks.push({
+      key: `user-${id}`,
+      given: given(secret),
+      present: stored === undefined || stored.status === 'none' ? undefined : stored.value.password_hash,
+    });
   }
   for (const { id, secret } of wanted.clients ?? []) {
     const stored = log.entries.client.get(id)?.state;
-    tasks.push({ key: `client-${id}`, given: given(secret), present: stored === undefined || stored.status === 'none' ? undefined : stored.value.secret_hash });
+    tasks.push({
+      key: `client-${id}`,
+      given: given(secret),
+      present: stored === undefined || stored.status === 'none' ? undefined : stored.value.secret_hash,
+    });
   }
-  await inParallel(tasks, PARALLEL, async ({ key, given: secret, present }) => {
-    if ('hash' in secret) hashes.set(key, secret.hash);
-    else if (present !== undefined && (present === hashes.get(key) || (await verifyPassword(present, secret.plain)))) hashes.set(key, present);
-    else if (!hashes.has(key)) hashes.set(key, await hashPassword(secret.plain));
-  }, signal);
+  await inParallel(
+    tasks,
+    PARALLEL,
+    async ({ key, given: secret, present }) => {
+      if ('hash' in secret) hashes.set(key, secret.hash);
+      else if (present !== undefined && (present === hashes.get(key) || (await verifyPassword(present, secret.plain))))
+        hashes.set(key, present);
+      else if (!hashes.has(key)) hashes.set(key, await hashPassword(secret.plain));
+    },
+    signal,
+  );
   return hashes;
 }
 

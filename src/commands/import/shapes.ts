@@ -15,7 +15,10 @@ export interface Shaped {
   readonly file: CheckedFile;
   /** Every entry that is an object at all. */
   readonly objects: ReadonlyMap<ArrayName, readonly Placed<Readonly<Record<string, unknown>>>[]>;
-  /** Every id that an array names, also of entries whose shape is wrong: so that one fault isn't told again by all who refer to it. */
+  /**
+   * Every id that an array names, also of entries whose shape is wrong: so that one fault isn't told again by all who
+   * refer to it.
+   */
   readonly declared: ReadonlyMap<ArrayName, ReadonlySet<string>>;
 }
 
@@ -55,7 +58,11 @@ export async function checkShapes(parsed: unknown, faults: FaultCollector): Prom
   return { file: file as CheckedFile, objects, declared };
 }
 
-async function checkArray(array: ArrayName, entries: readonly unknown[], faults: FaultCollector): Promise<Placed<unknown>[]> {
+async function checkArray(
+  array: ArrayName,
+  entries: readonly unknown[],
+  faults: FaultCollector,
+): Promise<Placed<unknown>[]> {
   const validate = validators().get(array);
   if (validate === undefined) throw new Error(`no schema for ${array}`);
   const good: Placed<unknown>[] = [];
@@ -64,7 +71,10 @@ async function checkArray(array: ArrayName, entries: readonly unknown[], faults:
       for (const error of validate.errors ?? []) faults.add(array, index, pathOf(error), inWords(error));
       return;
     }
-    const nested = array === 'segments' ? faultWithin((entry as { configuration?: object }).configuration ?? {}, '.configuration', 1) : undefined;
+    const nested =
+      array === 'segments'
+        ? faultWithin((entry as { configuration?: object }).configuration ?? {}, '.configuration', 1)
+        : undefined;
     if (nested === undefined) good.push({ index, entry });
     else faults.add(array, index, nested.path, nested.fault);
   });
@@ -87,7 +97,10 @@ export function idField(array: ArrayName): string {
 
 /** `/top_ups/0` and a missing `amount` are `.top_ups[0].amount`. */
 function pathOf(error: ErrorObject): string {
-  const parts = error.instancePath.split('/').slice(1).map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`));
+  const parts = error.instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`));
   const params = error.params as { missingProperty?: string; additionalProperty?: string; i?: number; j?: number };
   // Of two equal items, the second.
   if (error.keyword === 'uniqueItems') parts.push(`[${Math.max(params.i ?? 0, params.j ?? 0)}]`);
@@ -96,11 +109,20 @@ function pathOf(error: ErrorObject): string {
 }
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {
-  string: 'a string', integer: 'a whole number', number: 'a number', boolean: 'true or false', array: 'a list', object: 'an object',
+  string: 'a string',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
 };
 
 function inWords({ keyword, params, parentSchema, message }: ErrorObject): string {
-  const { limit, type, allowedValues } = params as { limit?: number; type?: string; allowedValues?: readonly unknown[] };
+  const { limit, type, allowedValues } = params as {
+    limit?: number;
+    type?: string;
+    allowedValues?: readonly unknown[];
+  };
   switch (keyword) {
     case 'required':
       return 'is required';
@@ -131,7 +153,8 @@ function inWords({ keyword, params, parentSchema, message }: ErrorObject): strin
 
 /** The first thing in free JSON that could not be stored and found again as it is. */
 function faultWithin(value: unknown, path: string, depth: number): { path: string; fault: string } | undefined {
-  if (typeof value === 'string') return /[\p{Cs}\0]/u.test(value) ? { path, fault: 'must be well-formed text without NUL characters' } : undefined;
+  if (typeof value === 'string')
+    return /[\p{Cs}\0]/u.test(value) ? { path, fault: 'must be well-formed text without NUL characters' } : undefined;
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : { path, fault: 'is too large a number' };
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth > MAX_DEPTH) return { path: '.configuration', fault: `must not nest deeper than ${MAX_DEPTH} levels` };

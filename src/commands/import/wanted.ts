@@ -20,7 +20,10 @@ export interface Wanted<V> {
   readonly value: V;
 }
 
-/** A user, whose password is still to be compared or hashed. `value.phone_number` is E.164, null where it is not valid (which is a fault). */
+/**
+ * A user, whose password is still to be compared or hashed. `value.phone_number` is E.164, null where it is not valid
+ * (which is a fault).
+ */
 export interface WantedUser extends Wanted<Omit<User, 'password_hash'>> {
   readonly secret: GivenSecret | undefined;
   readonly usernameHash: string;
@@ -46,7 +49,11 @@ export interface WantedPaymentMethod extends Wanted<PaymentMethod> {
 }
 
 /** A pool code; its id is segment and hash, as in the stream's name. */
-export interface WantedCode extends Wanted<{ readonly segment_id: string; readonly code: string; readonly pin: string | null }> {}
+export interface WantedCode extends Wanted<{
+  readonly segment_id: string;
+  readonly code: string;
+  readonly pin: string | null;
+}> {}
 
 /** Everything, by array; an array that doesn't stand in the file is absent. */
 export interface WantedImport {
@@ -68,7 +75,11 @@ type Makers = { readonly [A in ArrayName]: (entry: FileArrays[A], index: number,
 
 const MAKERS: Makers = {
   integrations: (entry, index) => ({ index, id: entry.id, value: entry }),
-  merchants: (entry, index) => ({ index, id: entry.id, value: { ...entry, adjustment_codes: entry.adjustment_codes ?? [] } }),
+  merchants: (entry, index) => ({
+    index,
+    id: entry.id,
+    value: { ...entry, adjustment_codes: entry.adjustment_codes ?? [] },
+  }),
   brands: (entry, index) => ({
     index,
     id: entry.id,
@@ -83,7 +94,11 @@ const MAKERS: Makers = {
       visible_to: entry.visible_to ?? null,
     },
   }),
-  stores: (entry, index) => ({ index, id: entry.id, value: { ...entry, address: entry.address ?? '', postcode: entry.postcode ?? '' } }),
+  stores: (entry, index) => ({
+    index,
+    id: entry.id,
+    value: { ...entry, address: entry.address ?? '', postcode: entry.postcode ?? '' },
+  }),
   segments: (entry, index) => ({ index, id: entry.id, value: { ...entry, configuration: entry.configuration ?? {} } }),
   products: (entry, index) => ({
     index,
@@ -97,7 +112,11 @@ const MAKERS: Makers = {
       valid_days: entry.valid_days ?? VALID_DAYS,
     },
   }),
-  categories: (entry, index) => ({ index, id: entry.id, value: { ...entry, image_url: entry.image_url ?? '', featured: entry.featured ?? 0 } }),
+  categories: (entry, index) => ({
+    index,
+    id: entry.id,
+    value: { ...entry, image_url: entry.image_url ?? '', featured: entry.featured ?? 0 },
+  }),
   users: ({ password, password_hash, ...entry }, index, hash) => {
     const username = normaliseUsername(entry.username);
     const phone = entry.phone_number === undefined ? undefined : normalisePhoneNumber(entry.phone_number);

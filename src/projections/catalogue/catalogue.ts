@@ -1,4 +1,7 @@
-/** The read model `catalogue`: one document an entry, from which every process keeps its catalogue in memory (`view.ts`). A document's id is its stream's name. */
+/**
+ * The read model `catalogue`: one document an entry, from which every process keeps its catalogue in memory
+ * (`view.ts`). A document's id is its stream's name.
+ */
 import { CATALOGUE_KINDS, type CatalogueKind, type CatalogueKinds } from '../../domain/catalogue.js';
 import { type Entry, entryEventType, evolveEntry } from '../../domain/entry.js';
 import { kindOf } from '../../domain/streamName.js';
@@ -20,7 +23,11 @@ export interface EntryDocument<K extends CatalogueKind> {
 /** A document of the collection. */
 export type CatalogueDocument = { [K in CatalogueKind]: EntryDocument<K> }[CatalogueKind];
 
-const TYPES = CATALOGUE_KINDS.flatMap((kind) => [entryEventType(kind, 'Added'), entryEventType(kind, 'Changed'), entryEventType(kind, 'Retired')]);
+const TYPES = CATALOGUE_KINDS.flatMap((kind) => [
+  entryEventType(kind, 'Added'),
+  entryEventType(kind, 'Changed'),
+  entryEventType(kind, 'Retired'),
+]);
 
 /** The fold. */
 export const catalogueProjection: Projection<CatalogueDocument> = {
@@ -30,7 +37,10 @@ export const catalogueProjection: Projection<CatalogueDocument> = {
   types: TYPES,
   documentIds: (event) => [event.stream],
   evolve(document, event, id) {
-    const state: Entry<object> = document === undefined ? { status: 'none' } : { status: document.retired ? 'retired' : 'live', value: document.value };
+    const state: Entry<object> =
+      document === undefined
+        ? { status: 'none' }
+        : { status: document.retired ? 'retired' : 'live', value: document.value };
     const next = evolveEntry(state, event);
     if (next.status === 'none') throw new Error(`${event.type} comes before anything was added to ${event.stream}`);
     const entry = kindOf(id);

@@ -1,11 +1,17 @@
-/** Makes catalogues from the documents of the read model: whole kinds at a time, in slices, so that 100,000 stores never hold the event loop. */
+/**
+ * Makes catalogues from the documents of the read model: whole kinds at a time, in slices, so that 100,000 stores never
+ * hold the event loop.
+ */
 import { setImmediate } from 'node:timers/promises';
 import type { Brand, CatalogueKind, CatalogueKinds, Product, Store } from '../../domain/catalogue.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { CatalogueDocument, EntryDocument } from './catalogue.js';
 import type { Catalogue } from './wholeCatalogue.js';
 
-/** Entries looked at before others get their turn: some 2 ms. Counted: asking the clock, as `slices` do, would cost more than a look. */
+/**
+ * Entries looked at before others get their turn: some 2 ms. Counted: asking the clock, as `slices` do, would cost more
+ * than a look.
+ */
 const SLICE = 4_000;
 
 /** Takes documents in and gives the catalogue they make. Calls must not overlap. */
@@ -47,7 +53,13 @@ interface Parts {
 /** An empty state. */
 export function catalogueState(): CatalogueState {
   const documents: Documents = {
-    integration: new Map(), merchant: new Map(), segment: new Map(), brand: new Map(), product: new Map(), store: new Map(), category: new Map(),
+    integration: new Map(),
+    merchant: new Map(),
+    segment: new Map(),
+    brand: new Map(),
+    product: new Map(),
+    store: new Map(),
+    category: new Map(),
   };
   /** Where the last entry of a kind, in order, was added. */
   const lastAdded: Partial<Record<CatalogueKind, Position>> = {};
@@ -83,14 +95,35 @@ export function catalogueState(): CatalogueState {
 function emptyParts(): Parts {
   const none = new Set<string>();
   return {
-    products: new Map(), productsByBrand: new Map(), brands: new Map(), audiences: new Map(), validity: new Map(), stores: new Map(), storesByBrand: new Map(),
-    segments: new Map(), integrations: new Map(), merchants: new Map(), categories: new Map(),
-    retired: { integration: none, merchant: none, segment: none, brand: none, product: none, store: none, category: none },
+    products: new Map(),
+    productsByBrand: new Map(),
+    brands: new Map(),
+    audiences: new Map(),
+    validity: new Map(),
+    stores: new Map(),
+    storesByBrand: new Map(),
+    segments: new Map(),
+    integrations: new Map(),
+    merchants: new Map(),
+    categories: new Map(),
+    retired: {
+      integration: none,
+      merchant: none,
+      segment: none,
+      brand: none,
+      product: none,
+      store: none,
+      category: none,
+    },
   };
 }
 
 /** Makes everything anew that follows from the entries of one kind. */
-async function renew(parts: Parts & { retired: Record<CatalogueKind, ReadonlySet<string>> }, documents: Documents, kind: CatalogueKind): Promise<void> {
+async function renew(
+  parts: Parts & { retired: Record<CatalogueKind, ReadonlySet<string>> },
+  documents: Documents,
+  kind: CatalogueKind,
+): Promise<void> {
   parts.retired[kind] = await retiredOf<CatalogueKind>(documents[kind]);
   switch (kind) {
     case 'product':
@@ -111,7 +144,8 @@ async function renew(parts: Parts & { retired: Record<CatalogueKind, ReadonlySet
         validity.set(brand.merchant_id, merchant);
         merchant.brands.add(brand.id);
         // A retired brand still honours its own gifts; those of others it accepts no more.
-        if (!parts.retired.brand.has(brand.id)) for (const product of brand.consolidated_products) merchant.consolidated.add(product);
+        if (!parts.retired.brand.has(brand.id))
+          for (const product of brand.consolidated_products) merchant.consolidated.add(product);
       });
       Object.assign(parts, { audiences, validity });
       return;
@@ -134,12 +168,33 @@ async function renew(parts: Parts & { retired: Record<CatalogueKind, ReadonlySet
 }
 
 function catalogueOfParts(parts: Parts): Catalogue {
-  const { products, brands, stores, segments, integrations, merchants, categories, productsByBrand, storesByBrand, audiences, validity, retired } = parts;
+  const {
+    products,
+    brands,
+    stores,
+    segments,
+    integrations,
+    merchants,
+    categories,
+    productsByBrand,
+    storesByBrand,
+    audiences,
+    validity,
+    retired,
+  } = parts;
   const visible: Catalogue['visible'] = (brand, userId) =>
-    brand.active && (brand.visible_to === null || (userId !== undefined && (audiences.get(brand.id)?.has(userId) ?? false)));
-  const brandIdOf: (gift: Parameters<Catalogue['brandOf']>[0]) => string = ({ product_id, brand_id }) => products.get(product_id)?.brand_id ?? brand_id;
+    brand.active &&
+    (brand.visible_to === null || (userId !== undefined && (audiences.get(brand.id)?.has(userId) ?? false)));
+  const brandIdOf: (gift: Parameters<Catalogue['brandOf']>[0]) => string = ({ product_id, brand_id }) =>
+    products.get(product_id)?.brand_id ?? brand_id;
   return {
-    products, brands, stores, segments, integrations, merchants, categories,
+    products,
+    brands,
+    stores,
+    segments,
+    integrations,
+    merchants,
+    categories,
     storesOf: (brandId) => storesByBrand.get(brandId) ?? [],
     productsOf: (brandId) => productsByBrand.get(brandId) ?? [],
     brandOf: (gift) => brands.get(brandIdOf(gift)),
@@ -158,7 +213,8 @@ function catalogueOfParts(parts: Parts): Catalogue {
 }
 
 async function valuesOf<K extends CatalogueKind>(
-  documents: ReadonlyMap<string, EntryDocument<K>>, wanted: (document: EntryDocument<K>) => boolean = () => true,
+  documents: ReadonlyMap<string, EntryDocument<K>>,
+  wanted: (document: EntryDocument<K>) => boolean = () => true,
 ): Promise<ReadonlyMap<string, CatalogueKinds[K]>> {
   const values = new Map<string, CatalogueKinds[K]>();
   await sliced(documents, ([id, document]) => {
@@ -167,7 +223,9 @@ async function valuesOf<K extends CatalogueKind>(
   return values;
 }
 
-async function retiredOf<K extends CatalogueKind>(documents: ReadonlyMap<string, EntryDocument<K>>): Promise<ReadonlySet<string>> {
+async function retiredOf<K extends CatalogueKind>(
+  documents: ReadonlyMap<string, EntryDocument<K>>,
+): Promise<ReadonlySet<string>> {
   const retired = new Set<string>();
   await sliced(documents, ([id, document]) => {
     if (document.retired) retired.add(id);
@@ -175,7 +233,10 @@ async function retiredOf<K extends CatalogueKind>(documents: ReadonlyMap<string,
   return retired;
 }
 
-async function groupByBrand<V extends { readonly brand_id: string }>(values: ReadonlyMap<string, V>, wanted: (value: V) => boolean): Promise<ReadonlyMap<string, readonly V[]>> {
+async function groupByBrand<V extends { readonly brand_id: string }>(
+  values: ReadonlyMap<string, V>,
+  wanted: (value: V) => boolean,
+): Promise<ReadonlyMap<string, readonly V[]>> {
   const groups = new Map<string, V[]>();
   await sliced(values.values(), (value) => {
     if (!wanted(value)) return;

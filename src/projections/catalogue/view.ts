@@ -1,4 +1,7 @@
-/** Keeps the whole catalogue in memory, for commands and queries to join: each API process has its own, at most 250 ms behind the read model. */
+/**
+ * Keeps the whole catalogue in memory, for commands and queries to join: each API process has its own, at most 250 ms
+ * behind the read model.
+ */
 import { pause } from '../../async/pause.js';
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -17,7 +20,10 @@ export interface CatalogueView {
 
 /** A view that reads when told to, beside reading by itself. */
 export interface PolledCatalogueView extends CatalogueView {
-  /** Takes in whatever the read model holds now: after waiting for it to reach a position, `current()` shows that position. @throws UnavailableError */
+  /**
+   * Takes in whatever the read model holds now: after waiting for it to reach a position, `current()` shows that
+   * position. @throws UnavailableError
+   */
   refresh(): Promise<void>;
 }
 
@@ -34,10 +40,15 @@ const POLL_MS = 200;
 /** A failing look is tried again after so long at most, in ms. */
 const RETRY_MS = 1_000;
 const PAGE = 1_000;
-/** Below every position. A quarantined document has no position in its body and is never asked for: it hides none of the others. */
+/**
+ * Below every position. A quarantined document has no position in its body and is never asked for: it hides none of the
+ * others.
+ */
 const BEFORE_ALL = '';
 
-/** Begins to read the read model and goes on until closed. A read model that can't be read leaves the state as it was. */
+/**
+ * Begins to read the read model and goes on until closed. A read model that can't be read leaves the state as it was.
+ */
 export function openCatalogueView({ model, pollMs = POLL_MS, followers }: CatalogueViewOptions): PolledCatalogueView {
   let state = catalogueState();
   /** Of the documents in `state`. */
@@ -72,7 +83,10 @@ export function openCatalogueView({ model, pollMs = POLL_MS, followers }: Catalo
   };
 
   let running: Promise<void> = Promise.resolve();
-  /** The look that begins once the one under way has ended: one for all who ask until then, since it finds whatever is stored by now. */
+  /**
+   * The look that begins once the one under way has ended: one for all who ask until then, since it finds whatever is
+   * stored by now.
+   */
   let coming: Promise<void> | undefined;
   const lookAfter = (before: Promise<void>): Promise<void> => {
     const next = before.then(() => {
@@ -118,11 +132,22 @@ export function openCatalogueView({ model, pollMs = POLL_MS, followers }: Catalo
   };
 }
 
-/** The documents past a position (default all), in the order of `field`; read in pages, so that no query holds the event loop. */
-async function readAfter(model: ReadModel<CatalogueDocument>, field: 'added' | 'changed', after: Position = BEFORE_ALL): Promise<CatalogueDocument[]> {
+/**
+ * The documents past a position (default all), in the order of `field`; read in pages, so that no query holds the event
+ * loop.
+ */
+async function readAfter(
+  model: ReadModel<CatalogueDocument>,
+  field: 'added' | 'changed',
+  after: Position = BEFORE_ALL,
+): Promise<CatalogueDocument[]> {
   const documents: CatalogueDocument[] = [];
   for (;;) {
-    const page = await model.find({ where: { [field]: { gt: documents.at(-1)?.[field] ?? after } }, sort: [[field, 1]], limit: PAGE });
+    const page = await model.find({
+      where: { [field]: { gt: documents.at(-1)?.[field] ?? after } },
+      sort: [[field, 1]],
+      limit: PAGE,
+    });
     for (const { body } of page) documents.push(body);
     if (page.length < PAGE) return documents;
   }

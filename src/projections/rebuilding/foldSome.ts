@@ -1,4 +1,7 @@
-/** Folds some documents of a projection afresh, in memory: for repairs and samples. It reads the log once, however many they are. */
+/**
+ * Folds some documents of a projection afresh, in memory: for repairs and samples. It reads the log once, however many
+ * they are.
+ */
 import { BESIDE_SLICE_MS, slices } from '../../async/slices.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { StoredDocument } from '../../ports/readStore.js';
@@ -25,8 +28,8 @@ export interface FoldSomeOptions {
 }
 
 /**
- * The documents as the projector would have them at `through`; one that can't be folded is the marker of its quarantine, and one of which the log says
- * nothing is left out. @throws UnavailableError
+ * The documents as the projector would have them at `through`; one that can't be folded is the marker of its
+ * quarantine, and one of which the log says nothing is left out. @throws UnavailableError
  */
 export async function foldSome(options: FoldSomeOptions): Promise<Map<string, StoredDocument>> {
   const { events, projection, ids, after, through, signal, onBatch } = options;
@@ -46,7 +49,12 @@ export async function foldSome(options: FoldSomeOptions): Promise<Map<string, St
 }
 
 /** One event that can't say which documents it touches is passed over, as the projector does. */
-function foldWanted(projection: Projection, event: RecordedEvent, wanted: ReadonlySet<string>, folded: Map<string, StoredDocument>): void {
+function foldWanted(
+  projection: Projection,
+  event: RecordedEvent,
+  wanted: ReadonlySet<string>,
+  folded: Map<string, StoredDocument>,
+): void {
   const begins = projection.begins?.includes(event.type) === true;
   for (const [index, id] of documentIdsOf(projection, event).entries()) {
     if (!wanted.has(id)) continue;

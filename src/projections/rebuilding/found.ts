@@ -9,14 +9,22 @@ const FOUND_IDS = 500;
 /** How long they are kept, in ms. */
 const FOUND_MS = 7 * 86_400_000;
 
-/** Collects what a verification finds, for `repair --found`. What an earlier one found is forgotten. @throws UnavailableError */
-export async function keepFound(store: ReadStore, name: string): Promise<{ add(id: string): Promise<void>; end(): Promise<void> }> {
+/**
+ * Collects what a verification finds, for `repair --found`. What an earlier one found is forgotten. @throws
+ * UnavailableError
+ */
+export async function keepFound(
+  store: ReadStore,
+  name: string,
+): Promise<{ add(id: string): Promise<void>; end(): Promise<void> }> {
   await forgetFound(store, name);
   let ids: string[] = [];
   let kept = 0;
   const putIds = async (): Promise<void> => {
     if (ids.length === 0) return;
-    await store.records.put(`${FOUND}${name}/${String(kept).padStart(6, '0')}`, ids, { expiresAt: Date.now() + FOUND_MS });
+    await store.records.put(`${FOUND}${name}/${String(kept).padStart(6, '0')}`, ids, {
+      expiresAt: Date.now() + FOUND_MS,
+    });
     kept += ids.length;
     ids = [];
   };

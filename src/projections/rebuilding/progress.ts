@@ -1,4 +1,7 @@
-/** How far a rebuild has come: counted while it runs, and told in a record, so that it can be seen from anywhere and is known when it goes on. */
+/**
+ * How far a rebuild has come: counted while it runs, and told in a record, so that it can be seen from anywhere and is
+ * known when it goes on.
+ */
 import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
@@ -38,13 +41,26 @@ interface Kept {
 const keyOf = (name: string): string => `progress/${name}`;
 
 /** Tells how far it is. @throws UnavailableError */
-export async function tellProgress({ records }: Pick<ReadStore, 'records'>, name: string, target: number, { now, stored }: Pick<ProgressCount, 'now' | 'stored'>): Promise<void> {
+export async function tellProgress(
+  { records }: Pick<ReadStore, 'records'>,
+  name: string,
+  target: number,
+  { now, stored }: Pick<ProgressCount, 'now' | 'stored'>,
+): Promise<void> {
   const counted = stored();
-  await records.put(keyOf(name), { target, progress: now(), ...(counted === undefined ? {} : { stored: counted }) } satisfies Kept);
+  await records.put(keyOf(name), {
+    target,
+    progress: now(),
+    ...(counted === undefined ? {} : { stored: counted }),
+  } satisfies Kept);
 }
 
 /** What was told last of the build of that number. @throws UnavailableError */
-export async function toldProgress({ records }: Pick<ReadStore, 'records'>, name: string, target: number): Promise<Kept | undefined> {
+export async function toldProgress(
+  { records }: Pick<ReadStore, 'records'>,
+  name: string,
+  target: number,
+): Promise<Kept | undefined> {
   const kept = (await records.get<Kept>(keyOf(name)))?.value;
   return kept?.target === target ? kept : undefined;
 }
@@ -66,14 +82,23 @@ export interface ProgressDeps {
 }
 
 /** Begins to count, or goes on from where the unit stands. @throws UnavailableError */
-export async function progressOf({ events, store, logger }: ProgressDeps, name: string, unit: Unit): Promise<ProgressCount> {
+export async function progressOf(
+  { events, store, logger }: ProgressDeps,
+  name: string,
+  unit: Unit,
+): Promise<ProgressCount> {
   const told = unit.stored === undefined ? undefined : await toldProgress(store, name, unit.projection.version);
   let safe = told?.stored;
   if (safe !== undefined) {
     // At a place that the build has not stored it counts events that are still to be folded.
-    const fault = (await positionFault(events, safe.position)) ?? (unit.stored !== undefined && safe.position > unit.stored ? 'lies beyond what was built' : undefined);
+    const fault =
+      (await positionFault(events, safe.position)) ??
+      (unit.stored !== undefined && safe.position > unit.stored ? 'lies beyond what was built' : undefined);
     if (fault !== undefined) {
-      logger?.warn({ projection: unit.checkpoint, position: shownPosition(safe.position) }, `rebuilding: the stored position of the progress ${fault}: it counts as absent, and is counted anew`);
+      logger?.warn(
+        { projection: unit.checkpoint, position: shownPosition(safe.position) },
+        `rebuilding: the stored position of the progress ${fault}: it counts as absent, and is counted anew`,
+      );
       safe = undefined;
     }
   }
@@ -81,7 +106,9 @@ export async function progressOf({ events, store, logger }: ProgressDeps, name: 
   let position = unit.stored;
   let end = await events.end();
   let caughtUp = end === undefined || (position !== undefined && position >= end);
-  const samples: { readonly at: number; readonly count: number; readonly share: number | undefined }[] = [{ at: performance.now(), count, share: shareOf(position, end) }];
+  const samples: { readonly at: number; readonly count: number; readonly share: number | undefined }[] = [
+    { at: performance.now(), count, share: shareOf(position, end) },
+  ];
   /** Counts that are not yet stored, in log order. */
   const coming: Counted[] = position === undefined ? [] : [{ events: count, position }];
 
@@ -119,16 +146,25 @@ export async function progressOf({ events, store, logger }: ProgressDeps, name: 
       while (samples.length > 2 && at - (samples[1]?.at ?? at) > RATE_MS) samples.shift();
       const first = samples[0] ?? { at, count, share };
       const perSecond = at === first.at ? 0 : ((count - first.count) / (at - first.at)) * 1_000;
-      const total = caughtUp ? count : share === undefined || share === 0 ? undefined : Math.max(count, Math.round(count / share));
+      const total = caughtUp
+        ? count
+        : share === undefined || share === 0
+          ? undefined
+          : Math.max(count, Math.round(count / share));
       const gone = share === undefined || first.share === undefined ? 0 : share - first.share;
-      const secondsLeft = share === undefined || gone <= 0 ? undefined : ((1 - share) / gone) * ((at - first.at) / 1_000);
+      const secondsLeft =
+        share === undefined || gone <= 0 ? undefined : ((1 - share) / gone) * ((at - first.at) / 1_000);
       return { events: count, total, perSecond, share, secondsLeft, position };
     },
   };
 }
 
 /** How many events the unit has stored: those that were told of, and the few that were stored after that. */
-async function countedTo(events: EventStore, { stored, projection: { types } }: Unit, told: Counted | undefined): Promise<number> {
+async function countedTo(
+  events: EventStore,
+  { stored, projection: { types } }: Unit,
+  told: Counted | undefined,
+): Promise<number> {
   let count = told?.events ?? 0;
   if (stored === undefined || (told !== undefined && told.position >= stored)) return count;
   for await (const batch of events.readAll(told?.position, { types })) {

@@ -5,8 +5,15 @@ import type { EventStore, Position } from '../../ports/eventStore.js';
 const COUNT_EVENTS = 20_000;
 const COUNT_MS = 300;
 
-/** Events of these types a second between two places. Of very many only the first are counted; positions grow evenly enough to tell the rest. @throws UnavailableError */
-export async function rate(events: EventStore, types: readonly string[], { from, to, ms }: { readonly from: Position | undefined; readonly to: Position | undefined; readonly ms: number }): Promise<number> {
+/**
+ * Events of these types a second between two places. Of very many only the first are counted; positions grow evenly
+ * enough to tell the rest. @throws UnavailableError
+ */
+export async function rate(
+  events: EventStore,
+  types: readonly string[],
+  { from, to, ms }: { readonly from: Position | undefined; readonly to: Position | undefined; readonly ms: number },
+): Promise<number> {
   if (to === undefined || from === to || (from !== undefined && from > to) || ms <= 0) return 0;
   const late = AbortSignal.timeout(COUNT_MS);
   let counted = 0;

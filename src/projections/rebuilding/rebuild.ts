@@ -1,13 +1,26 @@
 /**
- * Rebuilding a projection without anybody's noticing: a new build is made in a collection beside the one in use, from its checkpoint if it was begun before,
- * and handed over to the leading projector once it has caught up, which swaps it in. One rebuild of a projection at a time: whoever builds holds a lease.
+ * Rebuilding a projection without anybody's noticing: a new build is made in a collection beside the one in use, from
+ * its checkpoint if it was begun before, and handed over to the leading projector once it has caught up, which swaps it
+ * in. One rebuild of a projection at a time: whoever builds holds a lease.
  */
 import type { Logger } from 'pino';
 import { pause } from '../../async/pause.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore, StoredRecord } from '../../ports/readStore.js';
 import type { Projection } from '../projection.js';
-import { asBuild, buildOf, buildText, formerOf, nextNumber, otherReleaseText, putRebuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from '../running/builds.js';
+import {
+  asBuild,
+  buildOf,
+  buildText,
+  formerOf,
+  nextNumber,
+  otherReleaseText,
+  putRebuild,
+  REBUILDS,
+  rebuildOf,
+  sameVersion,
+  type Rebuild,
+} from '../running/builds.js';
 import { FEW_DIRTY, runFeed } from '../running/feed.js';
 import { emptyIfInvalid } from '../running/invalidBuilds.js';
 import { type Lease, LeaseHeldError, seizeLease } from '../running/lease.js';
@@ -62,25 +75,43 @@ export interface BuildOptions {
 const leaseOf = (name: string): string => `rebuild/${name}`;
 
 /** Holds the right to build. @throws RebuildRefusedError naming who has it, UnavailableError */
-export async function seizeBuilding({ store, logger, holder, leaseMs }: RebuildDeps, name: string, signal: AbortSignal): Promise<Lease | undefined> {
+export async function seizeBuilding(
+  { store, logger, holder, leaseMs }: RebuildDeps,
+  name: string,
+  signal: AbortSignal,
+): Promise<Lease | undefined> {
   try {
     return await seizeLease(store.records, leaseOf(name), { holder, signal, logger, ttlMs: leaseMs });
   } catch (error) {
     if (!(error instanceof LeaseHeldError)) throw error;
-    throw new RebuildRefusedError(`${name} is being rebuilt by ${error.holder}: wait for it, or end it with gift projections rebuild ${name} --abort`, true);
+    throw new RebuildRefusedError(
+      `${name} is being rebuilt by ${error.holder}: wait for it, or end it with gift projections rebuild ${name} --abort`,
+      true,
+    );
   }
 }
 
 /**
- * Notes that a projection is to be rebuilt, where no rebuild is under way; one that was begun before goes on. `attended`: the caller builds it.
+ * Notes that a projection is to be rebuilt, where no rebuild is under way; one that was begun before goes on.
+ * `attended`: the caller builds it.
  * @returns its record, and whether it was begun before.
  * @throws RebuildRefusedError, UnavailableError
  */
-export async function beginRebuild(store: ReadStore, projection: Projection, { by, reason, at }: Asked, attended: boolean): Promise<{ readonly record: StoredRecord<Rebuild>; readonly resumed: boolean }> {
+export async function beginRebuild(
+  store: ReadStore,
+  projection: Projection,
+  { by, reason, at }: Asked,
+  attended: boolean,
+): Promise<{ readonly record: StoredRecord<Rebuild>; readonly resumed: boolean }> {
   const { name, version } = projection;
   for (;;) {
     const { from, standing } = await checkRebuild(store, projection);
-    if (standing !== undefined && sameVersion(standing.value.target, version) && (standing.value.state === 'ready' || standing.value.state === 'swapping')) return { record: standing, resumed: true };
+    if (
+      standing !== undefined &&
+      sameVersion(standing.value.target, version) &&
+      (standing.value.state === 'ready' || standing.value.state === 'swapping')
+    )
+      return { record: standing, resumed: true };
     if (standing?.value.state === 'building' && sameVersion(standing.value.target, version)) {
       const value: Rebuild = { ...standing.value, attended };
       const put = await putRebuild(store, name, value, standing.version);
@@ -93,7 +124,16 @@ export async function beginRebuild(store: ReadStore, projection: Projection, { b
       continue;
     }
     const target = await nextNumber(store, projection);
-    const value: Rebuild = { target, from, kind: 'rebuild', state: 'building', attended, by, at, ...(reason === undefined ? {} : { reason }) };
+    const value: Rebuild = {
+      target,
+      from,
+      kind: 'rebuild',
+      state: 'building',
+      attended,
+      by,
+      at,
+      ...(reason === undefined ? {} : { reason }),
+    };
     const put = await putRebuild(store, name, value, 0);
     if (put !== undefined) return { record: { key: REBUILDS + name, value, version: put }, resumed: false };
   }
@@ -103,18 +143,36 @@ export async function beginRebuild(store: ReadStore, projection: Projection, { b
  * Whether a rebuild could begin, as things stand. @returns what is in use, and the rebuild that was begun before.
  * @throws RebuildRefusedError where it could not, UnavailableError
  */
-export async function checkRebuild(store: ReadStore, { name, version }: Projection): Promise<{ readonly from: number | undefined; readonly standing: StoredRecord<Rebuild> | undefined }> {
+export async function checkRebuild(
+  store: ReadStore,
+  { name, version }: Projection,
+): Promise<{ readonly from: number | undefined; readonly standing: StoredRecord<Rebuild> | undefined }> {
   const from = await store.active(name);
   if (from !== undefined && buildOf(from).version !== version) {
-    throw new RebuildRefusedError(otherReleaseText(name, from, version, 'wait: the projector builds that version and swaps it in by itself; gift projections status shows how far it is'));
+    throw new RebuildRefusedError(
+      otherReleaseText(
+        name,
+        from,
+        version,
+        'wait: the projector builds that version and swaps it in by itself; gift projections status shows how far it is',
+      ),
+    );
   }
   const standing = await rebuildOf(store, name);
-  if (standing?.value.kind === 'rollback' && sameVersion(standing.value.target, version)) throw new RebuildRefusedError(`${name} is being rolled back, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`, true);
+  if (standing?.value.kind === 'rollback' && sameVersion(standing.value.target, version))
+    throw new RebuildRefusedError(
+      `${name} is being rolled back, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`,
+      true,
+    );
   return { from, standing };
 }
 
 /** Ends a rebuild that nobody builds, and drops what was built. @throws UnavailableError */
-async function discardRebuild(store: ReadStore, name: string, { key, value, version }: StoredRecord<Rebuild>): Promise<void> {
+async function discardRebuild(
+  store: ReadStore,
+  name: string,
+  { key, value, version }: StoredRecord<Rebuild>,
+): Promise<void> {
   if ((await store.active(name)) === value.target) return finishSwap(store, name, value);
   if (value.kind === 'rebuild') await dropBuild(store, name, value.target);
   await store.records.delete(key, version);
@@ -126,7 +184,13 @@ async function discardRebuild(store: ReadStore, name: string, { key, value, vers
  * @returns `ready`; `aborted`: it is not wanted any more, and nothing is being written; `stopped`: by the signal.
  * @throws LeaseLostError, UnavailableError
  */
-export async function build(deps: RebuildDeps, projection: Projection, target: number, lease: Lease, { pace, signal, onProgress }: BuildOptions): Promise<'ready' | 'aborted' | 'stopped'> {
+export async function build(
+  deps: RebuildDeps,
+  projection: Projection,
+  target: number,
+  lease: Lease,
+  { pace, signal, onProgress }: BuildOptions,
+): Promise<'ready' | 'aborted' | 'stopped'> {
   const { store } = deps;
   const { name } = projection;
   const made = asBuild(projection, target);
@@ -161,7 +225,14 @@ export async function build(deps: RebuildDeps, projection: Projection, target: n
   const tending = tend();
   try {
     const slowed = paced({ events: progress.counted, store }, pace);
-    await runFeed([unit], { ...slowed, lease, signal: stop, caughtUp: async () => undefined, untilCaughtUp: true, maxDirty: FEW_DIRTY });
+    await runFeed([unit], {
+      ...slowed,
+      lease,
+      signal: stop,
+      caughtUp: async () => undefined,
+      untilCaughtUp: true,
+      maxDirty: FEW_DIRTY,
+    });
   } finally {
     ended.abort();
     await tending;
@@ -171,7 +242,11 @@ export async function build(deps: RebuildDeps, projection: Projection, target: n
   if (signal.aborted) return 'stopped';
   await tell();
   const record = await wanted();
-  if (record === undefined || (await putRebuild(store, name, { ...record.value, state: 'ready' }, record.version)) === undefined) return 'aborted';
+  if (
+    record === undefined ||
+    (await putRebuild(store, name, { ...record.value, state: 'ready' }, record.version)) === undefined
+  )
+    return 'aborted';
   return 'ready';
 }
 
@@ -179,29 +254,55 @@ export async function build(deps: RebuildDeps, projection: Projection, target: n
  * Asks for the former build again: the leading projector catches it up and swaps it in, as it does a new one.
  * @returns the number it goes back to. @throws RebuildRefusedError, UnavailableError
  */
-export async function beginRollback(store: ReadStore, { name, version }: Projection, { by, reason, at }: Asked): Promise<number> {
+export async function beginRollback(
+  store: ReadStore,
+  { name, version }: Projection,
+  { by, reason, at }: Asked,
+): Promise<number> {
   const standing = await rebuildOf(store, name);
   if (standing?.value.kind === 'rollback') return standing.value.target;
-  if (standing !== undefined) throw new RebuildRefusedError(`${name} is being rebuilt, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`, true);
+  if (standing !== undefined)
+    throw new RebuildRefusedError(
+      `${name} is being rebuilt, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`,
+      true,
+    );
   const [from, former] = [await store.active(name), await formerOf(store, name)];
   if (former === undefined || from === former.number || !(await store.versions(name)).includes(former.number)) {
     throw new RebuildRefusedError(`${name}: no former build is kept, so there is nothing to go back to`);
   }
   if (from !== undefined && !sameVersion(from, version) && sameVersion(former.number, version)) {
-    throw new RebuildRefusedError(`${name}: ${buildText(from)} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the former build, ${buildText(former.number)}, into use again`);
+    throw new RebuildRefusedError(
+      `${name}: ${buildText(from)} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the former build, ${buildText(former.number)}, into use again`,
+    );
   }
   if (!sameVersion(former.number, version) || from === undefined || !sameVersion(from, version)) {
-    throw new RebuildRefusedError(`${name}: the former build is ${buildText(former.number)}, this program makes version ${version}: go back to that program, and it takes its own into use again`);
+    throw new RebuildRefusedError(
+      `${name}: the former build is ${buildText(former.number)}, this program makes version ${version}: go back to that program, and it takes its own into use again`,
+    );
   }
-  const rollback: Rebuild = { target: former.number, from, kind: 'rollback', state: 'ready', attended: false, by, at, ...(reason === undefined ? {} : { reason }) };
-  if ((await putRebuild(store, name, rollback, 0)) === undefined) throw new RebuildRefusedError(`${name}: somebody else began a rebuild in this moment; look at gift projections status`, true);
+  const rollback: Rebuild = {
+    target: former.number,
+    from,
+    kind: 'rollback',
+    state: 'ready',
+    attended: false,
+    by,
+    at,
+    ...(reason === undefined ? {} : { reason }),
+  };
+  if ((await putRebuild(store, name, rollback, 0)) === undefined)
+    throw new RebuildRefusedError(
+      `${name}: somebody else began a rebuild in this moment; look at gift projections status`,
+      true,
+    );
   return former.number;
 }
 
 /**
- * Ends a rebuild: whoever builds stops, and what was built is dropped. What the leading projector has taken over already it drops itself: then the record
- * is still there.
- * @returns whether it is over. @throws RebuildRefusedError when none is under way, or it is in use already; UnavailableError
+ * Ends a rebuild: whoever builds stops, and what was built is dropped. What the leading projector has taken over
+ * already it drops itself: then the record is still there.
+ * @returns whether it is over. @throws RebuildRefusedError when none is under way, or it is in use already;
+ * UnavailableError
  */
 export async function abortRebuild(deps: RebuildDeps, name: string, signal: AbortSignal): Promise<'over' | 'leaving'> {
   const { store } = deps;
@@ -210,11 +311,15 @@ export async function abortRebuild(deps: RebuildDeps, name: string, signal: Abor
     if (record === undefined) throw new RebuildRefusedError(`${name} is not being rebuilt: there is nothing to abort`);
     const { value, version } = record;
     if (value.state === 'swapping' || (await store.active(name)) === value.target) {
-      throw new RebuildRefusedError(`${name}: the new build is being swapped in at this moment; go back with gift projections rollback ${name}`, true);
+      throw new RebuildRefusedError(
+        `${name}: the new build is being swapped in at this moment; go back with gift projections rollback ${name}`,
+        true,
+      );
     }
     if (value.state === 'leaving') return 'leaving';
     const state = value.state === 'ready' ? 'leaving' : 'aborting';
-    if (value.state !== 'aborting' && (await putRebuild(store, name, { ...value, state }, version)) === undefined) continue;
+    if (value.state !== 'aborting' && (await putRebuild(store, name, { ...value, state }, version)) === undefined)
+      continue;
     if (state === 'leaving') return 'leaving';
     const lease = await waitForLease(deps, name, signal);
     if (lease === undefined) return 'leaving';

@@ -1,4 +1,7 @@
-/** Carries out the rebuilds that were asked for without anybody who builds them (`POST /ops/projections/{name}/rebuild`): in any process with the role projector. */
+/**
+ * Carries out the rebuilds that were asked for without anybody who builds them
+ * (`POST /ops/projections/{name}/rebuild`): in any process with the role projector.
+ */
 import { pause } from '../../async/pause.js';
 import { type Followers, followers as ownFollowers } from '../../supervision/followers.js';
 import type { Projection } from '../projection.js';
@@ -25,7 +28,8 @@ export function startRebuilder({ followers, ...deps }: RebuilderOptions): { clos
     for (const { key, value: rebuild } of await store.records.list<Rebuild>(REBUILDS)) {
       const name = key.slice(REBUILDS.length);
       const projection = projections.find((one) => one.name === name && sameVersion(one.version, rebuild.target));
-      if (projection !== undefined && rebuild.state === 'building' && !rebuild.attended && !signal.aborted) await carryOn(projection, rebuild, signal);
+      if (projection !== undefined && rebuild.state === 'building' && !rebuild.attended && !signal.aborted)
+        await carryOn(projection, rebuild, signal);
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * Repair: folds single documents afresh from the log and has the leading projector put them in place, between two batches. A quarantined document is healed by it
- * where this code can fold it.
+ * Repair: folds single documents afresh from the log and has the leading projector put them in place, between two
+ * batches. A quarantined document is healed by it where this code can fold it.
  */
 import type { ReadStore } from '../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from '../projection.js';
@@ -35,17 +35,29 @@ export interface RepairOptions {
 
 /**
  * Puts documents right.
- * @returns what became of each, in the order of `ids`; `undefined`: stopped by the signal, and what was asked of the projector may still be done.
+ * @returns what became of each, in the order of `ids`; `undefined`: stopped by the signal, and what was asked of the
+ * projector may still be done.
  * @throws RepairRefusedError, UnavailableError
  */
-export async function repair(deps: RebuildDeps, projection: Projection, ids: readonly string[], { pace, signal, onProgress }: RepairOptions): Promise<RepairOutcome[] | undefined> {
+export async function repair(
+  deps: RebuildDeps,
+  projection: Projection,
+  ids: readonly string[],
+  { pace, signal, onProgress }: RepairOptions,
+): Promise<RepairOutcome[] | undefined> {
   const { events, store } = deps;
   const { name } = projection;
   const wanted = [...new Set(ids)];
-  if (wanted.length > MAX_REPAIRS) throw new RepairRefusedError(`${wanted.length} documents are too many to repair one by one: gift projections rebuild ${name}`);
+  if (wanted.length > MAX_REPAIRS)
+    throw new RepairRefusedError(
+      `${wanted.length} documents are too many to repair one by one: gift projections rebuild ${name}`,
+    );
   const active = await store.active(name);
   if (active === undefined) throw new RepairRefusedError(`${name} has never been built: the projector builds it`);
-  if (!sameVersion(active, projection.version)) throw new RepairRefusedError(otherReleaseText(name, active, projection.version, 'wait until this one is in use: it is built from the log'));
+  if (!sameVersion(active, projection.version))
+    throw new RepairRefusedError(
+      otherReleaseText(name, active, projection.version, 'wait until this one is in use: it is built from the log'),
+    );
   const through = await events.end();
   let counted = 0;
   const documents = await foldSome({
@@ -62,17 +74,23 @@ export async function repair(deps: RebuildDeps, projection: Projection, ids: rea
   if (signal.aborted) return undefined;
   const served = await servedIds(store, asBuild(projection, active), wanted);
   const unknown = wanted.filter((id) => !documents.has(id) && !served.has(id));
-  if (unknown.length > 0) throw new RepairRefusedError(`${name} has no document ${namedShortly(unknown)}, nor does the log know any`);
+  if (unknown.length > 0)
+    throw new RepairRefusedError(`${name} has no document ${namedShortly(unknown)}, nor does the log know any`);
 
   const keys: string[] = [];
-  for (const order of ordersOf({ name, build: active, through: through ?? null }, wanted, documents)) keys.push(await placeOrder(store, order));
+  for (const order of ordersOf({ name, build: active, through: through ?? null }, wanted, documents))
+    keys.push(await placeOrder(store, order));
   const began = performance.now();
   const outcomes = new Map<string, RepairOutcome>();
   const done = async (): Promise<boolean> => {
     for (const key of keys.slice()) {
       const order = (await store.records.get<RepairOrder>(key))?.value;
-      // A leading process of another release may not know this read model, and do nothing for as long as an order lasts.
-      if (order === undefined) throw new RepairRefusedError(`${name}: no process has put anything in place, and none will any more: look at gift projections status, and repeat the repair`);
+      // A leading process of another release may not know this read model, and do nothing for as long as an order
+      // lasts.
+      if (order === undefined)
+        throw new RepairRefusedError(
+          `${name}: no process has put anything in place, and none will any more: look at gift projections status, and repeat the repair`,
+        );
       if (order.failure !== undefined) throw new RepairRefusedError(`${name}: ${order.failure}: repeat the repair`);
       if (order.outcomes === undefined) continue;
       for (const outcome of order.outcomes) outcomes.set(outcome.id, outcome);
@@ -83,7 +101,9 @@ export async function repair(deps: RebuildDeps, projection: Projection, ids: rea
       const reached = await store.checkpoint(checkpointName(asBuild(projection, active)));
       if (through !== undefined && (reached === undefined || reached < through)) {
         for (const key of keys) await store.records.delete(key);
-        throw new RepairRefusedError(`${name} is behind the log and does not catch up, so nothing can be put in place: look at gift projections status`);
+        throw new RepairRefusedError(
+          `${name} is behind the log and does not catch up, so nothing can be put in place: look at gift projections status`,
+        );
       }
     }
     return keys.length === 0;
@@ -103,7 +123,11 @@ async function servedIds(store: ReadStore, build: Projection, ids: readonly stri
   return new Set(found.flatMap((document) => (document === undefined ? [] : [document.id])));
 }
 
-function* ordersOf(what: Omit<RepairOrder, 'documents'>, ids: readonly string[], folded: ReadonlyMap<string, RepairOrder['documents'][number]['document']>): Generator<RepairOrder> {
+function* ordersOf(
+  what: Omit<RepairOrder, 'documents'>,
+  ids: readonly string[],
+  folded: ReadonlyMap<string, RepairOrder['documents'][number]['document']>,
+): Generator<RepairOrder> {
   let documents: RepairOrder['documents'][number][] = [];
   let bytes = 0;
   for (const id of ids) {

@@ -1,6 +1,7 @@
 /**
- * Repairs as the leading projector makes them: between two batches, when everything it has folded is stored and nobody else writes. So no event is lost
- * between the document that was folded afresh and the next one that the projector folds onto it. An order is a record.
+ * Repairs as the leading projector makes them: between two batches, when everything it has folded is stored and nobody
+ * else writes. So no event is lost between the document that was folded afresh and the next one that the projector
+ * folds onto it. An order is a record.
  */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -23,7 +24,10 @@ const ORDER_MS = 3_600_000;
 /** What became of one document. */
 export interface RepairOutcome {
   readonly id: string;
-  /** `repaired`: it is what the log says now; `same`: it was; `removed`: the log knows nothing of it; `quarantined`: it still can't be folded. */
+  /**
+   * `repaired`: it is what the log says now; `same`: it was; `removed`: the log knows nothing of it; `quarantined`: it
+   * still can't be folded.
+   */
   readonly outcome: 'repaired' | 'same' | 'removed' | 'quarantined';
   /** Why it can't be folded. */
   readonly cause?: string;
@@ -54,7 +58,9 @@ export async function placeOrder({ records }: Pick<ReadStore, 'records'>, order:
 
 /** The orders that have not been carried out. @throws UnavailableError */
 export async function openOrders({ records }: Pick<ReadStore, 'records'>): Promise<StoredRecord<RepairOrder>[]> {
-  return (await records.list<RepairOrder>(REPAIRS)).filter(({ value }) => value.outcomes === undefined && value.failure === undefined);
+  return (await records.list<RepairOrder>(REPAIRS)).filter(
+    ({ value }) => value.outcomes === undefined && value.failure === undefined,
+  );
 }
 
 /** What refusing one needs. */
@@ -72,31 +78,62 @@ export interface CarryOutDeps {
 }
 
 /**
- * Ends an order whose documents are told to stand at no place in the log: none will ever have been stored up to there. @throws UnavailableError
+ * Ends an order whose documents are told to stand at no place in the log: none will ever have been stored up to there.
+ * @throws UnavailableError
  */
-export async function refuseInvalid(deps: RefuseDeps, { key, value, version }: StoredRecord<RepairOrder>): Promise<void> {
+export async function refuseInvalid(
+  deps: RefuseDeps,
+  { key, value, version }: StoredRecord<RepairOrder>,
+): Promise<void> {
   const { store, events, logger } = deps;
   const fault = value.through === null ? undefined : await positionFault(events, value.through);
   if (fault === undefined) return;
-  logger.warn({ projection: value.name, position: shownPosition(value.through) }, `projector: the stored position of a repair ${fault}: the repair is refused`);
+  logger.warn(
+    { projection: value.name, position: shownPosition(value.through) },
+    `projector: the stored position of a repair ${fault}: the repair is refused`,
+  );
   const failure = `its stored position ${fault}`;
-  await store.records.put(key, { ...value, documents: [], failure } satisfies RepairOrder, { expected: version, expiresAt: Date.now() + ORDER_MS });
+  await store.records.put(key, { ...value, documents: [], failure } satisfies RepairOrder, {
+    expected: version,
+    expiresAt: Date.now() + ORDER_MS,
+  });
 }
 
 /**
- * Carries an order out on the unit that readers use, which stands at or past the order's position; or notes in it why that can't be done.
+ * Carries an order out on the unit that readers use, which stands at or past the order's position; or notes in it why
+ * that can't be done.
  * @throws LeaseLostError, UnavailableError: then some of it may have been done, and the order stays open
  */
-export async function carryOut(unit: Unit, { key, value: order, version }: StoredRecord<RepairOrder>, { store, events, lease }: CarryOutDeps): Promise<void> {
+export async function carryOut(
+  unit: Unit,
+  { key, value: order, version }: StoredRecord<RepairOrder>,
+  { store, events, lease }: CarryOutDeps,
+): Promise<void> {
   const end = async (result: Pick<RepairOrder, 'outcomes' | 'failure'>): Promise<void> => {
-    await store.records.put(key, { ...order, documents: [], ...result } satisfies RepairOrder, { expected: version, expiresAt: Date.now() + ORDER_MS });
+    await store.records.put(key, { ...order, documents: [], ...result } satisfies RepairOrder, {
+      expected: version,
+      expiresAt: Date.now() + ORDER_MS,
+    });
   };
-  const otherWriter = async (missed: readonly string[]): Promise<void> => end({ failure: `somebody else wrote ${missed.join(', ')} meanwhile` });
+  const otherWriter = async (missed: readonly string[]): Promise<void> =>
+    end({ failure: `somebody else wrote ${missed.join(', ')} meanwhile` });
 
-  if (!sameVersion(order.build, unit.projection.version)) return end({ failure: `${buildText(unit.projection.version)} is in use by now, and the documents were folded by another version` });
+  if (!sameVersion(order.build, unit.projection.version))
+    return end({
+      failure: `${buildText(unit.projection.version)} is in use by now, and the documents were folded by another version`,
+    });
   const ids = order.documents.map(({ id }) => id);
-  const known = new Map(order.documents.flatMap(({ id, document }) => (document === null ? [] : [[id, document] as const])));
-  const wanted = await foldSome({ events, projection: unit.projection, ids: new Set(ids), documents: known, after: order.through ?? undefined, through: unit.stored });
+  const known = new Map(
+    order.documents.flatMap(({ id, document }) => (document === null ? [] : [[id, document] as const])),
+  );
+  const wanted = await foldSome({
+    events,
+    projection: unit.projection,
+    ids: new Set(ids),
+    documents: known,
+    after: order.through ?? undefined,
+    through: unit.stored,
+  });
   const standing = await store.getMany(unit.collection, ids);
   const ahead = await aheadOf(unit, standing, events);
   if (ahead.length > 0) return otherWriter(ahead);
@@ -128,17 +165,27 @@ export async function carryOut(unit: Unit, { key, value: order, version }: Store
 }
 
 /**
- * Those that stand beyond what the unit has stored: the next leader wrote them, or a write that was broken off before its checkpoint; what was folded up to there
- * would put them back. One that stands where the log has nothing yet was falsified.
+ * Those that stand beyond what the unit has stored: the next leader wrote them, or a write that was broken off before
+ * its checkpoint; what was folded up to there would put them back. One that stands where the log has nothing yet was
+ * falsified.
  */
-async function aheadOf({ stored }: Unit, standing: readonly (StoredDocument | undefined)[], events: EventStore): Promise<string[]> {
-  const ahead = standing.flatMap((document) => (document !== undefined && (stored === undefined || document.position > stored) ? [document] : []));
+async function aheadOf(
+  { stored }: Unit,
+  standing: readonly (StoredDocument | undefined)[],
+  events: EventStore,
+): Promise<string[]> {
+  const ahead = standing.flatMap((document) =>
+    document !== undefined && (stored === undefined || document.position > stored) ? [document] : [],
+  );
   if (ahead.length === 0) return [];
   const end = await events.end();
   return ahead.filter(({ position }) => end !== undefined && position <= end).map(({ id }) => id);
 }
 
-/** Whoever keeps a read model in memory reads it anew when this has changed: documents have changed that no event tells of. */
+/**
+ * Whoever keeps a read model in memory reads it anew when this has changed: documents have changed that no event tells
+ * of.
+ */
 async function raiseEdition({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
   await records.put(`edition/${name}`, {});
 }

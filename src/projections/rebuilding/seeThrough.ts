@@ -1,4 +1,6 @@
-/** Sees to it that the leading projector does what it is asked to: where none runs, this process leads until it is done. */
+/**
+ * Sees to it that the leading projector does what it is asked to: where none runs, this process leads until it is done.
+ */
 import { pause } from '../../async/pause.js';
 import type { Projection } from '../projection.js';
 import { startProjector } from '../running/projector.js';
@@ -9,9 +11,15 @@ const LOOK_MS = 50;
 
 /**
  * Waits until `done` says so, with a projector of this one projection standing by.
- * @returns false when `signal` was aborted first. @throws UnavailableError, and Error when the read store belongs to another log
+ * @returns false when `signal` was aborted first. @throws UnavailableError, and Error when the read store belongs to
+ * another log
  */
-export async function seeThrough(deps: RebuildDeps, projection: Projection, signal: AbortSignal, done: () => Promise<boolean>): Promise<boolean> {
+export async function seeThrough(
+  deps: RebuildDeps,
+  projection: Projection,
+  signal: AbortSignal,
+  done: () => Promise<boolean>,
+): Promise<boolean> {
   const { events, store, logger, holder, leaseMs } = deps;
   if (await done()) return true;
   const projector = await startProjector({ events, store, projections: [projection], logger, holder, leaseMs });

@@ -1,6 +1,6 @@
 /**
- * Verification: folds the log afresh into a copy, compares it by id with what is served, and looks again at what has moved meanwhile. Nothing that is served is
- * touched, and memory stays the same however much there is.
+ * Verification: folds the log afresh into a copy, compares it by id with what is served, and looks again at what has
+ * moved meanwhile. Nothing that is served is touched, and memory stays the same however much there is.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { EventStore, Position } from '../../ports/eventStore.js';
@@ -40,7 +40,11 @@ export interface VerifyOptions {
   readonly catchUpMs?: number;
   readonly onDifference: (difference: Difference) => void | Promise<void>;
   /** Told now and then: how far folding is, or how many documents have been compared. */
-  readonly onProgress?: (progress: { readonly step: 'fold'; readonly progress: RebuildProgress } | { readonly step: 'compare'; readonly documents: number }) => void;
+  readonly onProgress?: (
+    progress:
+      | { readonly step: 'fold'; readonly progress: RebuildProgress }
+      | { readonly step: 'compare'; readonly documents: number },
+  ) => void;
 }
 
 /** What a verification has found. */
@@ -66,9 +70,18 @@ export class VerifyInterruptedError extends Error {
 /** The projection as it is served, be it with a former fold. @throws VerifyRefusedError, UnavailableError */
 async function servedBuild(store: ReadStore, projection: Projection): Promise<Projection> {
   const active = await store.active(projection.name);
-  if (active === undefined) throw new VerifyRefusedError(`${projection.name} has never been built: the projector builds it`);
+  if (active === undefined)
+    throw new VerifyRefusedError(`${projection.name} has never been built: the projector builds it`);
   const served = foldOf(projection, active);
-  if (served === undefined) throw new VerifyRefusedError(otherReleaseText(projection.name, active, projection.version, 'wait until this one is in use: this program does not know the other, so it can\'t tell what should be there'));
+  if (served === undefined)
+    throw new VerifyRefusedError(
+      otherReleaseText(
+        projection.name,
+        active,
+        projection.version,
+        "wait until this one is in use: this program does not know the other, so it can't tell what should be there",
+      ),
+    );
   return served;
 }
 
@@ -83,7 +96,9 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
   async function reaches(through: Position | undefined): Promise<boolean> {
     const name = checkpointName(served);
     if (through === undefined || (await store.reached(name, through, 0))) return true;
-    const { events: waiting, whole } = await lagBehind(events, await store.checkpoint(name), served.types, { count: 1 });
+    const { events: waiting, whole } = await lagBehind(events, await store.checkpoint(name), served.types, {
+      count: 1,
+    });
     return (waiting === 0 && whole) || store.reached(name, through, catchUpMs);
   }
 
@@ -98,7 +113,11 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
       return behind;
     },
     /** @param folded the documents as the log says up to `through`, in the order of `ids`. */
-    async look(ids: readonly string[], folded: readonly (StoredDocument | undefined)[], through: Position | undefined): Promise<void> {
+    async look(
+      ids: readonly string[],
+      folded: readonly (StoredDocument | undefined)[],
+      through: Position | undefined,
+    ): Promise<void> {
       if (!behind) behind = !(await reaches(through));
       const checkpoint = behind ? await store.checkpoint(checkpointName(served)) : through;
       const now = await store.getMany(collection, ids);
@@ -109,7 +128,17 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
         if (document !== undefined && through !== undefined && document.position > through) {
           // It has moved on since: so is the log's side, to the same place.
           const known = expected === undefined ? new Map<string, StoredDocument>() : new Map([[id, expected]]);
-          expected = (await foldSome({ events, projection: served, ids: new Set([id]), documents: known, after: through, through: document.position, signal })).get(id);
+          expected = (
+            await foldSome({
+              events,
+              projection: served,
+              ids: new Set([id]),
+              documents: known,
+              after: through,
+              through: document.position,
+              signal,
+            })
+          ).get(id);
         } else if (expected !== undefined && (checkpoint === undefined || expected.position > checkpoint)) {
           unsettled += 1;
           continue;
@@ -124,7 +153,8 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
 }
 
 /**
- * Verifies the whole projection. @param scratch an empty store for the copy; it is as fast as a rebuild where it is on this machine.
+ * Verifies the whole projection. @param scratch an empty store for the copy; it is as fast as a rebuild where it is on
+ * this machine.
  * @throws VerifyRefusedError, VerifyInterruptedError, UnavailableError
  */
 export async function verifyAll(options: VerifyOptions & { readonly scratch: ReadStore }): Promise<VerifyReport> {
@@ -135,7 +165,15 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
   const { events: slowed } = paced({ events: progress.counted, store }, pace);
 
   async function catchUp(): Promise<void> {
-    await runFeed([unit], { events: slowed, store: scratch, lease: { held: true }, signal, caughtUp: async () => undefined, untilCaughtUp: true, maxDirty: FEW_DIRTY });
+    await runFeed([unit], {
+      events: slowed,
+      store: scratch,
+      lease: { held: true },
+      signal,
+      caughtUp: async () => undefined,
+      untilCaughtUp: true,
+      maxDirty: FEW_DIRTY,
+    });
     if (signal.aborted) throw new VerifyInterruptedError();
   }
 
@@ -180,14 +218,22 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
 }
 
 /** Documents one by one, in the order of their ids' bytes; the next page is had while one is worked on. */
-function inOrder(store: ReadStore, collection: CollectionSpec, pageSize: () => number): { next(): Promise<StoredDocument | undefined> } {
+function inOrder(
+  store: ReadStore,
+  collection: CollectionSpec,
+  pageSize: () => number,
+): { next(): Promise<StoredDocument | undefined> } {
   interface Page {
     readonly documents: readonly StoredDocument[];
     readonly last: boolean;
   }
   async function ask(after: string | undefined): Promise<Page> {
     const limit = pageSize();
-    const documents = await store.find(collection, { ...(after === undefined ? {} : { where: { id: { gt: after } } }), sort: [['id', 1]], limit });
+    const documents = await store.find(collection, {
+      ...(after === undefined ? {} : { where: { id: { gt: after } } }),
+      sort: [['id', 1]],
+      limit,
+    });
     return { documents, last: documents.length < limit };
   }
   let page: readonly StoredDocument[] = [];
@@ -218,7 +264,8 @@ function byBytes(one: string, other: string): number {
 }
 
 /**
- * Verifies so many documents that are served, picked from all over the collection. What is missing altogether only the whole verification finds.
+ * Verifies so many documents that are served, picked from all over the collection. What is missing altogether only the
+ * whole verification finds.
  * @throws as `verifyAll`
  */
 export async function verifySample(options: VerifyOptions & { readonly count: number }): Promise<VerifyReport> {
@@ -240,14 +287,28 @@ export async function verifySample(options: VerifyOptions & { readonly count: nu
       const share = shareOf(position, through) ?? 0;
       const perSecond = (counted / (performance.now() - began)) * 1_000;
       const total = share > 0 ? Math.round(counted / share) : undefined;
-      onProgress?.({ step: 'fold', progress: { events: counted, total, perSecond, share, secondsLeft: total === undefined ? undefined : (total - counted) / perSecond, position } });
+      onProgress?.({
+        step: 'fold',
+        progress: {
+          events: counted,
+          total,
+          perSecond,
+          share,
+          secondsLeft: total === undefined ? undefined : (total - counted) / perSecond,
+          position,
+        },
+      });
     },
   });
   if (signal.aborted) throw new VerifyInterruptedError();
   const judging = judge(options, served);
   for (let from = 0; from < ids.length; from += SUSPECTS) {
     const part = ids.slice(from, from + SUSPECTS);
-    await judging.look(part, part.map((id) => folded.get(id)), through);
+    await judging.look(
+      part,
+      part.map((id) => folded.get(id)),
+      through,
+    );
   }
   onProgress?.({ step: 'compare', documents: ids.length });
   const { differences, unsettled, behind } = judging;
@@ -264,7 +325,12 @@ async function sampleIds(store: ReadStore, collection: CollectionSpec, count: nu
     // One place in each part of the collection, so that none overlaps another.
     const part = all / places;
     const skip = Math.floor(place * part + Math.random() * Math.max(0, part - each));
-    for (const { id } of await store.find(collection, { sort: [['id', 1]], skip, limit: Math.min(each, count - ids.size) })) ids.add(id);
+    for (const { id } of await store.find(collection, {
+      sort: [['id', 1]],
+      skip,
+      limit: Math.min(each, count - ids.size),
+    }))
+      ids.add(id);
   }
   return [...ids];
 }

@@ -1,4 +1,7 @@
-/** Documents stored lately, so that later events of them need no read. Two generations: when the young one is full, the old one is let go. */
+/**
+ * Documents stored lately, so that later events of them need no read. Two generations: when the young one is full, the
+ * old one is let go.
+ */
 import type { StoredDocument } from '../../ports/readStore.js';
 
 /** Up to so many documents are added one by one; more are taken over as they are, so that nobody waits for it. */

@@ -37,10 +37,21 @@ export interface FeedOptions {
 
 /**
  * Feeds the units from the least advanced on, until `signal`.
- * @throws UnavailableError, LeaseLostError or whatever else went wrong: then what is in memory is void, and the units are to be opened anew.
+ * @throws UnavailableError, LeaseLostError or whatever else went wrong: then what is in memory is void, and the units
+ * are to be opened anew.
  */
 export async function runFeed(units: readonly Unit[], options: FeedOptions): Promise<void> {
-  const { events, store, lease, signal, caughtUp, untilCaughtUp = false, maxDirty = MAX_DIRTY, seen, onTrouble } = options;
+  const {
+    events,
+    store,
+    lease,
+    signal,
+    caughtUp,
+    untilCaughtUp = false,
+    maxDirty = MAX_DIRTY,
+    seen,
+    onTrouble,
+  } = options;
   const stop = new AbortController();
   const stopped = AbortSignal.any([signal, stop.signal]);
   let failure: { readonly error: unknown } | undefined;
@@ -62,7 +73,9 @@ export async function runFeed(units: readonly Unit[], options: FeedOptions): Pro
   if (reached) await arrive();
   if (reached && untilCaughtUp) return;
 
-  const batches = events.follow(after, { types }, { batchSize: READ_EVENTS, signal: stopped, onTrouble })[Symbol.asyncIterator]();
+  const batches = events
+    .follow(after, { types }, { batchSize: READ_EVENTS, signal: stopped, onTrouble })
+    [Symbol.asyncIterator]();
   let next = ask(batches);
   try {
     for (;;) {

@@ -17,17 +17,23 @@ interface Touch {
 }
 
 /**
- * Folds what of `events` (in log order) the unit has not folded yet; each document is read at most once. What can't be folded is quarantined.
- * Whatever it does to `unit.dirty` may be stored at any time, also half-way; `unit.folded` is for the caller to advance.
+ * Folds what of `events` (in log order) the unit has not folded yet; each document is read at most once. What can't be
+ * folded is quarantined. Whatever it does to `unit.dirty` may be stored at any time, also half-way; `unit.folded` is
+ * for the caller to advance.
  * @throws UnavailableError
  */
-export async function foldEvents(unit: Unit, store: ReadStore, events: readonly RecordedEvent[], time: Slices): Promise<void> {
+export async function foldEvents(
+  unit: Unit,
+  store: ReadStore,
+  events: readonly RecordedEvent[],
+  time: Slices,
+): Promise<void> {
   const note = noteInto(unit);
   let touches: Touch[] = [];
   let unknown = new Set<string>();
   /**
-   * The newest state of every document that waits here, held on to until its events are folded: meanwhile the writer may store what is in memory,
-   * and memory may let it go.
+   * The newest state of every document that waits here, held on to until its events are folded: meanwhile the writer
+   * may store what is in memory, and memory may let it go.
    */
   let latest = new Map<string, StoredDocument>();
   const foldTouches = async (): Promise<void> => {
@@ -41,7 +47,8 @@ export async function foldEvents(unit: Unit, store: ReadStore, events: readonly 
   for (const event of events) {
     if (!unit.types.has(event.type) || (unit.folded !== undefined && event.position <= unit.folded)) continue;
     const ids = documentIdsOf(unit.projection, event, note);
-    // What begins a document needs nothing read, and ignores what earlier events, still waiting for their document, would make of it.
+    // What begins a document needs nothing read, and ignores what earlier events, still waiting for their document,
+    // would make of it.
     if (unit.begins.has(event.type)) {
       await foldEvent(unit, event, ids, latest, time, note);
       continue;
@@ -58,7 +65,12 @@ export async function foldEvents(unit: Unit, store: ReadStore, events: readonly 
   await foldTouches();
 }
 
-async function readDocuments(unit: Unit, store: ReadStore, ids: readonly string[], into: Map<string, StoredDocument>): Promise<void> {
+async function readDocuments(
+  unit: Unit,
+  store: ReadStore,
+  ids: readonly string[],
+  into: Map<string, StoredDocument>,
+): Promise<void> {
   for (let from = 0; from < ids.length; from += READ_DOCUMENTS) {
     for (const document of await store.getMany(unit.collection, ids.slice(from, from + READ_DOCUMENTS))) {
       // One that came up in memory since it was found missing there is newer than what is stored.
@@ -67,8 +79,18 @@ async function readDocuments(unit: Unit, store: ReadStore, ids: readonly string[
   }
 }
 
-/** Folds one event. `latest`: documents as they are, kept up to date; an event that begins its documents ignores what was there. */
-async function foldEvent(unit: Unit, event: RecordedEvent, ids: readonly string[], latest: Map<string, StoredDocument>, time: Slices, note: NoteQuarantine): Promise<void> {
+/**
+ * Folds one event. `latest`: documents as they are, kept up to date; an event that begins its documents ignores what
+ * was there.
+ */
+async function foldEvent(
+  unit: Unit,
+  event: RecordedEvent,
+  ids: readonly string[],
+  latest: Map<string, StoredDocument>,
+  time: Slices,
+  note: NoteQuarantine,
+): Promise<void> {
   const begins = unit.begins.has(event.type);
   for (let index = 0; index < ids.length; index++) {
     if (index % STEPS === 0 && time.due()) await time.rest();

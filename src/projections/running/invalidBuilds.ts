@@ -1,9 +1,9 @@
 /**
- * Builds whose stored checkpoint is no place in the log. What was folded into them can't be known any more: they may lack
- * events that stand before their checkpoint, or have seen more than the log holds since it was put back to an earlier time.
- * So checkpoint and documents count as absent, and the build is made anew. One in use is taken out of use first, and made
- * anew under a number that no build has had: a process that remembers how far the old one was must not take that for the
- * new one's. Until the new one has caught up, what readers ask of it is 503.
+ * Builds whose stored checkpoint is no place in the log. What was folded into them can't be known any more: they may
+ * lack events that stand before their checkpoint, or have seen more than the log holds since it was put back to an
+ * earlier time. So checkpoint and documents count as absent, and the build is made anew. One in use is taken out of use
+ * first, and made anew under a number that no build has had: a process that remembers how far the old one was must not
+ * take that for the new one's. Until the new one has caught up, what readers ask of it is 503.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';

@@ -1,4 +1,7 @@
-/** How far behind the log's end something is that folds it: measured against the end as it is now, so that what is stuck can't look healthy. */
+/**
+ * How far behind the log's end something is that folds it: measured against the end as it is now, so that what is stuck
+ * can't look healthy.
+ */
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { storedPosition } from '../../ports/storedPosition.js';
 
@@ -27,10 +30,15 @@ const WITHIN_MS = 200;
 const BATCH = 1_000;
 
 /**
- * Measures what waits behind a stored position (`undefined`: everything). One that is no place in the log counts as absent, so that all waits.
- * Costs one look at the log's end where nothing waits. @throws UnavailableError
+ * Measures what waits behind a stored position (`undefined`: everything). One that is no place in the log counts as
+ * absent, so that all waits. Costs one look at the log's end where nothing waits. @throws UnavailableError
  */
-export async function lagBehind(events: EventStore, stored: Position | undefined, types: readonly string[], options: LagOptions = {}): Promise<Lag> {
+export async function lagBehind(
+  events: EventStore,
+  stored: Position | undefined,
+  types: readonly string[],
+  options: LagOptions = {},
+): Promise<Lag> {
   const { count = COUNT, withinMs = WITHIN_MS, now = Date.now } = options;
   const end = await events.end();
   if (end === undefined || stored === end) return { events: 0, seconds: 0, whole: true };

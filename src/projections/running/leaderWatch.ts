@@ -1,10 +1,16 @@
-/** Watches whether any process leads: for readiness and metrics, which every process tells, also where the ones that would lead are dead. */
+/**
+ * Watches whether any process leads: for readiness and metrics, which every process tells, also where the ones that
+ * would lead are dead.
+ */
 import type { Records } from '../../ports/readStore.js';
 import { leaseState } from './lease.js';
 
 /** How often leases are looked at, in ms. */
 const LOOK_MS = 1_000;
-/** A lease that nobody has renewed for so long, in ms, has no leader. One that dies is followed within 3.5 s, one that starts takes a second. */
+/**
+ * A lease that nobody has renewed for so long, in ms, has no leader. One that dies is followed within 3.5 s, one that
+ * starts takes a second.
+ */
 const NOBODY_MS = 10_000;
 
 /** The leases of one installation. */
@@ -23,7 +29,11 @@ interface Seen {
 }
 
 /** Begins to watch. `nobodyMs`: default 10 s. */
-export function watchLeaders<N extends string>(records: Records, names: readonly N[], nobodyMs = NOBODY_MS): LeaderWatch<N> {
+export function watchLeaders<N extends string>(
+  records: Records,
+  names: readonly N[],
+  nobodyMs = NOBODY_MS,
+): LeaderWatch<N> {
   const seen = new Map<N, Seen>();
   let looking: Promise<void> | undefined;
 
@@ -32,13 +42,22 @@ export function watchLeaders<N extends string>(records: Records, names: readonly
       const state = await leaseState(records, name);
       const version = state?.version ?? 0;
       if (seen.get(name)?.version === version) continue;
-      seen.set(name, { version, since: performance.now(), at: state?.at === undefined ? new Date() : new Date(state.at) });
+      seen.set(name, {
+        version,
+        since: performance.now(),
+        at: state?.at === undefined ? new Date() : new Date(state.at),
+      });
     }
   }
 
   const begin = (): void => {
     // A read store that does not answer is told by itself; what was seen of leases stands meanwhile.
-    looking ??= look().then(() => undefined, () => undefined).finally(() => (looking = undefined));
+    looking ??= look()
+      .then(
+        () => undefined,
+        () => undefined,
+      )
+      .finally(() => (looking = undefined));
   };
   begin();
   const timer = setInterval(begin, LOOK_MS).unref();

@@ -1,4 +1,7 @@
-/** One run of the leading projector: all projections on one feed, those behind on their own until they have caught up, rebuilds swapped in, repairs made in between. */
+/**
+ * One run of the leading projector: all projections on one feed, those behind on their own until they have caught up,
+ * rebuilds swapped in, repairs made in between.
+ */
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import { pause } from '../../async/pause.js';
@@ -58,11 +61,12 @@ interface Joining {
 }
 
 /**
- * Runs until `signal`. @throws UnavailableError, LeaseLostError or whatever else went wrong: then what was in memory is void, and another run goes on from the
- * checkpoints.
+ * Runs until `signal`. @throws UnavailableError, LeaseLostError or whatever else went wrong: then what was in memory is
+ * void, and another run goes on from the checkpoints.
  */
 export async function lead(options: LeadOptions): Promise<void> {
-  const { events, store, projections, logger, holder, leaseMs, lease, signal, retireMs, pace, health, onUnits } = options;
+  const { events, store, projections, logger, holder, leaseMs, lease, signal, retireMs, pace, health, onUnits } =
+    options;
   const check: BuildCheck = { store, events, logger, lease };
   const units = await openUnits(check, projections);
   const unkept = await settleUnkept({ store, logger, holder, leaseMs, signal }, units);
@@ -88,7 +92,10 @@ export async function lead(options: LeadOptions): Promise<void> {
   function changed(): void {
     for (const unit of units) {
       unit.report ??= ({ documentId, stream, type, position, cause }) =>
-        logger.warn({ projection: unit.checkpoint, documentId, stream, type, position, cause }, 'projector: a document is quarantined: it answers 503 until it is rebuilt');
+        logger.warn(
+          { projection: unit.checkpoint, documentId, stream, type, position, cause },
+          'projector: a document is quarantined: it answers 503 until it is rebuilt',
+        );
     }
     onUnits([...units]);
   }
@@ -126,7 +133,10 @@ export async function lead(options: LeadOptions): Promise<void> {
     turn.abort();
   }
 
-  /** Readers take a second to notice the swap; until then what they still read is kept up to date. What a former release made is so for as long as it is kept. */
+  /**
+   * Readers take a second to notice the swap; until then what they still read is kept up to date. What a former release
+   * made is so for as long as it is kept.
+   */
   async function retire(unit: Unit): Promise<void> {
     await pause(retireMs, over);
     if (isFormer(unit, projections)) await whileKept(store, unit, over);
@@ -143,12 +153,16 @@ export async function lead(options: LeadOptions): Promise<void> {
   async function tidyNowAndThen(): Promise<void> {
     while (!over.aborted) {
       await pause(TIDY_MS, over);
-      for (const name of new Set(projections.map((projection) => projection.name))) if (!over.aborted) await tidy(name, () => units, { store, lease, logger });
+      for (const name of new Set(projections.map((projection) => projection.name)))
+        if (!over.aborted) await tidy(name, () => units, { store, lease, logger });
     }
   }
 
   /** Catches units up on a feed of their own, and brings them to the others. */
-  async function catchUp(group: readonly Unit[], { until, slowed }: { readonly until: AbortSignal; readonly slowed: boolean }): Promise<void> {
+  async function catchUp(
+    group: readonly Unit[],
+    { until, slowed }: { readonly until: AbortSignal; readonly slowed: boolean },
+  ): Promise<void> {
     const caughtUp = async (ready: readonly Unit[]): Promise<void> => {
       for (const unit of ready) {
         await store.ensure(unit.collection);
@@ -175,14 +189,19 @@ export async function lead(options: LeadOptions): Promise<void> {
       const unit = served(order.value.name);
       if (unit !== undefined && stands(unit, order.value)) {
         await carryOut(unit, order, { store, events, lease });
-        logger.info({ projection: unit.checkpoint, documents: order.value.documents.length }, 'projector: an order to repair documents was dealt with');
+        logger.info(
+          { projection: unit.checkpoint, documents: order.value.documents.length },
+          'projector: an order to repair documents was dealt with',
+        );
         orders.delete(key);
       }
     }
   }
 
-  const served = (name: string): Unit | undefined => together.find(({ projection, active }) => projection.name === name && projection.version === active);
-  const stands = (unit: Unit, { through }: RepairOrder): boolean => through === null || (unit.stored !== undefined && unit.stored >= through);
+  const served = (name: string): Unit | undefined =>
+    together.find(({ projection, active }) => projection.name === name && projection.version === active);
+  const stands = (unit: Unit, { through }: RepairOrder): boolean =>
+    through === null || (unit.stored !== undefined && unit.stored >= through);
 
   async function useAll(ready: readonly Unit[]): Promise<void> {
     await use(ready);
@@ -194,7 +213,13 @@ export async function lead(options: LeadOptions): Promise<void> {
     while (!over.aborted) {
       turn = new AbortController();
       await between();
-      await runFeed(together, { ...shared, caughtUp: useAll, signal: AbortSignal.any([over, turn.signal]), seen: (event) => (seen = event), onTrouble: health.onTrouble } satisfies FeedOptions);
+      await runFeed(together, {
+        ...shared,
+        caughtUp: useAll,
+        signal: AbortSignal.any([over, turn.signal]),
+        seen: (event) => (seen = event),
+        onTrouble: health.onTrouble,
+      } satisfies FeedOptions);
     }
   }
 
@@ -203,7 +228,9 @@ export async function lead(options: LeadOptions): Promise<void> {
     const until = AbortSignal.any([over, entry.stop.signal]);
     try {
       // What readers have left just now is still run here.
-      const there = units.find((one) => one.projection.name === name && one.projection.version === entry.rebuild.target);
+      const there = units.find(
+        (one) => one.projection.name === name && one.projection.version === entry.rebuild.target,
+      );
       if (there !== undefined) {
         entry.unit = there;
         leaving.delete(there);
@@ -222,9 +249,13 @@ export async function lead(options: LeadOptions): Promise<void> {
       await catchUp([unit], { until, slowed: true });
     } catch (error) {
       if (over.aborted) return;
-      logger.warn({ err: error, projection: name, retryMs: JOIN_AGAIN_MS }, 'projector: a rebuild could not be taken over yet');
+      logger.warn(
+        { err: error, projection: name, retryMs: JOIN_AGAIN_MS },
+        'projector: a rebuild could not be taken over yet',
+      );
       await pause(JOIN_AGAIN_MS, until);
-      // At once: it never came to the others, and what it had in memory is void, so that the next attempt must not find it here.
+      // At once: it never came to the others, and what it had in memory is void, so that the next attempt must not find
+      // it here.
       if (entry.unit !== undefined) takeOut(units, entry.unit);
       changed();
       joining.delete(name);
@@ -238,24 +269,37 @@ export async function lead(options: LeadOptions): Promise<void> {
       entry.stop.abort();
       await entry.running;
       if (entry.unit !== undefined) leave(entry.unit);
-      while (!over.aborted && entry.unit !== undefined && (units.includes(entry.unit) || arriving.includes(entry.unit))) await pause(20, over);
+      while (!over.aborted && entry.unit !== undefined && (units.includes(entry.unit) || arriving.includes(entry.unit)))
+        await pause(20, over);
       joining.delete(name);
     }
     if (over.aborted || !lease.held) return;
     if (rebuild.kind === 'rebuild') await dropBuild(store, name, rebuild.target);
     // Another may have been asked for meanwhile.
     const record = await rebuildOf(store, name);
-    if (record?.value.target === rebuild.target && record.value.state === 'leaving') await store.records.delete(record.key, record.version);
+    if (record?.value.target === rebuild.target && record.value.state === 'leaving')
+      await store.records.delete(record.key, record.version);
     logger.info({ projection: name, build: rebuild.target }, 'projector: a rebuild was aborted');
   }
 
-  /** What an earlier leader, cut off in the middle of a swap, may bring to its end at any time: then units are opened anew, or nobody would keep up what readers use. */
+  /**
+   * What an earlier leader, cut off in the middle of a swap, may bring to its end at any time: then units are opened
+   * anew, or nobody would keep up what readers use.
+   */
   async function lookWhatIsUsed(): Promise<void> {
     for (const name of new Set(units.map(({ projection }) => projection.name))) {
       const { begun, ended } = swaps;
       const active = await store.active(name);
-      if (begun !== ended || begun !== swaps.begun || !units.some((unit) => unit.projection.name === name && unit.active !== active)) continue;
-      logger.warn({ projection: name, active }, 'projector: readers use another build than this process knew of, beginning anew');
+      if (
+        begun !== ended ||
+        begun !== swaps.begun ||
+        !units.some((unit) => unit.projection.name === name && unit.active !== active)
+      )
+        continue;
+      logger.warn(
+        { projection: name, active },
+        'projector: readers use another build than this process knew of, beginning anew',
+      );
       ending.abort();
     }
   }

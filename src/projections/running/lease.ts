@@ -1,8 +1,9 @@
 /**
- * A lease: of several processes one does the work, the others stand by. It is a record changed by compare-and-set; the record itself never
- * expires, so the fencing number in it never goes back. Who holds it is judged by each process's own monotonic clock alone: a standby takes
- * over when the record has not changed for the lease's time, a holder gives up when its last renewal is that long ago. Only of a process of the same
- * machine that is seen to have ended nobody waits for the end of its time.
+ * A lease: of several processes one does the work, the others stand by. It is a record changed by compare-and-set; the
+ * record itself never expires, so the fencing number in it never goes back. Who holds it is judged by each process's
+ * own monotonic clock alone: a standby takes over when the record has not changed for the lease's time, a holder gives
+ * up when its last renewal is that long ago. Only of a process of the same machine that is seen to have ended nobody
+ * waits for the end of its time.
  */
 import type { Logger } from 'pino';
 import { pause } from '../../async/pause.js';
@@ -17,7 +18,10 @@ export const LEASE_MS = 3_000;
 export interface Lease {
   /** Higher than that of every earlier holder. */
   readonly fence: number;
-  /** Whether it is held at this moment, judged by the clock: false in a process that was frozen and has only just woken. Ask before each effect. */
+  /**
+   * Whether it is held at this moment, judged by the clock: false in a process that was frozen and has only just woken.
+   * Ask before each effect.
+   */
   readonly held: boolean;
   /** Aborted once the lease is lost or released. May come later than `held` turns false. */
   readonly lost: AbortSignal;
@@ -36,7 +40,10 @@ export interface LeaseOptions {
   readonly ttlMs?: number | undefined;
   /** Told, while it waits, each time that another is seen to hold it on. */
   readonly onHeld?: (holder: string) => void;
-  /** Told, while it waits, of each look: what it failed with, or `undefined` where another has the lease. Must not throw. */
+  /**
+   * Told, while it waits, of each look: what it failed with, or `undefined` where another has the lease. Must not
+   * throw.
+   */
   readonly onTrouble?: (error: Error | undefined) => void;
 }
 
@@ -56,7 +63,10 @@ interface LeaseValue {
   readonly fence: number;
   /** The holder's process (`processLife`), where its system tells. */
   readonly life?: string;
-  /** When it was renewed or given up, by the clock of whoever did: ISO 8601, UTC. Absent: an earlier release did. For people alone; nothing decides by it. */
+  /**
+   * When it was renewed or given up, by the clock of whoever did: ISO 8601, UTC. Absent: an earlier release did. For
+   * people alone; nothing decides by it.
+   */
   readonly at?: string;
 }
 
@@ -88,7 +98,11 @@ export async function acquireLease(records: Records, name: string, options: Leas
     try {
       const asked = performance.now();
       const record = await records.get<LeaseValue>(key);
-      if (record === undefined || isFree(record.value, holder) || (seen?.version === record.version && asked - seen.since >= ttlMs)) {
+      if (
+        record === undefined ||
+        isFree(record.value, holder) ||
+        (seen?.version === record.version && asked - seen.since >= ttlMs)
+      ) {
         const fence = (record?.value.fence ?? 0) + 1;
         const put = performance.now();
         const version = await records.put(key, valueOf(holder, fence), { expected: record?.version ?? 0 });
@@ -114,7 +128,11 @@ export async function acquireLease(records: Records, name: string, options: Leas
  * @returns `undefined` when `signal` was aborted first.
  * @throws LeaseHeldError, or UnavailableError when the store can't be reached at the beginning
  */
-export async function seizeLease(records: Records, name: string, options: Omit<LeaseOptions, 'onHeld' | 'onTrouble'>): Promise<Lease | undefined> {
+export async function seizeLease(
+  records: Records,
+  name: string,
+  options: Omit<LeaseOptions, 'onHeld' | 'onTrouble'>,
+): Promise<Lease | undefined> {
   await records.get(`lease/${name}`);
   const refused = new AbortController();
   let other: string | undefined;
@@ -175,7 +193,8 @@ function hold(
         renewedAt = asked;
         return true;
       }
-      // An earlier renewal whose outcome was unknown may have been stored after all; then the record is still ours. Others count from when it was stored:
+      // An earlier renewal whose outcome was unknown may have been stored after all; then the record is still ours.
+      // Others count from when it was stored:
       // only one that is stored from now on makes it last longer.
       const record = await records.get<LeaseValue>(key);
       if (record?.value.holder !== holder || record.value.fence !== fence || record.version === version) return false;

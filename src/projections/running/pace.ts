@@ -1,6 +1,7 @@
 /**
- * Keeps long work (a rebuild, a new version, a verification) from holding up requests. While nobody asks for anything it runs at full speed; while anybody does,
- * a little at a time, and the faster the less the processes that answer are held up.
+ * Keeps long work (a rebuild, a new version, a verification) from holding up requests. While nobody asks for anything
+ * it runs at full speed; while anybody does, a little at a time, and the faster the less the processes that answer are
+ * held up.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventStore } from '../../ports/eventStore.js';
@@ -36,7 +37,10 @@ export function considerate(records: Records): Pace {
   async function look(now: number): Promise<void> {
     lookedAt = now;
     // An engine that does not answer leaves what was known; the work itself meets it.
-    const { requests, delayMs } = await servingNow(records).catch(() => ({ requests: polite ? 1 : 0, delayMs: DELAY.good }));
+    const { requests, delayMs } = await servingNow(records).catch(() => ({
+      requests: polite ? 1 : 0,
+      delayMs: DELAY.good,
+    }));
     const before = polite;
     polite = requests > 0;
     if (!before) rate = delayMs > DELAY.bad ? RATE.least : RATE.first;
@@ -60,7 +64,10 @@ export function considerate(records: Records): Pace {
 }
 
 /** The engines as work at that pace uses them. */
-export function paced<E extends Pick<EventStore, 'follow' | 'readAll'>, S extends Pick<ReadStore, 'write'>>({ events, store }: { readonly events: E; readonly store: S }, pace: Pace): { readonly events: E; readonly store: S } {
+export function paced<E extends Pick<EventStore, 'follow' | 'readAll'>, S extends Pick<ReadStore, 'write'>>(
+  { events, store }: { readonly events: E; readonly store: S },
+  pace: Pace,
+): { readonly events: E; readonly store: S } {
   const slowed = (read: EventStore['follow']): EventStore['follow'] =>
     async function* (after, filter, options = {}) {
       let position = after;
@@ -87,12 +94,21 @@ export function paced<E extends Pick<EventStore, 'follow' | 'readAll'>, S extend
       for (let from = 0; from === 0 || from < documents.length; from += DOCUMENTS) {
         const last = from + DOCUMENTS >= documents.length;
         const began = performance.now();
-        await store.write([{ collection, documents: documents.slice(from, from + DOCUMENTS), ...(last && checkpoint !== undefined ? { checkpoint } : {}) }]);
+        await store.write([
+          {
+            collection,
+            documents: documents.slice(from, from + DOCUMENTS),
+            ...(last && checkpoint !== undefined ? { checkpoint } : {}),
+          },
+        ]);
         await sleep(Math.min(50, performance.now() - began));
       }
     }
     return undefined;
   }
 
-  return { events: { ...events, follow: slowed(events.follow), readAll: slowed(events.readAll) }, store: { ...store, write } };
+  return {
+    events: { ...events, follow: slowed(events.follow), readAll: slowed(events.readAll) },
+    store: { ...store, write },
+  };
 }

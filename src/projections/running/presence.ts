@@ -1,7 +1,9 @@
 /**
- * Whether the process that holds something is gone, so that nobody waits for what it can't give back any more. Of a process that this machine sees its system says so,
- * at once and for certain (`processLife.ts`). Any other process, of another machine or container, says in a record several times a second that it lives. One whose
- * record stands still, by this process's monotonic clock, is taken for gone. It may only be frozen: what is done in its place must be harmless where it goes on.
+ * Whether the process that holds something is gone, so that nobody waits for what it can't give back any more. Of a
+ * process that this machine sees its system says so, at once and for certain (`processLife.ts`). Any other process, of
+ * another machine or container, says in a record several times a second that it lives. One whose record stands still,
+ * by this process's monotonic clock, is taken for gone. It may only be frozen: what is done in its place must be
+ * harmless where it goes on.
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
@@ -11,7 +13,10 @@ import { hasEnded, isOfThisMachine, processLife } from './processLife.js';
 
 const PREFIX = 'present/';
 const EVERY_MS = 300;
-/** A record that stood still so long is of a process that is gone, ms: with a look every 300 ms that is found out within 1.3 s. */
+/**
+ * A record that stood still so long is of a process that is gone, ms: with a look every 300 ms that is found out within
+ * 1.3 s.
+ */
 const STILL_MS = 1_000;
 /** What a process that is gone leaves, ms. Longer than any clock of the installation is off. */
 const EXPIRES_MS = 3_600_000;
@@ -64,7 +69,8 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
     const began = performance.now();
     const found = new Map((await records.list(PREFIX)).map(({ key, version }) => [key.slice(PREFIX.length), version]));
     for (const process of new Set([...sightings.keys(), ...found.keys()])) see(process, found.get(process) ?? 0);
-    for (const [process, { version, since }] of sightings) if (version === 0 && began - since > EXPIRES_MS) sightings.delete(process);
+    for (const [process, { version, since }] of sightings)
+      if (version === 0 && began - since > EXPIRES_MS) sightings.delete(process);
     looked = began;
   }
 
@@ -100,7 +106,9 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
     async close() {
       closing.abort();
       await running;
-      await records.delete(PREFIX + self.process).catch((error: unknown) => logger.debug({ err: error }, 'could not say that this process ends'));
+      await records
+        .delete(PREFIX + self.process)
+        .catch((error: unknown) => logger.debug({ err: error }, 'could not say that this process ends'));
     },
   };
 }

@@ -1,9 +1,11 @@
-/** Tells whether a process on this machine has ended, so that nobody has to wait for what it can't give back any more. */
+/**
+ * Tells whether a process on this machine has ended, so that nobody has to wait for what it can't give back any more.
+ */
 import { readFileSync, readlinkSync } from 'node:fs';
 
 /**
- * Which process this is, among all there ever were: boot of the machine, its process ids' namespace (a container has its own), id, and when it started, since ids are
- * used again. `undefined` where the system doesn't tell.
+ * Which process this is, among all there ever were: boot of the machine, its process ids' namespace (a container has
+ * its own), id, and when it started, since ids are used again. `undefined` where the system doesn't tell.
  */
 export function processLife(id: number | 'self' = 'self'): string | undefined {
   try {
@@ -15,14 +17,20 @@ export function processLife(id: number | 'self' = 'self'): string | undefined {
   }
 }
 
-/** Whether that process is one of this machine and container, so that `hasEnded` tells at any time whether it lives. Where the system hides others' processes it does so too, by signal. */
+/**
+ * Whether that process is one of this machine and container, so that `hasEnded` tells at any time whether it lives.
+ * Where the system hides others' processes it does so too, by signal.
+ */
 export function isOfThisMachine(life: string, own: string): boolean {
   const parts = life.split('/');
   const here = own.split('/');
   return parts.length === 4 && parts[0] === here[0] && parts[1] === here[1];
 }
 
-/** Whether that process has certainly ended. One of another machine or container is never known to have; nor is one that this system hides (`hidepid`); nor has a frozen one. */
+/**
+ * Whether that process has certainly ended. One of another machine or container is never known to have; nor is one that
+ * this system hides (`hidepid`); nor has a frozen one.
+ */
 export function hasEnded(life: string, own: string | undefined = processLife()): boolean {
   if (own === undefined || !isOfThisMachine(life, own)) return false;
   const parts = life.split('/');
@@ -35,12 +43,18 @@ export function hasEnded(life: string, own: string | undefined = processLife()):
   }
 }
 
-/** Whether that process lives, a frozen one included; `undefined` where it can't be told, as of one of another machine or container. */
+/**
+ * Whether that process lives, a frozen one included; `undefined` where it can't be told, as of one of another machine
+ * or container.
+ */
 export function lives(life: string, own: string | undefined = processLife()): boolean | undefined {
   return own === undefined || !isOfThisMachine(life, own) ? undefined : !hasEnded(life, own);
 }
 
-/** Whether there is no such process. Of others' processes `/proc` may show nothing while they live; the system's own word is then that they may not be signalled. */
+/**
+ * Whether there is no such process. Of others' processes `/proc` may show nothing while they live; the system's own
+ * word is then that they may not be signalled.
+ */
 function isGone(id: number): boolean {
   try {
     process.kill(id, 0);

@@ -2,10 +2,13 @@
  * Keeps the read models up to date: folds the log into documents, from each projection's checkpoint on, for ever.
  *
  * - Of several processes one does it (a lease); the others stand by and take over within 5 s.
- * - An engine's failure is waited out; whatever was in memory is thrown away and read again, so nothing is lost and nothing counts twice.
+ * - An engine's failure is waited out; whatever was in memory is thrown away and read again, so nothing is lost and
+ * nothing counts twice.
  * - A document that can't be folded is quarantined, alone.
- * - A new version is built beside the one that readers use, and swapped in when it has caught up. What readers use is kept up to date meanwhile, by its former fold, or, where the leading
- *   process does not know that, by one of those that stand by (`unkept.ts`). It is also the durable sign that a projection has caught up at least once: until then readers take what is
+ * - A new version is built beside the one that readers use, and swapped in when it has caught up. What readers use is
+ * kept up to date meanwhile, by its former fold, or, where the leading
+ * process does not know that, by one of those that stand by (`unkept.ts`). It is also the durable sign that a
+ * projection has caught up at least once: until then readers take what is
  *   missing as unavailable (`readModel.ts`).
  */
 import type { Logger } from 'pino';
@@ -42,7 +45,10 @@ export interface ProjectorOptions {
   readonly followers?: Pick<Followers, 'start'>;
 }
 
-/** One projection, as the process that keeps it knows it. How all stand, whoever keeps them, `standing.ts` finds out from the engines. */
+/**
+ * One projection, as the process that keeps it knows it. How all stand, whoever keeps them, `standing.ts` finds out
+ * from the engines.
+ */
 export interface KeptProjection {
   readonly projection: string;
   /** The collection's number: see `builds.ts`. */
@@ -69,7 +75,16 @@ export interface Projector {
  * @throws Error when the read store was filled from another log.
  */
 export async function startProjector(options: ProjectorOptions): Promise<Projector> {
-  const { events, store, projections, logger, holder, leaseMs, retireMs = RETIRE_MS, followers = ownFollowers({ logger }) } = options;
+  const {
+    events,
+    store,
+    projections,
+    logger,
+    holder,
+    leaseMs,
+    retireMs = RETIRE_MS,
+    followers = ownFollowers({ logger }),
+  } = options;
   const pace = considerate(store.records);
   let units: readonly Unit[] = [];
 
@@ -85,7 +100,10 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     if (lease?.held === true) return lease;
     await lease?.release();
     const waiting = new AbortController();
-    const standingBy = keepUnkept({ events, store, projections, logger, holder, leaseMs }, AbortSignal.any([signal, waiting.signal]));
+    const standingBy = keepUnkept(
+      { events, store, projections, logger, holder, leaseMs },
+      AbortSignal.any([signal, waiting.signal]),
+    );
     lease = await acquireLease(store.records, 'projector', { holder, signal, logger, ttlMs: leaseMs, onTrouble });
     waiting.abort();
     await standingBy;
@@ -96,7 +114,10 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
   const onUnits = (opened: readonly Unit[]): void => {
     units = opened;
   };
-  /** Leads until it is to end, or the lease is lost. @throws whatever goes wrong: what was in memory is void then, and is read again from the checkpoints */
+  /**
+   * Leads until it is to end, or the lease is lost. @throws whatever goes wrong: what was in memory is void then, and
+   * is read again from the checkpoints
+   */
   async function run(health: FollowerRun): Promise<void> {
     while (!health.signal.aborted) {
       const mine = await heldLease(health);
@@ -104,14 +125,29 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
       const leading = AbortSignal.any([health.signal, mine.lost]);
       try {
         await checkLog(events, store);
-        await lead({ events, store, projections, logger, holder, leaseMs, lease: mine, signal: leading, retireMs, pace, health, onUnits });
+        await lead({
+          events,
+          store,
+          projections,
+          logger,
+          holder,
+          leaseMs,
+          lease: mine,
+          signal: leading,
+          retireMs,
+          pace,
+          health,
+          onUnits,
+        });
       } catch (error) {
         if (!leading.aborted && mine.held) throw error;
       }
     }
   }
 
-  const follower = followers.start('projector', run, { expected: (error) => error instanceof SwapOutdatedError || error instanceof LeaseLostError });
+  const follower = followers.start('projector', run, {
+    expected: (error) => error instanceof SwapOutdatedError || error instanceof LeaseLostError,
+  });
   return {
     kept: () => (lease?.held === true ? units.map(keptOf) : []),
     async close() {
@@ -122,11 +158,21 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
 }
 
 function keptOf({ projection, stored, caughtUp, active, quarantined }: Unit): KeptProjection {
-  return { projection: projection.name, version: projection.version, position: stored, caughtUp, active: active === projection.version, quarantined: [...quarantined] };
+  return {
+    projection: projection.name,
+    version: projection.version,
+    position: stored,
+    caughtUp,
+    active: active === projection.version,
+    quarantined: [...quarantined],
+  };
 }
 
 /** @throws Error when the read store was filled from another log. */
 async function checkLog(events: EventStore, store: ReadStore): Promise<void> {
   const bound = await store.boundTo(events.logId);
-  if (bound !== events.logId) throw new Error(`the read store was filled from the log ${bound}, not from ${events.logId}: empty it, or use the other`);
+  if (bound !== events.logId)
+    throw new Error(
+      `the read store was filled from the log ${bound}, not from ${events.logId}: empty it, or use the other`,
+    );
 }

@@ -1,6 +1,7 @@
 /**
- * Documents that a projection could not fold. The stored body holds nothing but the marker, so no condition on a field matches it and no
- * half-folded document is ever shown; later events leave it alone. A record beside it lists it for support.
+ * Documents that a projection could not fold. The stored body holds nothing but the marker, so no condition on a field
+ * matches it and no half-folded document is ever shown; later events leave it alone. A record beside it lists it for
+ * support.
  */
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { Body, Records, StoredDocument, UnreadableBody } from '../../ports/readStore.js';
@@ -10,7 +11,9 @@ import { checkpointName, type Projection } from '../projection.js';
 export interface Quarantined {
   /** `undefined` when the event itself could not be told which documents it touches. */
   readonly documentId?: string;
-  /** The event that could not be folded; absent where the store could not read the document: no event is to blame then. */
+  /**
+   * The event that could not be folded; absent where the store could not read the document: no event is to blame then.
+   */
   readonly eventId?: string;
   readonly type?: string;
   readonly stream?: string;
@@ -30,7 +33,10 @@ export function isQuarantined(body: Body): body is QuarantineBody {
   return '$quarantined' in body;
 }
 
-/** Whether the store could not read it. It is listed, as a quarantined one, once a reader has met it (`damagedDocuments`), or an event touches it. */
+/**
+ * Whether the store could not read it. It is listed, as a quarantined one, once a reader has met it
+ * (`damagedDocuments`), or an event touches it.
+ */
 export function isUnreadable(body: Body): body is UnreadableBody {
   return '$unreadable' in body;
 }
@@ -57,10 +63,15 @@ export function quarantineDocument(id: string, quarantined: Quarantined): Stored
   return { id, position: quarantined.position, body: { $quarantined: quarantined } satisfies QuarantineBody };
 }
 
-const prefix = (projection: Pick<Projection, 'name' | 'version'>): string => `quarantine/${checkpointName(projection)}/`;
+const prefix = (projection: Pick<Projection, 'name' | 'version'>): string =>
+  `quarantine/${checkpointName(projection)}/`;
 
 /** Lists it for support; the same one again changes nothing. @throws UnavailableError */
-export async function recordQuarantine(records: Records, projection: Pick<Projection, 'name' | 'version'>, quarantined: Quarantined): Promise<void> {
+export async function recordQuarantine(
+  records: Records,
+  projection: Pick<Projection, 'name' | 'version'>,
+  quarantined: Quarantined,
+): Promise<void> {
   await records.put(prefix(projection) + (quarantined.documentId ?? `event/${quarantined.eventId}`), quarantined);
 }
 
@@ -78,22 +89,34 @@ export function damagedDocuments(records: Records): DamagedDocuments {
       const key = `${checkpointName({ name, version })}/${id}/${position}`;
       if (noted.has(key)) return;
       noted.add(key);
-      recordQuarantine(records, { name, version }, { documentId: id, position, cause: body.$unreadable }).catch(() => noted.delete(key));
+      recordQuarantine(records, { name, version }, { documentId: id, position, cause: body.$unreadable }).catch(() =>
+        noted.delete(key),
+      );
     },
   };
 }
 
 /** What is quarantined in one version of a projection, from whatever process. @throws UnavailableError */
-export async function listQuarantined(records: Records, projection: Pick<Projection, 'name' | 'version'>): Promise<Quarantined[]> {
+export async function listQuarantined(
+  records: Records,
+  projection: Pick<Projection, 'name' | 'version'>,
+): Promise<Quarantined[]> {
   return (await records.list<Quarantined>(prefix(projection))).map((record) => record.value);
 }
 
 /** Takes one document off the list: it has been put right. @throws UnavailableError */
-export async function forgetQuarantine(records: Records, projection: Pick<Projection, 'name' | 'version'>, documentId: string): Promise<void> {
+export async function forgetQuarantine(
+  records: Records,
+  projection: Pick<Projection, 'name' | 'version'>,
+  documentId: string,
+): Promise<void> {
   await records.delete(prefix(projection) + documentId);
 }
 
 /** Empties the list, for a version that is built anew from its first event. @throws UnavailableError */
-export async function forgetQuarantined(records: Records, projection: Pick<Projection, 'name' | 'version'>): Promise<void> {
+export async function forgetQuarantined(
+  records: Records,
+  projection: Pick<Projection, 'name' | 'version'>,
+): Promise<void> {
   for (const { key } of await records.list(prefix(projection))) await records.delete(key);
 }

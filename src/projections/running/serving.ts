@@ -1,6 +1,6 @@
 /**
- * How busy the processes are that answer requests: each says so once a second, as long as there are any, in a record that expires. Whoever does long work beside
- * them goes by it (`pace.ts`), in whatever process.
+ * How busy the processes are that answer requests: each says so once a second, as long as there are any, in a record
+ * that expires. Whoever does long work beside them goes by it (`pace.ts`), in whatever process.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Logger } from 'pino';
@@ -35,7 +35,15 @@ export interface ServingReporter {
 }
 
 /** Begins to report. */
-export function reportServing({ records, holder, logger }: { readonly records: Records; readonly holder: string; readonly logger: Logger }): ServingReporter {
+export function reportServing({
+  records,
+  holder,
+  logger,
+}: {
+  readonly records: Records;
+  readonly holder: string;
+  readonly logger: Logger;
+}): ServingReporter {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delays.enable();
   let requests = 0;
@@ -45,7 +53,9 @@ export function reportServing({ records, holder, logger }: { readonly records: R
     requests = 0;
     delays.reset();
     if (report.requests === 0) return;
-    putting = records.put(PREFIX + holder, report, { expiresAt: Date.now() + EXPIRES_MS }).catch((error: unknown) => logger.debug({ err: error }, 'could not tell how busy this process is'));
+    putting = records
+      .put(PREFIX + holder, report, { expiresAt: Date.now() + EXPIRES_MS })
+      .catch((error: unknown) => logger.debug({ err: error }, 'could not tell how busy this process is'));
   }, EVERY_MS);
   timer.unref();
   return {

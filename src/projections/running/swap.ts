@@ -3,13 +3,26 @@ import type { Logger } from 'pino';
 import { pause } from '../../async/pause.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { checkpointName } from '../projection.js';
-import { buildOf, keptFormers, keptRelease, putFormer, putRebuild, rankOf, rebuildOf, sameVersion, type Rebuild } from './builds.js';
+import {
+  buildOf,
+  keptFormers,
+  keptRelease,
+  putFormer,
+  putRebuild,
+  rankOf,
+  rebuildOf,
+  sameVersion,
+  type Rebuild,
+} from './builds.js';
 import type { Lease } from './lease.js';
 import { forgetQuarantined } from './quarantine.js';
 import type { Unit } from './unit.js';
 import { LeaseLostError } from './writer.js';
 
-/** How long what was in use before a rebuild, or before a deployment, is kept, in ms: a day, so that the next shift can still go back. */
+/**
+ * How long what was in use before a rebuild, or before a deployment, is kept, in ms: a day, so that the next shift can
+ * still go back.
+ */
 const KEEP_FORMER_MS = 86_400_000;
 
 /** How often it is looked for builds that nobody needs any more, in ms. */
@@ -22,7 +35,10 @@ export interface SwapDeps {
   readonly logger: Logger;
 }
 
-/** Readers use another build than this process knew of: another leads, or has led meanwhile. Nothing was swapped; what is known is void. */
+/**
+ * Readers use another build than this process knew of: another leads, or has led meanwhile. Nothing was swapped; what
+ * is known is void.
+ */
 export class SwapOutdatedError extends Error {
   override readonly name = 'SwapOutdatedError';
   constructor(name: string) {
@@ -31,12 +47,17 @@ export class SwapOutdatedError extends Error {
 }
 
 /**
- * Lets readers use the unit's build where it is the one they should: the newest of its name that is run, or the target of a rebuild. Both it and the one they
- * use must stand at the same position, and nothing may be written meanwhile.
- * @returns `left`: readers leave that unit from now on; `refused`: the rebuild was aborted in the meantime, or ended by another, and readers don't use it.
+ * Lets readers use the unit's build where it is the one they should: the newest of its name that is run, or the target
+ * of a rebuild. Both it and the one they use must stand at the same position, and nothing may be written meanwhile.
+ * @returns `left`: readers leave that unit from now on; `refused`: the rebuild was aborted in the meantime, or ended by
+ * another, and readers don't use it.
  * @throws LeaseLostError, SwapOutdatedError, UnavailableError
  */
-export async function swapIn(unit: Unit, units: readonly Unit[], { store, lease, logger }: SwapDeps): Promise<{ readonly left?: Unit; readonly refused?: true }> {
+export async function swapIn(
+  unit: Unit,
+  units: readonly Unit[],
+  { store, lease, logger }: SwapDeps,
+): Promise<{ readonly left?: Unit; readonly refused?: true }> {
   const { name, version } = unit.projection;
   await store.ensure(unit.collection);
   if (unit.active === version) {
@@ -47,19 +68,26 @@ export async function swapIn(unit: Unit, units: readonly Unit[], { store, lease,
   const target = record?.value.target === version ? record : undefined;
   if (unit.joins === true) {
     const wanted = target !== undefined && (target.value.state === 'ready' || target.value.state === 'swapping');
-    const noted = wanted && (await putRebuild(store, name, { ...target.value, state: 'swapping' }, target.version)) !== undefined;
+    const noted =
+      wanted && (await putRebuild(store, name, { ...target.value, state: 'swapping' }, target.version)) !== undefined;
     // An earlier leader that was cut off while it swapped may have come to the end of it since.
     if (!noted && (await store.active(name)) !== version) return { refused: true };
-  } else if (unit.active !== undefined && (unit.follows === true || units.some((other) => isNewerVersion(other, unit)))) {
+  } else if (
+    unit.active !== undefined &&
+    (unit.follows === true || units.some((other) => isNewerVersion(other, unit)))
+  ) {
     // What readers have left while it was still catching up is kept up to date for a while, and no more.
     unit.caughtUp = true;
     return {};
   }
   if (!lease.held) throw new LeaseLostError();
-  const left = units.find((other) => other !== unit && other.projection.name === name && other.projection.version === unit.active);
+  const left = units.find(
+    (other) => other !== unit && other.projection.name === name && other.projection.version === unit.active,
+  );
   const from = unit.active;
   // First: what is not known to be kept is dropped.
-  if (from !== undefined && !sameVersion(from, version)) await putFormer(store, name, { number: from, until: Date.now() + KEEP_FORMER_MS });
+  if (from !== undefined && !sameVersion(from, version))
+    await putFormer(store, name, { number: from, until: Date.now() + KEEP_FORMER_MS });
   if (!(await store.activate(name, version, { expected: from ?? 0 }))) throw new SwapOutdatedError(name);
   for (const other of units) if (other.projection.name === name) other.active = version;
   if (left !== undefined) left.follows = true;
@@ -72,7 +100,8 @@ export async function swapIn(unit: Unit, units: readonly Unit[], { store, lease,
 }
 
 /**
- * Ends the record of a rebuild that is in use, and keeps what it replaced for a rollback; nothing where another stands there by now.
+ * Ends the record of a rebuild that is in use, and keeps what it replaced for a rollback; nothing where another stands
+ * there by now.
  * @throws UnavailableError
  */
 export async function finishSwap(store: ReadStore, name: string, { from, target }: Rebuild): Promise<void> {
@@ -87,7 +116,10 @@ export async function finishSwap(store: ReadStore, name: string, { from, target 
   await store.records.delete(record.key, record.version);
 }
 
-/** Waits as long as a former release's build, which readers have left, is to be kept: so long that release can be brought back without a gap. @throws UnavailableError */
+/**
+ * Waits as long as a former release's build, which readers have left, is to be kept: so long that release can be
+ * brought back without a gap. @throws UnavailableError
+ */
 export async function whileKept(store: ReadStore, unit: Unit, signal: AbortSignal): Promise<void> {
   const { name, version } = unit.projection;
   while (!signal.aborted && unit.follows === true) {
@@ -98,7 +130,10 @@ export async function whileKept(store: ReadStore, unit: Unit, signal: AbortSigna
 }
 
 function isNewerVersion(other: Unit, unit: Unit): boolean {
-  return other.projection.name === unit.projection.name && buildOf(other.projection.version).version > buildOf(unit.projection.version).version;
+  return (
+    other.projection.name === unit.projection.name &&
+    buildOf(other.projection.version).version > buildOf(unit.projection.version).version
+  );
 }
 
 /** Drops a build with everything about it. @throws UnavailableError */
@@ -108,25 +143,48 @@ export async function dropBuild(store: ReadStore, name: string, number: number):
 }
 
 /**
- * Drops the builds of a projection that are neither run here, nor in use, nor being built, nor kept for a rollback. Those of versions that this code does not
- * know yet are left alone. Never throws: what can't be dropped now is dropped another time.
+ * Drops the builds of a projection that are neither run here, nor in use, nor being built, nor kept for a rollback.
+ * Those of versions that this code does not know yet are left alone. Never throws: what can't be dropped now is dropped
+ * another time.
  */
-export async function tidy(name: string, units: () => readonly Unit[], { store, lease, logger }: SwapDeps): Promise<void> {
+export async function tidy(
+  name: string,
+  units: () => readonly Unit[],
+  { store, lease, logger }: SwapDeps,
+): Promise<void> {
   try {
-    const own = units().filter((unit) => unit.projection.name === name).map((unit) => unit.projection.version);
+    const own = units()
+      .filter((unit) => unit.projection.name === name)
+      .map((unit) => unit.projection.version);
     const newest = Math.max(...own.map(rankOf));
     // Listed first: one that is begun meanwhile isn't among them, and of one that is the record is there.
     const stored = await store.versions(name);
-    const [active, formers, rebuild] = await Promise.all([store.active(name), keptFormers(store, name), rebuildOf(store, name)]);
-    const kept = new Set([...own, active, rebuild?.value.target, rebuild?.value.from, ...formers.map(({ number }) => number)]);
+    const [active, formers, rebuild] = await Promise.all([
+      store.active(name),
+      keptFormers(store, name),
+      rebuildOf(store, name),
+    ]);
+    const kept = new Set([
+      ...own,
+      active,
+      rebuild?.value.target,
+      rebuild?.value.from,
+      ...formers.map(({ number }) => number),
+    ]);
     for (const number of stored) {
       if (kept.has(number) || (rankOf(number) > newest && !own.some((one) => sameVersion(one, number)))) continue;
       if (!lease.held) return;
       try {
         await dropBuild(store, name, number);
-        logger.info({ projection: checkpointName({ name, version: number }) }, 'projector: dropped a build that nobody uses');
+        logger.info(
+          { projection: checkpointName({ name, version: number }) },
+          'projector: dropped a build that nobody uses',
+        );
       } catch (error) {
-        logger.warn({ err: error, projection: checkpointName({ name, version: number }) }, 'projector: an old version could not be dropped yet');
+        logger.warn(
+          { err: error, projection: checkpointName({ name, version: number }) },
+          'projector: an old version could not be dropped yet',
+        );
       }
     }
   } catch (error) {

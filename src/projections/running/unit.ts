@@ -1,4 +1,6 @@
-/** One version of one projection as this process runs it: where it stands, and what it has folded but not stored yet. */
+/**
+ * One version of one projection as this process runs it: where it stands, and what it has folded but not stored yet.
+ */
 import type { Position } from '../../ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from '../projection.js';
@@ -29,7 +31,10 @@ export interface Unit {
   active: number | undefined;
   /** A rebuild that is swapped in as soon as it has caught up with the one in use. */
   joins?: true;
-  /** Readers are leaving it for another of its name, and must never find it ahead of that one: it is written after all others. */
+  /**
+   * Readers are leaving it for another of its name, and must never find it ahead of that one: it is written after all
+   * others.
+   */
   follows?: boolean;
   /** Has reached the log's end in this process, and its indexes are there. */
   caughtUp: boolean;
@@ -42,8 +47,8 @@ export interface Unit {
 
 /**
  * Makes ready what a projection is written to, and finds where it stands.
- * Where nothing serves yet, secondary indexes are made only once it has caught up: building is faster so. Beside one that serves they are there from
- * the beginning: making them all at once would hold up whatever else is written.
+ * Where nothing serves yet, secondary indexes are made only once it has caught up: building is faster so. Beside one
+ * that serves they are there from the beginning: making them all at once would hold up whatever else is written.
  * @throws UnavailableError
  */
 export async function openUnit(store: ReadStore, projection: Projection): Promise<Unit> {

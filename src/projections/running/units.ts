@@ -7,14 +7,17 @@ import { type BuildCheck, emptyIfInvalid } from './invalidBuilds.js';
 import { openUnit, type Unit } from './unit.js';
 
 /**
- * Opens a unit for each projection: on the build in use where this code filled it, else on the one that will be; and beside it, where its fold is known, one for the former version: that in use,
- * so that readers miss nothing until the new one is built, or that which is kept for going back. Those that stand at no place in the log are emptied first. @throws UnavailableError, LeaseLostError
+ * Opens a unit for each projection: on the build in use where this code filled it, else on the one that will be; and
+ * beside it, where its fold is known, one for the former version: that in use, so that readers miss nothing until the
+ * new one is built, or that which is kept for going back. Those that stand at no place in the log are emptied first.
+ * @throws UnavailableError, LeaseLostError
  */
 export async function openUnits(check: BuildCheck, projections: readonly Projection[]): Promise<Unit[]> {
   const { store } = check;
   const chosen = await Promise.all(projections.map((projection) => chosenBuilds(check, projection)));
   const units = await Promise.all(chosen.flat().map((projection) => openUnit(store, projection)));
-  for (const unit of units) if (isFormer(unit, projections) && unit.active !== unit.projection.version) unit.follows = true;
+  for (const unit of units)
+    if (isFormer(unit, projections) && unit.active !== unit.projection.version) unit.follows = true;
   return units;
 }
 

@@ -1,7 +1,7 @@
 /**
- * A read store's witness of its log: one of the last events that were folded into it. A log that does not hold it was put back to an earlier time, under its own
- * id, and the read store was not: checkpoints stand beyond the log's end then, so that purchases would be taken and neither charged, told nor shown, and everything
- * would look caught up.
+ * A read store's witness of its log: one of the last events that were folded into it. A log that does not hold it was
+ * put back to an earlier time, under its own id, and the read store was not: checkpoints stand beyond the log's end
+ * then, so that purchases would be taken and neither charged, told nor shown, and everything would look caught up.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
@@ -23,8 +23,14 @@ export async function putWitness(records: Records, witness: Witness): Promise<vo
   await records.put(WITNESS, witness);
 }
 
-/** The witness that the log does not hold; `undefined` where it does, or nobody has kept one yet. @throws UnavailableError */
-export async function lostWitness(records: Pick<Records, 'get'>, events: Pick<EventStore, 'read'>): Promise<Witness | undefined> {
+/**
+ * The witness that the log does not hold; `undefined` where it does, or nobody has kept one yet. @throws
+ * UnavailableError
+ */
+export async function lostWitness(
+  records: Pick<Records, 'get'>,
+  events: Pick<EventStore, 'read'>,
+): Promise<Witness | undefined> {
   const witness = (await records.get<Witness>(WITNESS))?.value;
   if (witness === undefined) return undefined;
   for (let look = 1; ; look++) {

@@ -25,9 +25,15 @@ export interface Writer {
 }
 
 /**
- * Makes a writer for the units. A failure ends it: `failed` is called once, nothing is stored after it, and what was folded is to be thrown away.
+ * Makes a writer for the units. A failure ends it: `failed` is called once, nothing is stored after it, and what was
+ * folded is to be thrown away.
  */
-export function makeWriter(units: readonly Unit[], store: ReadStore, lease: Pick<Lease, 'held'>, failed: (error: unknown) => void): Writer {
+export function makeWriter(
+  units: readonly Unit[],
+  store: ReadStore,
+  lease: Pick<Lease, 'held'>,
+  failed: (error: unknown) => void,
+): Writer {
   let running: Promise<void> | undefined;
   let broken = false;
 
@@ -75,7 +81,10 @@ async function storeUnits(units: readonly Unit[], store: ReadStore, lease: Pick<
   }
   const batches = await batchesOf(units, reached);
   const left = new Set(units.filter((unit) => unit.follows === true).map((unit) => unit.collection));
-  for (const own of [batches.filter(({ collection }) => !left.has(collection)), batches.filter(({ collection }) => left.has(collection))]) {
+  for (const own of [
+    batches.filter(({ collection }) => !left.has(collection)),
+    batches.filter(({ collection }) => left.has(collection)),
+  ]) {
     if (own.length === 0) continue;
     if (!lease.held) throw new LeaseLostError();
     await store.write(own);

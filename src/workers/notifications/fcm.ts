@@ -1,6 +1,7 @@
 /**
- * Push by FCM's HTTP v1 API. Every message carries the gift's id as its tag (Android, the web) or collapse id (APNs): one that is sent again replaces
- * the one before on the device, so that an unknown outcome may be followed by another attempt.
+ * Push by FCM's HTTP v1 API. Every message carries the gift's id as its tag (Android, the web) or collapse id (APNs):
+ * one that is sent again replaces the one before on the device, so that an unknown outcome may be followed by another
+ * attempt.
  */
 import type { Logger } from 'pino';
 import { inParallel } from '../../async/inParallel.js';
@@ -63,7 +64,10 @@ interface FcmFailure {
 }
 
 /** The worker. */
-export function fcmPush(settings: FcmSettings, { logger, ledger, now, timeoutMs = TIMEOUT_MS, settleMs = SETTLE_MS, guard: options }: FcmDeps): NotificationProvider {
+export function fcmPush(
+  settings: FcmSettings,
+  { logger, ledger, now, timeoutMs = TIMEOUT_MS, settleMs = SETTLE_MS, guard: options }: FcmDeps,
+): NotificationProvider {
   const { projectId, clientEmail, privateKey, apiUrl = API_URL, tokenUrl = TOKEN_URL } = settings;
   const tokens = googleTokens({ clientEmail, privateKey, tokenUrl }, SCOPE, now, timeoutMs);
   const guarded = guard(PROVIDER, logger, now, options);
@@ -73,7 +77,8 @@ export function fcmPush(settings: FcmSettings, { logger, ledger, now, timeoutMs 
   const post = async (device: string, message: object): Promise<DeviceAnswer> => {
     const answer = await ask({ message: { token: device, ...message } });
     if (!('unsaid' in answer)) return answer;
-    // FCM calls tokens and messages that it does not take by one name: an empty message, which it only checks, tells them apart.
+    // FCM calls tokens and messages that it does not take by one name: an empty message, which it only checks, tells
+    // them apart.
     const emptied = await ask({ validate_only: true, message: { token: device } });
     if ('name' in emptied) throw new RefusedError(`FCM refuses the message (${answer.unsaid})`);
     return 'unsaid' in emptied ? { dead: INVALID_TOKEN } : emptied;
@@ -84,14 +89,20 @@ export function fcmPush(settings: FcmSettings, { logger, ledger, now, timeoutMs 
     let response: Response;
     let answer: unknown;
     try {
-      response = await fetch(url, { method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body: JSON.stringify(request), signal: AbortSignal.timeout(timeoutMs) });
+      response = await fetch(url, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify(request),
+        signal: AbortSignal.timeout(timeoutMs),
+      });
       // What refuses may stand before FCM and answer with a page: its status and headers say enough.
       answer = response.ok ? await response.json() : await response.json().catch(() => undefined);
     } catch (error) {
       throw new TroubleError('FCM did not answer', { outcomeUnknown: !neverSent(error), cause: error });
     }
     if (response.ok) {
-      const name = answer instanceof Object && 'name' in answer && typeof answer.name === 'string' ? answer.name : undefined;
+      const name =
+        answer instanceof Object && 'name' in answer && typeof answer.name === 'string' ? answer.name : undefined;
       if (name === undefined) throw new TroubleError('FCM answered without a name', { outcomeUnknown: true });
       return { name };
     }
@@ -116,13 +127,22 @@ export function fcmPush(settings: FcmSettings, { logger, ledger, now, timeoutMs 
     const unclear = errors.find((error) => error instanceof TroubleError && error.outcomeUnknown);
     if (errors.length > 0) throw unclear ?? errors[0];
     // In the devices' order, whichever was answered first.
-    const causes = new Set(request.to.map((device) => answers.get(device)).flatMap((answer) => (answer !== undefined && 'dead' in answer ? [answer.dead] : [])));
+    const causes = new Set(
+      request.to
+        .map((device) => answers.get(device))
+        .flatMap((answer) => (answer !== undefined && 'dead' in answer ? [answer.dead] : [])),
+    );
     return { outcome: 'failed', cause: [...causes].join(', '), simulated: false };
   };
 
   return {
     async send(request) {
-      return ledger.once(tellingKey(request), '', () => sendAll(request), () => true);
+      return ledger.once(
+        tellingKey(request),
+        '',
+        () => sendAll(request),
+        () => true,
+      );
     },
 
     async lookUp(request) {
@@ -148,38 +168,74 @@ function messageOf(request: SendRequest): object {
     android: { notification: { tag: gift_id } },
     apns: { headers: { 'apns-collapse-id': gift_id } },
     // Google takes no other links.
-    webpush: { notification: { tag: gift_id }, ...(launch_url.startsWith('https:') ? { fcm_options: { link: launch_url } } : {}) },
+    webpush: {
+      notification: { tag: gift_id },
+      ...(launch_url.startsWith('https:') ? { fcm_options: { link: launch_url } } : {}),
+    },
   };
 }
 
 function failureOf(answer: unknown): FcmFailure {
-  const error = (answer as { readonly error?: { readonly status?: unknown; readonly message?: unknown; readonly details?: unknown } } | null | undefined)?.error;
-  const details = Array.isArray(error?.details) ? (error.details as { readonly errorCode?: unknown; readonly fieldViolations?: unknown }[]) : [];
+  const error = (
+    answer as
+      | { readonly error?: { readonly status?: unknown; readonly message?: unknown; readonly details?: unknown } }
+      | null
+      | undefined
+  )?.error;
+  const details = Array.isArray(error?.details)
+    ? (error.details as { readonly errorCode?: unknown; readonly fieldViolations?: unknown }[])
+    : [];
   const ofFcm = details.find(({ errorCode }) => typeof errorCode === 'string')?.errorCode;
   const named = ofFcm ?? error?.status;
-  const violations = details.flatMap(({ fieldViolations }) => (Array.isArray(fieldViolations) ? (fieldViolations as { readonly field?: unknown }[]) : []));
+  const violations = details.flatMap(({ fieldViolations }) =>
+    Array.isArray(fieldViolations) ? (fieldViolations as { readonly field?: unknown }[]) : [],
+  );
   const text = typeof error?.message === 'string' ? error.message : '';
-  return { ...(typeof named === 'string' ? { code: named } : {}), fault: faultIn(violations.map(({ field }) => field), text, ofFcm !== undefined) };
+  return {
+    ...(typeof named === 'string' ? { code: named } : {}),
+    fault: faultIn(
+      violations.map(({ field }) => field),
+      text,
+      ofFcm !== undefined,
+    ),
+  };
 }
 
-/** @param readByFcm FCM itself has read the request: one that is no request of its API is refused before, whoever it is for */
+/**
+ * @param readByFcm FCM itself has read the request: one that is no request of its API is refused before, whoever it is
+ * for
+ */
 function faultIn(fields: readonly unknown[], message: string, readByFcm: boolean): Fault {
   if (fields.includes('message.token') || /registration token/i.test(message)) return 'token';
   return fields.length > 0 || !readByFcm ? 'payload' : 'unsaid';
 }
 
-function refused(response: Response, { code, fault }: FcmFailure, now: () => number): DeviceAnswer | { readonly unsaid: string } {
+function refused(
+  response: Response,
+  { code, fault }: FcmFailure,
+  now: () => number,
+): DeviceAnswer | { readonly unsaid: string } {
   const { status, headers } = response;
   const where = `HTTP ${status}${code === undefined ? '' : `, ${code}`}`;
   if (code === 'UNREGISTERED') return { dead: 'device is not registered any more (FCM UNREGISTERED)' };
   if (code === 'SENDER_ID_MISMATCH') return { dead: 'device belongs to another sender (FCM SENDER_ID_MISMATCH)' };
   if (code === 'INVALID_ARGUMENT' && fault === 'token') return { dead: INVALID_TOKEN };
   if (code === 'INVALID_ARGUMENT' && fault === 'unsaid') return { unsaid: where };
-  if (status === 429) throw new NotNowError(`FCM limits our requests (${where})`, retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS);
-  if (status === 503 && headers.has('retry-after')) throw new NotNowError(`FCM is overloaded (${where})`, retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS);
+  if (status === 429)
+    throw new NotNowError(
+      `FCM limits our requests (${where})`,
+      retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS,
+    );
+  if (status === 503 && headers.has('retry-after'))
+    throw new NotNowError(
+      `FCM is overloaded (${where})`,
+      retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS,
+    );
   if (status >= 500) throw new TroubleError(`FCM failed (${where})`, { outcomeUnknown: true });
-  if (status === 401 || status === 403) throw new TroubleError(`FCM refuses our credentials (${where})`, { outcomeUnknown: false });
+  if (status === 401 || status === 403)
+    throw new TroubleError(`FCM refuses our credentials (${where})`, { outcomeUnknown: false });
   // All that FCM refuses has a code: something on the way refuses what it may let through in a minute.
-  if (code === undefined) throw new TroubleError(`something refuses the request before FCM does (${where})`, { outcomeUnknown: false });
+  if (code === undefined)
+    throw new TroubleError(`something refuses the request before FCM does (${where})`, { outcomeUnknown: false });
   throw new RefusedError(`FCM refuses the request (${where})`);
 }

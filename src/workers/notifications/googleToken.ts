@@ -1,4 +1,7 @@
-/** Access tokens of a Google service account: a signed assertion for a token that lives an hour (RFC 7523; developers.google.com/identity/protocols/oauth2/service-account). */
+/**
+ * Access tokens of a Google service account: a signed assertion for a token that lives an hour (RFC 7523;
+ * developers.google.com/identity/protocols/oauth2/service-account).
+ */
 import { SignJWT } from 'jose/jwt/sign';
 import { importPKCS8 } from 'jose/key/import';
 import { NotNowError, neverSent, retryAfterMs, TroubleError } from '../trouble.js';
@@ -13,7 +16,10 @@ export interface GoogleAccount {
 
 /** Gives tokens. */
 export interface TokenSource {
-  /** A token that lives for another minute at least; asked for anew only when there is none. @throws TroubleError; NotNowError */
+  /**
+   * A token that lives for another minute at least; asked for anew only when there is none. @throws TroubleError;
+   * NotNowError
+   */
   token(): Promise<string>;
   /** The token was refused: the next call asks for another. */
   forget(token: string): void;
@@ -25,7 +31,12 @@ const SPARE_MS = 60_000;
 const PAUSE_MS = 1_000;
 
 /** Tokens for one scope. `now`: milliseconds since the epoch. */
-export function googleTokens({ clientEmail, privateKey, tokenUrl }: GoogleAccount, scope: string, now: () => number, timeoutMs: number): TokenSource {
+export function googleTokens(
+  { clientEmail, privateKey, tokenUrl }: GoogleAccount,
+  scope: string,
+  now: () => number,
+  timeoutMs: number,
+): TokenSource {
   let key: ReturnType<typeof importPKCS8> | undefined;
   let current: { readonly token: Promise<string>; until: number; value?: string } | undefined;
 
@@ -42,8 +53,13 @@ export function googleTokens({ clientEmail, privateKey, tokenUrl }: GoogleAccoun
     const body = new URLSearchParams({ grant_type: GRANT, assertion });
     const response = await fetch(tokenUrl, { method: 'POST', body, signal: AbortSignal.timeout(timeoutMs) });
     const answer: unknown = await response.json().catch(() => undefined);
-    if (response.status === 429) throw new NotNowError('Google limits our requests for tokens', retryAfterMs(response.headers.get('retry-after'), now()) ?? PAUSE_MS);
-    if (!response.ok || !isToken(answer)) throw new TroubleError(`Google gives no token (HTTP ${response.status})`, { outcomeUnknown: false });
+    if (response.status === 429)
+      throw new NotNowError(
+        'Google limits our requests for tokens',
+        retryAfterMs(response.headers.get('retry-after'), now()) ?? PAUSE_MS,
+      );
+    if (!response.ok || !isToken(answer))
+      throw new TroubleError(`Google gives no token (HTTP ${response.status})`, { outcomeUnknown: false });
     return answer;
   };
 
@@ -63,7 +79,10 @@ export function googleTokens({ clientEmail, privateKey, tokenUrl }: GoogleAccoun
             if (current === own) current = undefined;
             if (error instanceof NotNowError || error instanceof TroubleError) throw error;
             // A token changes nothing: whatever happened to it, no message has been sent.
-            throw new TroubleError(neverSent(error) ? 'Google cannot be reached for a token' : 'Google did not answer with a token', { outcomeUnknown: false, cause: error });
+            throw new TroubleError(
+              neverSent(error) ? 'Google cannot be reached for a token' : 'Google did not answer with a token',
+              { outcomeUnknown: false, cause: error },
+            );
           },
         ),
       };
@@ -77,5 +96,11 @@ export function googleTokens({ clientEmail, privateKey, tokenUrl }: GoogleAccoun
 }
 
 function isToken(answer: unknown): answer is { access_token: string; expires_in: number } {
-  return answer instanceof Object && 'access_token' in answer && typeof answer.access_token === 'string' && 'expires_in' in answer && typeof answer.expires_in === 'number';
+  return (
+    answer instanceof Object &&
+    'access_token' in answer &&
+    typeof answer.access_token === 'string' &&
+    'expires_in' in answer &&
+    typeof answer.expires_in === 'number'
+  );
 }

@@ -1,6 +1,6 @@
 /**
- * Who sends what to whom, claimed before it is sent: SMS and push providers know no idempotency keys. A record a telling; losing them loses no
- * message and repeats none, since what is not found here is looked up at the provider.
+ * Who sends what to whom, claimed before it is sent: SMS and push providers know no idempotency keys. A record a
+ * telling; losing them loses no message and repeats none, since what is not found here is looked up at the provider.
  */
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -16,7 +16,10 @@ export interface Claim {
   readonly at: number;
   /** Names this claim. Absent: made by what Twilio told, or before claims were named. */
   readonly by?: string;
-  /** Nothing was sent on it, and nobody holds it any more. It is not deleted: a deletion that the records carry out late would take away the next claim. */
+  /**
+   * Nothing was sent on it, and nobody holds it any more. It is not deleted: a deletion that the records carry out late
+   * would take away the next claim.
+   */
   readonly givenUp?: true;
   /** The provider's answer; absent: it is being asked, or nobody knows what it answered. */
   readonly reply?: SendReply;
@@ -27,17 +30,36 @@ export interface Ledger {
   /** A claim on which this process certainly sent nothing is given up by it. */
   find(telling: string): Promise<Claim | undefined>;
   /**
-   * Sends at most once: claims the telling, then runs `send`. What certainly sent nothing gives the claim up; an unknown outcome keeps it.
-   * @returns what was answered, now or before. @throws TroubleError with an unknown outcome while another one holds the claim; whatever `send` throws.
+   * Sends at most once: claims the telling, then runs `send`. What certainly sent nothing gives the claim up; an
+   * unknown outcome keeps it.
+   * @returns what was answered, now or before. @throws TroubleError with an unknown outcome while another one holds the
+   * claim; whatever `send` throws.
    */
-  once(telling: string, to: string, send: () => Promise<SendReply>, sentNothing: (error: unknown) => boolean): Promise<SendReply>;
-  /** Notes what the provider tells by itself: that it has the message, where nobody knew; that it failed, whatever it had answered. */
+  once(
+    telling: string,
+    to: string,
+    send: () => Promise<SendReply>,
+    sentNothing: (error: unknown) => boolean,
+  ): Promise<SendReply>;
+  /**
+   * Notes what the provider tells by itself: that it has the message, where nobody knew; that it failed, whatever it
+   * had answered.
+   */
   learn(telling: string, reply: SendReply): Promise<void>;
-  /** Gives up a claim without an answer, made before `before` (milliseconds since the epoch). @returns whether nobody holds one now. */
+  /**
+   * Gives up a claim without an answer, made before `before` (milliseconds since the epoch). @returns whether nobody
+   * holds one now.
+   */
   release(telling: string, before: number): Promise<boolean>;
-  /** Notes that nobody had claimed this telling by `at` (milliseconds since the epoch): it is held back, perhaps for longer than claims are kept. */
+  /**
+   * Notes that nobody had claimed this telling by `at` (milliseconds since the epoch): it is held back, perhaps for
+   * longer than claims are kept.
+   */
   held(telling: string, at: number): Promise<void>;
-  /** Whether nobody can have claimed this telling since `startedAt` (milliseconds since the epoch): there is no claim, and there would be one. */
+  /**
+   * Whether nobody can have claimed this telling since `startedAt` (milliseconds since the epoch): there is no claim,
+   * and there would be one.
+   */
   neverClaimed(telling: string, startedAt: number): Promise<boolean>;
 }
 
@@ -91,7 +113,9 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
       if (version === undefined) {
         const reply = (await find(telling))?.reply;
         if (reply !== undefined) return reply;
-        throw new TroubleError('somebody has begun to send it and has not said what came of it', { outcomeUnknown: true });
+        throw new TroubleError('somebody has begun to send it and has not said what came of it', {
+          outcomeUnknown: true,
+        });
       }
       let reply: SendReply;
       try {
@@ -104,7 +128,8 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
       try {
         const noted = await records.put(key, { ...claim, reply }, { expected: version, expiresAt: now() + KEPT_MS });
         // The provider's own word may have come before.
-        if (noted === undefined && (await records.get<Claim>(key))?.value.reply === undefined) logger.warn({ telling }, 'what came of a message was not noted: another claim stands there');
+        if (noted === undefined && (await records.get<Claim>(key))?.value.reply === undefined)
+          logger.warn({ telling }, 'what came of a message was not noted: another claim stands there');
       } catch (error) {
         logger.warn({ err: error, telling }, 'what came of a message could not be noted');
       }
@@ -117,7 +142,11 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
         const known = record?.value.reply?.outcome;
         if (known === 'failed' || known === reply.outcome) return;
         const claim: Claim = { to: '', at: now(), ...record?.value, reply };
-        if ((await records.put(keyOf(telling), claim, { expected: record?.version ?? 0, expiresAt: now() + KEPT_MS })) !== undefined) return;
+        if (
+          (await records.put(keyOf(telling), claim, { expected: record?.version ?? 0, expiresAt: now() + KEPT_MS })) !==
+          undefined
+        )
+          return;
       }
     },
 
@@ -139,7 +168,8 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
       // Lost with all else: from now on it is kept again.
       if (since === undefined) await records.put(SINCE_KEY, now(), { expected: 0 });
       if (since === undefined || since.value >= startedAt) return false;
-      const unclaimedAt = now() - startedAt < KEPT_MS ? startedAt : (await records.get<number>(heldKeyOf(telling)))?.value;
+      const unclaimedAt =
+        now() - startedAt < KEPT_MS ? startedAt : (await records.get<number>(heldKeyOf(telling)))?.value;
       return unclaimedAt !== undefined && now() - unclaimedAt < KEPT_MS;
     },
   };

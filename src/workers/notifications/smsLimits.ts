@@ -1,6 +1,6 @@
 /**
- * Limits against SMS pumping: per number and per buyer, counted in purchases (however many receivers one has, it is one unit). What is over waits.
- * All processes count together.
+ * Limits against SMS pumping: per number and per buyer, counted in purchases (however many receivers one has, it is one
+ * unit). What is over waits. All processes count together.
  */
 import { LRUCache } from 'lru-cache';
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
@@ -39,9 +39,15 @@ const ADMITTED_MS = 48 * 3_600_000;
 const REMEMBERED = 10_000;
 
 /** The limits over these records. `now`: milliseconds since the epoch. */
-export function smsLimits(records: Records, hash: KeyedHash, now: () => number, options: SmsLimitOptions = {}): SmsLimits {
+export function smsLimits(
+  records: Records,
+  hash: KeyedHash,
+  now: () => number,
+  options: SmsLimitOptions = {},
+): SmsLimits {
   const { perNumber = PER_NUMBER, perBuyer = PER_BUYER, windowMs = WINDOW_MS } = options;
-  const limiter = (name: string, points: number): RecordsLimiter => new RecordsLimiter({ records, now, keyPrefix: `sms-${name}`, points, duration: windowMs / 1000 });
+  const limiter = (name: string, points: number): RecordsLimiter =>
+    new RecordsLimiter({ records, now, keyPrefix: `sms-${name}`, points, duration: windowMs / 1000 });
   const counters = { number: limiter('number', perNumber), buyer: limiter('buyer', perBuyer) };
   // The receivers of one purchase come side by side: one of them counts, the others wait for what it is told.
   const admissions = new LRUCache<string, Promise<void>>({ max: REMEMBERED });
@@ -51,7 +57,12 @@ export function smsLimits(records: Records, hash: KeyedHash, now: () => number, 
     try {
       await counters[kind].consume(key);
     } catch (error) {
-      if (error instanceof RateLimiterRes) throw new NotNowError(`held back: too many messages ${kind === 'number' ? 'to this number' : 'by this buyer'}`, error.msBeforeNext, { held: true });
+      if (error instanceof RateLimiterRes)
+        throw new NotNowError(
+          `held back: too many messages ${kind === 'number' ? 'to this number' : 'by this buyer'}`,
+          error.msBeforeNext,
+          { held: true },
+        );
       throw error;
     }
     const first = await records.put(marker, true, { expected: 0, expiresAt: now() + ADMITTED_MS });

@@ -11,7 +11,10 @@ export const SMS_LENGTH = 1_600;
 const PUSH_MESSAGE_LENGTH = 800;
 const NAME_LENGTH = 100;
 
-/** The whole text of an SMS: who sent what, their message, where to see the gift. Where it would be too long the message is cut, never the address. */
+/**
+ * The whole text of an SMS: who sent what, their message, where to see the gift. Where it would be too long the message
+ * is cut, never the address.
+ */
 export function textOf(parts: TextParts): string {
   const first = firstLine(parts);
   const room = SMS_LENGTH - first.length - parts.launch_url.length - 2;
@@ -38,7 +41,10 @@ function joined(...parts: readonly string[]): string {
   return parts.filter((part) => part !== '').join('\n');
 }
 
-/** At most so long, and text: providers refuse half of a character, which a cut would leave, and earlier releases took in messages. */
+/**
+ * At most so long, and text: providers refuse half of a character, which a cut would leave, and earlier releases took
+ * in messages.
+ */
 function cut(text: string, length: number): string {
   const whole = text.toWellFormed();
   if (whole.length <= length) return whole;

@@ -1,6 +1,6 @@
 /**
- * SMS by Twilio, which knows no idempotency keys: what is sent is claimed first, and an unknown outcome is looked up among the messages to the number,
- * by the gift's own address in their text.
+ * SMS by Twilio, which knows no idempotency keys: what is sent is claimed first, and an unknown outcome is looked up
+ * among the messages to the number, by the gift's own address in their text.
  */
 import type { Logger } from 'pino';
 import twilio from 'twilio';
@@ -54,7 +54,10 @@ const PAGE = 100;
 /** Our clock and Twilio's may differ. */
 const CLOCKS_MS = 5 * 60_000;
 
-/** Faults of the receiver's number (https://www.twilio.com/docs/api/errors): nobody can be told there. All other refusals are ours. */
+/**
+ * Faults of the receiver's number (https://www.twilio.com/docs/api/errors): nobody can be told there. All other
+ * refusals are ours.
+ */
 const NUMBER_FAULTS: ReadonlyMap<number, string> = new Map([
   [21211, 'invalid number'],
   [21214, 'number cannot be reached'],
@@ -89,7 +92,8 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
         await limits.admit({ transactionId: transaction_id, buyerId: buyer_id, number });
       } catch (error) {
         // Without it a restart would only cost a look-up at Twilio, and at worst a person's.
-        if (claim === undefined && error instanceof NotNowError) await ledger.held(key, lookedAt).catch(() => undefined);
+        if (claim === undefined && error instanceof NotNowError)
+          await ledger.held(key, lookedAt).catch(() => undefined);
         throw error;
       }
       return ledger.once(
@@ -98,13 +102,20 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
         async () => {
           const callback = callbackUrl === undefined ? {} : { statusCallback: callbackFor(callbackUrl, request) };
           try {
-            return sent(await call(async () => sidIn(await client.messages.create({ to: number, body: textOf(request), ...sender, ...callback }))));
+            return sent(
+              await call(async () =>
+                sidIn(await client.messages.create({ to: number, body: textOf(request), ...sender, ...callback })),
+              ),
+            );
           } catch (error) {
             if (error instanceof NumberFault) return failure(error.message);
             throw error;
           }
         },
-        (error) => error instanceof NotNowError || error instanceof RefusedError || (error instanceof TroubleError && !error.outcomeUnknown),
+        (error) =>
+          error instanceof NotNowError ||
+          error instanceof RefusedError ||
+          (error instanceof TroubleError && !error.outcomeUnknown),
       );
     },
 
@@ -120,21 +131,31 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       if (number === undefined) return { outcome: 'unknown' };
       const listed = await call(() => client.messages.list({ to: number, limit: LISTED, pageSize: PAGE }));
       const oldest = started - CLOCKS_MS;
-      const found = listed.find(({ body, dateCreated }) => dateCreated.getTime() >= oldest && body.includes(launch_url));
-      if (found !== undefined) return FAILED.has(found.status) ? failure(`not delivered (Twilio ${found.errorCode ?? found.status})`) : sent(found.sid);
+      const found = listed.find(
+        ({ body, dateCreated }) => dateCreated.getTime() >= oldest && body.includes(launch_url),
+      );
+      if (found !== undefined)
+        return FAILED.has(found.status)
+          ? failure(`not delivered (Twilio ${found.errorCode ?? found.status})`)
+          : sent(found.sid);
       // It may still be on its way to Twilio. More would be left of that only by a clock that was set back since.
       const waitMs = Math.min(settleMs, (claim?.at ?? started) + settleMs - now());
       if (waitMs > 0) throw new NotNowError('Twilio does not list the message yet', waitMs);
-      // Not listed is not proof: accounts may hide the texts of messages, numbers be written in another way, lists lag behind. A receiver is not told twice.
+      // Not listed is not proof: accounts may hide the texts of messages, numbers be written in another way, lists lag
+      // behind. A receiver is not told twice.
       return { outcome: 'unknown' };
     },
   };
 }
 
-/** The library's client, which sends all requests to `apiUrl` where it is given, and tells what answers mean before the library drops their headers. */
+/**
+ * The library's client, which sends all requests to `apiUrl` where it is given, and tells what answers mean before the
+ * library drops their headers.
+ */
 function httpClient(apiUrl: string | undefined, timeout: number, now: () => number): twilio.RequestClient {
   const base = new twilio.RequestClient({ timeout, keepAlive: true, maxSockets: SOCKETS, maxTotalSockets: SOCKETS });
-  // The library's limit is one on silence: an answer that comes byte by byte would keep its caller and its socket for as long as it likes.
+  // The library's limit is one on silence: an answer that comes byte by byte would keep its caller and its socket for
+  // as long as it likes.
   base.axios.interceptors.request.use((config) => Object.assign(config, { signal: AbortSignal.timeout(timeout) }));
   const request = base.request.bind(base);
   base.request = async (options) => {
@@ -142,7 +163,10 @@ function httpClient(apiUrl: string | undefined, timeout: number, now: () => numb
     const response = await request(apiUrl === undefined ? options : { ...options, uri: apiUrl + pathname + search });
     if (response.statusCode === 429) {
       const headers = response.headers as Readonly<Record<string, string | undefined>>;
-      throw new NotNowError('Twilio limits our requests', retryAfterMs(headers['retry-after'], now()) ?? RATE_LIMIT_PAUSE_MS);
+      throw new NotNowError(
+        'Twilio limits our requests',
+        retryAfterMs(headers['retry-after'], now()) ?? RATE_LIMIT_PAUSE_MS,
+      );
     }
     return response;
   };
@@ -151,7 +175,8 @@ function httpClient(apiUrl: string | undefined, timeout: number, now: () => numb
 
 /** Something on the way may answer in Twilio's place: only what names the message says that Twilio has it. */
 function sidIn({ sid }: { readonly sid: unknown }): string {
-  if (typeof sid !== 'string' || sid === '') throw new TroubleError('Twilio answered with something else', { outcomeUnknown: true });
+  if (typeof sid !== 'string' || sid === '')
+    throw new TroubleError('Twilio answered with something else', { outcomeUnknown: true });
   return sid;
 }
 
@@ -163,15 +188,21 @@ class NumberFault extends Error {
 /** What a failure of the library means. Its own errors and Twilio's messages hold numbers, which may not be logged. */
 function failed(error: unknown): never {
   if (error instanceof NotNowError || error instanceof TroubleError) throw error;
-  if (!(error instanceof twilio.RestException)) throw new TroubleError('Twilio did not answer', { outcomeUnknown: !neverSent(error), cause: error });
+  if (!(error instanceof twilio.RestException))
+    throw new TroubleError('Twilio did not answer', { outcomeUnknown: !neverSent(error), cause: error });
   const { status, code } = error;
   const where = `HTTP ${status}${code === undefined ? '' : `, code ${code}`}`;
   const fault = code === undefined ? undefined : NUMBER_FAULTS.get(code);
   if (fault !== undefined) throw new NumberFault(`${fault} (Twilio ${code})`);
-  if (status === 401 || status === 403) throw new TroubleError(`Twilio refuses our credentials (${where})`, { outcomeUnknown: false });
+  if (status === 401 || status === 403)
+    throw new TroubleError(`Twilio refuses our credentials (${where})`, { outcomeUnknown: false });
   if (status >= 500) throw new TroubleError(`Twilio failed (${where})`, { outcomeUnknown: true });
-  // All that Twilio refuses has a code: something on the way refuses what it may let through in a minute, or has handed on what it did not wait for.
-  if (code === undefined) throw new TroubleError(`something on the way refuses the request (${where})`, { outcomeUnknown: GIVEN_UP.has(status) });
+  // All that Twilio refuses has a code: something on the way refuses what it may let through in a minute, or has handed
+  // on what it did not wait for.
+  if (code === undefined)
+    throw new TroubleError(`something on the way refuses the request (${where})`, {
+      outcomeUnknown: GIVEN_UP.has(status),
+    });
   throw new RefusedError(`Twilio refuses the request (${where})`);
 }
 

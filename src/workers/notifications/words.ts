@@ -1,4 +1,7 @@
-/** What each language says to a receiver: one small table a language. Names are filled in as they are, so no word around them depends on their gender or case. */
+/**
+ * What each language says to a receiver: one small table a language. Names are filled in as they are, so no word around
+ * them depends on their gender or case.
+ */
 
 /** The words of one language. */
 export interface Words {

@@ -1,7 +1,9 @@
 /** What a payment provider tells by itself, as whoever takes its calls is told of it. */
 import type { PaymentNews } from '../../domain/paymentNews.js';
 
-/** What a webhook is about: the transaction where it says so, else the payment, whose transaction the provider knows. */
+/**
+ * What a webhook is about: the transaction where it says so, else the payment, whose transaction the provider knows.
+ */
 export interface ToldNews {
   /** The provider's id of the message: the same however often it is sent. */
   readonly id: string;

@@ -1,6 +1,7 @@
 /**
- * The simulated payment provider: follows Stripe's published test cards and payment methods (https://docs.stripe.com/testing) by the payment reference.
- * Answers each transaction once for ever: its ledger is a record a transaction.
+ * The simulated payment provider: follows Stripe's published test cards and payment methods
+ * (https://docs.stripe.com/testing) by the payment reference. Answers each transaction once for ever: its ledger is a
+ * record a transaction.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brokenCardLimit } from '../../domain/purchase.js';
@@ -18,11 +19,18 @@ export const CHARGE_PREFIX = 'charge/';
 export const REFUND_PREFIX = 'refund/';
 
 /** An answer as its ledger keeps it, with what was asked: pence, the transaction, ms since the epoch. */
-export type SimulatedEntry<R extends object> = R & { readonly amount?: number; readonly transaction_id?: string; readonly at?: number };
+export type SimulatedEntry<R extends object> = R & {
+  readonly amount?: number;
+  readonly transaction_id?: string;
+  readonly at?: number;
+};
 
 const LEDGER_MS = 48 * 3_600_000;
 const SLOW_MS = 3_000;
-/** The cards that fail so many times before they are charged, with what is said then: that passes; that is parked each time, and asked for again by a retry. */
+/**
+ * The cards that fail so many times before they are charged, with what is said then: that passes; that is parked each
+ * time, and asked for again by a retry.
+ */
 const FAILING: Readonly<Record<string, () => Error>> = {
   pm_card_flaky: () => new Error('the simulated provider is in trouble'),
   pm_card_parked: () => new RefusedError('the simulated provider does not take this request'),
@@ -36,7 +44,9 @@ const ACTION = 'use_stripe_sdk';
 /** Stripe's word for a buyer who could not prove who they are. */
 const NOT_PROVED = 'payment_intent_authentication_failure';
 
-/** A transaction in the ledger. A payment that waits for its buyer is kept with the card that decides what comes of it. */
+/**
+ * A transaction in the ledger. A payment that waits for its buyer is kept with the card that decides what comes of it.
+ */
 type Entry = SimulatedEntry<ChargeReply | (AuthenticationReply & { readonly reference: string })>;
 
 /** The simulated provider's name of a transaction's payment. */
@@ -44,13 +54,15 @@ const idOf = (transactionId: string): string => `ch_simulated_${transactionId}`;
 
 /** What can be done to it beside what a provider does. */
 export interface SimulatedPayments extends PaymentProvider {
-  /** The buyer proves who they are, or fails to. @returns what came of it, now or before; `undefined`: no such payment */
+  /**
+   * The buyer proves who they are, or fails to. @returns what came of it, now or before; `undefined`: no such payment
+   */
   authenticate(transactionId: string, proves: boolean): Promise<ChargeReply | undefined>;
 }
 
 /**
- * The provider. `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_parked` is refused twice (and parked each time)
- * before it is charged, `pm_card_refundFail` is charged and can't be refunded.
+ * The provider. `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_parked` is refused
+ * twice (and parked each time) before it is charged, `pm_card_refundFail` is charged and can't be refunded.
  * @param records its ledger, kept for 48 h. `now`: milliseconds since the epoch.
  */
 export function simulatedPayments(records: Records, now: () => number): SimulatedPayments {
@@ -89,7 +101,14 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
       if (payment_reference === 'pm_card_slow') await sleep(SLOW_MS);
       await trouble(transaction_id, payment_reference);
       if (needsAuthentication(payment_reference)) {
-        const waiting = { outcome: 'authentication', provider: PROVIDER, payment_id: idOf(transaction_id), action: ACTION, simulated: true, reference: payment_reference } as const;
+        const waiting = {
+          outcome: 'authentication',
+          provider: PROVIDER,
+          payment_id: idOf(transaction_id),
+          action: ACTION,
+          simulated: true,
+          reference: payment_reference,
+        } as const;
         return replyOf(await keep(transaction_id, { ...waiting, ...asked }, 0));
       }
       const code = brokenCardLimit(amount) ?? declineCodeOf(payment_reference);
@@ -105,18 +124,29 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
       const known = await records.get<Entry>(keyOf(transaction_id));
       if (known !== undefined && known.value.outcome !== 'authentication') return replyOf(known.value);
       const { amount } = known?.value ?? {};
-      const kept = await keep(transaction_id, { ...settled(transaction_id, code), ...(amount === undefined ? {} : { amount }), at: now() }, known?.version ?? 0);
-      if (kept.outcome === 'authentication') throw new Error('the simulated provider was asked for the charge meanwhile');
+      const kept = await keep(
+        transaction_id,
+        { ...settled(transaction_id, code), ...(amount === undefined ? {} : { amount }), at: now() },
+        known?.version ?? 0,
+      );
+      if (kept.outcome === 'authentication')
+        throw new Error('the simulated provider was asked for the charge meanwhile');
       return replyOf(kept);
     },
 
     async action({ transaction_id }) {
       const known = await records.get<Entry>(keyOf(transaction_id));
-      return { outcome: 'action', client_secret: `${idOf(transaction_id)}_secret_simulated`, waiting: known?.value.outcome === 'authentication' };
+      return {
+        outcome: 'action',
+        client_secret: `${idOf(transaction_id)}_secret_simulated`,
+        waiting: known?.value.outcome === 'authentication',
+      };
     },
 
     async find({ payment_id }) {
-      return payment_id.startsWith(idOf('')) ? { outcome: 'found', transaction_id: payment_id.slice(idOf('').length) } : { outcome: 'unknown' };
+      return payment_id.startsWith(idOf(''))
+        ? { outcome: 'found', transaction_id: payment_id.slice(idOf('').length) }
+        : { outcome: 'unknown' };
     },
 
     async authenticate(transactionId, proves) {
@@ -125,7 +155,11 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
       if (known.value.outcome !== 'authentication') return replyOf(known.value);
       const code = proves ? afterAuthentication(known.value.reference) : NOT_PROVED;
       const { amount } = known.value;
-      const kept = await keep(transactionId, { ...settled(transactionId, code), ...(amount === undefined ? {} : { amount }), at: now() }, known.version);
+      const kept = await keep(
+        transactionId,
+        { ...settled(transactionId, code), ...(amount === undefined ? {} : { amount }), at: now() },
+        known.version,
+      );
       return kept.outcome === 'authentication' ? undefined : replyOf(kept);
     },
 
@@ -134,7 +168,12 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
       const reply: RefundReply =
         payment_reference === REFUND_FAILS
           ? { outcome: 'refused', provider: PROVIDER, code: 'expired_or_canceled_card', simulated: true }
-          : { outcome: 'refunded', provider: PROVIDER, refund_ref: `re_simulated_${refund_id}_${attempt}`, simulated: true };
+          : {
+              outcome: 'refunded',
+              provider: PROVIDER,
+              refund_ref: `re_simulated_${refund_id}_${attempt}`,
+              simulated: true,
+            };
       const key = refundKey(refund_id, attempt);
       const entry: SimulatedEntry<RefundReply> = { ...reply, amount, transaction_id, at: now() };
       if ((await records.put(key, entry, { expected: 0, expiresAt: now() + LEDGER_MS })) !== undefined) return reply;
@@ -149,6 +188,12 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
   };
 }
 
-function replyOf<R extends object>({ amount: _amount, transaction_id: _transaction, at: _at, reference: _reference, ...reply }: SimulatedEntry<R> & { readonly reference?: string }): R {
+function replyOf<R extends object>({
+  amount: _amount,
+  transaction_id: _transaction,
+  at: _at,
+  reference: _reference,
+  ...reply
+}: SimulatedEntry<R> & { readonly reference?: string }): R {
   return reply as unknown as R;
 }

@@ -11,10 +11,13 @@ export function simulatedLedger(records: Records): PaymentLedger {
       value.outcome === 'charged' ? [entryOf('charge', value.charge_id, key.slice(CHARGE_PREFIX.length), value)] : [],
     );
   const refunds = async (): Promise<LedgerEntry[]> =>
-    (await records.list<SimulatedEntry<RefundReply>>(REFUND_PREFIX)).flatMap(({ value }) => (value.outcome === 'refunded' ? [entryOf('refund', value.refund_ref, value.transaction_id ?? null, value)] : []));
+    (await records.list<SimulatedEntry<RefundReply>>(REFUND_PREFIX)).flatMap(({ value }) =>
+      value.outcome === 'refunded' ? [entryOf('refund', value.refund_ref, value.transaction_id ?? null, value)] : [],
+    );
   /** All of it: it is kept for two days and pays for nothing. */
   let all: Promise<LedgerEntry[]> | undefined;
-  const entries = (): Promise<LedgerEntry[]> => (all ??= Promise.all([charges(), refunds()]).then((lists) => lists.flat()));
+  const entries = (): Promise<LedgerEntry[]> =>
+    (all ??= Promise.all([charges(), refunds()]).then((lists) => lists.flat()));
 
   return {
     provider: PROVIDER,
@@ -26,6 +29,20 @@ export function simulatedLedger(records: Records): PaymentLedger {
   };
 }
 
-function entryOf(kind: LedgerEntry['kind'], id: string, transactionId: string | null, { amount, at }: SimulatedEntry<object>): LedgerEntry {
-  return { kind, id, transactionId, ...(amount === undefined ? {} : { amount }), currency: 'gbp', at: new Date(at ?? 0).toISOString(), moved: true, status: 'succeeded' };
+function entryOf(
+  kind: LedgerEntry['kind'],
+  id: string,
+  transactionId: string | null,
+  { amount, at }: SimulatedEntry<object>,
+): LedgerEntry {
+  return {
+    kind,
+    id,
+    transactionId,
+    ...(amount === undefined ? {} : { amount }),
+    currency: 'gbp',
+    at: new Date(at ?? 0).toISOString(),
+    moved: true,
+    status: 'succeeded',
+  };
 }

@@ -1,6 +1,7 @@
 /**
- * Card payments by Stripe: one PaymentIntent a transaction, confirmed on the stored card while its buyer is there. Its idempotency key and metadata are the
- * transaction's id, so that a repeat changes nothing, and what became of it can be found when nobody knows.
+ * Card payments by Stripe: one PaymentIntent a transaction, confirmed on the stored card while its buyer is there. Its
+ * idempotency key and metadata are the transaction's id, so that a repeat changes nothing, and what became of it can be
+ * found when nobody knows.
  */
 import type { Logger } from 'pino';
 import { guard, type GuardOptions } from '../guard.js';
@@ -8,7 +9,20 @@ import type { AuthenticationReply, ChargeReply } from '../messages.js';
 import { NotNowError, RefusedError, TroubleError } from '../trouble.js';
 import type { PaymentProvider } from './provider.js';
 import { CURRENCY, intentIn, pageIn, penceTaken } from './stripeAnswers.js';
-import { codeOf, DeclinedError, failed, type Intent, KEY_LIVES_MS, MismatchError, NeverTakenError, neverTaken, openStripe, PROVIDER, type StripeSettings, UnclearError } from './stripeClient.js';
+import {
+  codeOf,
+  DeclinedError,
+  failed,
+  type Intent,
+  KEY_LIVES_MS,
+  MismatchError,
+  NeverTakenError,
+  neverTaken,
+  openStripe,
+  PROVIDER,
+  type StripeSettings,
+  UnclearError,
+} from './stripeClient.js';
 import { stripeRefunds } from './stripeRefunds.js';
 
 /** What the worker works with. */
@@ -16,7 +30,9 @@ export interface StripeDeps {
   readonly logger: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Of one request; default 8 s. A charge and its cancellation both have to fit into what process managers wait for. */
+  /**
+   * Of one request; default 8 s. A charge and its cancellation both have to fit into what process managers wait for.
+   */
   readonly timeoutMs?: number;
   readonly guard?: GuardOptions;
 }
@@ -27,10 +43,14 @@ const PROCESSING_MS = 5_000;
 const ACTION = 'use_stripe_sdk';
 
 /** The worker. */
-export function stripePayments(settings: StripeSettings, { logger, now, timeoutMs = TIMEOUT_MS, guard: options }: StripeDeps): PaymentProvider {
+export function stripePayments(
+  settings: StripeSettings,
+  { logger, now, timeoutMs = TIMEOUT_MS, guard: options }: StripeDeps,
+): PaymentProvider {
   const stripe = openStripe(settings, timeoutMs);
   const guarded = guard(PROVIDER, logger, now, options);
-  const call = <T>(request: () => Promise<T>): Promise<T> => guarded.run(() => request().catch((error: unknown) => failed(error, now)));
+  const call = <T>(request: () => Promise<T>): Promise<T> =>
+    guarded.run(() => request().catch((error: unknown) => failed(error, now)));
 
   /** The intent is cancelled first, so that it can't succeed after all; if it has meanwhile, it is charged. */
   const decline = async (intent: Intent, code: string): Promise<ChargeReply> => {
@@ -45,7 +65,8 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
       if (cancelled.status === 'canceled' || cancelled.status === 'succeeded') return cancelled;
       throw new UnclearError('Stripe did not cancel the payment', { outcomeUnknown: true });
     } catch (error) {
-      // Cancelled before, or succeeded, or its buyer has just proved who they are: it can't be cancelled then, and says so itself.
+      // Cancelled before, or succeeded, or its buyer has just proved who they are: it can't be cancelled then, and says
+      // so itself.
       const standing = error instanceof RefusedError ? await retrieve(id) : undefined;
       if (standing?.status === 'canceled' || standing?.status === 'succeeded') return standing;
       if (standing?.status === 'processing') throw stillProcessing();
@@ -60,7 +81,13 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
       case 'processing':
         throw stillProcessing();
       case 'requires_action':
-        return { outcome: 'authentication', provider: PROVIDER, payment_id: intent.id, action: intent.next_action?.type ?? ACTION, simulated: false };
+        return {
+          outcome: 'authentication',
+          provider: PROVIDER,
+          payment_id: intent.id,
+          action: intent.next_action?.type ?? ACTION,
+          simulated: false,
+        };
       default:
         return decline(intent, codeOf(intent.last_payment_error ?? undefined));
     }
@@ -68,10 +95,12 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
 
   /** Finds a transaction's intent by its metadata. Stripe's search lags behind by up to a minute. */
   const find = async (transactionId: string): Promise<Intent | undefined> => {
-    if (!/^[\w-]+$/.test(transactionId)) throw new RefusedError('the transaction id holds characters that cannot be searched for');
+    if (!/^[\w-]+$/.test(transactionId))
+      throw new RefusedError('the transaction id holds characters that cannot be searched for');
     const query = `metadata['transaction_id']:'${transactionId}'`;
     const { data } = await call(() => stripe.paymentIntents.search({ query, limit: 10 }).then(pageIn));
-    const found = data.find(({ status }) => status === 'succeeded') ?? data.find(({ status }) => status !== 'canceled') ?? data[0];
+    const found =
+      data.find(({ status }) => status === 'succeeded') ?? data.find(({ status }) => status !== 'canceled') ?? data[0];
     return found === undefined ? undefined : intentIn(found);
   };
 
@@ -85,7 +114,10 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
     }
   };
 
-  /** An earlier request, whose answer was lost, may have made the payment before the card was gone: then that one says how it stands. */
+  /**
+   * An earlier request, whose answer was lost, may have made the payment before the card was gone: then that one says
+   * how it stands.
+   */
   const refuse = async (transactionId: string, error: NeverTakenError): Promise<ChargeReply | AuthenticationReply> => {
     const found = await find(transactionId);
     if (found !== undefined) return settle(found);
@@ -95,9 +127,11 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
 
   return {
     async charge({ transaction_id, amount, payment_reference, customer, started_at }) {
-      if (amount === 0) return { outcome: 'charged', provider: PROVIDER, charge_id: `free_${transaction_id}`, simulated: false };
+      if (amount === 0)
+        return { outcome: 'charged', provider: PROVIDER, charge_id: `free_${transaction_id}`, simulated: false };
       const age = now() - Date.parse(started_at);
-      if (!(age < KEY_LIVES_MS)) throw new TroubleError('the charge was asked for too long ago to be made', { outcomeUnknown: true });
+      if (!(age < KEY_LIVES_MS))
+        throw new TroubleError('the charge was asked for too long ago to be made', { outcomeUnknown: true });
       try {
         const create = (): Promise<Intent> =>
           stripe.paymentIntents.create(
@@ -114,11 +148,18 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
             },
             { idempotencyKey: transaction_id },
           );
-        const made = await call(() => create().catch(neverTaken).then((answer) => intentIn(answer)));
+        const made = await call(() =>
+          create()
+            .catch(neverTaken)
+            .then((answer) => intentIn(answer)),
+        );
         // For a day Stripe repeats its first answer under this key: how the intent stands by now only the intent says.
         return await settle(made.status === 'processing' ? ((await retrieve(made.id)) ?? made) : made);
       } catch (error) {
-        if (error instanceof DeclinedError) return error.intent === undefined ? { outcome: 'declined', provider: PROVIDER, code: error.code, simulated: false } : decline(intentIn(error.intent), error.code);
+        if (error instanceof DeclinedError)
+          return error.intent === undefined
+            ? { outcome: 'declined', provider: PROVIDER, code: error.code, simulated: false }
+            : decline(intentIn(error.intent), error.code);
         if (error instanceof NeverTakenError) return refuse(transaction_id, error);
         if (!(error instanceof UnclearError) && !(error instanceof MismatchError)) throw error;
         // Stripe repeats its own failures under their key for a day: what came of it stands with the intent alone.
@@ -149,7 +190,9 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
 
     async find({ payment_id }) {
       const transaction_id = (await retrieve(payment_id))?.metadata['transaction_id'];
-      return transaction_id === undefined || transaction_id === '' ? { outcome: 'unknown' } : { outcome: 'found', transaction_id };
+      return transaction_id === undefined || transaction_id === ''
+        ? { outcome: 'unknown' }
+        : { outcome: 'found', transaction_id };
     },
 
     ...stripeRefunds(stripe, call, now),

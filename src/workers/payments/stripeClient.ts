@@ -1,4 +1,7 @@
-/** Stripe's official library as all that talks to Stripe uses it: the account, the pinned version, and what its failures mean. */
+/**
+ * Stripe's official library as all that talks to Stripe uses it: the account, the pinned version, and what its failures
+ * mean.
+ */
 import Stripe from 'stripe';
 import { NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';
 import { stripeHttp } from './stripeHttp.js';
@@ -54,7 +57,10 @@ export class NeverTakenError extends Error {
 /** Stripe answered with a failure of its own: what was done must be looked up. */
 export class UnclearError extends TroubleError {}
 
-/** Stripe knows the key by another request (the method's customer has changed since): that one must be looked up. Stripe itself is well. */
+/**
+ * Stripe knows the key by another request (the method's customer has changed since): that one must be looked up. Stripe
+ * itself is well.
+ */
 export class MismatchError extends Error {
   override readonly name = 'MismatchError';
 }
@@ -69,12 +75,20 @@ export function openStripe({ secretKey, apiUrl }: StripeSettings, timeout: numbe
     timeout,
     httpClient: stripeHttp(),
     telemetry: false,
-    ...(where === undefined ? {} : { host: where.hostname, port: where.port === '' ? (where.protocol === 'http:' ? 80 : 443) : Number(where.port), protocol: where.protocol === 'http:' ? 'http' : 'https' }),
+    ...(where === undefined
+      ? {}
+      : {
+          host: where.hostname,
+          port: where.port === '' ? (where.protocol === 'http:' ? 80 : 443) : Number(where.port),
+          protocol: where.protocol === 'http:' ? 'http' : 'https',
+        }),
   });
 }
 
 /** The decline code that a failure holds, Stripe's general one where it holds none. */
-export function codeOf(error: { readonly decline_code?: string | undefined; readonly code?: string | undefined } | undefined): string {
+export function codeOf(
+  error: { readonly decline_code?: string | undefined; readonly code?: string | undefined } | undefined,
+): string {
   // The library leaves what it wasn't told empty.
   return [error?.decline_code, error?.code].find((code) => code !== undefined && code !== '') ?? 'generic_decline';
 }
@@ -85,11 +99,19 @@ const OF_THE_PURCHASE: ReadonlySet<string> = new Set(['amount', 'currency', 'pay
 const ABOUT_THE_PAYMENT = /^(?:amount|currency|card|charge_exceeds|customer|payment_method)_/;
 
 /**
- * Whether a refusal of a request for a payment is about what the purchase brings, so that it is final: the amount, or a card that is gone. One about our key,
- * account or API version can be put right by a person, and then be asked for again. Of a card that was detached from its customer Stripe says it in words
- * alone: neither code nor parameter.
+ * Whether a refusal of a request for a payment is about what the purchase brings, so that it is final: the amount, or a
+ * card that is gone. One about our key, account or API version can be put right by a person, and then be asked for
+ * again. Of a card that was detached from its customer Stripe says it in words alone: neither code nor parameter.
  */
-export function isAboutThePayment({ statusCode, code, param }: { readonly statusCode?: number | undefined; readonly code?: string | undefined; readonly param?: string | undefined }): boolean {
+export function isAboutThePayment({
+  statusCode,
+  code,
+  param,
+}: {
+  readonly statusCode?: number | undefined;
+  readonly code?: string | undefined;
+  readonly param?: string | undefined;
+}): boolean {
   if (statusCode !== 400 && statusCode !== 402) return false;
   const named = (param ?? '') !== '';
   if (named && OF_THE_PURCHASE.has(param as string)) return code !== 'parameter_unknown';
@@ -99,11 +121,16 @@ export function isAboutThePayment({ statusCode, code, param }: { readonly status
 /** Tells a final refusal of a request for a payment from other failures. @throws always */
 export function neverTaken(error: unknown): never {
   if (!(error instanceof Stripe.errors.StripeInvalidRequestError) || !isAboutThePayment(error)) throw error;
-  throw new NeverTakenError(error.code === undefined || error.code === '' ? 'invalid_request_error' : error.code, whereOf(error));
+  throw new NeverTakenError(
+    error.code === undefined || error.code === '' ? 'invalid_request_error' : error.code,
+    whereOf(error),
+  );
 }
 
 function whereOf({ statusCode, requestId, code, param }: Stripe.errors.StripeError): string {
-  return [`HTTP ${statusCode ?? 'none'}`, code, requestId === undefined ? '' : `request ${requestId}`, param].filter((part) => part !== undefined && part !== '').join(', ');
+  return [`HTTP ${statusCode ?? 'none'}`, code, requestId === undefined ? '' : `request ${requestId}`, param]
+    .filter((part) => part !== undefined && part !== '')
+    .join(', ');
 }
 
 /** What a failure of the library means. Its own errors hold more than may be logged. @throws always */
@@ -111,15 +138,28 @@ export function failed(error: unknown, now: () => number): never {
   if (!(error instanceof Stripe.errors.StripeError)) throw error;
   const { statusCode, requestId, code } = error;
   const where = `HTTP ${statusCode ?? 'none'}${code === undefined || code === '' ? '' : `, ${code}`}${requestId === undefined ? '' : `, request ${requestId}`}`;
-  if (error instanceof Stripe.errors.StripeCardError) throw new DeclinedError(codeOf(error), error.payment_intent as Intent | undefined);
+  if (error instanceof Stripe.errors.StripeCardError)
+    throw new DeclinedError(codeOf(error), error.payment_intent as Intent | undefined);
   if (error instanceof Stripe.errors.StripeRateLimitError) {
-    throw new NotNowError(`Stripe limits our requests (${where})`, retryAfterMs(error.headers?.['retry-after'], now()) ?? RATE_LIMIT_PAUSE_MS);
+    throw new NotNowError(
+      `Stripe limits our requests (${where})`,
+      retryAfterMs(error.headers?.['retry-after'], now()) ?? RATE_LIMIT_PAUSE_MS,
+    );
   }
-  if (error instanceof Stripe.errors.StripeConnectionError) throw new TroubleError('Stripe did not answer', { outcomeUnknown: true, cause: error.detail });
-  if (error instanceof Stripe.errors.StripeIdempotencyError) throw new MismatchError(`Stripe knows this transaction by another request (${where})`);
-  if (error instanceof Stripe.errors.StripeInvalidRequestError) throw new RefusedError(`Stripe refuses the request (${where}${error.param === undefined ? '' : `, ${error.param}`})`, code);
+  if (error instanceof Stripe.errors.StripeConnectionError)
+    throw new TroubleError('Stripe did not answer', { outcomeUnknown: true, cause: error.detail });
+  if (error instanceof Stripe.errors.StripeIdempotencyError)
+    throw new MismatchError(`Stripe knows this transaction by another request (${where})`);
+  if (error instanceof Stripe.errors.StripeInvalidRequestError)
+    throw new RefusedError(
+      `Stripe refuses the request (${where}${error.param === undefined ? '' : `, ${error.param}`})`,
+      code,
+    );
   if (statusCode === 409) throw new NotNowError(`Stripe is busy with this very request (${where})`, 0);
-  if (error instanceof Stripe.errors.StripeAuthenticationError || error instanceof Stripe.errors.StripePermissionError) {
+  if (
+    error instanceof Stripe.errors.StripeAuthenticationError ||
+    error instanceof Stripe.errors.StripePermissionError
+  ) {
     throw new TroubleError(`Stripe refuses our key (${where})`, { outcomeUnknown: false });
   }
   throw new UnclearError(`Stripe failed (${where})`, { outcomeUnknown: true });

@@ -31,9 +31,10 @@ function verified(bytes: Buffer, signature: string, secret: string): unknown {
   } catch (error) {
     // The message is read once its signature is verified.
     if (error instanceof SyntaxError) throw new MalformedEventError('the message is no JSON');
-    if (error instanceof Stripe.errors.StripeSignatureVerificationError) throw new SignatureError(error.message.split('\n', 1)[0]);
+    if (error instanceof Stripe.errors.StripeSignatureVerificationError)
+      throw new SignatureError(error.message.split('\n', 1)[0]);
     // A signature that is empty, or of letters that Stripe's never has, the library can't even compare.
-    throw new SignatureError('the signature is none of Stripe\'s');
+    throw new SignatureError("the signature is none of Stripe's");
   }
 }
 
@@ -45,7 +46,9 @@ interface StripeEvent {
   readonly data: { readonly object: unknown };
 }
 
-type Told = Pick<ToldNews, 'transactionId' | 'paymentId'> & { readonly news: PaymentNews extends infer N ? (N extends PaymentNews ? Omit<N, 'provider'> : never) : never };
+type Told = Pick<ToldNews, 'transactionId' | 'paymentId'> & {
+  readonly news: PaymentNews extends infer N ? (N extends PaymentNews ? Omit<N, 'provider'> : never) : never;
+};
 
 const ajv = new Ajv(OWN_SCHEMAS);
 const id = { type: 'string', minLength: 1, maxLength: 200 };
@@ -53,9 +56,18 @@ const nullableId = { ...id, type: ['string', 'null'] };
 const pence = { type: 'integer', minimum: 0 };
 const metadata = { type: ['object', 'null'] };
 const object = (properties: Record<string, object>, ...optional: string[]): object => ({
-  type: 'object', properties, required: Object.keys(properties).filter((name) => !optional.includes(name)),
+  type: 'object',
+  properties,
+  required: Object.keys(properties).filter((name) => !optional.includes(name)),
 });
-const isEvent = ajv.compile<StripeEvent>(object({ id, type: id, created: { type: 'integer', minimum: 0, maximum: 253_402_300_799 }, data: object({ object: { type: 'object' } }) }));
+const isEvent = ajv.compile<StripeEvent>(
+  object({
+    id,
+    type: id,
+    created: { type: 'integer', minimum: 0, maximum: 253_402_300_799 },
+    data: object({ object: { type: 'object' } }),
+  }),
+);
 
 interface Metadata {
   readonly metadata?: Readonly<Record<string, string>> | null;
@@ -86,10 +98,27 @@ interface DisputeObject extends Metadata {
 }
 
 const errorFields = { type: ['object', 'null'], properties: { code: nullableId, decline_code: nullableId } };
-const isIntent = ajv.compile<IntentObject>(object({ id, amount_received: pence, currency: id, metadata, last_payment_error: errorFields }, 'currency', 'metadata', 'last_payment_error'));
-const isCharge = ajv.compile<ChargeObject>(object({ payment_intent: nullableId, amount_refunded: pence, metadata }, 'metadata'));
-const isRefund = ajv.compile<RefundObject>(object({ id, payment_intent: nullableId, status: nullableId, failure_reason: nullableId, metadata }, 'failure_reason', 'metadata'));
-const isDispute = ajv.compile<DisputeObject>(object({ id, payment_intent: nullableId, amount: pence, reason: id, status: id, metadata }, 'metadata'));
+const isIntent = ajv.compile<IntentObject>(
+  object(
+    { id, amount_received: pence, currency: id, metadata, last_payment_error: errorFields },
+    'currency',
+    'metadata',
+    'last_payment_error',
+  ),
+);
+const isCharge = ajv.compile<ChargeObject>(
+  object({ payment_intent: nullableId, amount_refunded: pence, metadata }, 'metadata'),
+);
+const isRefund = ajv.compile<RefundObject>(
+  object(
+    { id, payment_intent: nullableId, status: nullableId, failure_reason: nullableId, metadata },
+    'failure_reason',
+    'metadata',
+  ),
+);
+const isDispute = ajv.compile<DisputeObject>(
+  object({ id, payment_intent: nullableId, amount: pence, reason: id, status: id, metadata }, 'metadata'),
+);
 
 function malformed(what: string, errors: Parameters<typeof ajv.errorsText>[0]): MalformedEventError {
   return new MalformedEventError(`malformed ${what}: ${ajv.errorsText(errors, { dataVar: what })}`);
@@ -110,9 +139,19 @@ function intentOf(value: unknown): IntentObject {
 function failedRefund(value: unknown): Told | undefined {
   if (!isRefund(value)) throw malformed('refund', isRefund.errors);
   const { refund_id, attempt } = value.metadata ?? {};
-  if (value.payment_intent === null || !GAVE_NOTHING.has(value.status) || refund_id === undefined || attempt === undefined) return undefined;
+  if (
+    value.payment_intent === null ||
+    !GAVE_NOTHING.has(value.status) ||
+    refund_id === undefined ||
+    attempt === undefined
+  )
+    return undefined;
   const code = value.failure_reason ?? value.status ?? 'failed';
-  return { transactionId: ownerIn(value), paymentId: value.payment_intent, news: { kind: 'refund failed', refund_id, attempt: Number(attempt), refund_ref: value.id, code } };
+  return {
+    transactionId: ownerIn(value),
+    paymentId: value.payment_intent,
+    news: { kind: 'refund failed', refund_id, attempt: Number(attempt), refund_ref: value.id, code },
+  };
 }
 
 function disputeOf(value: unknown): DisputeObject {
@@ -120,37 +159,74 @@ function disputeOf(value: unknown): DisputeObject {
   return value;
 }
 
-/** How a dispute ends when the money stays with us; ended in any other way (`lost`, `prevented`) it has gone back to the buyer. */
+/**
+ * How a dispute ends when the money stays with us; ended in any other way (`lost`, `prevented`) it has gone back to the
+ * buyer.
+ */
 const KEPT: ReadonlySet<string> = new Set(['won', 'warning_closed']);
 
 /** How each kind of message is read; `undefined`: it is about nothing of ours. */
 const READERS: Readonly<Record<string, (value: unknown) => Told | undefined>> = {
   'payment_intent.succeeded'(value) {
     const intent = intentOf(value);
-    // Other money than prices are in pays for nothing here: whoever asks for the charge says so, and the comparison of its day.
+    // Other money than prices are in pays for nothing here: whoever asks for the charge says so, and the comparison of
+    // its day.
     if ((intent.currency ?? CURRENCY) !== CURRENCY) return undefined;
-    return { transactionId: ownerIn(intent), paymentId: intent.id, news: { kind: 'succeeded', charge_id: intent.id, amount: intent.amount_received } };
+    return {
+      transactionId: ownerIn(intent),
+      paymentId: intent.id,
+      news: { kind: 'succeeded', charge_id: intent.id, amount: intent.amount_received },
+    };
   },
   'payment_intent.payment_failed'(value) {
     const intent = intentOf(value);
-    return { transactionId: ownerIn(intent), paymentId: intent.id, news: { kind: 'failed', charge_id: intent.id, code: codeOf(intent.last_payment_error ?? undefined) } };
+    return {
+      transactionId: ownerIn(intent),
+      paymentId: intent.id,
+      news: { kind: 'failed', charge_id: intent.id, code: codeOf(intent.last_payment_error ?? undefined) },
+    };
   },
   'charge.refunded'(value) {
     if (!isCharge(value)) throw malformed('charge', isCharge.errors);
     if (value.payment_intent === null) return undefined;
-    return { transactionId: ownerIn(value), paymentId: value.payment_intent, news: { kind: 'refunded', charge_id: value.payment_intent, total: value.amount_refunded } };
+    return {
+      transactionId: ownerIn(value),
+      paymentId: value.payment_intent,
+      news: { kind: 'refunded', charge_id: value.payment_intent, total: value.amount_refunded },
+    };
   },
   'refund.failed': failedRefund,
   'refund.updated': failedRefund,
   'charge.dispute.created'(value) {
     const dispute = disputeOf(value);
     if (dispute.payment_intent === null) return undefined;
-    return { transactionId: ownerIn(dispute), paymentId: dispute.payment_intent, news: { kind: 'dispute opened', charge_id: dispute.payment_intent, dispute_id: dispute.id, amount: dispute.amount, reason: dispute.reason } };
+    return {
+      transactionId: ownerIn(dispute),
+      paymentId: dispute.payment_intent,
+      news: {
+        kind: 'dispute opened',
+        charge_id: dispute.payment_intent,
+        dispute_id: dispute.id,
+        amount: dispute.amount,
+        reason: dispute.reason,
+      },
+    };
   },
   'charge.dispute.closed'(value) {
     const dispute = disputeOf(value);
     if (dispute.payment_intent === null) return undefined;
     const { payment_intent: charge_id, id: dispute_id, amount, reason } = dispute;
-    return { transactionId: ownerIn(dispute), paymentId: charge_id, news: { kind: 'dispute closed', charge_id, dispute_id, amount, reason, outcome: KEPT.has(dispute.status) ? 'won' : 'lost' } };
+    return {
+      transactionId: ownerIn(dispute),
+      paymentId: charge_id,
+      news: {
+        kind: 'dispute closed',
+        charge_id,
+        dispute_id,
+        amount,
+        reason,
+        outcome: KEPT.has(dispute.status) ? 'won' : 'lost',
+      },
+    };
   },
 };

@@ -1,4 +1,7 @@
-/** How requests go to Stripe: by the library's own client, but answers that it can't take in, or that never end, are failures like any other. */
+/**
+ * How requests go to Stripe: by the library's own client, but answers that it can't take in, or that never end, are
+ * failures like any other.
+ */
 import Stripe from 'stripe';
 import { within } from '../../async/within.js';
 
@@ -6,8 +9,9 @@ type HttpClient = ReturnType<typeof Stripe.createNodeHttpClient>;
 type Body = Awaited<ReturnType<HttpClient['makeRequest']>>;
 
 /**
- * The client. The library hangs something on each answer: of JSON that is no object, as a proxy's health page may be, that throws where nobody can catch it, and the process ends. And its
- * time limit is one on silence: an answer that comes byte by byte would keep its caller for as long as it likes.
+ * The client. The library hangs something on each answer: of JSON that is no object, as a proxy's health page may be,
+ * that throws where nobody can catch it, and the process ends. And its time limit is one on silence: an answer that
+ * comes byte by byte would keep its caller for as long as it likes.
  */
 export function stripeHttp(): HttpClient {
   const client = Stripe.createNodeHttpClient();
@@ -22,7 +26,8 @@ export function stripeHttp(): HttpClient {
         throw Stripe.HttpClient.makeTimeoutError();
       });
       const toJSON = response.toJSON.bind(response);
-      response.toJSON = () => objectIn(within(toJSON(), began + timeoutMs - performance.now(), () => tooLate(response)));
+      response.toJSON = () =>
+        objectIn(within(toJSON(), began + timeoutMs - performance.now(), () => tooLate(response)));
       return response;
     },
   };

@@ -10,7 +10,10 @@ const TIMEOUT_MS = 30_000;
 const PAGE = 100;
 /** Times that a request is repeated that Stripe wants later. */
 const PATIENCE = 10;
-/** The least and the most that such a request waits, ms: somebody waits for the comparison, holds a connection meanwhile, and can ask again. */
+/**
+ * The least and the most that such a request waits, ms: somebody waits for the comparison, holds a connection
+ * meanwhile, and can ask again.
+ */
 const WAIT_MS = 200;
 const WAIT_AT_MOST_MS = 5_000;
 
@@ -29,9 +32,13 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
     }
   };
 
-  async function* pages<T extends { readonly id: string }>(list: (params: Stripe.PaginationParams) => Promise<Stripe.ApiList<T>>): AsyncGenerator<readonly T[]> {
-    for (let after: string | undefined; ; ) {
-      const page = pageIn(await call(() => list({ limit: PAGE, ...(after === undefined ? {} : { starting_after: after }) })));
+  async function* pages<T extends { readonly id: string }>(
+    list: (params: Stripe.PaginationParams) => Promise<Stripe.ApiList<T>>,
+  ): AsyncGenerator<readonly T[]> {
+    for (let after: string | undefined; ;) {
+      const page = pageIn(
+        await call(() => list({ limit: PAGE, ...(after === undefined ? {} : { starting_after: after }) })),
+      );
       yield page.data;
       after = page.data.at(-1)?.id;
       if (!page.has_more || after === undefined) return;
@@ -43,13 +50,18 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
 
     async *list(from, to) {
       const created = { gte: Math.ceil(from / 1_000), lt: Math.ceil(to / 1_000) };
-      for await (const page of pages((params) => stripe.charges.list({ ...params, created }))) yield page.map(chargeEntry);
-      for await (const page of pages((params) => stripe.refunds.list({ ...params, created, expand: ['data.payment_intent'] }))) yield page.map(refundEntry);
+      for await (const page of pages((params) => stripe.charges.list({ ...params, created })))
+        yield page.map(chargeEntry);
+      for await (const page of pages((params) =>
+        stripe.refunds.list({ ...params, created, expand: ['data.payment_intent'] }),
+      ))
+        yield page.map(refundEntry);
     },
 
     async find(kind, id) {
       try {
-        if (kind === 'refund') return refundEntry(refundIn(await call(() => stripe.refunds.retrieve(id, { expand: ['payment_intent'] }))));
+        if (kind === 'refund')
+          return refundEntry(refundIn(await call(() => stripe.refunds.retrieve(id, { expand: ['payment_intent'] }))));
         return intentEntry(intentIn(await call(() => stripe.paymentIntents.retrieve(id)), id));
       } catch (error) {
         // It knows no such thing.
@@ -61,18 +73,49 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
 }
 
 const timeOf = (seconds: number): string => new Date(seconds * 1_000).toISOString();
-const idOf = (one: string | { readonly id: string } | null): string | undefined => (typeof one === 'string' ? one : one?.id);
+const idOf = (one: string | { readonly id: string } | null): string | undefined =>
+  typeof one === 'string' ? one : one?.id;
 
 function chargeEntry({ id, amount, currency, created, status, metadata, payment_intent }: Stripe.Charge): LedgerEntry {
-  return { kind: 'charge', id: idOf(payment_intent) ?? id, transactionId: metadata['transaction_id'] ?? null, amount, currency, at: timeOf(created), moved: status === 'succeeded', status };
+  return {
+    kind: 'charge',
+    id: idOf(payment_intent) ?? id,
+    transactionId: metadata['transaction_id'] ?? null,
+    amount,
+    currency,
+    at: timeOf(created),
+    moved: status === 'succeeded',
+    status,
+  };
 }
 
 function intentEntry({ id, amount, currency, created, status, metadata }: Stripe.PaymentIntent): LedgerEntry {
-  return { kind: 'charge', id, transactionId: metadata['transaction_id'] ?? null, amount, currency, at: timeOf(created), moved: status === 'succeeded', status };
+  return {
+    kind: 'charge',
+    id,
+    transactionId: metadata['transaction_id'] ?? null,
+    amount,
+    currency,
+    at: timeOf(created),
+    moved: status === 'succeeded',
+    status,
+  };
 }
 
 /** One that was made by hand names no transaction; its payment does. */
 function refundEntry({ id, amount, currency, created, status, metadata, payment_intent }: Stripe.Refund): LedgerEntry {
-  const transactionId = metadata?.['transaction_id'] ?? (typeof payment_intent === 'object' ? payment_intent?.metadata['transaction_id'] : undefined) ?? null;
-  return { kind: 'refund', id, transactionId, amount, currency, at: timeOf(created), moved: !GAVE_NOTHING.has(status), status: status ?? 'unknown' };
+  const transactionId =
+    metadata?.['transaction_id'] ??
+    (typeof payment_intent === 'object' ? payment_intent?.metadata['transaction_id'] : undefined) ??
+    null;
+  return {
+    kind: 'refund',
+    id,
+    transactionId,
+    amount,
+    currency,
+    at: timeOf(created),
+    moved: !GAVE_NOTHING.has(status),
+    status: status ?? 'unknown',
+  };
 }

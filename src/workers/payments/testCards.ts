@@ -1,4 +1,7 @@
-/** Stripe's published test cards and payment methods (https://docs.stripe.com/testing), as the simulated provider follows them. */
+/**
+ * Stripe's published test cards and payment methods (https://docs.stripe.com/testing), as the simulated provider
+ * follows them.
+ */
 
 const DECLINED_CARDS: Readonly<Record<string, string>> = {
   '4000000000000002': 'generic_decline',
@@ -47,7 +50,11 @@ const AUTHENTICATED_METHODS: Readonly<Record<string, string | null>> = {
   threeDSecureRequiredProcessingError: 'processing_error',
 };
 
-function behaviourOf<T>(reference: string, cards: Readonly<Record<string, T>>, methods: Readonly<Record<string, T>>): T | undefined {
+function behaviourOf<T>(
+  reference: string,
+  cards: Readonly<Record<string, T>>,
+  methods: Readonly<Record<string, T>>,
+): T | undefined {
   const card = reference.replaceAll(/[ -]/g, '');
   if (Object.hasOwn(cards, card)) return cards[card];
   const method = /^(?:pm_card|tok)_(?:visa_)?(\w+)$/.exec(reference)?.[1] ?? '';

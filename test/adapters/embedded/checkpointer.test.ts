@@ -12,7 +12,9 @@ import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import { threadData } from '../../../src/adapters/embedded/thread.js';
 import { until } from '../../support/until.js';
 
-const test = suite<{ dir: string; file: string; database: Database; checkpoints: Checkpointer }>('Moving a WAL into its file');
+const test = suite<{ dir: string; file: string; database: Database; checkpoints: Checkpointer }>(
+  'Moving a WAL into its file',
+);
 
 const PAGE = 4_096;
 
@@ -67,7 +69,11 @@ test('a thread that dies is told of and started again', async ({ dir, file, data
   const warned: string[] = [];
   const hear = ({ message }: Error): void => void warned.push(message);
   process.on('warning', hear);
-  const mortal = checkpointer(database, threadData(file), new URL(`data:text/javascript,${encodeURIComponent(script)}`));
+  const mortal = checkpointer(
+    database,
+    threadData(file),
+    new URL(`data:text/javascript,${encodeURIComponent(script)}`),
+  );
   await until(() => {
     mortal.begin();
     return readFileSync(deaths, 'utf8').length >= 2;

@@ -8,8 +8,10 @@ const test = suite('the SQLite driver');
 const require = createRequire(import.meta.url);
 
 test('is the newest that the process has a Node-API for, or the older one where that does no harm', () => {
-  for (const versions of [{ node: '20.19.0', napi: '9' }, { node: '22.12.0', napi: '9' }, { node: '20.19.0' }]) assert.equal(driversFor(versions), ['better-sqlite3']);
-  for (const node of ['22.14.0', '24.18.9']) assert.equal(driversFor({ node, napi: '10' }), ['better-sqlite3-napi', 'better-sqlite3']);
+  for (const versions of [{ node: '20.19.0', napi: '9' }, { node: '22.12.0', napi: '9' }, { node: '20.19.0' }])
+    assert.equal(driversFor(versions), ['better-sqlite3']);
+  for (const node of ['22.14.0', '24.18.9'])
+    assert.equal(driversFor({ node, napi: '10' }), ['better-sqlite3-napi', 'better-sqlite3']);
   for (const node of ['24.19.0', '26.0.0']) assert.equal(driversFor({ node, napi: '10' }), ['better-sqlite3-napi']);
 });
 
@@ -18,11 +20,20 @@ test('one that is not installed is passed over; one that is broken is not; witho
   const missing = (what: string): never => {
     throw Object.assign(new Error(`Cannot find module '${what}'`), { code: 'MODULE_NOT_FOUND' });
   };
-  const installed = (...names: DriverName[]) => (name: DriverName): DriverName => (names.includes(name) ? name : missing(name));
+  const installed =
+    (...names: DriverName[]) =>
+    (name: DriverName): DriverName =>
+      names.includes(name) ? name : missing(name);
   assert.is(firstInstalled(both, installed('better-sqlite3-napi', 'better-sqlite3')), 'better-sqlite3-napi');
   assert.is(firstInstalled(both, installed('better-sqlite3')), 'better-sqlite3');
-  assert.throws(() => firstInstalled(both, installed()), /^better-sqlite3-napi or better-sqlite3 is not installed, and Node .* needs it for SQLite: run npm ci/);
-  assert.throws(() => firstInstalled(both, (name) => (name === 'better-sqlite3-napi' ? missing('bindings') : name)), /Cannot find module 'bindings'/);
+  assert.throws(
+    () => firstInstalled(both, installed()),
+    /^better-sqlite3-napi or better-sqlite3 is not installed, and Node .* needs it for SQLite: run npm ci/,
+  );
+  assert.throws(
+    () => firstInstalled(both, (name) => (name === 'better-sqlite3-napi' ? missing('bindings') : name)),
+    /Cannot find module 'bindings'/,
+  );
 });
 
 test('keeps statements that are collected from ending the process', async () => {

@@ -1,4 +1,13 @@
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -51,13 +60,18 @@ async function streamsLeft(dir: string): Promise<readonly string[]> {
   });
 }
 
-const refusedFor = (name: string) => (error: unknown): void => {
-  assert.instance(error, UnavailableError);
-  const { told } = error as UnavailableError;
-  assert.is(told, `${name} was removed or replaced under the service: writes are refused until it is started again`);
-};
+const refusedFor =
+  (name: string) =>
+  (error: unknown): void => {
+    assert.instance(error, UnavailableError);
+    const { told } = error as UnavailableError;
+    assert.is(told, `${name} was removed or replaced under the service: writes are refused until it is started again`);
+  };
 
-test("an event log's WAL is removed: whatever was acknowledged survives a kill, and everything after is refused", async ({ dir, log }) => {
+test("an event log's WAL is removed: whatever was acknowledged survives a kill, and everything after is refused", async ({
+  dir,
+  log,
+}) => {
   const acknowledged: string[] = [];
   for (let n = 0; n < 20; n++) {
     await log.append(`before-${n}`, [event()], 'none');
@@ -67,18 +81,27 @@ test("an event log's WAL is removed: whatever was acknowledged survives a kill, 
   rmSync(join(dir, 'events.db-wal'));
   refusedFor('events.db-wal')(await failureOf(log.ping()));
   for (let n = 0; n < 20; n++) {
-    const failure = await log.append(`after-${n}`, [event()], 'none').then(() => undefined, (error: unknown) => error);
+    const failure = await log.append(`after-${n}`, [event()], 'none').then(
+      () => undefined,
+      (error: unknown) => error,
+    );
     if (failure === undefined) acknowledged.push(`after-${n}`);
     else refusedFor('events.db-wal')(failure);
   }
   refusedFor('events.db-wal')(await failureOf(log.append('late', [event()], 'none')));
   const left = await streamsLeft(dir);
-  assert.equal(acknowledged.filter((stream) => !left.includes(stream)), []);
+  assert.equal(
+    acknowledged.filter((stream) => !left.includes(stream)),
+    [],
+  );
   assert.ok(!left.includes('late'));
   assert.is((await log.read('before-0')).length, 1, 'reads go on');
 });
 
-test("an event log's WAL is removed while nothing is written: within a moment it survives a kill", async ({ dir, log }) => {
+test("an event log's WAL is removed while nothing is written: within a moment it survives a kill", async ({
+  dir,
+  log,
+}) => {
   await log.append('quiet', [event()], 'none');
   rmSync(join(dir, 'events.db-wal'));
   await eventually(async () => {
@@ -88,7 +111,10 @@ test("an event log's WAL is removed while nothing is written: within a moment it
 });
 
 for (const name of ['events.db', 'events.db-shm']) {
-  test(`${name} is removed, or another file put in its place: nothing is acknowledged from then on`, async ({ dir, log }) => {
+  test(`${name} is removed, or another file put in its place: nothing is acknowledged from then on`, async ({
+    dir,
+    log,
+  }) => {
     await log.append('before', [event()], 'none');
     const file = join(dir, name);
     renameSync(file, join(dir, 'aside'));
@@ -111,7 +137,10 @@ test('a WAL that another process has begun is not written over', async ({ dir, l
 });
 
 for (const name of ['read.db', 'read.db-wal', 'read.db-shm']) {
-  test(`${name} is removed: writes of records and documents are refused, and it is not well`, async ({ dir, store }) => {
+  test(`${name} is removed: writes of records and documents are refused, and it is not well`, async ({
+    dir,
+    store,
+  }) => {
     const { records } = store;
     await records.put('key', { n: 1 });
     await store.ping();
@@ -120,7 +149,17 @@ for (const name of ['read.db', 'read.db-wal', 'read.db-shm']) {
     // The first is committed before it is looked, and brought into the file where only the WAL's name is gone.
     await records.put('key', { n: 2 }).catch(refusedFor(name));
     refusedFor(name)(await failureOf(records.put('key', { n: 3 })));
-    refusedFor(name)(await failureOf(store.write([{ collection: { name: 'things', version: 1, indexes: [] }, documents: [], checkpoint: { projection: 'p', position: '1' } }])));
+    refusedFor(name)(
+      await failureOf(
+        store.write([
+          {
+            collection: { name: 'things', version: 1, indexes: [] },
+            documents: [],
+            checkpoint: { projection: 'p', position: '1' },
+          },
+        ]),
+      ),
+    );
     assert.ok(!existsSync(join(dir, name)));
   });
 }

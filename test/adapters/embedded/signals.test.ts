@@ -17,14 +17,17 @@ test.before.each((context) => {
   context.dir = mkdtempSync(join(tmpdir(), 'gift-signals-'));
   // Without any look at the files in between only signals wake.
   context.setInterval = globalThis.setInterval;
-  globalThis.setInterval = ((work: () => void) => context.setInterval(work, 1_000_000)) as typeof globalThis.setInterval;
+  globalThis.setInterval = ((work: () => void) =>
+    context.setInterval(work, 1_000_000)) as typeof globalThis.setInterval;
 });
 test.after.each((context) => {
   globalThis.setInterval = context.setInterval;
   rmSync(context.dir, { recursive: true });
 });
 
-test('all others of the folder hear what is told, nobody of another folder, and nobody when it is closed', async ({ dir }) => {
+test('all others of the folder hear what is told, nobody of another folder, and nobody when it is closed', async ({
+  dir,
+}) => {
   const heard: string[] = [];
   const one = openSignals(dir, ({ kind }) => heard.push(`one ${kind}`));
   const two = openSignals(join(dir, '.'), ({ kind }) => heard.push(`two ${kind}`));
@@ -69,7 +72,9 @@ test('who waits for a read model is woken by what another thread stores, and fin
   await elsewhere.ensure(collection);
   assert.is(await store.get(collection, 'a'), undefined);
   const waiting = store.reached('a@1', at(2), 20_000);
-  await elsewhere.write([{ collection, documents: [doc('a', 1, {})], checkpoint: { projection: 'a@1', position: at(1) } }]);
+  await elsewhere.write([
+    { collection, documents: [doc('a', 1, {})], checkpoint: { projection: 'a@1', position: at(1) } },
+  ]);
   await elsewhere.write([{ collection, documents: [], checkpoint: { projection: 'a@1', position: at(2) } }]);
   assert.is(await within(5_000, waiting), true);
   assert.is((await store.get(collection, 'a'))?.id, 'a');

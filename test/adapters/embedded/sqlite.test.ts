@@ -1,7 +1,18 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +28,10 @@ const LOG: DatabaseOptions = {
   kind: 'event log',
   applicationId: 0x1234,
   version: 2,
-  create: (database) => void database.exec(`CREATE TABLE things (name TEXT NOT NULL); CREATE TABLE "odd ""name" (id TEXT PRIMARY KEY) WITHOUT ROWID`),
+  create: (database) =>
+    void database.exec(
+      `CREATE TABLE things (name TEXT NOT NULL); CREATE TABLE "odd ""name" (id TEXT PRIMARY KEY) WITHOUT ROWID`,
+    ),
 };
 
 let dir = '';
@@ -63,7 +77,10 @@ test('a new file is for its owner alone, marked, durable and in WAL mode; so is 
   file = join(dir, 'new', 'folder', 'log.db');
   const database = openDatabase(file, LOG);
   const setting = (name: string): unknown => database.pragma(name, { simple: true });
-  assert.equal(['application_id', 'user_version', 'journal_mode', 'synchronous', 'mmap_size', 'busy_timeout'].map(setting), [0x1234, 2, 'wal', 2, 0, 5_000]);
+  assert.equal(
+    ['application_id', 'user_version', 'journal_mode', 'synchronous', 'mmap_size', 'busy_timeout'].map(setting),
+    [0x1234, 2, 'wal', 2, 0, 5_000],
+  );
   database.exec(`INSERT INTO things VALUES ('a')`);
   for (const name of [file, `${file}-wal`, `${file}-shm`]) assert.is(statSync(name).mode & 0o777, 0o600, name);
   assert.is(statSync(join(dir, 'new')).mode & 0o777, 0o700);
@@ -105,7 +122,10 @@ test('what a killed process left in the WAL is read', () => {
 
 test('something else is refused and left alone', () => {
   writeFileSync(file, 'Dear diary, '.repeat(500));
-  assert.match(refusalOf(), /is not an SQLite file: move it away, or name another folder in DATA_DIR; it was left as it is/);
+  assert.match(
+    refusalOf(),
+    /is not an SQLite file: move it away, or name another folder in DATA_DIR; it was left as it is/,
+  );
   writeFileSync(file, 'x');
   assert.match(refusalOf(), /is not an SQLite file/);
   rmSync(file);
@@ -140,8 +160,14 @@ test('one of ours for another purpose is refused', () => {
 
 test('a newer schema is refused and left alone', () => {
   makeLog({ version: 3 });
-  assert.match(refusalOf(), /has schema 3, newer than this program's 2: run the newer program, or restore it from a backup; it was left as it is/);
-  assert.match(refusalOf({ kind: 'read store' }), /run the newer program, or delete it with its -wal and -shm, it is rebuilt from the log/);
+  assert.match(
+    refusalOf(),
+    /has schema 3, newer than this program's 2: run the newer program, or restore it from a backup; it was left as it is/,
+  );
+  assert.match(
+    refusalOf({ kind: 'read store' }),
+    /run the newer program, or delete it with its -wal and -shm, it is rebuilt from the log/,
+  );
 });
 
 test('a file cut short is refused and left alone', () => {
@@ -178,20 +204,29 @@ test('damage beneath a WAL is refused, and the WAL not written into it', () => {
   rmSync(`${file}-shm`);
   const before = [file, `${file}-wal`].map((name) => readFileSync(name));
   assert.throws(() => openDatabase(file, LOG), /is damaged/);
-  assert.equal([file, `${file}-wal`].map((name) => readFileSync(name)), before);
+  assert.equal(
+    [file, `${file}-wal`].map((name) => readFileSync(name)),
+    before,
+  );
 });
 
 test('a folder that can not be made is told', () => {
   writeFileSync(join(dir, 'file'), '');
   file = join(dir, 'file', 'log.db');
-  assert.throws(() => openDatabase(file, LOG), (error: Error) => error instanceof DataFileError && /can't be made \((ENOTDIR|EEXIST)\)/.test(error.message));
+  assert.throws(
+    () => openDatabase(file, LOG),
+    (error: Error) => error instanceof DataFileError && /can't be made \((ENOTDIR|EEXIST)\)/.test(error.message),
+  );
 });
 
 test('a file whose making fails stays empty', () => {
   const fail = (): never => {
     throw new RangeError('no');
   };
-  assert.throws(() => openDatabase(file, { ...LOG, create: fail }), (error: Error) => error instanceof RangeError);
+  assert.throws(
+    () => openDatabase(file, { ...LOG, create: fail }),
+    (error: Error) => error instanceof RangeError,
+  );
   assert.is(statSync(file).size, 0);
   openDatabase(file, LOG).close();
 });
@@ -203,7 +238,10 @@ test('a file that reads badly once is looked at again before it is called damage
     openDatabase(file, LOG).close();
     failReads(fault, [basename(file)]);
     try {
-      assert.throws(() => openDatabase(file, LOG), (error: Error) => error instanceof DataFileError && error.message.includes(fault[1]));
+      assert.throws(
+        () => openDatabase(file, LOG),
+        (error: Error) => error instanceof DataFileError && error.message.includes(fault[1]),
+      );
     } finally {
       failReads();
     }
@@ -211,7 +249,19 @@ test('a file that reads badly once is looked at again before it is called damage
 });
 
 test('errors of the engine are unavailability, what looks like damage too; others stay what they are', () => {
-  for (const code of ['SQLITE_FULL', 'SQLITE_IOERR_FSYNC', 'SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_LOCKED', 'SQLITE_CANTOPEN', 'SQLITE_READONLY_DBMOVED', 'SQLITE_NOMEM', 'SQLITE_CORRUPT', 'SQLITE_CORRUPT_INDEX', 'SQLITE_NOTADB']) {
+  for (const code of [
+    'SQLITE_FULL',
+    'SQLITE_IOERR_FSYNC',
+    'SQLITE_BUSY',
+    'SQLITE_BUSY_SNAPSHOT',
+    'SQLITE_LOCKED',
+    'SQLITE_CANTOPEN',
+    'SQLITE_READONLY_DBMOVED',
+    'SQLITE_NOMEM',
+    'SQLITE_CORRUPT',
+    'SQLITE_CORRUPT_INDEX',
+    'SQLITE_NOTADB',
+  ]) {
     const cause = new Sqlite.SqliteError('so it is', code);
     const error = unavailableOf(cause, file);
     assert.instance(error, UnavailableError);
@@ -231,8 +281,14 @@ test('errors of the engine are unavailability, what looks like damage too; other
 
 test('no statement is planned anew for each value that is bound to it', () => {
   const folder = fileURLToPath(new URL('../../../src/adapters/embedded/', import.meta.url));
-  const bare = readdirSync(folder).filter((name) => name.endsWith('.js')).flatMap((name) =>
-    readFileSync(join(folder, name), 'utf8').split('\n').filter((line) => /\b(?:LIMIT|OFFSET|[a-z_]+ [<>]=?) \?/.test(line)).map((line) => `${name}: ${line.trim()}`));
+  const bare = readdirSync(folder)
+    .filter((name) => name.endsWith('.js'))
+    .flatMap((name) =>
+      readFileSync(join(folder, name), 'utf8')
+        .split('\n')
+        .filter((line) => /\b(?:LIMIT|OFFSET|[a-z_]+ [<>]=?) \?/.test(line))
+        .map((line) => `${name}: ${line.trim()}`),
+    );
   assert.equal(bare, [], 'see VALUE');
 });
 

@@ -17,10 +17,15 @@ import { event, failureOf } from '../../support/eventStoreEvents.js';
 import { openTestEngines } from '../../support/engines.js';
 
 const TIMEOUT_MS = 200;
-/** Where no append is to be given up on, however busy the machine: one whose outcome is unknown stays so, and is not told as refused. Sealing takes that long, too. */
+/**
+ * Where no append is to be given up on, however busy the machine: one whose outcome is unknown stays so, and is not
+ * told as refused. Sealing takes that long, too.
+ */
 const PATIENT_MS = 2_000;
 
-async function twoOnDouble(timeoutMs = TIMEOUT_MS): Promise<SealFixture & { double: EventStoreDouble; open: () => Promise<EventStore> }> {
+async function twoOnDouble(
+  timeoutMs = TIMEOUT_MS,
+): Promise<SealFixture & { double: EventStoreDouble; open: () => Promise<EventStore> }> {
   const double = await startEventStoreDouble();
   const stores: EventStore[] = [];
   const open = async (): Promise<EventStore> => {
@@ -62,7 +67,9 @@ const test = suite('EventStoreDB: sealing');
 
 if ((process.env['TEST_EVENTSTORE_START'] ?? '') === '') {
   // A server that others use too would take no more events from anybody.
-  console.log('skipped: EventStore, sealed: EventStoreDB, server: sealing is for ever, and TEST_EVENTSTORE_START, which starts one for this alone, is not set');
+  console.log(
+    'skipped: EventStore, sealed: EventStoreDB, server: sealing is for ever, and TEST_EVENTSTORE_START, which starts one for this alone, is not set',
+  );
   test.skip('EventStore, sealed: EventStoreDB, server', () => undefined);
 } else eventStoreSealContract('EventStoreDB, server', twoOnServer);
 

@@ -17,7 +17,17 @@ import type { EventStoreDouble } from '../../support/eventStoreDouble.js';
 import { startEventStoreDouble } from '../../support/eventStoreDouble.js';
 import type { AppendFault } from '../../support/eventStoreDoubleStreams.js';
 import { eventResponse, ODD_CHECKPOINT } from '../../support/eventStoreDoubleStreams.js';
-import { batchesOf, event, events, eventsOf, failureOf, idsOf, newStream, readUntil, within } from '../../support/eventStoreEvents.js';
+import {
+  batchesOf,
+  event,
+  events,
+  eventsOf,
+  failureOf,
+  idsOf,
+  newStream,
+  readUntil,
+  within,
+} from '../../support/eventStoreEvents.js';
 import { until } from '../../support/until.js';
 
 const TIMEOUT_MS = 400;
@@ -45,7 +55,13 @@ async function onDouble(check: (opened: Opened) => Promise<void>, timeoutMs = TI
 
 const appends = suite('EventStoreDB: appends');
 
-for (const fault of ['cutBefore', 'cutAfter', 'timeoutBefore', 'timeoutAfter', 'notReady'] as const satisfies AppendFault[]) {
+for (const fault of [
+  'cutBefore',
+  'cutAfter',
+  'timeoutBefore',
+  'timeoutAfter',
+  'notReady',
+] as const satisfies AppendFault[]) {
   appends(`is tried again, and stored once, after: ${fault}`, () =>
     onDouble(async ({ store, double }) => {
       for (const expected of ['none', 'any', 0] as const) {
@@ -58,7 +74,8 @@ for (const fault of ['cutBefore', 'cutAfter', 'timeoutBefore', 'timeoutAfter', '
         assert.equal(idsOf(read).slice(expected === 0 ? 1 : 0), idsOf(batch));
         assert.equal([revision, position], [read.at(-1)!.revision, read.at(-1)!.position]);
       }
-    }));
+    }),
+  );
 }
 
 appends('an unanswered append is given up by our own deadline, and the same again finds it stored', () =>
@@ -71,17 +88,21 @@ appends('an unanswered append is given up by our own deadline, and the same agai
     assert.is((await appended).revision, 1);
     assert.ok(performance.now() - began >= TIMEOUT_MS);
     assert.is((await store.read(stream)).length, 2);
-  }));
+  }),
+);
 
 appends('an answer that comes too late harms nothing', () =>
   onDouble(async ({ store, double }) => {
     const [stream, batch] = [newStream(), events(2)];
     double.switches.appends.push({ lateMs: TIMEOUT_MS * 2 });
     assert.is((await store.append(stream, batch, 'none')).revision, 1);
-    const others = Array.from({ length: 20 }, async (_, n) => sleep(n * 30).then(async () => store.append(newStream(), [event()], 'none')));
+    const others = Array.from({ length: 20 }, async (_, n) =>
+      sleep(n * 30).then(async () => store.append(newStream(), [event()], 'none')),
+    );
     await Promise.all(others);
     assert.is((await store.read(stream)).length, 2);
-  }));
+  }),
+);
 
 appends('the end of one connection leaves appends on others alone, also of another server', () =>
   onDouble(async ({ store, double }) => {
@@ -99,7 +120,8 @@ appends('the end of one connection leaves appends on others alone, also of anoth
       await away.close();
       await other.close();
     }
-  }));
+  }),
+);
 
 appends('a repeat with any expectation is recognised when the server has forgotten its ids', () =>
   onDouble(async ({ store, double }) => {
@@ -111,7 +133,8 @@ appends('a repeat with any expectation is recognised when the server has forgott
     await store.ping();
     assert.equal(await store.append(stream, batch, 'any'), first);
     assert.is((await store.read(stream)).length, 1_903);
-  }));
+  }),
+);
 
 appends('any expectation holds though some of the ids stand there', () =>
   onDouble(async ({ store }) => {
@@ -121,7 +144,8 @@ appends('any expectation holds though some of the ids stand there', () =>
     await store.append(stream, [event()], 'any');
     assert.is((await store.append(stream, [b, c], 'any')).revision, 4);
     assert.equal(idsOf(await store.read(stream)).slice(3), idsOf([b, c]));
-  }));
+  }),
+);
 
 appends('the same append twice at once waits for none that the server drops', () =>
   onDouble(async ({ store }) => {
@@ -130,7 +154,8 @@ appends('the same append twice at once waits for none that the server drops', ()
     const [one, two] = await Promise.all([store.append(stream, batch, 'none'), store.append(stream, batch, 'none')]);
     assert.equal(one, two);
     assert.ok(performance.now() - began < LONG_MS / 2);
-  }, LONG_MS));
+  }, LONG_MS),
+);
 
 appends('a repeat from two processes at once is stored once', () =>
   onDouble(async ({ store, another }) => {
@@ -139,7 +164,8 @@ appends('a repeat from two processes at once is stored once', () =>
     const [one, two] = await Promise.all([store.append(stream, batch, 'none'), other.append(stream, batch, 'none')]);
     assert.equal(one, two);
     assert.is((await store.read(stream)).length, 3);
-  }));
+  }),
+);
 
 appends('a node that is no leader names the leader, and the append goes there', () =>
   onDouble(async ({ store, double }) => {
@@ -155,7 +181,8 @@ appends('a node that is no leader names the leader, and the append goes there', 
     } finally {
       await leader.close();
     }
-  }));
+  }),
+);
 
 for (const [what, refuse] of [
   ['a node that leads no more', { code: 5, details: 'Leader info available', exception: 'not-leader' }],
@@ -172,8 +199,10 @@ for (const [what, refuse] of [
       await sleep(50);
       // Nothing is tried again once it closes.
       await store.close();
-      for (const error of [await stored, await other]) assert.equal([(error as Error).name, (error as UnavailableError).outcomeUnknown], ['UnavailableError', true]);
-    }, LONG_MS));
+      for (const error of [await stored, await other])
+        assert.equal([(error as Error).name, (error as UnavailableError).outcomeUnknown], ['UnavailableError', true]);
+    }, LONG_MS),
+  );
 }
 
 appends('what the server finds too large is told as such, and a wrong id as it is', () =>
@@ -183,23 +212,32 @@ appends('what the server finds too large is told as such, and a wrong id as it i
     const error = (await failureOf(store.append(newStream(), [event('Tested', {}, 'no-uuid')], 'none'))) as Error;
     assert.match(error.message, /can't append to .*Guid/);
     assert.not.instance(error, UnavailableError);
-  }));
+  }),
+);
 
 appends('data that is no JSON is refused at once, and so is an append without events', () =>
   onDouble(async ({ store }) => {
-    assert.instance(await within(LONG_MS / 2, failureOf(store.append(newStream(), [event('Big', { n: 1n })], 'none'))), TypeError);
+    assert.instance(
+      await within(LONG_MS / 2, failureOf(store.append(newStream(), [event('Big', { n: 1n })], 'none'))),
+      TypeError,
+    );
     assert.instance(await failureOf(store.append(newStream(), [], 'none')), RangeError);
-  }, LONG_MS));
+  }, LONG_MS),
+);
 
 appends('refused access is not tried again', () =>
   onDouble(async ({ store, double }) => {
     double.switches.appends.push('accessDenied');
-    assert.instance(await within(LONG_MS / 2, failureOf(store.append(newStream(), [event()], 'none'))), UnavailableError);
+    assert.instance(
+      await within(LONG_MS / 2, failureOf(store.append(newStream(), [event()], 'none'))),
+      UnavailableError,
+    );
     double.switches.refuse = { code: 7, details: 'Access Denied', exception: 'access-denied' };
     assert.match(((await within(LONG_MS / 2, failureOf(store.read('a')))) as Error).message, /refuses access/);
     double.switches.refuse = { code: 3, details: 'not so' };
     assert.match(((await within(LONG_MS / 2, failureOf(store.read('a')))) as Error).message, /not so/);
-  }, LONG_MS));
+  }, LONG_MS),
+);
 
 const deleted = suite('EventStoreDB: streams that others deleted');
 
@@ -217,7 +255,8 @@ deleted('a deleted stream is empty, its revisions go on, and repeats are recogni
     assert.instance(conflict, ConflictError);
     assert.is((conflict as ConflictError).actual, 4);
     assert.is((await eventsOf(store.readAll(undefined))).length, 5, 'the log still has them');
-  }));
+  }),
+);
 
 deleted("a repeat of what was deleted is known all the same, and stands before the log's end", () =>
   onDouble(async ({ store, double }) => {
@@ -226,11 +265,17 @@ deleted("a repeat of what was deleted is known all the same, and stands before t
     await double.log.remove(stream, false);
     await store.append(newStream(), [event()], 'none');
     const position = await store.end();
-    for (const [repeat, expected, revision] of [[batch, 'none', 2], [batch, 'any', 2], [batch.slice(1), 0, 2], [batch.slice(0, 2), 'none', 1]] as const) {
+    for (const [repeat, expected, revision] of [
+      [batch, 'none', 2],
+      [batch, 'any', 2],
+      [batch.slice(1), 0, 2],
+      [batch.slice(0, 2), 'none', 1],
+    ] as const) {
       assert.equal(await store.append(stream, repeat, expected), { revision, position });
     }
     assert.equal(await store.read(stream), []);
-  }));
+  }),
+);
 
 deleted('any expectation holds in a deleted stream, though it held some of the ids', () =>
   onDouble(async ({ store, double }) => {
@@ -240,7 +285,8 @@ deleted('any expectation holds in a deleted stream, though it held some of the i
     await double.log.remove(stream, false);
     assert.is((await within(LONG_MS / 2, store.append(stream, batch, 'any'))).revision, 4);
     assert.equal(idsOf(await store.read(stream)), idsOf(batch));
-  }, LONG_MS));
+  }, LONG_MS),
+);
 
 deleted('one deleted for good is empty, and takes no more events', () =>
   onDouble(async ({ store, double }) => {
@@ -248,40 +294,68 @@ deleted('one deleted for good is empty, and takes no more events', () =>
     await store.append(stream, [event()], 'none');
     await double.log.remove(stream, true);
     assert.equal(await store.read(stream), []);
-    for (const expected of ['none', 'any', 0] as const) assert.match(((await failureOf(store.append(stream, [event()], expected))) as Error).message, /was deleted/);
+    for (const expected of ['none', 'any', 0] as const)
+      assert.match(((await failureOf(store.append(stream, [event()], expected))) as Error).message, /was deleted/);
     assert.is((await eventsOf(store.readAll(undefined))).length, 1);
-  }));
+  }),
+);
 
 const feeds = suite('EventStoreDB: feeds');
 
 feeds('marks of the server, links and events that are no JSON are passed by', () =>
   onDouble(async ({ store, double }) => {
     const stream = newStream();
-    const raw = (type: string, contentType = 'application/json'): { id: string; type: string; contentType: string; data: Buffer; metadata: Buffer } => ({
-      id: crypto.randomUUID(), type, contentType, data: Buffer.from('{}'), metadata: Buffer.alloc(0),
+    const raw = (
+      type: string,
+      contentType = 'application/json',
+    ): { id: string; type: string; contentType: string; data: Buffer; metadata: Buffer } => ({
+      id: crypto.randomUUID(),
+      type,
+      contentType,
+      data: Buffer.from('{}'),
+      metadata: Buffer.alloc(0),
     });
     await double.log.append('$ce-test', [raw('$>')], 'any');
     await double.log.append('$custom', [raw('Tested')], 'any');
     await double.log.append(stream, [raw('$>'), raw('Image', 'application/octet-stream'), raw('Foreign')], 'any');
     const ours = event();
     await store.append(stream, [ours], 2);
-    for (const filter of [{}, { types: ['Tested', 'Image', '$>', 'Foreign'] }, { streams: [''] }, { streams: [stream, '$'] }]) {
+    for (const filter of [
+      {},
+      { types: ['Tested', 'Image', '$>', 'Foreign'] },
+      { streams: [''] },
+      { streams: [stream, '$'] },
+    ]) {
       const read = await eventsOf(store.readAll(undefined, filter));
-      assert.equal(read.map(({ type }) => type), ['Foreign', 'Tested']);
+      assert.equal(
+        read.map(({ type }) => type),
+        ['Foreign', 'Tested'],
+      );
       assert.match(read[0]!.at, /^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/);
       assert.equal(read[0]!.metadata, {});
     }
-    assert.equal((await store.read(stream)).map(({ type, revision }) => [type, revision]), [['Foreign', 2], ['Tested', 3]]);
+    assert.equal(
+      (await store.read(stream)).map(({ type, revision }) => [type, revision]),
+      [
+        ['Foreign', 2],
+        ['Tested', 3],
+      ],
+    );
     assert.is(await store.end(), (await store.read(stream)).at(-1)!.position);
-  }));
+  }),
+);
 
 feeds('a log that holds nothing but its id is empty', () =>
   onDouble(async ({ store }) => {
     assert.is(await store.end(), undefined);
     assert.equal(await batchesOf(store.readAll(undefined)), []);
-    const [first] = await Promise.all([readUntil(store.follow(undefined), (all) => all.length === 1), sleep(50).then(async () => store.append('a', [event()], 'none'))]);
+    const [first] = await Promise.all([
+      readUntil(store.follow(undefined), (all) => all.length === 1),
+      sleep(50).then(async () => store.append('a', [event()], 'none')),
+    ]);
     assert.is(first.length, 1);
-  }));
+  }),
+);
 
 feeds('a follower that the server dropped goes on', () =>
   onDouble(async ({ store, double }) => {
@@ -291,20 +365,37 @@ feeds('a follower that the server dropped goes on', () =>
       await store.append(stream, [event()], n === 0 ? 'none' : n - 1);
       if (n % 10 === 5) double.dropSubscriptions();
     }
-    assert.equal((await following).map(({ revision }) => revision), Array.from({ length: 60 }, (_, n) => n));
+    assert.equal(
+      (await following).map(({ revision }) => revision),
+      Array.from({ length: 60 }, (_, n) => n),
+    );
     // Dropped six times, and never waited for what a silent server is given.
-  }, LONG_MS));
+  }, LONG_MS),
+);
 
 feeds('a subscription keeps no more ready than is soon asked for, and goes on once it is', async () => {
-  const records = Array.from({ length: 500 }, (_, n) => ({ id: crypto.randomUUID(), type: 'Tested', contentType: 'application/json', data: Buffer.from('{}'), metadata: Buffer.alloc(0), stream: 'a', revision: n, commit: n, created: 0 }));
+  const records = Array.from({ length: 500 }, (_, n) => ({
+    id: crypto.randomUUID(),
+    type: 'Tested',
+    contentType: 'application/json',
+    data: Buffer.from('{}'),
+    metadata: Buffer.alloc(0),
+    stream: 'a',
+    revision: n,
+    commit: n,
+    created: 0,
+  }));
   let sent = 0;
-  const call = Object.assign(new Readable({
-    objectMode: true,
-    highWaterMark: 1,
-    read() {
-      this.push(sent === records.length ? null : eventResponse(records[sent++]!));
-    },
-  }), { cancel: () => undefined });
+  const call = Object.assign(
+    new Readable({
+      objectMode: true,
+      highWaterMark: 1,
+      read() {
+        this.push(sent === records.length ? null : eventResponse(records[sent++]!));
+      },
+    }),
+    { cancel: () => undefined },
+  );
   const connection = { call: async () => ({ call, silent: () => undefined }) } as unknown as Connection;
   const subscription = await subscribed(connection, subscribe(undefined, ALL_OURS), () => true, 40);
   const seen: number[] = [];
@@ -314,7 +405,10 @@ feeds('a subscription keeps no more ready than is soon asked for, and goes on on
     seen.push(...some.map(({ revision }) => revision));
     assert.ok(sent - seen.length <= 100, `${sent - seen.length} are ready`);
   }
-  assert.equal(seen, records.map(({ revision }) => revision));
+  assert.equal(
+    seen,
+    records.map(({ revision }) => revision),
+  );
   subscription.end();
 });
 
@@ -330,10 +424,19 @@ feeds('a follower slower than the appends is dropped and goes on', () =>
         await sleep(5);
       }
     })();
-    for (let n = 0; n < 15; n++) await store.append(stream, Array.from({ length: 45 }, () => event('Large', { text })).concat(events(55)), n === 0 ? 'none' : n * 100 - 1);
+    for (let n = 0; n < 15; n++)
+      await store.append(
+        stream,
+        Array.from({ length: 45 }, () => event('Large', { text })).concat(events(55)),
+        n === 0 ? 'none' : n * 100 - 1,
+      );
     await within(60_000, following);
-    assert.equal(seen.map(({ revision }) => revision), Array.from({ length: 1_500 }, (_, n) => n));
-  }));
+    assert.equal(
+      seen.map(({ revision }) => revision),
+      Array.from({ length: 1_500 }, (_, n) => n),
+    );
+  }),
+);
 
 feeds('a follower that hears nothing of a log that grows subscribes again', () =>
   onDouble(async ({ store, double }) => {
@@ -350,14 +453,20 @@ feeds('a follower that hears nothing of a log that grows subscribes again', () =
     await sleep(TIMEOUT_MS * 3);
     double.switches.deaf = false;
     await store.append(stream, events(1), 1);
-    assert.equal((await following).map(({ revision }) => revision), [0, 1, 2]);
-  }));
+    assert.equal(
+      (await following).map(({ revision }) => revision),
+      [0, 1, 2],
+    );
+  }),
+);
 
 feeds('far more than a hundred followers and reads at once wait for none of each other', () =>
   onDouble(async ({ store, double }) => {
     const stream = newStream();
     const ending = new AbortController();
-    const followers = Array.from({ length: 120 }, async () => readUntil(store.follow(undefined, { streams: [stream] }, { signal: ending.signal }), (all) => all.length === 2));
+    const followers = Array.from({ length: 120 }, async () =>
+      readUntil(store.follow(undefined, { streams: [stream] }, { signal: ending.signal }), (all) => all.length === 2),
+    );
     await until(() => double.running() >= 120);
     await store.append(stream, events(1), 'none');
     const reads = await within(10_000, Promise.all(Array.from({ length: 300 }, async () => store.read(stream))));
@@ -367,14 +476,18 @@ feeds('far more than a hundred followers and reads at once wait for none of each
     for (const seen of await Promise.all(followers)) assert.is(seen.length, 2);
     assert.is(double.way.connections, 4, 'one for reads and appends, and no more than 50 followers on each other');
     await until(() => double.running() === 0);
-  }, LONG_MS));
+  }, LONG_MS),
+);
 
 feeds('what is left early runs on nowhere', () =>
   onDouble(async ({ store, double }) => {
     const stream = newStream();
     await store.append(stream, events(300), 'none');
     for (let n = 0; n < 120; n++) {
-      for await (const { events: some } of n % 2 === 0 ? store.readAll(undefined, {}, { batchSize: 1 }) : store.follow(undefined, {}, { batchSize: 1 })) if (some.length > 0) break;
+      for await (const { events: some } of n % 2 === 0
+        ? store.readAll(undefined, {}, { batchSize: 1 })
+        : store.follow(undefined, {}, { batchSize: 1 }))
+        if (some.length > 0) break;
     }
     await until(() => double.running() === 0);
     const ending = new AbortController();
@@ -383,13 +496,20 @@ feeds('what is left early runs on nowhere', () =>
     ending.abort();
     await within(10_000, ended);
     await until(() => double.running() === 0);
-  }));
+  }),
+);
 
 feeds('a checkpoint at a place that no event can have, or beyond events still to come, is never taken', () =>
   onDouble(async ({ store, double }) => {
     const type = newStream('Matched');
     await store.append(newStream(), events(3), 'none');
-    for (const [round, commit] of [ODD_CHECKPOINT, '9223372036854775808', '9223372036854775807', '99999999', '0'].entries()) {
+    for (const [round, commit] of [
+      ODD_CHECKPOINT,
+      '9223372036854775808',
+      '9223372036854775807',
+      '99999999',
+      '0',
+    ].entries()) {
       double.switches.checkpoints = [commit, commit];
       const end = await store.end();
       const [first, ...more] = await batchesOf(store.readAll(undefined, { types: [`${type} ${round}`] }));
@@ -401,29 +521,55 @@ feeds('a checkpoint at a place that no event can have, or beyond events still to
       await until(() => double.running() === 1);
       await store.append(newStream(), [event()], 'none');
       const { position } = await store.append(newStream(), [event(`${type} ${round}`)], 'none');
-      assert.equal((await following).map((one) => one.position), [position], commit);
+      assert.equal(
+        (await following).map((one) => one.position),
+        [position],
+        commit,
+      );
     }
-  }));
+  }),
+);
 
 feeds('what the server says stands where no event can stand is asked for again, not taken', () => {
-  for (const commit of ['18446744073709551615', '9223372036854775808', '-1']) assert.throws(() => positionOf(commit), (error: unknown) => error instanceof UnavailableError, commit);
+  for (const commit of ['18446744073709551615', '9223372036854775808', '-1'])
+    assert.throws(
+      () => positionOf(commit),
+      (error: unknown) => error instanceof UnavailableError,
+      commit,
+    );
   assert.is(positionOf('9223372036854775807'), '9223372036854775807');
   assert.is(positionOf('7'), '0000000000000000007');
 });
 
 feeds('a position of another engine is refused', () =>
   onDouble(async ({ store }) => {
-    for (const odd of ['0000000000000001', ODD_CHECKPOINT, '9223372036854775808']) assert.instance(await failureOf(batchesOf(store.readAll(odd))), RangeError);
-  }));
+    for (const odd of ['0000000000000001', ODD_CHECKPOINT, '9223372036854775808'])
+      assert.instance(await failureOf(batchesOf(store.readAll(odd))), RangeError);
+  }),
+);
 
 feeds('an event that says it is JSON, and is not, ends the read that meets it with its error, not with an outage', () =>
   onDouble(async ({ store, double }) => {
     await store.append('a', [event()], 'none');
-    await double.log.append('broken', [{ id: crypto.randomUUID(), type: 'Broken', contentType: 'application/json', data: Buffer.from('{'), metadata: Buffer.alloc(0) }], 'any');
+    await double.log.append(
+      'broken',
+      [
+        {
+          id: crypto.randomUUID(),
+          type: 'Broken',
+          contentType: 'application/json',
+          data: Buffer.from('{'),
+          metadata: Buffer.alloc(0),
+        },
+      ],
+      'any',
+    );
     assert.instance(await failureOf(store.read('broken')), SyntaxError);
-    for (const read of [store.readAll(undefined), store.follow(undefined)]) assert.instance(await failureOf(eventsOf(read)), SyntaxError);
+    for (const read of [store.readAll(undefined), store.follow(undefined)])
+      assert.instance(await failureOf(eventsOf(read)), SyntaxError);
     assert.is((await eventsOf(store.readAll(undefined, { streams: ['a'] }))).length, 1);
-  }));
+  }),
+);
 
 feeds('a follower that falls behind, and catches up, says so', () =>
   onDouble(async ({ store, double }) => {
@@ -444,13 +590,21 @@ feeds('a follower that falls behind, and catches up, says so', () =>
     await following;
     assert.is(caughtUp[0], true);
     assert.is(caughtUp.at(-1), true);
-  }));
+  }),
+);
 
 feeds('trouble is told once, and its end once', async () => {
   const double = await startEventStoreDouble();
   const told: string[] = [];
-  const logger = { info: (text: string) => void told.push(`info ${text}`), warn: (_: object, text: string) => void told.push(`warn ${text}`) };
-  const store = await openEventStoreDb({ url: double.url, timeoutMs: TIMEOUT_MS, logger: logger as unknown as NonNullable<Parameters<typeof openEventStoreDb>[0]['logger']> });
+  const logger = {
+    info: (text: string) => void told.push(`info ${text}`),
+    warn: (_: object, text: string) => void told.push(`warn ${text}`),
+  };
+  const store = await openEventStoreDb({
+    url: double.url,
+    timeoutMs: TIMEOUT_MS,
+    logger: logger as unknown as NonNullable<Parameters<typeof openEventStoreDb>[0]['logger']>,
+  });
   const ending = new AbortController();
   let seen = 0;
   const following = (async () => {
@@ -492,13 +646,17 @@ connections('a connection that is dead without a word is given up for a new one'
     assert.is((await store.read(stream)).length, 2);
     await store.append(stream, events(1), 1);
     await following;
-  }));
+  }),
+);
 
 connections('of a cluster, the leader is found by gossip; when nobody answers, that is told and nothing breaks', () =>
   onDouble(async ({ double }) => {
     const dead = await startEventStoreDouble();
     await dead.close();
-    const store = await openEventStoreDb({ url: `esdb://127.0.0.1:${dead.port},127.0.0.1:${double.port}?tls=false&maxDiscoverAttempts=2`, timeoutMs: TIMEOUT_MS });
+    const store = await openEventStoreDb({
+      url: `esdb://127.0.0.1:${dead.port},127.0.0.1:${double.port}?tls=false&maxDiscoverAttempts=2`,
+      timeoutMs: TIMEOUT_MS,
+    });
     try {
       await store.append('a', [event()], 'none');
       const following = readUntil(store.follow(undefined), (all) => all.length === 2, 20_000);
@@ -512,17 +670,22 @@ connections('of a cluster, the leader is found by gossip; when nobody answers, t
     } finally {
       await store.close();
     }
-  }));
+  }),
+);
 
 connections('a search for another leader that nobody waits for may fail', () =>
   onDouble(async ({ double }) => {
-    const store = await openEventStoreDb({ url: `esdb://127.0.0.1:${double.port},127.0.0.1:${double.port}?tls=false&maxDiscoverAttempts=2`, timeoutMs: TIMEOUT_MS });
+    const store = await openEventStoreDb({
+      url: `esdb://127.0.0.1:${double.port},127.0.0.1:${double.port}?tls=false&maxDiscoverAttempts=2`,
+      timeoutMs: TIMEOUT_MS,
+    });
     try {
       await store.append('a', [event()], 'none');
       double.switches.refuse = { code: 14, details: 'Server Is Not Ready' };
       const reading = failureOf(store.read('a'));
       await sleep(8);
-      // The read, tried again, looks for a leader; meanwhile the call that carries appends ends, and that looks to what comes of it.
+      // The read, tried again, looks for a leader; meanwhile the call that carries appends ends, and that looks to what
+      // comes of it.
       double.way.freeze();
       await sleep(60);
       await double.way.down();
@@ -531,7 +694,8 @@ connections('a search for another leader that nobody waits for may fail', () =>
     } finally {
       await store.close();
     }
-  }));
+  }),
+);
 
 connections('a server that stops ends calls with an error of its own: reads are tried again, followers go on', () =>
   onDouble(async ({ store, double }) => {
@@ -551,7 +715,8 @@ connections('a server that stops ends calls with an error of its own: reads are 
     assert.is((await following).length, 2);
     double.switches.refuse = { code: 13, details: 'Received RST_STREAM with code 2' };
     assert.instance(await failureOf(store.read('a')), UnavailableError);
-  }));
+  }),
+);
 
 connections('an append that was never sent is known not to be stored', () =>
   onDouble(async ({ store, double }) => {
@@ -561,15 +726,22 @@ connections('an append that was never sent is known not to be stored', () =>
     const error = (await failureOf(store.append('b', [event()], 'none'))) as UnavailableError;
     assert.equal([error.name, error.outcomeUnknown], ['UnavailableError', false]);
     await double.way.up();
-  }));
+  }),
+);
 
 connections("the client's own calls are not disturbed by ours", () =>
   onDouble(async ({ store, double }) => {
     const client = EventStoreDBClient.connectionString(double.url);
-    await client.appendToStream('theirs', [{ id: crypto.randomUUID(), type: 'Theirs', contentType: 'application/json', data: { a: 1 }, metadata: { b: 2 } }]);
-    assert.equal((await store.read('theirs')).map(({ data, metadata }) => ({ data, metadata })), [{ data: { a: 1 }, metadata: { b: 2 } }]);
+    await client.appendToStream('theirs', [
+      { id: crypto.randomUUID(), type: 'Theirs', contentType: 'application/json', data: { a: 1 }, metadata: { b: 2 } },
+    ]);
+    assert.equal(
+      (await store.read('theirs')).map(({ data, metadata }) => ({ data, metadata })),
+      [{ data: { a: 1 }, metadata: { b: 2 } }],
+    );
     await client.dispose();
-  }));
+  }),
+);
 
 const opening = suite('EventStoreDB: opening');
 
@@ -588,16 +760,25 @@ opening('a server that does not answer, refuses, or is too old', async () => {
     const tooOld = (await failureOf(openEventStoreDb({ url: double.url, timeoutMs: TIMEOUT_MS }))) as Error;
     assert.equal([tooOld.name, /22\.10\.1.*23\.10/.test(tooOld.message)], ['EventStoreDbError', true]);
     double.way.freeze();
-    assert.instance(await within(20_000, failureOf(openEventStoreDb({ url: double.url, timeoutMs: TIMEOUT_MS }))), UnavailableError);
+    assert.instance(
+      await within(20_000, failureOf(openEventStoreDb({ url: double.url, timeoutMs: TIMEOUT_MS }))),
+      UnavailableError,
+    );
     double.way.thaw();
     await double.way.down();
-    assert.instance(await within(20_000, failureOf(openEventStoreDb({ url: double.url, timeoutMs: TIMEOUT_MS }))), UnavailableError);
+    assert.instance(
+      await within(20_000, failureOf(openEventStoreDb({ url: double.url, timeoutMs: TIMEOUT_MS }))),
+      UnavailableError,
+    );
   } finally {
     await double.close();
   }
   await onDouble(async ({ double: other }) => {
     other.switches.refuse = { code: 16, details: 'Unauthenticated' };
-    assert.is(((await failureOf(openEventStoreDb({ url: other.url, timeoutMs: TIMEOUT_MS }))) as Error).name, 'EventStoreDbError');
+    assert.is(
+      ((await failureOf(openEventStoreDb({ url: other.url, timeoutMs: TIMEOUT_MS }))) as Error).name,
+      'EventStoreDbError',
+    );
   });
 });
 

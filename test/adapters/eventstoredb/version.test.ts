@@ -31,7 +31,10 @@ const SAID_BY_NONE = ['', 'unknown', '0.0.0', 'default_version'];
 
 const versions = suite('EventStoreDB: versions');
 
-async function onDouble(version: string | undefined, check: (double: EventStoreDouble) => Promise<void>): Promise<void> {
+async function onDouble(
+  version: string | undefined,
+  check: (double: EventStoreDouble) => Promise<void>,
+): Promise<void> {
   const double = await startEventStoreDouble();
   double.switches.version = version;
   try {
@@ -48,69 +51,104 @@ versions('those that lose events, or are too old, are refused by name; one that 
       assert.unreachable(said);
     } catch (error) {
       assert.instance(error, UnsafeServerError);
-      assert.match((error as Error).message, new RegExp(`^${name} ${said} is .*: use ${take.replaceAll('.', '\\.')} or later$`));
+      assert.match(
+        (error as Error).message,
+        new RegExp(`^${name} ${said} is .*: use ${take.replaceAll('.', '\\.')} or later$`),
+      );
     }
   }
   for (const said of USED) assert.is(refuseUnsafe(said), true, said);
   for (const said of SAID_BY_NONE) assert.is(refuseUnsafe(said), false, said);
 });
 
-for (const [version, name, take] of [['24.10.4', 'EventStoreDB', '24.10.5'], ['25.0.0', 'KurrentDB', '25.0.1']] as const) {
+for (const [version, name, take] of [
+  ['24.10.4', 'EventStoreDB', '24.10.5'],
+  ['25.0.0', 'KurrentDB', '25.0.1'],
+] as const) {
   versions(`a log of ${name} ${version} is not opened, at once, and nothing is written to it`, () =>
     onDouble(version, async (double) => {
-      const error = (await within(LONG_MS / 2, failureOf(openEventStoreDb({ url: double.url, timeoutMs: LONG_MS })))) as Error;
+      const error = (await within(
+        LONG_MS / 2,
+        failureOf(openEventStoreDb({ url: double.url, timeoutMs: LONG_MS })),
+      )) as Error;
       assert.is(error.name, 'EventStoreDbError');
-      assert.match(error.message, `${name} ${version} is refused, since readers of its log may miss events: use ${take} or later`);
+      assert.match(
+        error.message,
+        `${name} ${version} is refused, since readers of its log may miss events: use ${take} or later`,
+      );
       assert.is(await double.log.read(LOG_STREAM, 0, 1), undefined);
-    }));
+    }),
+  );
 }
 
 for (const version of [undefined, '', '0.0.0']) {
-  versions(`a server that does not say its version (${version ?? 'does not know the question'}) is used, with one warning`, () =>
-    onDouble(version, async (double) => {
-      const told: string[] = [];
-      const store = await openEventStoreDb({ url: double.url, timeoutMs: TIMEOUT_MS, logger: { info: () => undefined, warn: (text: string) => void told.push(text) } });
+  versions(
+    `a server that does not say its version (${version ?? 'does not know the question'}) is used, with one warning`,
+    () =>
+      onDouble(version, async (double) => {
+        const told: string[] = [];
+        const store = await openEventStoreDb({
+          url: double.url,
+          timeoutMs: TIMEOUT_MS,
+          logger: { info: () => undefined, warn: (text: string) => void told.push(text) },
+        });
+        try {
+          await store.append('a', [event()], 'none');
+          await readUntil(store.follow(undefined), (all) => all.length === 1, LONG_MS);
+          await double.restart();
+          await store.ping();
+          assert.is((await store.read('a')).length, 1);
+          assert.is(told.filter((text) => text.startsWith('EventStoreDB does not say its version')).length, 1);
+        } finally {
+          await store.close();
+        }
+      }),
+  );
+}
+
+versions(
+  'a server that is replaced while the service runs is looked at anew: refused, and used again once it is mended',
+  () =>
+    onDouble('24.10.14', async (double) => {
+      const store = await openEventStoreDb({ url: double.url, timeoutMs: LONG_MS });
       try {
         await store.append('a', [event()], 'none');
-        await readUntil(store.follow(undefined), (all) => all.length === 1, LONG_MS);
+        const following = readUntil(store.follow(undefined), (all) => all.length === 2, LONG_MS);
+        await until(() => double.running() === 1);
+        await double.way.down();
+        double.switches.version = '24.10.4';
         await double.restart();
-        await store.ping();
-        assert.is((await store.read('a')).length, 1);
-        assert.is(told.filter((text) => text.startsWith('EventStoreDB does not say its version')).length, 1);
+        await until(async () => ((await failureOf(store.ping())) as Error).message.includes('is refused'));
+        const refused = await Promise.all([
+          failureOf(store.append('a', [event()], 0)),
+          failureOf(store.read('a')),
+          failureOf(store.ping()),
+        ]);
+        for (const error of refused) {
+          assert.instance(error, UnavailableError);
+          assert.match((error as Error).message, /24\.10\.4 is refused.*use 24\.10\.5/);
+          assert.equal(
+            [(error as UnavailableError).outcomeUnknown, (error as UnavailableError).told],
+            [false, 'is of a version that is refused (the log says which to take)'],
+          );
+        }
+        assert.is(double.running(), 0, 'no reader is on it');
+        await double.way.down();
+        double.switches.version = '24.10.14';
+        await double.restart();
+        await until(async () =>
+          store.ping().then(
+            () => true,
+            () => false,
+          ),
+        );
+        await store.append('a', [event()], 0);
+        assert.is((await following).length, 2);
       } finally {
         await store.close();
       }
-    }));
-}
-
-versions('a server that is replaced while the service runs is looked at anew: refused, and used again once it is mended', () =>
-  onDouble('24.10.14', async (double) => {
-    const store = await openEventStoreDb({ url: double.url, timeoutMs: LONG_MS });
-    try {
-      await store.append('a', [event()], 'none');
-      const following = readUntil(store.follow(undefined), (all) => all.length === 2, LONG_MS);
-      await until(() => double.running() === 1);
-      await double.way.down();
-      double.switches.version = '24.10.4';
-      await double.restart();
-      await until(async () => ((await failureOf(store.ping())) as Error).message.includes('is refused'));
-      const refused = await Promise.all([failureOf(store.append('a', [event()], 0)), failureOf(store.read('a')), failureOf(store.ping())]);
-      for (const error of refused) {
-        assert.instance(error, UnavailableError);
-        assert.match((error as Error).message, /24\.10\.4 is refused.*use 24\.10\.5/);
-        assert.equal([(error as UnavailableError).outcomeUnknown, (error as UnavailableError).told], [false, 'is of a version that is refused (the log says which to take)']);
-      }
-      assert.is(double.running(), 0, 'no reader is on it');
-      await double.way.down();
-      double.switches.version = '24.10.14';
-      await double.restart();
-      await until(async () => store.ping().then(() => true, () => false));
-      await store.append('a', [event()], 0);
-      assert.is((await following).length, 2);
-    } finally {
-      await store.close();
-    }
-  }));
+    }),
+);
 
 versions('an idle connection that is made anew is looked at as well', () =>
   onDouble('24.10.14', async (double) => {
@@ -124,7 +162,8 @@ versions('an idle connection that is made anew is looked at as well', () =>
     } finally {
       await store.close();
     }
-  }));
+  }),
+);
 
 versions('a server that is silent when it is asked is given up in time, and asked again', () =>
   onDouble('24.10.14', async (double) => {
@@ -135,6 +174,7 @@ versions('a server that is silent when it is asked is given up in time, and aske
     setTimeout(() => double.way.thaw(), TIMEOUT_MS * 1.5);
     const store = await opening;
     await store.close();
-  }));
+  }),
+);
 
 versions.run();

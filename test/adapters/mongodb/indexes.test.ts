@@ -22,8 +22,17 @@ const voucherCodesOf = (segment_id: string): readonly Query[] => [
   { where: { gift_id: 'g10' } },
 ];
 /** Every answer of `GET /ops/parked`, by its parameters. */
-const PARKED: readonly Query[] = [{}, { name: 'purchase' }, { state: 'parked' }, { name: 'purchase', state: 'parked' }].flatMap((where) =>
-  [{}, { changed: { gt: at(2_900) } }].map((after): Query => ({ where: { ...where, ...after }, sort: [['changed', 1]], limit: 21 })),
+const PARKED: readonly Query[] = [
+  {},
+  { name: 'purchase' },
+  { state: 'parked' },
+  { name: 'purchase', state: 'parked' },
+].flatMap((where) =>
+  [{}, { changed: { gt: at(2_900) } }].map((after): Query => ({
+    where: { ...where, ...after },
+    sort: [['changed', 1]],
+    limit: 21,
+  })),
 );
 /** What the service asks beyond documents by id, by read model. */
 const QUERIES: Readonly<Record<string, readonly Query[]>> = {
@@ -52,7 +61,11 @@ function steps(plan: unknown): string[] {
   return [...JSON.stringify(plan).matchAll(/"(?:stage|Node Type)":"([^"]*)"/g)].map(([, name]) => name as string);
 }
 
-const specOf = (name: string): CollectionSpec => ({ name, version: 1, indexes: PROJECTIONS.find((projection) => projection.name === name)!.indexes });
+const specOf = (name: string): CollectionSpec => ({
+  name,
+  version: 1,
+  indexes: PROJECTIONS.find((projection) => projection.name === name)!.indexes,
+});
 
 /** Enough of everything that a scan would cost more than an index. */
 async function fill(store: ReadStore): Promise<void> {
@@ -64,14 +77,26 @@ async function fill(store: ReadStore): Promise<void> {
       await store.write([batch(collection, documents, 1)]);
     }
   }
-  await inParallel(Array.from({ length: 600 }, (_, n) => n), 16, async (n) => void (await store.records.put(`r${n}`, n, { expiresAt: Date.now() + (n % 2 === 0 ? 60_000 : 600_000) })));
+  await inParallel(
+    Array.from({ length: 600 }, (_, n) => n),
+    16,
+    async (n) =>
+      void (await store.records.put(`r${n}`, n, { expiresAt: Date.now() + (n % 2 === 0 ? 60_000 : 600_000) })),
+  );
 }
 
 /** Fields of every read model. */
 function bodyOf(n: number): Body {
   return {
-    segment_id: `s${n % 50}`, status: n % 3 === 0 ? 'free' : 'used', probe: (n * 7_919) % 3_000, gift_id: n % 2 === 0 ? `g${n}` : null, changed: at(n), added: at(n),
-    name: n % 20 === 0 ? 'purchase' : `other${n % 7}`, state: n % 30 === 0 ? 'parked' : `done${n % 7}`, text: 'x'.repeat(300),
+    segment_id: `s${n % 50}`,
+    status: n % 3 === 0 ? 'free' : 'used',
+    probe: (n * 7_919) % 3_000,
+    gift_id: n % 2 === 0 ? `g${n}` : null,
+    changed: at(n),
+    added: at(n),
+    name: n % 20 === 0 ? 'purchase' : `other${n % 7}`,
+    state: n % 30 === 0 ? 'parked' : `done${n % 7}`,
+    text: 'x'.repeat(300),
   };
 }
 
@@ -128,16 +153,23 @@ if (missing === undefined) {
   });
   test.after(() => server.stop());
 
-  const indexesOf = async ({ client }: TestDatabase, collection: string): Promise<Document[]> => client.db().collection(collection).indexes();
+  const indexesOf = async ({ client }: TestDatabase, collection: string): Promise<Document[]> =>
+    client.db().collection(collection).indexes();
 
   test('declared indexes end with the id, and are made once, or later', async ({ database, store }) => {
     const collection = newCollection([['a', 'b.c'], ['d', 'id'], ['id'], ['d']]);
     await store.ensure(collection, { deferIndexes: true });
     const name = layoutOf(collection).collection;
-    assert.equal((await indexesOf(database, name)).map(({ key }) => key as unknown), [{ _id: 1 }]);
+    assert.equal(
+      (await indexesOf(database, name)).map(({ key }) => key as unknown),
+      [{ _id: 1 }],
+    );
     for (let time = 0; time < 2; time++) {
       await store.ensure(collection);
-      assert.equal((await indexesOf(database, name)).map(({ key }) => key as unknown), [{ _id: 1 }, { f_a: 1, 'f_b~2e~c': 1, _id: 1 }, { f_d: 1, _id: 1 }]);
+      assert.equal(
+        (await indexesOf(database, name)).map(({ key }) => key as unknown),
+        [{ _id: 1 }, { f_a: 1, 'f_b~2e~c': 1, _id: 1 }, { f_d: 1, _id: 1 }],
+      );
     }
   });
 
@@ -161,8 +193,13 @@ if (missing === undefined) {
   test('a unique index of somebody else does not pass for a newer document', async ({ database, store }) => {
     const collection = newCollection([['a']]);
     await store.ensure(collection);
-    await database.client.db().collection(layoutOf(collection).collection).createIndex({ f_a: 1 }, { name: 'theirs', unique: true });
-    const error = await rejectionOf(store.write([batch(collection, [doc('one', 1, { a: 1 }), doc('two', 1, { a: 1 })], 1)]));
+    await database.client
+      .db()
+      .collection(layoutOf(collection).collection)
+      .createIndex({ f_a: 1 }, { name: 'theirs', unique: true });
+    const error = await rejectionOf(
+      store.write([batch(collection, [doc('one', 1, { a: 1 }), doc('two', 1, { a: 1 })], 1)]),
+    );
     assert.match(error.message, 'theirs');
     assert.is(await store.checkpoint(`${collection.name}@1`), undefined);
   });
@@ -170,15 +207,30 @@ if (missing === undefined) {
   test('fields are brought beside thousands of bodies, once', async ({ database, store }) => {
     const before = newCollection();
     await store.ensure(before);
-    for (let k = 0; k < 3; k++) await store.write([batch(before, Array.from({ length: 800 }, (_, n) => doc(`d${k}-${String(n).padStart(3, '0')}`, 1, { n, odd: n % 2 === 1 ? true : [] })))]);
+    for (let k = 0; k < 3; k++)
+      await store.write([
+        batch(
+          before,
+          Array.from({ length: 800 }, (_, n) =>
+            doc(`d${k}-${String(n).padStart(3, '0')}`, 1, { n, odd: n % 2 === 1 ? true : [] }),
+          ),
+        ),
+      ]);
     const after = { ...before, indexes: [{ fields: ['odd', 'n'] }] };
     await store.ensure(after);
     assert.equal(idsOf(await store.find(after, { where: { odd: true, n: 799 } })), ['d0-799', 'd1-799', 'd2-799']);
     assert.is(await store.count(after, { where: { odd: null } }), 1_200);
     assert.equal((await store.get(after, 'd1-007'))?.body, { n: 7, odd: true });
-    await database.client.db().collection(layoutOf(after).collection).updateMany({}, { $unset: { f_odd: '' } });
+    await database.client
+      .db()
+      .collection(layoutOf(after).collection)
+      .updateMany({}, { $unset: { f_odd: '' } });
     await store.ensure(after);
-    assert.is(await store.count(after, { where: { odd: true } }), 0, 'known to be there, they are not looked for again');
+    assert.is(
+      await store.count(after, { where: { odd: true } }),
+      0,
+      'known to be there, they are not looked for again',
+    );
   });
 
   test('what stands in the database is as the documentation says', async ({ database, store }) => {
@@ -187,12 +239,21 @@ if (missing === undefined) {
     await store.write([batch(collection, [doc('one', 1, { a: 'x', $b: { '.': 1 } })], 1)]);
     await store.activate(collection.name, 1);
     const db = database.client.db();
-    const named = async (name: string, _id: string): Promise<unknown> => db.collection<{ _id: string }>(name).findOne({ _id });
-    assert.equal(await named(`doc_${collection.name}_1`, 'one'), { _id: 'one', p: at(1), b: '{"a":"x","$b":{".":1}}', f_a: 'x' });
+    const named = async (name: string, _id: string): Promise<unknown> =>
+      db.collection<{ _id: string }>(name).findOne({ _id });
+    assert.equal(await named(`doc_${collection.name}_1`, 'one'), {
+      _id: 'one',
+      p: at(1),
+      b: '{"a":"x","$b":{".":1}}',
+      f_a: 'x',
+    });
     assert.equal(await named('checkpoints', `${collection.name}@1`), { _id: `${collection.name}@1`, p: at(1) });
     assert.equal(await named('meta', `active/${collection.name}`), { _id: `active/${collection.name}`, version: 1 });
     await store.drop(collection);
-    assert.equal(await Promise.all([named('checkpoints', `${collection.name}@1`), named('meta', `fields/${collection.name}@1`)]), [null, null]);
+    assert.equal(
+      await Promise.all([named('checkpoints', `${collection.name}@1`), named('meta', `fields/${collection.name}@1`)]),
+      [null, null],
+    );
   });
 
   test('every declared index is asked for, in an order that it has from one end', () => {
@@ -200,12 +261,21 @@ if (missing === undefined) {
       const layout = layoutOf({ name, version: 1, indexes });
       const used = (QUERIES[name] ?? []).map((query) => {
         const order = [...(sortOf(query) as Map<string, number>)];
-        assert.is(new Set(order.map(([, direction]) => direction)).size, 1, `${name}: ${JSON.stringify(query)} is sorted both ways`);
-        const equal = Object.entries(filterOf(layout, query) as Document).filter(([, condition]) => '$eq' in (condition as Document)).map(([key]) => key);
+        assert.is(
+          new Set(order.map(([, direction]) => direction)).size,
+          1,
+          `${name}: ${JSON.stringify(query)} is sorted both ways`,
+        );
+        const equal = Object.entries(filterOf(layout, query) as Document)
+          .filter(([, condition]) => '$eq' in (condition as Document))
+          .map(([key]) => key);
         const index = layout.indexes.find(({ key }) => {
           const keys = Object.keys(key);
           const rest = keys.slice(equal.length);
-          return equal.every((field) => keys.indexOf(field) < equal.length && keys.includes(field)) && (query.sort === undefined || order.every(([field], place) => rest[place] === field));
+          return (
+            equal.every((field) => keys.indexOf(field) < equal.length && keys.includes(field)) &&
+            (query.sort === undefined || order.every(([field], place) => rest[place] === field))
+          );
         });
         assert.ok(index !== undefined, `${name}: no index has ${JSON.stringify(query)} in its order`);
         return index.name;
@@ -224,20 +294,42 @@ if (missing === undefined) {
         await askAll(store);
         const questions = recording.questions();
         const asked = new Set(questions.map(({ collection }) => collection));
-        for (const collection of ['records', 'checkpoints', 'meta', ...Object.keys(QUERIES).map((name) => `doc_${name}_1`)]) assert.ok(asked.has(collection), `nothing was asked of ${collection}`);
+        for (const collection of [
+          'records',
+          'checkpoints',
+          'meta',
+          ...Object.keys(QUERIES).map((name) => `doc_${name}_1`),
+        ])
+          assert.ok(asked.has(collection), `nothing was asked of ${collection}`);
         const db = database.client.db();
         for (const { collection, filter, sort, limit, skip } of questions) {
-          const options = { ...(sort === undefined ? {} : { sort: sort as never }), ...(limit === undefined ? {} : { limit }), ...(skip === undefined ? {} : { skip }) };
+          const options = {
+            ...(sort === undefined ? {} : { sort: sort as never }),
+            ...(limit === undefined ? {} : { limit }),
+            ...(skip === undefined ? {} : { skip }),
+          };
           const plan = await db.collection(collection).find(filter, options).explain('queryPlanner');
           const names = steps((plan as Document)['queryPlanner']);
           const what = `${collection}: ${JSON.stringify({ filter, ...options, ...(sort instanceof Map ? { sort: [...(sort as Map<string, number>)] } : {}) })}: ${names.join(', ')}`;
           // All documents are looked at where all are asked for.
           if (Object.keys(filter).length === 0) continue;
-          assert.not.ok(names.some((name) => /^(COLLSCAN|Seq Scan|SORT)$/.test(name)), what);
-          assert.ok(names.some((name) => /IXSCAN|IDHACK|EXPRESS|Index/.test(name)), what);
+          assert.not.ok(
+            names.some((name) => /^(COLLSCAN|Seq Scan|SORT)$/.test(name)),
+            what,
+          );
+          assert.ok(
+            names.some((name) => /IXSCAN|IDHACK|EXPRESS|Index/.test(name)),
+            what,
+          );
         }
-        const expired = await db.collection('records').find({ e: { $lte: new Date(0) } }).explain('queryPlanner');
-        assert.ok(steps((expired as Document)['queryPlanner']).some((name) => /IXSCAN|Index/.test(name)), 'what has expired');
+        const expired = await db
+          .collection('records')
+          .find({ e: { $lte: new Date(0) } })
+          .explain('queryPlanner');
+        assert.ok(
+          steps((expired as Document)['queryPlanner']).some((name) => /IXSCAN|Index/.test(name)),
+          'what has expired',
+        );
       } finally {
         recording.end();
         await store.close();

@@ -1,12 +1,28 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BSON, MongoBulkWriteError, MongoClient, MongoError, MongoInvalidArgumentError, MongoNetworkError, MongoServerError, MongoServerSelectionError } from 'mongodb';
+import {
+  BSON,
+  MongoBulkWriteError,
+  MongoClient,
+  MongoError,
+  MongoInvalidArgumentError,
+  MongoNetworkError,
+  MongoServerError,
+  MongoServerSelectionError,
+} from 'mongodb';
 import type { BulkWriteResult, Document, TopologyDescription } from 'mongodb';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { duplicateIdsOf, failureOf, isDuplicateId, isMissing, isPresent, LateError } from '../../../src/adapters/mongodb/failures.js';
+import {
+  duplicateIdsOf,
+  failureOf,
+  isDuplicateId,
+  isMissing,
+  isPresent,
+  LateError,
+} from '../../../src/adapters/mongodb/failures.js';
 import { openLink } from '../../../src/adapters/mongodb/link.js';
 import type { Link } from '../../../src/adapters/mongodb/link.js';
 import { writeGuarded } from '../../../src/adapters/mongodb/guarded.js';
@@ -17,10 +33,16 @@ import { rejectionOf } from '../../support/readStoreDocuments.js';
 const test = suite('MongoDB: calls and their failures');
 
 const NOWHERE = 'mongodb://127.0.0.1:1/';
-const notFound = (): MongoServerSelectionError => new MongoServerSelectionError('nobody there', {} as TopologyDescription);
+const notFound = (): MongoServerSelectionError =>
+  new MongoServerSelectionError('nobody there', {} as TopologyDescription);
 
 /** A link whose clients are counted. */
-function counting(): { readonly link: Link; readonly clients: MongoClient[]; readonly closed: MongoClient[]; readonly warned: string[] } {
+function counting(): {
+  readonly link: Link;
+  readonly clients: MongoClient[];
+  readonly closed: MongoClient[];
+  readonly warned: string[];
+} {
   const clients: MongoClient[] = [];
   const closed: MongoClient[] = [];
   const warned: string[] = [];
@@ -39,13 +61,29 @@ function counting(): { readonly link: Link; readonly clients: MongoClient[]; rea
 }
 
 /** What a bulk write is rejected with. */
-function bulkError(about: { readonly errors?: readonly { readonly index: number; readonly code: number; readonly errmsg: string }[]; readonly concern?: boolean; readonly cause?: Error }): MongoBulkWriteError {
-  const result = { getWriteConcernError: () => (about.concern === true ? {} : undefined) } as unknown as BulkWriteResult;
+function bulkError(about: {
+  readonly errors?: readonly { readonly index: number; readonly code: number; readonly errmsg: string }[];
+  readonly concern?: boolean;
+  readonly cause?: Error;
+}): MongoBulkWriteError {
+  const result = {
+    getWriteConcernError: () => (about.concern === true ? {} : undefined),
+  } as unknown as BulkWriteResult;
   const { errors, cause } = about;
-  return new MongoBulkWriteError(cause ?? ({ message: errors?.[0]?.errmsg ?? 'trouble', code: errors?.[0]?.code ?? 64, ...(errors === undefined ? {} : { writeErrors: errors as never }) }), result);
+  return new MongoBulkWriteError(
+    cause ?? {
+      message: errors?.[0]?.errmsg ?? 'trouble',
+      code: errors?.[0]?.code ?? 64,
+      ...(errors === undefined ? {} : { writeErrors: errors as never }),
+    },
+    result,
+  );
 }
 
-const taken = (index: number, name = '_id_'): { readonly index: number; readonly code: number; readonly errmsg: string } => ({
+const taken = (
+  index: number,
+  name = '_id_',
+): { readonly index: number; readonly code: number; readonly errmsg: string } => ({
   index,
   code: 11_000,
   errmsg: `E11000 duplicate key error collection: gift.doc_index_1 index: ${name} dup key: { x: "index: _id_ " }`,
@@ -96,11 +134,15 @@ test('a client that finds no server any more is replaced, and closed', async () 
 test('a client whose first connecting failed is closed for good by the driver: it is replaced, when one asks at a time too', async () => {
   const server = await startFakeMongo(() => ({ n: 1 }));
   const read = (link: Link): Promise<unknown> => link.read(({ db }) => db.command({ ping: 1 }));
-  const write = (link: Link): Promise<unknown> => link.write((database) => database.collection('x').bulkWrite([{ insertOne: { document: {} } }]));
+  const write = (link: Link): Promise<unknown> =>
+    link.write((database) => database.collection('x').bulkWrite([{ insertOne: { document: {} } }]));
   try {
     for (const ask of [read, write]) {
       const urls = [NOWHERE];
-      const link = openLink({ newClient: () => new MongoClient(urls.pop() ?? server.url, { serverSelectionTimeoutMS: 2_100 }), database: 'test' });
+      const link = openLink({
+        newClient: () => new MongoClient(urls.pop() ?? server.url, { serverSelectionTimeoutMS: 2_100 }),
+        database: 'test',
+      });
       try {
         assert.instance(await rejectionOf(ask(link)), UnavailableError);
         const closed = await rejectionOf(ask(link));
@@ -119,7 +161,11 @@ test('a client whose first connecting failed is closed for good by the driver: i
 test('what is refused by the server or makes no sense is no reason for a new client', async () => {
   const { link, clients } = counting();
   await sleep(2_050);
-  const errors = [new MongoServerError({ code: 1, errmsg: 'x' }), new MongoNetworkError('lost'), new TypeError('mistake')];
+  const errors = [
+    new MongoServerError({ code: 1, errmsg: 'x' }),
+    new MongoNetworkError('lost'),
+    new TypeError('mistake'),
+  ];
   for (const error of [...errors, ...errors]) await rejectionOf(link.write(() => Promise.reject(error)));
   assert.is(clients.length, 1);
   await link.close();
@@ -129,8 +175,13 @@ test('a command that is still being sent when the driver gives its connection up
   // The kernel takes some MB of a command whose receiver does not read; the rest waits in the driver.
   const more = 16_000_000;
   let silent = false;
-  const server = await startFakeMongo(() => ({}), HELLO, () => silent);
-  const newClient = (): MongoClient => new MongoClient(server.url, { heartbeatFrequencyMS: 500, connectTimeoutMS: 500, serverSelectionTimeoutMS: 500 });
+  const server = await startFakeMongo(
+    () => ({}),
+    HELLO,
+    () => silent,
+  );
+  const newClient = (): MongoClient =>
+    new MongoClient(server.url, { heartbeatFrequencyMS: 500, connectTimeoutMS: 500, serverSelectionTimeoutMS: 500 });
   const link = openLink({ newClient, database: 'test' });
   await link.write(({ db }) => db.command({ ping: 1 }));
   silent = true;
@@ -154,15 +205,39 @@ test('closing lets what is under way finish, and refuses the rest', async () => 
 });
 
 test('a failure is the trouble of the engine unless the command itself is wrong', () => {
-  const server = (code: number | undefined): MongoServerError => new MongoServerError({ ...(code === undefined ? {} : { code }), errmsg: 'x' });
-  const troubles = [server(1), server(13), server(91), server(10_107), server(14_031), server(undefined), new MongoNetworkError('lost'), notFound(), new LateError(1), new MongoError('other'), bulkError({}), bulkError({ errors: [taken(0)], concern: true }), bulkError({ errors: [taken(0), { index: 1, code: 11_602, errmsg: 'interrupted: the server steps down' }] })];
+  const server = (code: number | undefined): MongoServerError =>
+    new MongoServerError({ ...(code === undefined ? {} : { code }), errmsg: 'x' });
+  const troubles = [
+    server(1),
+    server(13),
+    server(91),
+    server(10_107),
+    server(14_031),
+    server(undefined),
+    new MongoNetworkError('lost'),
+    notFound(),
+    new LateError(1),
+    new MongoError('other'),
+    bulkError({}),
+    bulkError({ errors: [taken(0)], concern: true }),
+    bulkError({ errors: [taken(0), { index: 1, code: 11_602, errmsg: 'interrupted: the server steps down' }] }),
+  ];
   for (const trouble of troubles) {
     const failure = failureOf(trouble, true);
     assert.instance(failure, UnavailableError);
     assert.is((failure as UnavailableError).outcomeUnknown, trouble !== troubles[7]);
     assert.is((failure as UnavailableError).cause, trouble);
   }
-  for (const fault of [server(2), server(86), server(11_000), new MongoInvalidArgumentError('x'), new BSON.BSONError('x'), new TypeError('x'), bulkError({ errors: [taken(0), taken(1, 'other')] }), new UnavailableError('x')]) {
+  for (const fault of [
+    server(2),
+    server(86),
+    server(11_000),
+    new MongoInvalidArgumentError('x'),
+    new BSON.BSONError('x'),
+    new TypeError('x'),
+    bulkError({ errors: [taken(0), taken(1, 'other')] }),
+    new UnavailableError('x'),
+  ]) {
     assert.is(failureOf(fault, true), fault);
   }
 });
@@ -178,10 +253,21 @@ test('the error of a connection that the server has just closed, which the drive
   });
   server.close();
   assert.is(error.code, 'EPIPE');
-  for (const lost of [error, Object.assign(new Error('gone'), { code: 'ECONNRESET' }), Object.assign(new Error('gone'), { code: 'ERR_STREAM_DESTROYED' })]) {
+  for (const lost of [
+    error,
+    Object.assign(new Error('gone'), { code: 'ECONNRESET' }),
+    Object.assign(new Error('gone'), { code: 'ERR_STREAM_DESTROYED' }),
+  ]) {
     const [read, written] = [failureOf(lost, false), failureOf(lost, true)];
     assert.instance(read, UnavailableError);
-    assert.equal([(read as UnavailableError).outcomeUnknown, (written as UnavailableError).outcomeUnknown, (read as UnavailableError).cause], [false, true, lost]);
+    assert.equal(
+      [
+        (read as UnavailableError).outcomeUnknown,
+        (written as UnavailableError).outcomeUnknown,
+        (read as UnavailableError).cause,
+      ],
+      [false, true, lost],
+    );
   }
   const ours = Object.assign(new TypeError('not an id'), { code: 'ERR_INVALID_ARG_TYPE' });
   assert.is(failureOf(ours, true), ours, 'a mistake of ours is none of its troubles');
@@ -198,12 +284,45 @@ test('a bulk write whose connection was lost has no code and no errors of its ow
 
 test('a taken _id is told from another taken value, whatever the value', () => {
   assert.equal(duplicateIdsOf(bulkError({ errors: [taken(3), taken(5)] })), [3, 5]);
-  assert.equal(duplicateIdsOf(bulkError({ errors: [{ index: 1, code: 11_000, errmsg: "Duplicate key violation on the requested collection: Index '_id_'" }] })), [1]);
-  for (const errors of [[taken(3), taken(5, 'other')], [taken(1, 'x_id_')], [{ index: 0, code: 1, errmsg: 'index: _id_' }]]) assert.is(duplicateIdsOf(bulkError({ errors })), undefined);
+  assert.equal(
+    duplicateIdsOf(
+      bulkError({
+        errors: [
+          { index: 1, code: 11_000, errmsg: "Duplicate key violation on the requested collection: Index '_id_'" },
+        ],
+      }),
+    ),
+    [1],
+  );
+  for (const errors of [
+    [taken(3), taken(5, 'other')],
+    [taken(1, 'x_id_')],
+    [{ index: 0, code: 1, errmsg: 'index: _id_' }],
+  ])
+    assert.is(duplicateIdsOf(bulkError({ errors })), undefined);
   assert.is(duplicateIdsOf(bulkError({ errors: [taken(3)], concern: true })), undefined, 'not yet safe');
   assert.is(duplicateIdsOf(new MongoServerError(taken(0))), undefined);
-  assert.equal([isDuplicateId(new MongoServerError(taken(0))), isDuplicateId(new MongoServerError(taken(0, 'other'))), isDuplicateId(new MongoServerError({ code: 1, errmsg: 'index: _id_' })), isDuplicateId(new Error('index: _id_'))], [true, false, false, false]);
-  assert.equal([new MongoServerError({ code: 26 }), new MongoServerError({ errmsg: 'ns not found' }), new MongoServerError({ code: 48 })].map((error) => [isMissing(error), isPresent(error)]), [[true, false], [true, false], [false, true]]);
+  assert.equal(
+    [
+      isDuplicateId(new MongoServerError(taken(0))),
+      isDuplicateId(new MongoServerError(taken(0, 'other'))),
+      isDuplicateId(new MongoServerError({ code: 1, errmsg: 'index: _id_' })),
+      isDuplicateId(new Error('index: _id_')),
+    ],
+    [true, false, false, false],
+  );
+  assert.equal(
+    [
+      new MongoServerError({ code: 26 }),
+      new MongoServerError({ errmsg: 'ns not found' }),
+      new MongoServerError({ code: 48 }),
+    ].map((error) => [isMissing(error), isPresent(error)]),
+    [
+      [true, false],
+      [true, false],
+      [false, true],
+    ],
+  );
 });
 
 /** A link whose bulk writes are answered in turn; what it was told to write. */
@@ -216,19 +335,29 @@ function bulkLink(answers: readonly (Error | undefined)[]): { readonly link: Lin
       if (answer !== undefined) throw answer;
     },
   };
-  return { sent, link: { read: () => Promise.reject(new Error('not asked')), write: (work) => work({ collection: () => collection } as never), close: async () => undefined } };
+  return {
+    sent,
+    link: {
+      read: () => Promise.reject(new Error('not asked')),
+      write: (work) => work({ collection: () => collection } as never),
+      close: async () => undefined,
+    },
+  };
 }
 
 test('documents are written in the order of ids, and what was written first by another client in that moment once more', async () => {
   const documents = ['c', 'a', 'd', 'b'].map((_id, n) => ({ _id, p: `${n}`, b: '{}' }));
   const { link, sent } = bulkLink([bulkError({ errors: [taken(1), taken(3)] }), undefined]);
   await writeGuarded(link, 'x', documents);
-  assert.equal(sent[0]?.map(({ filter, upsert }) => [filter, upsert]), [
-    [{ _id: 'a', p: { $lt: '1' } }, true],
-    [{ _id: 'b', p: { $lt: '3' } }, true],
-    [{ _id: 'c', p: { $lt: '0' } }, true],
-    [{ _id: 'd', p: { $lt: '2' } }, true],
-  ]);
+  assert.equal(
+    sent[0]?.map(({ filter, upsert }) => [filter, upsert]),
+    [
+      [{ _id: 'a', p: { $lt: '1' } }, true],
+      [{ _id: 'b', p: { $lt: '3' } }, true],
+      [{ _id: 'c', p: { $lt: '0' } }, true],
+      [{ _id: 'd', p: { $lt: '2' } }, true],
+    ],
+  );
   assert.equal(sent[1], [
     { filter: { _id: 'b', p: { $lt: '3' } }, replacement: { p: '3', b: '{}' }, upsert: false },
     { filter: { _id: 'd', p: { $lt: '2' } }, replacement: { p: '2', b: '{}' }, upsert: false },

@@ -10,10 +10,14 @@ const test = suite('MongoDB: look-ups by id, gathered');
 
 /** A server that holds what is in `documents`, and answers when it is told to. */
 function server(documents: Readonly<Record<string, object>>) {
-  const requests: { collection: string; ids: readonly string[]; answer: () => void; fail: (error: Error) => void }[] = [];
+  const requests: { collection: string; ids: readonly string[]; answer: () => void; fail: (error: Error) => void }[] =
+    [];
   const answered = async (collection: string, ids: readonly string[]): Promise<MongoDocument[]> =>
     new Promise((resolve, reject) => {
-      const found = (): MongoDocument[] => ids.filter((id) => id in documents).map((id) => ({ _id: id, p: '1', ...documents[id] }) as unknown as MongoDocument);
+      const found = (): MongoDocument[] =>
+        ids
+          .filter((id) => id in documents)
+          .map((id) => ({ _id: id, p: '1', ...documents[id] }) as unknown as MongoDocument);
       requests.push({ collection, ids, answer: () => resolve(found()), fail: reject });
     });
   const collection = (name: string): object => ({
@@ -30,9 +34,15 @@ test('those of one turn go together, each id once, and each gets its own', async
   const { lookUp, requests } = server({ a: { n: 1 }, b: { n: 2 } });
   const all = Promise.all([lookUp('c', 'a'), lookUp('c', 'b'), lookUp('c', 'gone'), lookUp('c', 'a')]);
   await turn();
-  assert.equal(requests.map(({ ids }) => ids), [['a', 'b', 'gone']]);
+  assert.equal(
+    requests.map(({ ids }) => ids),
+    [['a', 'b', 'gone']],
+  );
   requests[0]?.answer();
-  assert.equal((await all).map((one) => (one as { n?: number } | undefined)?.n), [1, 2, undefined, 1]);
+  assert.equal(
+    (await all).map((one) => (one as { n?: number } | undefined)?.n),
+    [1, 2, undefined, 1],
+  );
 });
 
 test('two requests are under way, and what comes meanwhile goes with the next; collections don’t wait for each other', async () => {
@@ -44,7 +54,14 @@ test('two requests are under way, and what comes meanwhile goes with the next; c
   const later = Promise.all([lookUp('one', 'c'), lookUp('one', 'd')]);
   const other = lookUp('two', 'a');
   await turn();
-  assert.equal(requests.map(({ collection, ids }) => [collection, ids]), [['one', ['a']], ['one', ['b']], ['two', ['a']]]);
+  assert.equal(
+    requests.map(({ collection, ids }) => [collection, ids]),
+    [
+      ['one', ['a']],
+      ['one', ['b']],
+      ['two', ['a']],
+    ],
+  );
   requests[1]?.answer();
   assert.is((await second)?._id, 'b');
   await turn();
@@ -57,7 +74,10 @@ test('no request names more than 100', async () => {
   const { lookUp, requests } = server({});
   const all = Promise.all(Array.from({ length: 250 }, async (_, n) => lookUp('c', String(n))));
   await turn();
-  assert.equal(requests.map(({ ids }) => ids.length), [100, 100]);
+  assert.equal(
+    requests.map(({ ids }) => ids.length),
+    [100, 100],
+  );
   for (const { answer } of requests) answer();
   await turn();
   requests[2]?.answer();

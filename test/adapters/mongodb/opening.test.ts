@@ -20,41 +20,73 @@ async function refusal(url: string): Promise<string> {
 }
 
 test('a wrong address is refused before anybody is asked, and a password in it is never shown', async () => {
-  for (const url of ['http://host/gift', 'mongodb://', 'mongodb://host:99999/', 'mongodb://host/?unknown=1', 'nonsense', '']) assert.match(await refusal(url), 'it is no address of a MongoDB', url);
+  for (const url of [
+    'http://host/gift',
+    'mongodb://',
+    'mongodb://host:99999/',
+    'mongodb://host/?unknown=1',
+    'nonsense',
+    '',
+  ])
+    assert.match(await refusal(url), 'it is no address of a MongoDB', url);
   assert.match(await refusal('mongodb://host/?unknown=1'), 'option unknown is not supported');
-  for (const url of ['mongodb://user:s3cr/et@host/', 'mongodb://user:s3?cr=et@host/', 'mongodb://user:s3cr:et@host:port/', 'mongodb://user:s3%cret@host/', 'mongodb://user:s3cret@host/?unknown=1']) {
+  for (const url of [
+    'mongodb://user:s3cr/et@host/',
+    'mongodb://user:s3?cr=et@host/',
+    'mongodb://user:s3cr:et@host:port/',
+    'mongodb://user:s3%cret@host/',
+    'mongodb://user:s3cret@host/?unknown=1',
+  ]) {
     const message = await refusal(url);
     assert.match(message, 'percent-encoded', url);
     assert.not.match(message, /s3|cret/, url);
   }
-  for (const database of ['a.b', 'a%20b', 'a$b', 'x'.repeat(64)]) assert.match(await refusal(`mongodb://host/${database}`), "can't be the name of a database", database);
+  for (const database of ['a.b', 'a%20b', 'a$b', 'x'.repeat(64)])
+    assert.match(await refusal(`mongodb://host/${database}`), "can't be the name of a database", database);
 });
 
 test('the address names the database', () => {
-  const names = { 'mongodb://host': 'gift', 'mongodb://host/': 'gift', 'mongodb://host/?retryWrites=false': 'gift', 'mongodb://host/test': 'test', 'mongodb://u:p%2Fw@a:1,b:2/my%2Dshop?replicaSet=rs': 'my-shop' };
+  const names = {
+    'mongodb://host': 'gift',
+    'mongodb://host/': 'gift',
+    'mongodb://host/?retryWrites=false': 'gift',
+    'mongodb://host/test': 'test',
+    'mongodb://u:p%2Fw@a:1,b:2/my%2Dshop?replicaSet=rs': 'my-shop',
+  };
   for (const [url, name] of Object.entries(names)) assert.is(addressOf(url).database, name, url);
 });
 
 test('whatever the address says, the driver repeats no write by itself: what it then fails with would hide that the first may have been done', () => {
-  for (const url of ['mongodb://host/', 'mongodb://host/?retryWrites=true']) assert.is(addressOf(url).newClient().options.retryWrites, false, url);
+  for (const url of ['mongodb://host/', 'mongodb://host/?retryWrites=true'])
+    assert.is(addressOf(url).newClient().options.retryWrites, false, url);
 });
 
 test('nobody there', async () => {
   const port = await freePort();
-  assert.match(await refusal(`mongodb://127.0.0.1:${port}/gift`), new RegExp(`no MongoDB answers at 127\\.0\\.0\\.1:${port}: .*ECONNREFUSED`));
+  assert.match(
+    await refusal(`mongodb://127.0.0.1:${port}/gift`),
+    new RegExp(`no MongoDB answers at 127\\.0\\.0\\.1:${port}: .*ECONNREFUSED`),
+  );
 });
 
 test('a server that is too old', async () => {
   const server = await startFakeMongo(() => ({}), { ...HELLO, maxWireVersion: 6 });
   try {
-    assert.match(await refusal(server.url), /the server's version does not fit, MongoDB 7\.0 or later does: .*wire version/);
+    assert.match(
+      await refusal(server.url),
+      /the server's version does not fit, MongoDB 7\.0 or later does: .*wire version/,
+    );
   } finally {
     await server.stop();
   }
 });
 
 test('credentials that are refused', async () => {
-  const server = await startFakeMongo((command) => ('saslStart' in command ? { ok: 0, code: 18, codeName: 'AuthenticationFailed', errmsg: 'Authentication failed.' } : {}));
+  const server = await startFakeMongo((command) =>
+    'saslStart' in command
+      ? { ok: 0, code: 18, codeName: 'AuthenticationFailed', errmsg: 'Authentication failed.' }
+      : {},
+  );
   try {
     const message = await refusal(server.url.replace('//', '//user:s3cret@'));
     assert.match(message, 'the credentials are refused: Authentication failed.');
@@ -64,7 +96,10 @@ test('credentials that are refused', async () => {
   }
 });
 
-for (const [code, message] of [[13, 'its user may not read and write the database: not allowed'], [8_000, 'MONGODB_URL: not allowed']] as const) {
+for (const [code, message] of [
+  [13, 'its user may not read and write the database: not allowed'],
+  [8_000, 'MONGODB_URL: not allowed'],
+] as const) {
   test(`a server that answers with code ${code}`, async () => {
     const server = await startFakeMongo(() => ({ ok: 0, code, errmsg: 'not allowed' }));
     try {
@@ -106,7 +141,11 @@ test('the database, majority and the primary are asked for whatever the address 
     for (const command of asked) assert.is(command['$db'], 'shop');
     const reads = asked.filter((command) => 'find' in command);
     assert.is(reads.length, 2);
-    for (const read of reads) assert.equal([read['readConcern'], read['$readPreference'] ?? { mode: 'primary' }], [{ level: 'majority' }, { mode: 'primary' }]);
+    for (const read of reads)
+      assert.equal(
+        [read['readConcern'], read['$readPreference'] ?? { mode: 'primary' }],
+        [{ level: 'majority' }, { mode: 'primary' }],
+      );
     const writes = asked.filter((command) => !('find' in command || 'listIndexes' in command));
     assert.is(writes.length, 4);
     for (const write of writes) assert.equal(write['writeConcern'], { w: 'majority', wtimeout: 10_000, j: true });

@@ -13,7 +13,24 @@ import { at, doc, newCollection, rejectionOf } from '../../support/readStoreDocu
 const test = suite('MongoDB: parts');
 
 test('no two fields share a key, and no key means anything to the server', () => {
-  const fields = ['a', 'A', 'a.b', 'a~b', 'a~2e~b', '$a', '', '.', '€', '😀', 'a b', '__proto__', 'f_a', '\u0000', '~', '~7e~'];
+  const fields = [
+    'a',
+    'A',
+    'a.b',
+    'a~b',
+    'a~2e~b',
+    '$a',
+    '',
+    '.',
+    '€',
+    '😀',
+    'a b',
+    '__proto__',
+    'f_a',
+    '\u0000',
+    '~',
+    '~7e~',
+  ];
   const keys = fields.map(keyOf);
   assert.is(new Set(keys).size, fields.length);
   for (const key of keys) assert.match(key, /^f_[\w~]*$/);
@@ -22,7 +39,9 @@ test('no two fields share a key, and no key means anything to the server', () =>
 test('commands stay below 2 MB, ids and queried fields and all', () => {
   const collection = newCollection([['text']]);
   const layout = layoutOf(collection);
-  const documents = Array.from({ length: 1_000 }, (_, n) => doc(`${'i'.repeat(100)}${n}`, 1, { text: 'x'.repeat(1_900) }));
+  const documents = Array.from({ length: 1_000 }, (_, n) =>
+    doc(`${'i'.repeat(100)}${n}`, 1, { text: 'x'.repeat(1_900) }),
+  );
   const commands = commandsOf(layout, documents);
   assert.is(commands.length, 3);
   assert.is(commands.flat().length, 1_000);
@@ -51,7 +70,19 @@ test('queries become what an index finds', () => {
   });
   for (const a of [{ gt: null }, { lt: null }, { in: [] }]) assert.is(filterOf(layout, { where: { a } }), undefined);
   assert.equal(filterOf(layout, { where: { a: { gt: 1, lt: undefined as unknown as number } } }), { f_a: { $gt: 1 } });
-  assert.equal(sortOf({ sort: [['a', -1], ['id', -1], ['a', 1]] }), new Map([['f_a', -1], ['_id', -1]]));
+  assert.equal(
+    sortOf({
+      sort: [
+        ['a', -1],
+        ['id', -1],
+        ['a', 1],
+      ],
+    }),
+    new Map([
+      ['f_a', -1],
+      ['_id', -1],
+    ]),
+  );
 });
 
 test('a field is brought beside the very body that it was taken from, since one written meanwhile has its own, and noted for its collection', async () => {
@@ -65,15 +96,23 @@ test('a field is brought beside the very body that it was taken from, since one 
     bulkWrite: async (operations: unknown) => void asked.push(operations),
     updateOne: async (filter: object) => void asked.push(filter),
   };
-  const ask = (work: (database: never) => unknown): unknown => work({ db: { createCollection: async () => undefined }, collection: () => collection } as never);
+  const ask = (work: (database: never) => unknown): unknown =>
+    work({ db: { createCollection: async () => undefined }, collection: () => collection } as never);
   const layout = layoutOf(newCollection([['n']]));
   await ensureCollection({ read: ask, write: ask } as unknown as Link, layout, true);
   const noted = { _id: `fields/${layout.name}` };
-  assert.equal(asked, [noted, [{ updateOne: { filter: { _id: 'a', p: at(1) }, update: { $set: { f_n: 1 } } } }], noted]);
+  assert.equal(asked, [
+    noted,
+    [{ updateOne: { filter: { _id: 'a', p: at(1) }, update: { $set: { f_n: 1 } } } }],
+    noted,
+  ]);
 });
 
 /** A link that answers what it is told, when it is told. */
-function lookedAt(answer: (asked: readonly string[]) => Promise<{ _id: string; p: string }[]>): { readonly link: Pick<Link, 'read'>; readonly looks: (readonly string[])[] } {
+function lookedAt(answer: (asked: readonly string[]) => Promise<{ _id: string; p: string }[]>): {
+  readonly link: Pick<Link, 'read'>;
+  readonly looks: (readonly string[])[];
+} {
   const looks: (readonly string[])[] = [];
   const collection = {
     find: ({ _id }: { _id: { $in: readonly string[] } }) => ({
@@ -90,7 +129,9 @@ test('thousands who wait are one query, and none when nobody does', async () => 
   let stored = 0;
   const { link, looks } = lookedAt(async (asked) => asked.map((_id) => ({ _id, p: at(stored) })));
   const checkpoints = createCheckpoints(link);
-  const waiting = Array.from({ length: 5_000 }, (_, n) => checkpoints.reached(n % 2 === 0 ? 'a@1' : 'b@1', at(1 + (n % 50)), n % 10 === 0 ? 5 : 5_000));
+  const waiting = Array.from({ length: 5_000 }, (_, n) =>
+    checkpoints.reached(n % 2 === 0 ? 'a@1' : 'b@1', at(1 + (n % 50)), n % 10 === 0 ? 5 : 5_000),
+  );
   await sleep(60);
   const before = looks.length;
   assert.ok(before <= 6, `${before} looks`);
@@ -111,9 +152,12 @@ test('thousands who wait are one query, and none when nobody does', async () => 
 
 test('own writes wake at once, also while an answer is awaited, and an answer never takes knowledge back', async () => {
   let answered: (found: { _id: string; p: string }[]) => void = () => undefined;
-  const { link } = lookedAt(() => new Promise((resolve) => {
-    answered = resolve;
-  }));
+  const { link } = lookedAt(
+    () =>
+      new Promise((resolve) => {
+        answered = resolve;
+      }),
+  );
   const checkpoints = createCheckpoints(link);
   const waiting = [2, 1].map((n) => checkpoints.reached('a@1', at(n), 10_000));
   checkpoints.advanced('a@1', at(2));

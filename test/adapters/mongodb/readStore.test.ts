@@ -5,7 +5,8 @@ import { mongoFixture } from '../../support/readStoreMongo.js';
 
 /** What the test server does otherwise than MongoDB. */
 const TEST_SERVER_DEVIATIONS = {
-  'strings compare by bytes, whatever the characters': 'the test server compares strings by UTF-16 units; MongoDB by bytes',
+  'strings compare by bytes, whatever the characters':
+    'the test server compares strings by UTF-16 units; MongoDB by bytes',
   'many documents looked up at once, while they are written, are each as new as what was answered before':
     'the test server may show a document half written, one field of it older than another; MongoDB shows it whole',
 };
@@ -18,7 +19,8 @@ const missing = given ? undefined : mongoMissing();
 if (missing === undefined) {
   const server = await contractServer();
   const database = newDatabase(server.url);
-  if (server.own) readStoreContract('MongoDB', () => mongoFixture(database.url, TEST_SERVER_MANY), TEST_SERVER_DEVIATIONS);
+  if (server.own)
+    readStoreContract('MongoDB', () => mongoFixture(database.url, TEST_SERVER_MANY), TEST_SERVER_DEVIATIONS);
   else readStoreContract('MongoDB', () => mongoFixture(database.url));
   const after = suite('MongoDB contract: what was made');
   after('is removed', async () => {

@@ -11,7 +11,10 @@ import { everyCall, failing, recovered } from '../../support/mongoTrouble.js';
 import { at, batch, doc, newCollection, projectionOf, rejectionOf } from '../../support/readStoreDocuments.js';
 
 const missing = mongoMissing();
-/** A call takes 3 to 6 s on a machine that has time for it; where the driver doesn't notice, a bulk write's deadline ends it (20 s), or nothing does. */
+/**
+ * A call takes 3 to 6 s on a machine that has time for it; where the driver doesn't notice, a bulk write's deadline
+ * ends it (20 s), or nothing does.
+ */
 const UNNOTICED_MS = 15_000;
 
 if (missing === undefined) {
@@ -33,16 +36,31 @@ if (missing === undefined) {
     await store.records.put('r', 1);
     const large = Array.from({ length: 900 }, (_, n) => doc(`l${n}`, 1, { n, text: 'x'.repeat(2_000) }));
     // First, so that it finds an open connection and is sent.
-    const calls = { 'a large write': () => store.write([batch(collection, large.slice(1))]), ...everyCall(store, collection) };
+    const calls = {
+      'a large write': () => store.write([batch(collection, large.slice(1))]),
+      ...everyCall(store, collection),
+    };
     // Every call is to find a connection that is open: those not yet made fail early.
-    for (let round = 0; round < 2; round++) await recovered(() => Promise.all(Array.from({ length: 2 }, () => Object.values(everyCall(store, collection)).map((call) => call())).flat()));
+    for (let round = 0; round < 2; round++)
+      await recovered(() =>
+        Promise.all(
+          Array.from({ length: 2 }, () => Object.values(everyCall(store, collection)).map((call) => call())).flat(),
+        ),
+      );
     server.signal('SIGSTOP');
-    const waiting = store.reached(projectionOf(collection), at(9), 700).then((reached) => ({ reached, at: performance.now() }));
+    const waiting = store
+      .reached(projectionOf(collection), at(9), 700)
+      .then((reached) => ({ reached, at: performance.now() }));
     const stopped = performance.now();
-    const failures = await Promise.all(Object.entries(calls).map(async ([name, call]) => ({ name, ...(await failing(call)) })));
+    const failures = await Promise.all(
+      Object.entries(calls).map(async ([name, call]) => ({ name, ...(await failing(call)) })),
+    );
     for (const { name, error, ms } of failures) {
       assert.instance(error, UnavailableError, `${name}: ${error.message}`);
-      assert.ok(!(error.cause instanceof LateError && error.cause.message.includes(`${BULK_MS} ms`)), `${name} waited for the deadline of bulk writes`);
+      assert.ok(
+        !(error.cause instanceof LateError && error.cause.message.includes(`${BULK_MS} ms`)),
+        `${name} waited for the deadline of bulk writes`,
+      );
       assert.ok(ms < UNNOTICED_MS, `${name} took ${ms} ms`);
     }
     const { reached, at: answered } = await waiting;
@@ -50,7 +68,8 @@ if (missing === undefined) {
     assert.ok(answered - stopped < 4_000, 'who waits is told in time');
     server.signal('SIGCONT');
     assert.ok((await recovered(() => store.ping())) < 12_000);
-    for (const [name, call] of Object.entries(everyCall(store, collection))) assert.not.instance(await call().catch((error: unknown) => error), Error, name);
+    for (const [name, call] of Object.entries(everyCall(store, collection)))
+      assert.not.instance(await call().catch((error: unknown) => error), Error, name);
   });
 
   test('a write given up on that arrives later changes nothing that is newer', async ({ server, store }) => {
@@ -67,7 +86,10 @@ if (missing === undefined) {
     assert.is(await store.checkpoint(projectionOf(collection)), at(2));
   });
 
-  test('it is noticed within 4 s: what is asked from then on is never sent, and known not to be done', async ({ server, store }) => {
+  test('it is noticed within 4 s: what is asked from then on is never sent, and known not to be done', async ({
+    server,
+    store,
+  }) => {
     await store.records.put('r', 1);
     server.signal('SIGSTOP');
     await sleep(4_000);
@@ -81,7 +103,10 @@ if (missing === undefined) {
     const collection = newCollection();
     await store.ensure(collection);
     server.signal('SIGSTOP');
-    const calls = Promise.allSettled([store.get(collection, 'd1'), store.write([batch(collection, [doc('d1', 1, {})], 1)])]);
+    const calls = Promise.allSettled([
+      store.get(collection, 'd1'),
+      store.write([batch(collection, [doc('d1', 1, {})], 1)]),
+    ]);
     const started = performance.now();
     await store.close();
     assert.ok(performance.now() - started < 8_000, `${performance.now() - started} ms`);

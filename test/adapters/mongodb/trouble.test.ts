@@ -26,16 +26,22 @@ if (missing === undefined) {
     await store.close();
   });
 
-  test('killed with -9 under load: nothing acknowledged is lost, no checkpoint is ahead of its documents, and it goes on by itself', async ({ server, store }) => {
+  test('killed with -9 under load: nothing acknowledged is lost, no checkpoint is ahead of its documents, and it goes on by itself', async ({
+    server,
+    store,
+  }) => {
     const collection = newCollection();
     await store.ensure(collection);
     let acknowledged = 0;
     let stop = false;
     const failures: Error[] = [];
     const writer = (async () => {
-      for (let n = 1; !stop; ) {
+      for (let n = 1; !stop;) {
         const group = Array.from({ length: 20 }, (_, i) => doc(`d${n + i}`, n + i, { n: n + i }));
-        const written = await store.write([batch(collection, group, n + 19)]).then(() => true, (error: Error) => failures.push(error) && false);
+        const written = await store.write([batch(collection, group, n + 19)]).then(
+          () => true,
+          (error: Error) => failures.push(error) && false,
+        );
         if (written) {
           acknowledged = n + 19;
           n += 20;
@@ -56,7 +62,8 @@ if (missing === undefined) {
         await sleep(50);
         const before = acknowledged;
         await server.restart();
-        for (const end = performance.now() + GOES_ON_MS; acknowledged <= before + 20 && performance.now() < end; ) await sleep(20);
+        for (const end = performance.now() + GOES_ON_MS; acknowledged <= before + 20 && performance.now() < end;)
+          await sleep(20);
         assert.ok(acknowledged > before + 20, `it goes on; the last failure: ${failures.at(-1)?.message}`);
         const known = acknowledged;
         const checkpoint = Number(await store.checkpoint(projectionOf(collection)));
@@ -73,7 +80,10 @@ if (missing === undefined) {
     for (const failure of failures) assert.instance(failure, UnavailableError);
   });
 
-  test('a server that is down fails calls within 3 s, also who waits, and stays down as long as it likes', async ({ server, store }) => {
+  test('a server that is down fails calls within 3 s, also who waits, and stays down as long as it likes', async ({
+    server,
+    store,
+  }) => {
     const collection = newCollection([['n']]);
     await store.ensure(collection);
     server.signal('SIGKILL');
@@ -100,7 +110,10 @@ const fakes = suite('MongoDB: answers that a server gives rarely');
 const empty = { cursor: { id: 0n, ns: 'x.y', firstBatch: [] } };
 
 /** A store on a server that answers as told, once it is open. */
-async function onFake(answer: (command: Document) => Document | 'end' | 'silence' | undefined, run: (store: ReadStore, commands: readonly string[]) => Promise<void>): Promise<void> {
+async function onFake(
+  answer: (command: Document) => Document | 'end' | 'silence' | undefined,
+  run: (store: ReadStore, commands: readonly string[]) => Promise<void>,
+): Promise<void> {
   const server = await startFakeMongo((command) => openedWell(command) ?? answer(command) ?? {});
   const store = await openMongoReadStore({ url: server.url });
   try {
@@ -119,7 +132,7 @@ fakes('however many calls there are, they share 32 connections', async () => {
   const calls = Promise.allSettled(Array.from({ length: 300 }, (_, n) => store.get(newCollection(), `d${n}`)));
   try {
     // The first are given up after seconds, and their places taken.
-    for (const end = performance.now() + 20_000; server.connections() < 32 && performance.now() < end; ) await sleep(10);
+    for (const end = performance.now() + 20_000; server.connections() < 32 && performance.now() < end;) await sleep(10);
     await sleep(200);
     // The driver looks after the server over two more.
     assert.ok(server.connections() >= 32 && server.connections() <= 34, `${server.connections()} connections`);
@@ -132,7 +145,8 @@ fakes('however many calls there are, they share 32 connections', async () => {
 
 fakes('a connection that ends before the answer leaves the outcome unknown, of every kind of write', () =>
   onFake(
-    (command) => ('update' in command || 'delete' in command || 'findAndModify' in command || 'insert' in command ? 'end' : empty),
+    (command) =>
+      'update' in command || 'delete' in command || 'findAndModify' in command || 'insert' in command ? 'end' : empty,
     async (store) => {
       const collection = newCollection();
       const writes = [
@@ -150,43 +164,83 @@ fakes('a connection that ends before the answer leaves the outcome unknown, of e
         assert.ok((error as UnavailableError).outcomeUnknown);
       }
     },
-  ));
+  ),
+);
 
 fakes('no checkpoint is written after documents that were not', () =>
   onFake(
     ({ update }) => (String(update).startsWith('doc_') ? { ok: 0, code: 1, errmsg: 'deadlock detected' } : { n: 1 }),
     async (store, commands) => {
       const [a, b] = [newCollection(), newCollection()];
-      assert.instance(await rejectionOf(store.write([batch(a, [doc('a', 1, {})], 1), batch(b, [doc('a', 1, {})], 1)])), UnavailableError);
+      assert.instance(
+        await rejectionOf(store.write([batch(a, [doc('a', 1, {})], 1), batch(b, [doc('a', 1, {})], 1)])),
+        UnavailableError,
+      );
       assert.equal(commands.filter((name) => name === 'update').length, 2, 'both collections, and nothing after them');
     },
-  ));
+  ),
+);
 
 fakes('what has not reached a majority is not acknowledged', () =>
   onFake(
-    () => ({ n: 1, nModified: 1, writeConcernError: { code: 64, errmsg: 'waiting for replication timed out', errInfo: { wtimeout: true } } }),
+    () => ({
+      n: 1,
+      nModified: 1,
+      writeConcernError: { code: 64, errmsg: 'waiting for replication timed out', errInfo: { wtimeout: true } },
+    }),
     async (store) => {
-      for (const write of [() => store.write([batch(newCollection(), [doc('a', 1, {})], 1)]), () => store.records.put('a', 1, { expected: 1 }), () => store.activate('a', 1)]) {
+      for (const write of [
+        () => store.write([batch(newCollection(), [doc('a', 1, {})], 1)]),
+        () => store.records.put('a', 1, { expected: 1 }),
+        () => store.activate('a', 1),
+      ]) {
         const error = await rejectionOf(write());
         assert.instance(error, UnavailableError);
         assert.ok((error as UnavailableError).outcomeUnknown);
       }
     },
-  ));
+  ),
+);
 
 fakes('a taken value of another index is an error', () =>
   onFake(
-    (command) => ('find' in command ? empty : { n: 0, nModified: 0, writeErrors: [{ index: 0, code: 11_000, keyPattern: { b: 1 }, errmsg: 'E11000 duplicate key error collection: x.doc_index index: b_1 dup key: { b: "{}" }' }] }),
+    (command) =>
+      'find' in command
+        ? empty
+        : {
+            n: 0,
+            nModified: 0,
+            writeErrors: [
+              {
+                index: 0,
+                code: 11_000,
+                keyPattern: { b: 1 },
+                errmsg: 'E11000 duplicate key error collection: x.doc_index index: b_1 dup key: { b: "{}" }',
+              },
+            ],
+          },
     async (store) => {
-      for (const write of [() => store.write([batch(newCollection(), [doc('a', 1, {})], 1)]), () => store.records.put('a', 1, { expected: 0 }), () => store.boundTo('a'), () => store.activate('a', 1)]) {
+      for (const write of [
+        () => store.write([batch(newCollection(), [doc('a', 1, {})], 1)]),
+        () => store.records.put('a', 1, { expected: 0 }),
+        () => store.boundTo('a'),
+        () => store.activate('a', 1),
+      ]) {
         const error = await rejectionOf(write().then((answer) => assert.unreachable(String(answer))));
         assert.match(error.message, 'E11000');
         assert.not.instance(error, UnavailableError);
       }
     },
-  ));
+  ),
+);
 
-const takenId = { n: 0, nModified: 0, writeErrors: [{ index: 0, code: 11_000, errmsg: 'E11000 duplicate key error collection: x.y index: _id_ dup key: { _id: "a" }' }] };
+const takenId = {
+  n: 0,
+  nModified: 0,
+  writeErrors: [
+    { index: 0, code: 11_000, errmsg: 'E11000 duplicate key error collection: x.y index: _id_ dup key: { _id: "a" }' },
+  ],
+};
 
 fakes('a pointer whose first one came from another client in between is set all the same', async () => {
   const upserts: unknown[] = [];
@@ -206,8 +260,10 @@ fakes('a record, or a binding, that comes and goes in between is asked for again
   onFake(
     (command) => ('find' in command ? empty : 'findAndModify' in command ? { value: null } : takenId),
     async (store) => {
-      for (const write of [() => store.records.put('a', 1), () => store.boundTo('log')]) assert.instance(await rejectionOf(write()), UnavailableError);
+      for (const write of [() => store.records.put('a', 1), () => store.boundTo('log')])
+        assert.instance(await rejectionOf(write()), UnavailableError);
     },
-  ));
+  ),
+);
 
 fakes.run();

@@ -45,7 +45,14 @@ if (missing === undefined) {
 const versions = suite('NATS: versions');
 
 versions('one that is too old is refused and left', async () => {
-  for (const [version, refused] of [['2.1.9', true], ['1.4.1', true], ['2.8.4', true], ['2.9.0', false], ['2.12.1', false], ['3.0.0-beta', false]] as const) {
+  for (const [version, refused] of [
+    ['2.1.9', true],
+    ['1.4.1', true],
+    ['2.8.4', true],
+    ['2.9.0', false],
+    ['2.12.1', false],
+    ['3.0.0-beta', false],
+  ] as const) {
     const server = await natsOfVersion(version);
     const opened = await openNatsBus({ url: server.url, logId: 'x', onError: ignore }).catch((error: unknown) => error);
     if (refused) {
@@ -78,7 +85,10 @@ if (ownMissing === undefined) {
     await Promise.all([one.close(), other.close()]);
   });
 
-  test('what is no JSON is refused and told of once, with its subject and nothing of what it holds', async ({ server, logId }) => {
+  test('what is no JSON is refused and told of once, with its subject and nothing of what it holds', async ({
+    server,
+    logId,
+  }) => {
     const errors: Error[] = [];
     const bus = await openNatsBus({ url: server.url, logId, onError: (error) => errors.push(error as Error) });
     let handled = 0;
@@ -96,11 +106,24 @@ if (ownMissing === undefined) {
     header.set('Gift-Failed', '%E2%82');
     stranger.subscribe(on('worst'), { callback: (_, message) => void message.respond('', { headers: header }) });
     await stranger.flush();
-    for (const [subject, message] of [['worse', 'a message on worse that is no JSON'], ['worst', 'the other side failed to answer']] as const) {
-      await assert.rejects(bus.request(subject, {}, { timeoutMs: 10_000 }), (error: unknown) => error instanceof RemoteError && error.message === message);
+    for (const [subject, message] of [
+      ['worse', 'a message on worse that is no JSON'],
+      ['worst', 'the other side failed to answer'],
+    ] as const) {
+      await assert.rejects(
+        bus.request(subject, {}, { timeoutMs: 10_000 }),
+        (error: unknown) => error instanceof RemoteError && error.message === message,
+      );
     }
-    assert.equal(await bus.request<unknown>('odd', {}, { timeoutMs: 10_000 }), 447_700_900_123, 'JSON, whatever it says: who asked has to check it');
-    assert.deepEqual(errors.map(({ message }) => message).toSorted(), ['a message on news that is no JSON', ...Array.from({ length: 3 }, () => 'a message on work that is no JSON')]);
+    assert.equal(
+      await bus.request<unknown>('odd', {}, { timeoutMs: 10_000 }),
+      447_700_900_123,
+      'JSON, whatever it says: who asked has to check it',
+    );
+    assert.deepEqual(errors.map(({ message }) => message).toSorted(), [
+      'a message on news that is no JSON',
+      ...Array.from({ length: 3 }, () => 'a message on work that is no JSON'),
+    ]);
     assert.equal(handled, 0);
     assert.deepEqual(await bus.request('work', {}, { timeoutMs: 10_000 }), { done: 1 });
     await Promise.all([bus.close(), stranger.close()]);
@@ -130,8 +153,14 @@ if (ownMissing === undefined) {
     });
   }
 
-  test('it is looked for again however long it is gone, and everything that was served and heard before is again', async ({ server, logId }) => {
-    const [bus, other] = [await openNatsBus({ url: server.url, logId, onError: ignore }), await openNatsBus({ url: server.url, logId, onError: ignore })];
+  test('it is looked for again however long it is gone, and everything that was served and heard before is again', async ({
+    server,
+    logId,
+  }) => {
+    const [bus, other] = [
+      await openNatsBus({ url: server.url, logId, onError: ignore }),
+      await openNatsBus({ url: server.url, logId, onError: ignore }),
+    ];
     const heard: object[] = [];
     await other.serve('work', 'q', async () => ({ done: true }));
     await other.subscribe<object>('told', (message) => void heard.push(message));
@@ -151,13 +180,24 @@ if (ownMissing === undefined) {
     await Promise.all([bus.close(), other.close()]);
   });
 
-  const members = async (url: string, logId: string): Promise<{ readonly asker: Bus; readonly one: BusProcess; readonly other: BusProcess; close(): Promise<void> }> => {
+  const members = async (
+    url: string,
+    logId: string,
+  ): Promise<{ readonly asker: Bus; readonly one: BusProcess; readonly other: BusProcess; close(): Promise<void> }> => {
     const asker = await openNatsBus({ url, logId, onError: ignore });
     const [one, other] = await Promise.all([openBusInProcess({ url, logId }), openBusInProcess({ url, logId })]);
-    return { asker, one, other, close: async () => void (await Promise.all([asker, one, other].map((bus) => bus.close()))) };
+    return {
+      asker,
+      one,
+      other,
+      close: async () => void (await Promise.all([asker, one, other].map((bus) => bus.close()))),
+    };
   };
 
-  test('a frozen member of a queue group, which NATS goes on handing requests, keeps nobody waiting, and does nothing twice when it wakes up', async ({ server, logId }) => {
+  test('a frozen member of a queue group, which NATS goes on handing requests, keeps nobody waiting, and does nothing twice when it wakes up', async ({
+    server,
+    logId,
+  }) => {
     const { asker, one, other, close } = await members(server.url, logId);
     const done = new Map<number, number>();
     const count = async ({ n }: { n: number }): Promise<object> => {
@@ -168,17 +208,28 @@ if (ownMissing === undefined) {
     one.freeze();
     await sleep(50);
     const began = performance.now();
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => asker.request<{ n: number }>('work', { n }, { timeoutMs: 15_000 })));
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => asker.request<{ n: number }>('work', { n }, { timeoutMs: 15_000 })),
+    );
     assert.ok(performance.now() - began < 10_000, `${performance.now() - began} ms`);
-    assert.deepEqual(answers.map(({ n }) => n), Array.from({ length: 40 }, (_, n) => n));
+    assert.deepEqual(
+      answers.map(({ n }) => n),
+      Array.from({ length: 40 }, (_, n) => n),
+    );
     one.thaw();
     await asker.request('work', { n: 99 }, { timeoutMs: 15_000 });
     await sleep(200);
-    assert.ok([...done.values()].every((times) => times <= 2), 'each member takes a request once, however often it comes');
+    assert.ok(
+      [...done.values()].every((times) => times <= 2),
+      'each member takes a request once, however often it comes',
+    );
     await close();
   });
 
-  test('who has begun with a request and falls silent is given up long before the deadline; who only takes long is waited for', async ({ server, logId }) => {
+  test('who has begun with a request and falls silent is given up long before the deadline; who only takes long is waited for', async ({
+    server,
+    logId,
+  }) => {
     const { asker, one, other, close } = await members(server.url, logId);
     let begun: (() => void) | undefined;
     const isBegun = new Promise<void>((resolve) => {
@@ -228,7 +279,13 @@ if (ownMissing === undefined) {
     const bus = await openNatsBus({ url: `nats://u:p%2Fw@${host}`, logId, onError: ignore });
     await bus.ping();
     await bus.close();
-    await assert.rejects(openNatsBus({ url: `nats://u:wrong@${host}`, logId, onError: ignore }), (error: unknown) => error instanceof EngineError && error.message.startsWith('NATS_URL: the credentials are refused') && !error.message.includes('wrong'));
+    await assert.rejects(
+      openNatsBus({ url: `nats://u:wrong@${host}`, logId, onError: ignore }),
+      (error: unknown) =>
+        error instanceof EngineError &&
+        error.message.startsWith('NATS_URL: the credentials are refused') &&
+        !error.message.includes('wrong'),
+    );
     await guarded.stop();
     const tokened = await startNats({ args: ['--auth', 's3cret'] });
     const other = await openNatsBus({ url: `nats://s3cret@${new URL(tokened.url).host}`, logId, onError: ignore });
@@ -239,11 +296,17 @@ if (ownMissing === undefined) {
 
   test('nobody there: a clear message at start', async ({ logId }) => {
     const port = await freePort();
-    await assert.rejects(openNatsBus({ url: `nats://127.0.0.1:${port}`, logId, onError: ignore }), /^EngineError: NATS_URL: no NATS server answers there/);
+    await assert.rejects(
+      openNatsBus({ url: `nats://127.0.0.1:${port}`, logId, onError: ignore }),
+      /^EngineError: NATS_URL: no NATS server answers there/,
+    );
   });
 
   test('a server without TLS where it is asked for', async ({ server, logId }) => {
-    await assert.rejects(openNatsBus({ url: server.url.replace('nats:', 'tls:'), logId, onError: ignore }), /^EngineError: NATS_URL: the server has no TLS/);
+    await assert.rejects(
+      openNatsBus({ url: server.url.replace('nats:', 'tls:'), logId, onError: ignore }),
+      /^EngineError: NATS_URL: the server has no TLS/,
+    );
   });
 
   test.run();

@@ -70,7 +70,11 @@ test('whatever is not ours is nothing', async () => {
   for (const [what, bad] of Object.entries({
     empty: '',
     garbage: 'eyJ.x.y',
-    'changed payload': [head, Buffer.from(JSON.stringify({ sid: `${SESSION}.3`, sub: 'bob', exp })).toString('base64url'), signature].join('.'),
+    'changed payload': [
+      head,
+      Buffer.from(JSON.stringify({ sid: `${SESSION}.3`, sub: 'bob', exp })).toString('base64url'),
+      signature,
+    ].join('.'),
     'no signature': `${head}.${body}.`,
     'alg none': `${unsigned}.${body}.`,
     'another algorithm': await jwt({ sid: `${SESSION}.0`, exp }, { alg: 'HS512' }),
@@ -81,7 +85,9 @@ test('whatever is not ours is nothing', async () => {
     'no such session id': await jwt({ sid: 'x', exp }),
     'changed and long': `${token}${'x'.repeat(3_000)}`,
     'longer than any of ours': await jwt({ sid: `${SESSION}.0`, exp, sub: 'x'.repeat(3_000) }),
-    'no key id': await new SignJWT({ sid: `${SESSION}.0`, exp }).setProtectedHeader({ alg: 'HS256', typ: 'at+jwt' }).sign(key),
+    'no key id': await new SignJWT({ sid: `${SESSION}.0`, exp })
+      .setProtectedHeader({ alg: 'HS256', typ: 'at+jwt' })
+      .sign(key),
     expired: await jwt({ sid: `${SESSION}.0`, exp: seconds }),
   })) {
     assert.is(await tokens.verify(bad), undefined, what);

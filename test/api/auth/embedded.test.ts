@@ -19,7 +19,10 @@ const test = suite<{ dir: string; stores: ReadStore[] }>('authentication over th
 
 test.before.each(async (context) => {
   context.dir = mkdtempSync(join(tmpdir(), 'gift-auth-'));
-  context.stores = [await openEmbeddedReadStore({ dir: context.dir }), await openEmbeddedReadStore({ dir: context.dir })];
+  context.stores = [
+    await openEmbeddedReadStore({ dir: context.dir }),
+    await openEmbeddedReadStore({ dir: context.dir }),
+  ];
 });
 
 test.after.each(async ({ dir, stores }) => {
@@ -32,7 +35,10 @@ test('both count together, and lose no count', async ({ stores }) => {
   const results = await Promise.all(
     Array.from({ length: 30 }, async (_, index) => {
       try {
-        return await counters[index % 2]?.attempt({ address: '192.0.2.1', usernameHash: hash('username', 'ada') }, async (reserve) => (await reserve(), false));
+        return await counters[index % 2]?.attempt(
+          { address: '192.0.2.1', usernameHash: hash('username', 'ada') },
+          async (reserve) => (await reserve(), false),
+        );
       } catch (error) {
         return (error as HttpError).code;
       }
@@ -42,17 +48,23 @@ test('both count together, and lose no count', async ({ stores }) => {
   assert.is(results.filter((result) => result === 'too_many_requests').length, 20);
 });
 
-test('both rotate one token at once: all pairs live on, and a spent one ends it for both after the grace', async ({ stores }) => {
+test('both rotate one token at once: all pairs live on, and a spent one ends it for both after the grace', async ({
+  stores,
+}) => {
   const tokens = accessTokens([TOKEN_KEY], Date.now);
   const ttl = { access: 900, refresh: 3_600, session: 7_200 };
   let ahead = 0;
   const now = (): number => Date.now() + ahead;
-  const [here, there] = stores.map(({ records }) => sessions({ records, tokens, hash, ttl, now })) as [Sessions, Sessions];
+  const [here, there] = stores.map(({ records }) => sessions({ records, tokens, hash, ttl, now })) as [
+    Sessions,
+    Sessions,
+  ];
   const acts = async (one: Sessions, pair: TokenPair | undefined): Promise<boolean> => {
     const claims = await tokens.verify(pair?.accessToken ?? '');
     return claims !== undefined && (await one.use(claims)) !== undefined;
   };
-  const refresh = async (one: Sessions, pair: TokenPair | undefined): Promise<TokenPair | undefined> => one.refresh(pair?.refreshToken ?? '', 'app', async () => true);
+  const refresh = async (one: Sessions, pair: TokenPair | undefined): Promise<TokenPair | undefined> =>
+    one.refresh(pair?.refreshToken ?? '', 'app', async () => true);
 
   const login = await here.start(aClient('app', ''), aUser('ada', ''));
   assert.ok(await acts(there, login));

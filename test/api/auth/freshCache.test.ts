@@ -9,7 +9,12 @@ const test = suite('fresh cache');
 function setUp(max = 10) {
   const clock = clockAt(10_000);
   const answers: { key: string; resolve: (value: number) => void; reject: (error: Error) => void }[] = [];
-  const cache = freshCache<number>({ max, maxAgeMs: 500, now: clock.now, look: async (key) => new Promise((resolve, reject) => answers.push({ key, resolve, reject })) });
+  const cache = freshCache<number>({
+    max,
+    maxAgeMs: 500,
+    now: clock.now,
+    look: async (key) => new Promise((resolve, reject) => answers.push({ key, resolve, reject })),
+  });
   return { cache, clock, answers };
 }
 
@@ -69,7 +74,10 @@ test('a failed look-up is not remembered', async () => {
   const { cache, answers } = setUp();
   const failed = cache.load('a');
   answers[0]?.reject(new Error('down'));
-  await failed.then(() => assert.unreachable(), (error: Error) => assert.is(error.message, 'down'));
+  await failed.then(
+    () => assert.unreachable(),
+    (error: Error) => assert.is(error.message, 'down'),
+  );
   const again = cache.load('a');
   answers[1]?.resolve(1);
   assert.is(await again, 1);

@@ -7,7 +7,12 @@ const test = suite('gate');
 const tick = async (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Work that ends when told to. */
-function work(): { readonly run: () => Promise<string>; end: (value: string) => void; fail: (error: Error) => void; readonly began: () => boolean } {
+function work(): {
+  readonly run: () => Promise<string>;
+  end: (value: string) => void;
+  fail: (error: Error) => void;
+  readonly began: () => boolean;
+} {
   let began = false;
   let settle: { resolve: (value: string) => void; reject: (error: Error) => void };
   const promise = new Promise<string>((resolve, reject) => (settle = { resolve, reject }));
@@ -27,10 +32,16 @@ test('lets so many through at once, the others in their order', async () => {
   const works = [work(), work(), work(), work()];
   const results = works.map(async (one) => turns.run(one.run));
   await tick();
-  assert.equal(works.map((one) => one.began()), [true, true, false, false]);
+  assert.equal(
+    works.map((one) => one.began()),
+    [true, true, false, false],
+  );
   works[1]?.end('b');
   await tick();
-  assert.equal(works.map((one) => one.began()), [true, true, true, false]);
+  assert.equal(
+    works.map((one) => one.began()),
+    [true, true, true, false],
+  );
   assert.not.ok(turns.idle());
   for (const [index, one] of works.entries()) one.end('abcd'.charAt(index));
   assert.equal(await Promise.all(results), ['a', 'b', 'c', 'd']);
@@ -43,7 +54,10 @@ test('work that fails gives its place on', async () => {
   const failed = turns.run(first.run);
   const done = turns.run(second.run);
   first.fail(new Error('no'));
-  await failed.then(() => assert.unreachable(), (error: Error) => assert.is(error.message, 'no'));
+  await failed.then(
+    () => assert.unreachable(),
+    (error: Error) => assert.is(error.message, 'no'),
+  );
   second.end('yes');
   assert.is(await done, 'yes');
 });
@@ -70,7 +84,10 @@ test('keys do not wait for each other, one key waits for itself', async () => {
   const works = [work(), work(), work()];
   const results = [turns.run('a', works[0]!.run), turns.run('b', works[1]!.run), turns.run('a', works[2]!.run)];
   await tick();
-  assert.equal(works.map((one) => one.began()), [true, true, false]);
+  assert.equal(
+    works.map((one) => one.began()),
+    [true, true, false],
+  );
   for (const one of works) one.end('x');
   await Promise.all(results);
   const again = work();

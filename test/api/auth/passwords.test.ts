@@ -27,9 +27,11 @@ test('an unknown user takes as long as a known one', async () => {
     assert.is(await checker.verify(hash, ['wrong'], free), undefined);
     return performance.now() - began;
   };
-  // The quickest of some, in turns: what the machine does meanwhile only ever adds, and for longer than one of them takes.
+  // The quickest of some, in turns: what the machine does meanwhile only ever adds, and for longer than one of them
+  // takes.
   let [unknown, wrong] = [Infinity, Infinity];
-  for (let round = 0; round < 6; round++) [unknown, wrong] = [Math.min(unknown, await timed(undefined)), Math.min(wrong, await timed(known))];
+  for (let round = 0; round < 6; round++)
+    [unknown, wrong] = [Math.min(unknown, await timed(undefined)), Math.min(wrong, await timed(known))];
   assert.ok(unknown > wrong / 3, `unknown ${unknown} ms, wrong ${wrong} ms`);
   await checker.close();
 });
@@ -46,9 +48,14 @@ test('a check is charged when it is its turn, and not made when that is refused'
   const second = checker.verify(known, ['right'], async () => {
     order.push('second');
   });
-  const third = checker.verify(known, ['right'], async () => {
-    throw new Error('refused');
-  }).then(() => 'checked', (error: Error) => error.message);
+  const third = checker
+    .verify(known, ['right'], async () => {
+      throw new Error('refused');
+    })
+    .then(
+      () => 'checked',
+      (error: Error) => error.message,
+    );
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(order, ['first']);
   release();
@@ -62,7 +69,9 @@ test('five hundred wait for their turn at most', async () => {
   const checker = passwords(1);
   let refuse = (): void => undefined;
   const held = new Promise<void>((_, reject) => (refuse = () => reject(new Error('refused'))));
-  const checks = Array.from({ length: 502 }, () => checker.verify(known, ['right'], () => held).catch((error: Error) => error.message));
+  const checks = Array.from({ length: 502 }, () =>
+    checker.verify(known, ['right'], () => held).catch((error: Error) => error.message),
+  );
   refuse();
   const told = await Promise.all(checks);
   assert.equal([told.filter((one) => one === 'refused').length, told.at(-1)], [501, 'Too many requests.']);

@@ -23,7 +23,17 @@ test('one that was not made here is none', () => {
   const { text } = newRefreshToken(SESSION, hash);
   const foreign = newRefreshToken(SESSION, keyedHash(Buffer.from('another key'))).text;
   const changed = `${text.slice(0, 30)}${text[30] === 'A' ? 'B' : 'A'}${text.slice(31)}`;
-  for (const bad of ['', 'x', `${text}x`, ` ${text}`, text.slice(0, -1), foreign, changed, `${'é'.repeat(22)}${text.slice(22)}`, 'a.'.repeat(100_000)]) {
+  for (const bad of [
+    '',
+    'x',
+    `${text}x`,
+    ` ${text}`,
+    text.slice(0, -1),
+    foreign,
+    changed,
+    `${'é'.repeat(22)}${text.slice(22)}`,
+    'a.'.repeat(100_000),
+  ]) {
     assert.is(readRefreshToken(bad, hash), undefined);
   }
 });

@@ -7,7 +7,14 @@ const DAY = 86_400_000;
 const START = 1_000_000_000_000;
 
 const login: Session = {
-  client: 'app', clientCredential: 1, user: 'ada', userCredential: 1, startedAt: START, pair: 0, live: [{ hash: 'token 0', expiresAt: START + 30 * DAY }], spent: [],
+  client: 'app',
+  clientCredential: 1,
+  user: 'ada',
+  userCredential: 1,
+  startedAt: START,
+  pair: 0,
+  live: [{ hash: 'token 0', expiresAt: START + 30 * DAY }],
+  spent: [],
 };
 
 /** A token comes in, and `token {pair}` would be handed out. */
@@ -22,19 +29,29 @@ function rotated(session: Session, hash: string, at: number): Session {
   return decision.next;
 }
 
-const kind = (session: Session, hash: string, at: number, client?: string): string => comes(session, hash, at, client).kind;
+const kind = (session: Session, hash: string, at: number, client?: string): string =>
+  comes(session, hash, at, client).kind;
 const live = (session: Session): string[] => session.live.map(({ hash }) => hash);
 
 test('the token that comes in is replaced by a new one', () => {
   const next = rotated(login, 'token 0', 5_000);
-  assert.equal(next, { ...login, pair: 1, live: [{ hash: 'token 1', expiresAt: START + 5_000 + 30 * DAY }], spent: [{ hash: 'token 0', at: START + 5_000 }] });
+  assert.equal(next, {
+    ...login,
+    pair: 1,
+    live: [{ hash: 'token 1', expiresAt: START + 5_000 + 30 * DAY }],
+    spent: [{ hash: 'token 0', at: START + 5_000 }],
+  });
   assert.equal(live(rotated(next, 'token 1', 6_000)), ['token 2']);
 });
 
 test('an expired token is refused, and so is everything at the end of the family', () => {
   assert.is(kind(login, 'token 0', 30 * DAY - 1), 'rotate');
   assert.is(kind(login, 'token 0', 30 * DAY), 'refuse');
-  const old: Session = { ...login, live: [{ hash: 'token 0', expiresAt: START + 95 * DAY }], spent: [{ hash: 'before', at: START + 90 * DAY - 1 }] };
+  const old: Session = {
+    ...login,
+    live: [{ hash: 'token 0', expiresAt: START + 95 * DAY }],
+    spent: [{ hash: 'before', at: START + 90 * DAY - 1 }],
+  };
   assert.is(kind(old, 'token 0', 90 * DAY), 'refuse');
   assert.is(kind(old, 'before', 90 * DAY), 'refuse');
   assert.is(kind(old, 'before', 90 * DAY - 1), 'rotate');

@@ -19,7 +19,11 @@ interface Process {
 }
 
 /** Processes that share records. */
-function setUp(ttl: Lifetimes = { access: 900, refresh: 30 * 86_400, session: 90 * 86_400 }): { clock: Clock; records: MemoryRecords; process: () => Process } {
+function setUp(ttl: Lifetimes = { access: 900, refresh: 30 * 86_400, session: 90 * 86_400 }): {
+  clock: Clock;
+  records: MemoryRecords;
+  process: () => Process;
+} {
   const clock = clockAt();
   const records = memoryRecords(clock.now);
   return {
@@ -49,7 +53,7 @@ const must = <T>(value: T | undefined): T => {
   return value;
 };
 
-test('a login gives a pair, a client\'s own session an access token alone', async () => {
+test("a login gives a pair, a client's own session an access token alone", async () => {
   const { process } = setUp();
   const here = process();
   const login = await here.sessions.start(app, ada);
@@ -139,11 +143,15 @@ test('many uses of one token at once, in two processes: each gets a pair, and al
   const { process, clock } = setUp();
   const [here, there] = [process(), process()];
   const login = await here.sessions.start(app, ada);
-  const pairs = (await Promise.all(Array.from({ length: 20 }, async (_, index) => (index % 2 === 0 ? here : there).refresh(login)))).map(must);
+  const pairs = (
+    await Promise.all(Array.from({ length: 20 }, async (_, index) => (index % 2 === 0 ? here : there).refresh(login)))
+  ).map(must);
   assert.is(new Set(pairs.map(({ refreshToken }) => refreshToken)).size, 20);
   for (const pair of pairs) assert.equal([await here.acts(pair), await there.acts(pair)], [true, true]);
   clock.ms += 60_000;
-  const next = (await Promise.all(pairs.map(async (pair, index) => (index % 2 === 0 ? there : here).refresh(pair)))).map(must);
+  const next = (
+    await Promise.all(pairs.map(async (pair, index) => (index % 2 === 0 ? there : here).refresh(pair)))
+  ).map(must);
   for (const pair of next) assert.ok(await here.acts(pair));
   assert.is(await there.refresh(login), undefined);
   clock.ms += 500;
@@ -169,14 +177,19 @@ test('a reuse that ends the family and a refresh at the same moment: nothing of 
   const [reused, other] = await Promise.all([here.refresh(login), there.refresh(next)]);
   assert.is(reused, undefined);
   clock.ms += 500;
-  for (const pair of [login, next, ...(other === undefined ? [] : [other])]) assert.equal([await here.acts(pair), await there.acts(pair)], [false, false]);
+  for (const pair of [login, next, ...(other === undefined ? [] : [other])])
+    assert.equal([await here.acts(pair), await there.acts(pair)], [false, false]);
 });
 
 test('a session kept in another shape is none', async () => {
   const { process, records, clock } = setUp();
   const login = await process().sessions.start(app, ada);
   const record = must((await records.list<Session>('session/2/'))[0]);
-  await records.put(record.key.replace('session/2/', 'session/'), { pair: 0 }, { expected: 0, expiresAt: clock.now() + DAY });
+  await records.put(
+    record.key.replace('session/2/', 'session/'),
+    { pair: 0 },
+    { expected: 0, expiresAt: clock.now() + DAY },
+  );
   await records.delete(record.key);
   assert.is(await process().refresh(login), undefined);
   assert.not.ok(await process().acts(login));
@@ -190,7 +203,7 @@ test('a pair that another process handed out just now is known at once', async (
   assert.ok(await there.acts(must(await here.refresh(login))));
 });
 
-test('a session or pair that never was, or another user\'s, is none', async () => {
+test("a session or pair that never was, or another user's, is none", async () => {
   const { process } = setUp();
   const here = process();
   await here.sessions.start(app, ada);
@@ -198,7 +211,12 @@ test('a session or pair that never was, or another user\'s, is none', async () =
   const login = await here.sessions.start(app, ada);
   const claims = must(await tokens.verify(login.accessToken));
   const { userId: _, ...clientClaims } = claims;
-  for (const bad of [{ ...claims, sessionId: 'A'.repeat(22) }, { ...claims, pair: 7 }, { ...claims, userId: 'bob' }, clientClaims] satisfies AccessClaims[]) {
+  for (const bad of [
+    { ...claims, sessionId: 'A'.repeat(22) },
+    { ...claims, pair: 7 },
+    { ...claims, userId: 'bob' },
+    clientClaims,
+  ] satisfies AccessClaims[]) {
     assert.is(await here.sessions.use(bad), undefined);
   }
   assert.ok(await here.sessions.use(claims));
@@ -207,7 +225,14 @@ test('a session or pair that never was, or another user\'s, is none', async () =
 test('a token made elsewhere costs no look-up', async () => {
   const { process, records } = setUp();
   const gets = records.calls.get;
-  assert.is(await process().refresh({ accessToken: '', expiresIn: 0, refreshToken: `${'a'.repeat(22)}.${'b'.repeat(43)}.${'c'.repeat(22)}` }), undefined);
+  assert.is(
+    await process().refresh({
+      accessToken: '',
+      expiresIn: 0,
+      refreshToken: `${'a'.repeat(22)}.${'b'.repeat(43)}.${'c'.repeat(22)}`,
+    }),
+    undefined,
+  );
   assert.is(records.calls.get, gets);
 });
 
@@ -225,9 +250,23 @@ test('a store that never takes a change is unavailable, not endless', async () =
   const next = must(await process().refresh(login));
   const stubborn = { ...records, put: async () => undefined };
   const tokens = accessTokens([TOKEN_KEY], clock.now);
-  const broken = sessions({ records: stubborn, tokens, hash, ttl: { access: 900, refresh: 900, session: 900 }, now: clock.now });
-  await broken.refresh(must(next.refreshToken), 'app', async () => true).then(() => assert.unreachable(), (error) => assert.instance(error, UnavailableError));
-  await broken.start(app).then(() => assert.unreachable(), (error: Error) => assert.match(error.message, /session id is taken/));
+  const broken = sessions({
+    records: stubborn,
+    tokens,
+    hash,
+    ttl: { access: 900, refresh: 900, session: 900 },
+    now: clock.now,
+  });
+  await broken
+    .refresh(must(next.refreshToken), 'app', async () => true)
+    .then(
+      () => assert.unreachable(),
+      (error) => assert.instance(error, UnavailableError),
+    );
+  await broken.start(app).then(
+    () => assert.unreachable(),
+    (error: Error) => assert.match(error.message, /session id is taken/),
+  );
 });
 
 test.run();

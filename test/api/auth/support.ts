@@ -21,7 +21,10 @@ export function clockAt(ms = Date.parse('2026-03-01T12:00:00Z')): Clock {
   return clock;
 }
 
-/** Records in memory. Each call takes a turn of the event loop, so that what runs side by side really does. `down`: every call fails. */
+/**
+ * Records in memory. Each call takes a turn of the event loop, so that what runs side by side really does. `down`:
+ * every call fails.
+ */
 export interface MemoryRecords extends Records {
   down: boolean;
   readonly calls: { get: number; put: number };
@@ -71,7 +74,11 @@ export function memoryRecords(now: () => number): MemoryRecords {
     },
     async list<V>(prefix: string) {
       await turn();
-      return records.keys().filter((key) => key.startsWith(prefix)).sort().map((key) => alive(key) as StoredRecord<V>);
+      return records
+        .keys()
+        .filter((key) => key.startsWith(prefix))
+        .sort()
+        .map((key) => alive(key) as StoredRecord<V>);
     },
   };
   return records;
@@ -124,24 +131,57 @@ async function hashOf(password: string): Promise<string> {
 
 export function aUser(id: string, passwordHash: string, change: Partial<UserDocument> = {}): UserDocument {
   return {
-    entry: 'user', id, username: id, password_hash: passwordHash, name: id, locale: null, phone_number: null, device_tokens: [], active: true, roles: [],
-    merchant_id: null, permissions: [], credential: 1, ...change,
+    entry: 'user',
+    id,
+    username: id,
+    password_hash: passwordHash,
+    name: id,
+    locale: null,
+    phone_number: null,
+    device_tokens: [],
+    active: true,
+    roles: [],
+    merchant_id: null,
+    permissions: [],
+    credential: 1,
+    ...change,
   };
 }
 
 export function aClient(id: string, secretHash: string, change: Partial<ClientDocument> = {}): ClientDocument {
-  return { entry: 'client', id, secret_hash: secretHash, name: id, active: true, users: null, credential: 1, ...change };
+  return {
+    entry: 'client',
+    id,
+    secret_hash: secretHash,
+    name: id,
+    active: true,
+    users: null,
+    credential: 1,
+    ...change,
+  };
 }
 
-/** Users `ada`, `bob` and the inactive `eve`, clients `app`, `other` and `till` (which may log in bob only), all with the same password and secret. */
+/**
+ * Users `ada`, `bob` and the inactive `eve`, clients `app`, `other` and `till` (which may log in bob only), all with
+ * the same password and secret.
+ */
 export async function someAccounts(): Promise<MemoryAccounts> {
   const accounts = memoryAccounts();
   const [password, secret] = await Promise.all([hashOf(PASSWORD), hashOf(SECRET)]);
-  for (const [id, change] of [['ada', {}], ['bob', {}], ['eve', { active: false }]] as const) {
+  for (const [id, change] of [
+    ['ada', {}],
+    ['bob', {}],
+    ['eve', { active: false }],
+  ] as const) {
     accounts.documents.set(`user-${id}`, aUser(id, password, change));
     accounts.documents.set(`username-${hash('username', normaliseUsername(id))}`, { entry: 'username', user_id: id });
   }
-  for (const [id, change] of [['app', {}], ['other', {}], ['till', { users: ['bob'] }], ['gone', { active: false }]] as const) {
+  for (const [id, change] of [
+    ['app', {}],
+    ['other', {}],
+    ['till', { users: ['bob'] }],
+    ['gone', { active: false }],
+  ] as const) {
     accounts.documents.set(`client-${id}`, aClient(id, secret, change));
   }
   return accounts;

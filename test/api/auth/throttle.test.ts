@@ -14,7 +14,10 @@ function setUp(): { clock: Clock; records: MemoryRecords; one: Throttle; other: 
   return { clock, records, one: throttle(records, hash, clock.now), other: throttle(records, hash, clock.now) };
 }
 
-const by = (name: string | undefined, address = '203.0.113.1'): Attempt => ({ address, ...(name === undefined ? {} : { usernameHash: hash('username', name) }) });
+const by = (name: string | undefined, address = '203.0.113.1'): Attempt => ({
+  address,
+  ...(name === undefined ? {} : { usernameHash: hash('username', name) }),
+});
 
 /** One attempt: `true`, `false`, or how many seconds it has to wait. */
 async function tries(counters: Throttle, attempt: Attempt, right = false): Promise<boolean | number> {
@@ -60,17 +63,23 @@ test('a clock that is set back locks nobody out for longer than the window', asy
   assert.is(await tries(one, by('ada'), true), true);
 });
 
-test('a success resets the username\'s counters', async () => {
+test("a success resets the username's counters", async () => {
   const { one } = setUp();
   for (let round = 0; round < 12; round += 1) {
-    await fails(one, Array.from({ length: 9 }, () => by('ada', `198.51.100.${round}`)));
+    await fails(
+      one,
+      Array.from({ length: 9 }, () => by('ada', `198.51.100.${round}`)),
+    );
     assert.is(await tries(one, by('ada', `198.51.100.${round}`), true), true);
   }
 });
 
 test('a hundred failures for one username from anywhere', async () => {
   const { one, other } = setUp();
-  await fails(one, Array.from({ length: 100 }, (_, index) => by('ada', `198.51.${index}.1`)));
+  await fails(
+    one,
+    Array.from({ length: 100 }, (_, index) => by('ada', `198.51.${index}.1`)),
+  );
   assert.is(await tries(other, by('ada', '192.0.2.1'), true), 900);
   assert.is(await tries(other, by('bob', '192.0.2.1'), true), true);
 });
@@ -101,35 +110,51 @@ test('nothing is checked where a counter is full, and the wait is for the last o
   assert.is(await tries(one, by('ada')), 900);
   let checked = false;
   const refused = one.attempt(by('ada'), async () => (checked = true));
-  await refused.then(() => assert.unreachable(), (error) => assert.is((error as HttpError).code, 'too_many_requests'));
+  await refused.then(
+    () => assert.unreachable(),
+    (error) => assert.is((error as HttpError).code, 'too_many_requests'),
+  );
   assert.not.ok(checked);
 });
 
 test('an IPv6 address counts with its /64', async () => {
   const { one } = setUp();
-  await fails(one, Array.from({ length: 10 }, (_, index) => by('ada', `2001:db8::${index + 1}`)));
+  await fails(
+    one,
+    Array.from({ length: 10 }, (_, index) => by('ada', `2001:db8::${index + 1}`)),
+  );
   assert.is(await tries(one, by('ada', '2001:db8::ffff'), true), 900);
   assert.is(await tries(one, by('ada', '2001:db8:0:1::1'), true), true);
 });
 
 test('guesses side by side, in several processes, do not outrun the counters', async () => {
   const { records, one, other } = setUp();
-  const results = await Promise.all(Array.from({ length: 40 }, async (_, index) => tries(index % 2 === 0 ? one : other, by('ada'))));
+  const results = await Promise.all(
+    Array.from({ length: 40 }, async (_, index) => tries(index % 2 === 0 ? one : other, by('ada'))),
+  );
   assert.is(results.filter((result) => result === false).length, 10);
   assert.is(results.filter((result) => result === 900).length, 30);
   const counters = await records.list<{ points: number }>('throttle-address');
-  assert.equal(counters.map(({ value }) => value.points), [10]);
+  assert.equal(
+    counters.map(({ value }) => value.points),
+    [10],
+  );
 });
 
 test('no count is lost under contention', async () => {
   const { records, one, other } = setUp();
-  await Promise.all(Array.from({ length: 60 }, async (_, index) => tries(index % 2 === 0 ? one : other, by(undefined))));
+  await Promise.all(
+    Array.from({ length: 60 }, async (_, index) => tries(index % 2 === 0 ? one : other, by(undefined))),
+  );
   assert.is((await records.list<{ points: number }>('throttle-address'))[0]?.value.points, 60);
 });
 
 test('right passwords sent side by side are no failures to each other', async () => {
   const { one } = setUp();
-  await fails(one, Array.from({ length: 9 }, () => by('ada')));
+  await fails(
+    one,
+    Array.from({ length: 9 }, () => by('ada')),
+  );
   const results = await Promise.all(Array.from({ length: 30 }, async () => tries(one, by('ada'), true)));
   assert.ok(results.every((result) => result === true));
 });
@@ -148,17 +173,26 @@ test('an attempt that could not be decided is not counted', async () => {
       await reserve();
       throw new UnavailableError('down');
     });
-    await broken.then(() => assert.unreachable(), (error) => assert.instance(error, UnavailableError));
+    await broken.then(
+      () => assert.unreachable(),
+      (error) => assert.instance(error, UnavailableError),
+    );
   }
   assert.is(await tries(one, by('ada'), true), true);
   records.down = true;
-  await tries(one, by('ada')).then(() => assert.unreachable(), (error) => assert.instance(error, UnavailableError));
+  await tries(one, by('ada')).then(
+    () => assert.unreachable(),
+    (error) => assert.instance(error, UnavailableError),
+  );
 });
 
 test('a store that never takes a count is unavailable, not endless', async () => {
   const { clock, records } = setUp();
   const stubborn = throttle({ ...records, put: async () => undefined, get: async () => undefined }, hash, clock.now);
-  await tries(stubborn, by('ada')).then(() => assert.unreachable(), (error) => assert.instance(error, UnavailableError));
+  await tries(stubborn, by('ada')).then(
+    () => assert.unreachable(),
+    (error) => assert.instance(error, UnavailableError),
+  );
 });
 
 test('a reservation that finds a counter full gives the others back', async () => {
@@ -169,9 +203,18 @@ test('a reservation that finds a counter full gives the others back', async () =
     await reserve();
     return true;
   });
-  await late.then(() => assert.unreachable(), (error) => assert.is((error as HttpError).code, 'too_many_requests'));
-  const counters = [...(await records.list<{ points: number }>('throttle-pair')), ...(await records.list<{ points: number }>('throttle-username'))];
-  assert.equal(counters.map(({ value }) => value.points), [0, 0]);
+  await late.then(
+    () => assert.unreachable(),
+    (error) => assert.is((error as HttpError).code, 'too_many_requests'),
+  );
+  const counters = [
+    ...(await records.list<{ points: number }>('throttle-pair')),
+    ...(await records.list<{ points: number }>('throttle-username')),
+  ];
+  assert.equal(
+    counters.map(({ value }) => value.points),
+    [0, 0],
+  );
 });
 
 test('what is given back after its window has ended changes nothing', async () => {
@@ -189,11 +232,13 @@ test('what is given back after a success has cleared its counter takes no later 
   const { records, one } = setUp();
   const ends: (() => void)[] = [];
   const undecided = ['192.0.2.1', '192.0.2.2'].map(async (address) =>
-    one.attempt(by('ada', address), async (reserve) => {
-      await reserve();
-      await new Promise<void>((_, reject) => ends.push(() => reject(new UnavailableError('down'))));
-      return false;
-    }).catch((error: unknown) => assert.instance(error, UnavailableError)),
+    one
+      .attempt(by('ada', address), async (reserve) => {
+        await reserve();
+        await new Promise<void>((_, reject) => ends.push(() => reject(new UnavailableError('down'))));
+        return false;
+      })
+      .catch((error: unknown) => assert.instance(error, UnavailableError)),
   );
   while (ends.length < 2) await new Promise((resolve) => setImmediate(resolve));
   assert.is(await tries(one, by('ada'), true), true);

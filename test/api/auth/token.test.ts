@@ -16,7 +16,18 @@ import { hashPassword } from '../../../src/commands/passwords.js';
 import { opaqueString } from '../../../src/domain/precis.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type MemoryEvents, memoryEvents } from '../../support/memoryEvents.js';
-import { type Clock, type MemoryAccounts, type MemoryRecords, PASSWORD, SECRET, TOKEN_KEY, clockAt, hash, memoryRecords, someAccounts } from './support.js';
+import {
+  type Clock,
+  type MemoryAccounts,
+  type MemoryRecords,
+  PASSWORD,
+  SECRET,
+  TOKEN_KEY,
+  clockAt,
+  hash,
+  memoryRecords,
+  someAccounts,
+} from './support.js';
 
 interface Answered {
   readonly status: number;
@@ -35,32 +46,85 @@ interface Process {
   opens(accessToken: string | undefined, need?: RouteCaller): Promise<number>;
 }
 
-const test = suite<{ clock: Clock; records: MemoryRecords; accounts: MemoryAccounts; log: MemoryEvents; here: Process; there: Process; lines: string[] }>('tokens over HTTP');
+const test = suite<{
+  clock: Clock;
+  records: MemoryRecords;
+  accounts: MemoryAccounts;
+  log: MemoryEvents;
+  here: Process;
+  there: Process;
+  lines: string[];
+}>('tokens over HTTP');
 const ttl = { access: 900, refresh: 30 * 86_400, session: 90 * 86_400 };
 
 function probe(need: RouteCaller): Route {
   return {
-    method: 'GET', path: `/api/v2/${need}`, operation: need, summary: need, tag: 'Test', caller: need, answers: [], errors: [],
-    handle: async (call) => ({ status: 200, body: call.principal.kind === 'user' ? { ...call.principal, user: call.principal.user.id } : { ...call.principal } }),
+    method: 'GET',
+    path: `/api/v2/${need}`,
+    operation: need,
+    summary: need,
+    tag: 'Test',
+    caller: need,
+    answers: [],
+    errors: [],
+    handle: async (call) => ({
+      status: 200,
+      body:
+        call.principal.kind === 'user' ? { ...call.principal, user: call.principal.user.id } : { ...call.principal },
+    }),
   };
 }
 
-async function send(server: Server, method: string, path: string, headers: Record<string, string>, body = ''): Promise<Answered> {
+async function send(
+  server: Server,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body = '',
+): Promise<Answered> {
   const { port } = server.address() as AddressInfo;
   return new Promise((resolve, reject) => {
-    const sent = request({ port, method, path, headers: { ...headers, ...(body === '' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }) }, agent: false }, (response) => {
-      let text = '';
-      response.setEncoding('utf8');
-      response.on('data', (chunk: string) => (text += chunk));
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: JSON.parse(text) as Answered['body'] }));
-    });
+    const sent = request(
+      {
+        port,
+        method,
+        path,
+        headers: { ...headers, ...(body === '' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }) },
+        agent: false,
+      },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => (text += chunk));
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            body: JSON.parse(text) as Answered['body'],
+          }),
+        );
+      },
+    );
     sent.on('error', reject);
     sent.end(body);
   });
 }
 
-async function start(parts: { clock: Clock; records: MemoryRecords; accounts: MemoryAccounts; log: MemoryEvents; lines: string[] }): Promise<Process> {
-  const auth = createAuth({ ...parts, now: parts.clock.now, tokenKeys: [TOKEN_KEY], hash, ttl, trustedProxies: ['127.0.0.0/8'] });
+async function start(parts: {
+  clock: Clock;
+  records: MemoryRecords;
+  accounts: MemoryAccounts;
+  log: MemoryEvents;
+  lines: string[];
+}): Promise<Process> {
+  const auth = createAuth({
+    ...parts,
+    now: parts.clock.now,
+    tokenKeys: [TOKEN_KEY],
+    hash,
+    ttl,
+    trustedProxies: ['127.0.0.0/8'],
+  });
   const logger = pino({ level: 'trace' }, { write: (line: string) => parts.lines.push(line) });
   const app = httpApplication([...auth.routes, probe('any'), probe('user'), probe('none')], {
     recognise: auth.recognise,
@@ -68,7 +132,13 @@ async function start(parts: { clock: Clock; records: MemoryRecords; accounts: Me
     addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for')),
     records: parts.records,
     hash,
-    positions: { parse: () => undefined, stored: () => undefined, format: (position) => position, wait: async () => undefined, waitForEnd: async () => undefined },
+    positions: {
+      parse: () => undefined,
+      stored: () => undefined,
+      format: (position) => position,
+      wait: async () => undefined,
+      waitForEnd: async () => undefined,
+    },
     onUnkept: () => undefined,
     logger,
   });
@@ -80,22 +150,57 @@ async function start(parts: { clock: Clock; records: MemoryRecords; accounts: Me
     server,
     token: async (body, headers = {}) =>
       typeof body === 'string'
-        ? send(server, 'POST', '/oauth/token', { 'Content-Type': 'application/x-www-form-urlencoded', ...headers }, body)
-        : send(server, 'POST', '/oauth/token', { 'Content-Type': 'application/json', ...headers }, JSON.stringify(body)),
+        ? send(
+            server,
+            'POST',
+            '/oauth/token',
+            { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
+            body,
+          )
+        : send(
+            server,
+            'POST',
+            '/oauth/token',
+            { 'Content-Type': 'application/json', ...headers },
+            JSON.stringify(body),
+          ),
     login: async (username = 'ada', password = PASSWORD, client = 'app') =>
-      process.token({ grant_type: 'password', username, password }, { Authorization: `Bearer ${await process.clientToken(client)}` }),
+      process.token(
+        { grant_type: 'password', username, password },
+        { Authorization: `Bearer ${await process.clientToken(client)}` },
+      ),
     refresh: async (refreshToken, client = 'app', secret = SECRET) =>
-      process.token({ grant_type: 'refresh_token', refresh_token: refreshToken, client_id: client, client_secret: secret }),
-    clientToken: async (id = 'app') => (await process.token({ grant_type: 'client_credentials', client_id: id, client_secret: SECRET })).body.access_token,
+      process.token({
+        grant_type: 'refresh_token',
+        refresh_token: refreshToken,
+        client_id: client,
+        client_secret: secret,
+      }),
+    clientToken: async (id = 'app') =>
+      (await process.token({ grant_type: 'client_credentials', client_id: id, client_secret: SECRET })).body
+        .access_token,
     opens: async (accessToken, need = 'user') =>
-      (await send(server, 'GET', `/api/v2/${need}`, accessToken === undefined ? {} : { Authorization: `Bearer ${accessToken}` })).status,
+      (
+        await send(
+          server,
+          'GET',
+          `/api/v2/${need}`,
+          accessToken === undefined ? {} : { Authorization: `Bearer ${accessToken}` },
+        )
+      ).status,
   };
   return process;
 }
 
 test.before.each(async (context) => {
   const clock = clockAt();
-  const parts = { clock, records: memoryRecords(clock.now), accounts: await someAccounts(), log: memoryEvents(), lines: [] };
+  const parts = {
+    clock,
+    records: memoryRecords(clock.now),
+    accounts: await someAccounts(),
+    log: memoryEvents(),
+    lines: [],
+  };
   Object.assign(context, parts, { here: await start(parts), there: await start(parts) });
 });
 
@@ -125,13 +230,24 @@ test('client credentials in the body', async ({ here }) => {
 });
 
 test('client credentials by HTTP Basic, encoded as RFC 6749 wants it or not', async ({ here }) => {
-  const basic = (id: string, secret: string): Record<string, string> => ({ Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` });
+  const basic = (id: string, secret: string): Record<string, string> => ({
+    Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
+  });
   const form = (text: string): string => new URLSearchParams({ x: text }).toString().slice(2);
   assert.is((await here.token({ grant_type: 'client_credentials' }, basic('app', SECRET))).status, 200);
   assert.is((await here.token({ grant_type: 'client_credentials' }, basic(form('app'), form(SECRET)))).status, 200);
   assert.is((await here.token('grant_type=client_credentials', basic('app', SECRET))).status, 200);
-  assert.is((await here.token({ grant_type: 'client_credentials', client_id: 'app' }, basic('app', SECRET))).status, 200);
-  for (const headers of [basic('app', 'wrong'), basic('nobody', SECRET), { Authorization: 'Basic' }, { Authorization: 'Basic ' }, { Authorization: 'Basic bm9jb2xvbg==' }]) {
+  assert.is(
+    (await here.token({ grant_type: 'client_credentials', client_id: 'app' }, basic('app', SECRET))).status,
+    200,
+  );
+  for (const headers of [
+    basic('app', 'wrong'),
+    basic('nobody', SECRET),
+    { Authorization: 'Basic' },
+    { Authorization: 'Basic ' },
+    { Authorization: 'Basic bm9jb2xvbg==' },
+  ]) {
     failed(await here.token({ grant_type: 'client_credentials' }, headers));
   }
   failed(await here.token({ grant_type: 'client_credentials', client_id: 'other' }, basic('app', SECRET)));
@@ -150,35 +266,60 @@ test('fields of a form are flat', async ({ here }) => {
   }
   const twice = await here.token(`grant_type=client_credentials&client_id=app&client_id=app&client_secret=${SECRET}`);
   assert.equal([twice.status, twice.body['error']], [422, 'client_id must be a string']);
-  const encoded = await here.token(`grant_type=client%5Fcredentials&%63lient_id=app&client_secret=${encodeURIComponent(SECRET)}&`);
+  const encoded = await here.token(
+    `grant_type=client%5Fcredentials&%63lient_id=app&client_secret=${encodeURIComponent(SECRET)}&`,
+  );
   assert.is(encoded.status, 200);
-  for (const odd of ['__proto__=x', '__proto__[x]=y', '=x', '&&', '%ff=x']) assert.ok([401, 422].includes((await here.token(`grant_type=client_credentials&client_id=app&client_secret=wrong&${odd}`)).status), odd);
+  for (const odd of ['__proto__=x', '__proto__[x]=y', '=x', '&&', '%ff=x'])
+    assert.ok(
+      [401, 422].includes(
+        (await here.token(`grant_type=client_credentials&client_id=app&client_secret=wrong&${odd}`)).status,
+      ),
+      odd,
+    );
 });
 
 test('a Basic header of spaces is read as fast as any', () => {
   const started = performance.now();
-  assert.throws(() => readBasic(`basic${' '.repeat(60_000)}x`), (error: unknown) => error instanceof HttpError);
+  assert.throws(
+    () => readBasic(`basic${' '.repeat(60_000)}x`),
+    (error: unknown) => error instanceof HttpError,
+  );
   assert.is(readBasic(`basic${' '.repeat(60_000)}x y`), undefined);
   // In every way that spaces can be parted it took seconds.
   assert.ok(performance.now() - started < 1_000);
 });
 
-test('a username with blanks around it, and one in another width; a password composed or not', async ({ here, accounts }) => {
-  for (const username of [' ada', 'ada\r\n', '\u3000ＡＤＡ', '\u202aada\u202c']) assert.is((await here.login(username)).status, 200, JSON.stringify(username));
+test('a username with blanks around it, and one in another width; a password composed or not', async ({
+  here,
+  accounts,
+}) => {
+  for (const username of [' ada', 'ada\r\n', '\u3000ＡＤＡ', '\u202aada\u202c'])
+    assert.is((await here.login(username)).status, 200, JSON.stringify(username));
   accounts.change('user-ada', { password_hash: await hashPassword(opaqueString('caf\u00e9 \u00a0na\u00efve')) });
-  for (const password of ['caf\u00e9 \u00a0na\u00efve', 'cafe\u0301  nai\u0308ve', 'cafe\u0301 \u2003na\u00efve']) assert.is((await here.login('ada', password)).status, 200, JSON.stringify(password));
-  for (const password of ['cafe  naive', 'caf\u00e9 na\u00efve', ' caf\u00e9  na\u00efve', 'CAF\u00c9  na\u00efve']) failed(await here.login('ada', password));
+  for (const password of ['caf\u00e9 \u00a0na\u00efve', 'cafe\u0301  nai\u0308ve', 'cafe\u0301 \u2003na\u00efve'])
+    assert.is((await here.login('ada', password)).status, 200, JSON.stringify(password));
+  for (const password of ['cafe  naive', 'caf\u00e9 na\u00efve', ' caf\u00e9  na\u00efve', 'CAF\u00c9  na\u00efve'])
+    failed(await here.login('ada', password));
   accounts.change('user-ada', { password_hash: await hashPassword('cafe\u0301') });
   assert.is((await here.login('ada', 'cafe\u0301')).status, 200, 'as another system hashed it');
 });
 
-test('a user\'s login, as JSON and as a form', async ({ here }) => {
+test("a user's login, as JSON and as a form", async ({ here }) => {
   const Authorization = `Bearer ${await here.clientToken()}`;
   const json = await here.token({ grant_type: 'password', username: 'ADA', password: PASSWORD }, { Authorization });
-  const form = await here.token(new URLSearchParams({ grant_type: 'password', username: 'ada', password: PASSWORD }).toString(), { Authorization });
+  const form = await here.token(
+    new URLSearchParams({ grant_type: 'password', username: 'ada', password: PASSWORD }).toString(),
+    { Authorization },
+  );
   for (const { status, body, headers } of [json, form]) {
     assert.is(status, 200);
-    assert.equal(body, { token_type: 'Bearer', expires_in: 900, access_token: body.access_token, refresh_token: body.refresh_token });
+    assert.equal(body, {
+      token_type: 'Bearer',
+      expires_in: 900,
+      access_token: body.access_token,
+      refresh_token: body.refresh_token,
+    });
     assert.is(headers['cache-control'], 'no-store');
     const [session, secret = ''] = body.refresh_token.split('.');
     assert.is(Buffer.from(secret, 'base64url').length, 32);
@@ -197,22 +338,51 @@ test('a refresh without an Authorization header, whatever stands in one', async 
   assert.is(next.headers['cache-control'], 'no-store');
   assert.is.not(next.body.refresh_token, login.body.refresh_token);
   assert.is(await here.opens(next.body.access_token), 200);
-  const body = { grant_type: 'refresh_token', refresh_token: next.body.refresh_token, client_id: 'app', client_secret: SECRET };
+  const body = {
+    grant_type: 'refresh_token',
+    refresh_token: next.body.refresh_token,
+    client_id: 'app',
+    client_secret: SECRET,
+  };
   assert.is((await here.token(body, { Authorization: 'Bearer nonsense' })).status, 200);
 });
 
 // What is refused.
 
-test('parameters that a grant does not know are ignored, those without a value count as absent (RFC 6749 3.2)', async ({ here }) => {
-  const basic = (id: string): Record<string, string> => ({ Authorization: `Basic ${Buffer.from(`${id}:${SECRET}`).toString('base64')}` });
+test('parameters that a grant does not know are ignored, those without a value count as absent (RFC 6749 3.2)', async ({
+  here,
+}) => {
+  const basic = (id: string): Record<string, string> => ({
+    Authorization: `Basic ${Buffer.from(`${id}:${SECRET}`).toString('base64')}`,
+  });
   const bearer = { Authorization: `Bearer ${await here.clientToken()}` };
-  const more = { scope: '', audience: 'x', resource: ['a'], client_id: 'app', client_secret: '', constructor: 'x', nonce: null };
+  const more = {
+    scope: '',
+    audience: 'x',
+    resource: ['a'],
+    client_id: 'app',
+    client_secret: '',
+    constructor: 'x',
+    nonce: null,
+  };
   const login = await here.token({ grant_type: 'password', username: 'ada', password: PASSWORD, ...more }, bearer);
   assert.is(login.status, 200);
-  assert.is((await here.token(`grant_type=password&username=ada&password=${encodeURIComponent(PASSWORD)}&scope=&scope=&audience=x&client_id=app&`, bearer)).status, 200);
+  assert.is(
+    (
+      await here.token(
+        `grant_type=password&username=ada&password=${encodeURIComponent(PASSWORD)}&scope=&scope=&audience=x&client_id=app&`,
+        bearer,
+      )
+    ).status,
+    200,
+  );
   const inJson = `{"grant_type":"client_credentials","client_id":"app","client_secret":${JSON.stringify(SECRET)},"__proto__":{"client_id":"other"},"scope":""}`;
   assert.is((await here.token(inJson, { 'Content-Type': 'application/json' })).status, 200);
-  assert.is((await here.token({ grant_type: 'client_credentials', client_id: '', client_secret: '', scope: 'x' }, basic('app'))).status, 200);
+  assert.is(
+    (await here.token({ grant_type: 'client_credentials', client_id: '', client_secret: '', scope: 'x' }, basic('app')))
+      .status,
+    200,
+  );
   // Clients that send HTTP Basic to get a token send it to refresh it, too (RFC 6749 2.3.1).
   const refresh = { grant_type: 'refresh_token', refresh_token: login.body.refresh_token, scope: '' };
   failed(await here.token({ ...refresh, client_id: 'other' }, basic('app')));
@@ -240,28 +410,50 @@ test('what a body lacks is named, an unknown grant is refused', async ({ here })
     [{ grant_type: 'refresh_token', refresh_token: 'x', client_id: 'app' }, 422, 'client_secret is required'],
     [{ grant_type: 'client_credentials' }, 422, 'client_id is required'],
     [{ grant_type: 'client_credentials', client_id: 'app' }, 422, 'client_secret is required'],
-    [{ grant_type: 'client_credentials', client_id: 'app', client_secret: null }, 422, 'client_secret must be a string'],
+    [
+      { grant_type: 'client_credentials', client_id: 'app', client_secret: null },
+      422,
+      'client_secret must be a string',
+    ],
   ];
   for (const [body, status, error] of cases) refused(await here.token(body, { Authorization }), status, error);
 });
 
 test('wrong credentials', async ({ here, accounts }) => {
-  for (const [username, password] of [['ada', 'wrong'], ['nobody', PASSWORD], ['ada\0', PASSWORD], ['eve', PASSWORD]] as const) {
+  for (const [username, password] of [
+    ['ada', 'wrong'],
+    ['nobody', PASSWORD],
+    ['ada\0', PASSWORD],
+    ['eve', PASSWORD],
+  ] as const) {
     failed(await here.login(username, password));
   }
   const { refresh_token } = (await here.login()).body;
-  for (const [id, secret] of [['app', 'wrong'], ['nobody', SECRET], ['gone', SECRET], ['x'.repeat(500), SECRET]] as const) {
+  for (const [id, secret] of [
+    ['app', 'wrong'],
+    ['nobody', SECRET],
+    ['gone', SECRET],
+    ['x'.repeat(500), SECRET],
+  ] as const) {
     failed(await here.token({ grant_type: 'client_credentials', client_id: id, client_secret: secret }));
     failed(await here.refresh(refresh_token, id, secret));
   }
-  assert.ok(accounts.asked.every((id) => id.length < 100), 'what is longer than any id is not looked up');
+  assert.ok(
+    accounts.asked.every((id) => id.length < 100),
+    'what is longer than any id is not looked up',
+  );
   for (const bad of ['x', `${refresh_token}x`]) failed(await here.refresh(bad));
   assert.is((await here.refresh(refresh_token)).status, 200);
 });
 
-test('a password login needs a client\'s own token, and that comes before the body', async ({ here }) => {
+test("a password login needs a client's own token, and that comes before the body", async ({ here }) => {
   const user = (await here.login()).body.access_token;
-  for (const headers of [{}, { Authorization: `Bearer ${user}` }, { Authorization: 'Bearer x' }, { Authorization: user }] as Record<string, string>[]) {
+  for (const headers of [
+    {},
+    { Authorization: `Bearer ${user}` },
+    { Authorization: 'Bearer x' },
+    { Authorization: user },
+  ] as Record<string, string>[]) {
     failed(await here.token({ grant_type: 'password', username: 'ada', password: PASSWORD }, headers));
     failed(await here.token({ grant_type: 'password' }, headers));
   }
@@ -274,7 +466,7 @@ test('a restricted client: wrong credentials are 401 before its 403', async ({ h
   failed(await here.login('nobody', PASSWORD, 'till'));
 });
 
-test('a client restricted meanwhile can no longer refresh that user\'s login', async ({ here, accounts }) => {
+test("a client restricted meanwhile can no longer refresh that user's login", async ({ here, accounts }) => {
   const login = await here.login();
   accounts.change('client-app', { users: ['bob'] });
   failed(await here.refresh(login.body.refresh_token));
@@ -283,10 +475,26 @@ test('a client restricted meanwhile can no longer refresh that user\'s login', a
 test('each route takes the callers it says', async ({ here }) => {
   const user = (await here.login()).body.access_token;
   const client = await here.clientToken();
-  assert.equal([await here.opens(user, 'any'), await here.opens(user, 'user'), await here.opens(client, 'any')], [200, 200, 200]);
+  assert.equal(
+    [await here.opens(user, 'any'), await here.opens(user, 'user'), await here.opens(client, 'any')],
+    [200, 200, 200],
+  );
   refused(await send(here.server, 'GET', '/api/v2/user', { Authorization: `Bearer ${client}` }), 403, 'Forbidden.');
   assert.is(await here.opens(undefined, 'none'), 200);
-  const bad = [undefined, '', 'x', `Basic ${user}`, user, `Bearer`, `Bearer  `, `Bearer ${user}x`, `Bearer ${user} ${user}`, `Bearer ey`, `Token ${user}`, `Token bearer ${user}`];
+  const bad = [
+    undefined,
+    '',
+    'x',
+    `Basic ${user}`,
+    user,
+    `Bearer`,
+    `Bearer  `,
+    `Bearer ${user}x`,
+    `Bearer ${user} ${user}`,
+    `Bearer ey`,
+    `Token ${user}`,
+    `Token bearer ${user}`,
+  ];
   for (const Authorization of bad) {
     failed(await send(here.server, 'GET', '/api/v2/any', Authorization === undefined ? {} : { Authorization }));
   }
@@ -312,7 +520,11 @@ test('an access token lasts as long as it says', async ({ here, clock }) => {
   assert.is(await here.opens(body.access_token), 401);
 });
 
-test('a token used again ends its whole family, in every process, once its 30 seconds are over', async ({ here, there, clock }) => {
+test('a token used again ends its whole family, in every process, once its 30 seconds are over', async ({
+  here,
+  there,
+  clock,
+}) => {
   const login = (await here.login()).body;
   const second = (await here.refresh(login.refresh_token)).body;
   const third = (await there.refresh(second.refresh_token)).body;
@@ -321,27 +533,36 @@ test('a token used again ends its whole family, in every process, once its 30 se
   clock.ms += 30_001;
   failed(await here.refresh(login.refresh_token));
   clock.ms += 999;
-  for (const { access_token } of [login, second, third]) assert.equal([await here.opens(access_token), await there.opens(access_token)], [401, 401]);
+  for (const { access_token } of [login, second, third])
+    assert.equal([await here.opens(access_token), await there.opens(access_token)], [401, 401]);
   failed(await there.refresh(third.refresh_token));
   assert.is(await there.opens(elsewhere.access_token), 200);
   assert.is((await there.refresh(elsewhere.refresh_token)).status, 200);
 });
 
-test('a lost answer: the spent token gives another pair within 30 seconds, and both live on', async ({ here, there, clock }) => {
+test('a lost answer: the spent token gives another pair within 30 seconds, and both live on', async ({
+  here,
+  there,
+  clock,
+}) => {
   const login = (await here.login()).body;
   const first = (await here.refresh(login.refresh_token)).body;
   assert.is(await there.opens(first.access_token), 200);
   clock.ms += 30_000;
   const again = await there.refresh(login.refresh_token);
   assert.is(again.status, 200);
-  for (const { access_token } of [first, again.body]) assert.equal([await here.opens(access_token), await there.opens(access_token)], [200, 200]);
+  for (const { access_token } of [first, again.body])
+    assert.equal([await here.opens(access_token), await there.opens(access_token)], [200, 200]);
   for (const { refresh_token } of [first, again.body]) assert.is((await here.refresh(refresh_token)).status, 200);
 });
 
 test('two refreshes at once: both pairs live on, and so do their successors', async ({ here, there, clock }) => {
   const login = (await here.login()).body;
   const pairs = await Promise.all([here.refresh(login.refresh_token), there.refresh(login.refresh_token)]);
-  assert.equal(pairs.map(({ status }) => status), [200, 200]);
+  assert.equal(
+    pairs.map(({ status }) => status),
+    [200, 200],
+  );
   clock.ms += 600_000;
   for (const { body } of pairs) {
     const next = (await here.refresh(body.refresh_token)).body;
@@ -350,7 +571,9 @@ test('two refreshes at once: both pairs live on, and so do their successors', as
   }
 });
 
-test('a refresh is for the client that logged the user in; another one that brings a spent token ends the family', async ({ here }) => {
+test('a refresh is for the client that logged the user in; another one that brings a spent token ends the family', async ({
+  here,
+}) => {
   const login = (await here.login()).body;
   failed(await here.refresh(login.refresh_token, 'other'));
   const next = await here.refresh(login.refresh_token);
@@ -383,7 +606,8 @@ for (const [what, id, change] of endings) {
     const client = await here.clientToken();
     const login = (await here.login()).body;
     const others = (await here.login('bob', PASSWORD, 'other')).body;
-    for (const one of [here, there]) assert.equal([await one.opens(login.access_token), await one.opens(client, 'any')], [200, 200]);
+    for (const one of [here, there])
+      assert.equal([await one.opens(login.access_token), await one.opens(client, 'any')], [200, 200]);
     if (change === undefined) accounts.documents.delete(id);
     else accounts.change(id, change);
     clock.ms += 500;
@@ -404,7 +628,11 @@ for (const [what, stream, added, change] of [
   ['disabling the client', 'client-app', 'ClientAdded', { type: 'ClientChanged', data: { active: false } }],
   ['a new client secret', 'client-app', 'ClientAdded', { type: 'ClientChanged', data: { secret_hash: 'another' } }],
 ] as const) {
-  test(`${what} hands out no more tokens, whether the read model has heard of it or not`, async ({ here, accounts, log }) => {
+  test(`${what} hands out no more tokens, whether the read model has heard of it or not`, async ({
+    here,
+    accounts,
+    log,
+  }) => {
     const { entry: _entry, credential: _credential, ...data } = accounts.documents.get(stream) as UserDocument;
     log.given(stream, { type: added, data });
     const client = await here.clientToken();
@@ -412,28 +640,45 @@ for (const [what, stream, added, change] of [
     const next = (await here.refresh(login.refresh_token)).body;
     log.given(stream, change);
     failed(await here.refresh(next.refresh_token));
-    failed(await here.token({ grant_type: 'password', username: 'ada', password: stream === 'user-ada' ? PASSWORD : 'wrong' }, { Authorization: `Bearer ${client}` }));
-    if (stream === 'client-app') failed(await here.token({ grant_type: 'client_credentials', client_id: 'app', client_secret: SECRET }));
+    failed(
+      await here.token(
+        { grant_type: 'password', username: 'ada', password: stream === 'user-ada' ? PASSWORD : 'wrong' },
+        { Authorization: `Bearer ${client}` },
+      ),
+    );
+    if (stream === 'client-app')
+      failed(await here.token({ grant_type: 'client_credentials', client_id: 'app', client_secret: SECRET }));
     assert.is((await here.login('bob', PASSWORD, 'other')).status, 200);
   });
 }
 
-test('where the log can\'t be reached, or hangs, the read model alone says who may log in', async ({ here, log }) => {
+test("where the log can't be reached, or hangs, the read model alone says who may log in", async ({ here, log }) => {
   const client = await here.clientToken();
   const down = async (): Promise<never> => {
     throw new UnavailableError('the log is down');
   };
   for (const read of [down, () => new Promise<never>(() => undefined)]) {
     log.read = read;
-    const login = await here.token({ grant_type: 'password', username: 'ada', password: PASSWORD }, { Authorization: `Bearer ${client}` });
+    const login = await here.token(
+      { grant_type: 'password', username: 'ada', password: PASSWORD },
+      { Authorization: `Bearer ${client}` },
+    );
     assert.is(login.status, 200);
     assert.is((await here.refresh(login.body.refresh_token)).status, 200);
   }
 });
 
-test('a remembered client secret is forgotten with its credentials, and after some minutes', async ({ here, accounts, clock, records }) => {
+test('a remembered client secret is forgotten with its credentials, and after some minutes', async ({
+  here,
+  accounts,
+  clock,
+  records,
+}) => {
   await here.clientToken();
-  accounts.change('client-app', { credential: 2, secret_hash: (accounts.documents.get('user-ada') as UserDocument).password_hash });
+  accounts.change('client-app', {
+    credential: 2,
+    secret_hash: (accounts.documents.get('user-ada') as UserDocument).password_hash,
+  });
   failed(await here.token({ grant_type: 'client_credentials', client_id: 'app', client_secret: SECRET }));
   assert.ok(await here.clientToken('other'));
   const charged = records.calls.put;
@@ -452,7 +697,11 @@ test('a secret that was right is remembered for its own client alone', async ({ 
 
 // Guessing.
 
-test('ten failures in a row for one username from one address: 429, whether the user exists or not, and in every process', async ({ here, there, clock }) => {
+test('ten failures in a row for one username from one address: 429, whether the user exists or not, and in every process', async ({
+  here,
+  there,
+  clock,
+}) => {
   const Authorization = `Bearer ${await here.clientToken()}`;
   const login = async (one: Process, username: string, password: string, address = '198.51.100.1'): Promise<Answered> =>
     one.token({ grant_type: 'password', username, password }, { Authorization, 'X-Forwarded-For': address });
@@ -472,14 +721,18 @@ test('ten failures in a row for one username from one address: 429, whether the 
   assert.is((await here.login('ada', PASSWORD)).status, 200);
 });
 
-test('a success resets the username\'s failures', async ({ here }) => {
+test("a success resets the username's failures", async ({ here }) => {
   for (let round = 0; round < 2; round += 1) {
     for (let count = 0; count < 9; count += 1) failed(await here.login('ada', 'wrong'));
     assert.is((await here.login()).status, 200);
   }
 });
 
-test('a hundred failures for one username from anywhere, or from one address: 429', async ({ here, records, clock }) => {
+test('a hundred failures for one username from anywhere, or from one address: 429', async ({
+  here,
+  records,
+  clock,
+}) => {
   const counters = throttle(records, hash, clock.now);
   const wrong = async (reserve: () => Promise<void>): Promise<boolean> => (await reserve(), false);
   const { refresh_token } = (await here.login()).body;
@@ -488,12 +741,21 @@ test('a hundred failures for one username from anywhere, or from one address: 42
     await counters.attempt({ address: `192.0.2.${count}`, usernameHash: hash('username', 'ada') }, wrong);
     await counters.attempt({ address: '203.0.113.9' }, wrong);
   }
-  const from = async (address: string, body: object): Promise<Answered> => here.token(body, { Authorization, 'X-Forwarded-For': address });
+  const from = async (address: string, body: object): Promise<Answered> =>
+    here.token(body, { Authorization, 'X-Forwarded-For': address });
   failed(await from('198.51.100.1', { grant_type: 'password', username: 'ada', password: 'wrong' }));
-  refused(await from('198.51.100.2', { grant_type: 'password', username: 'ada', password: PASSWORD }), 429, 'Too many requests.');
+  refused(
+    await from('198.51.100.2', { grant_type: 'password', username: 'ada', password: PASSWORD }),
+    429,
+    'Too many requests.',
+  );
   failed(await from('203.0.113.9', { grant_type: 'client_credentials', client_id: 'app', client_secret: 'wrong' }));
   const own = { client_id: 'app', client_secret: SECRET };
-  const whole = [{ grant_type: 'password', username: 'bob', password: PASSWORD }, { grant_type: 'client_credentials', ...own }, { grant_type: 'refresh_token', refresh_token, ...own }];
+  const whole = [
+    { grant_type: 'password', username: 'bob', password: PASSWORD },
+    { grant_type: 'client_credentials', ...own },
+    { grant_type: 'refresh_token', refresh_token, ...own },
+  ];
   // Before what a body lacks is told (decisions 1).
   for (const body of [...whole.map(({ grant_type }) => ({ grant_type })), ...whole]) {
     const answer = await from('203.0.113.9', body);
@@ -505,7 +767,12 @@ test('a hundred failures for one username from anywhere, or from one address: 42
 
 // Trouble and secrets.
 
-test('engines that can\'t be reached: 503, and nothing is counted or ended', async ({ here, accounts, records, clock }) => {
+test("engines that can't be reached: 503, and nothing is counted or ended", async ({
+  here,
+  accounts,
+  records,
+  clock,
+}) => {
   const login = (await here.login()).body;
   const next = (await here.refresh(login.refresh_token)).body;
   for (const engine of [accounts, records]) {
@@ -513,7 +780,11 @@ test('engines that can\'t be reached: 503, and nothing is counted or ended', asy
     clock.ms += 500;
     assert.is(await here.opens(next.access_token), 503);
     refused(await here.refresh(next.refresh_token), 503, 'Service unavailable.');
-    refused(await here.token({ grant_type: 'client_credentials', client_id: 'till', client_secret: SECRET }), 503, 'Service unavailable.');
+    refused(
+      await here.token({ grant_type: 'client_credentials', client_id: 'till', client_secret: SECRET }),
+      503,
+      'Service unavailable.',
+    );
     engine.down = false;
   }
   assert.is(await here.opens(next.access_token), 200);
@@ -525,7 +796,12 @@ test('no secret, token or username shows in a record or in the log', async ({ he
   const next = (await here.refresh(login.refresh_token)).body;
   await here.login('ada', 'wrong');
   await here.opens(next.access_token);
-  const secrets = [PASSWORD, SECRET, TOKEN_KEY, ...[login, next].flatMap((pair) => [pair.refresh_token.slice(22), pair.access_token])];
+  const secrets = [
+    PASSWORD,
+    SECRET,
+    TOKEN_KEY,
+    ...[login, next].flatMap((pair) => [pair.refresh_token.slice(22), pair.access_token]),
+  ];
   const shown = `${records.text()}${lines.join('')}`;
   for (const secret of secrets) assert.not.ok(shown.includes(secret));
   assert.not.match(records.keys().join(' '), /ada|127\.0/);

@@ -59,13 +59,23 @@ test('brands are listed that are active, visible, and have active products, thei
 
 test('products are the active ones of their own, consolidated products those of others', async () => {
   const { data } = await brands('');
-  assert.equal(data.map(({ products, consolidated_products: accepted }) => [products, accepted]), [[['tea'], ['card']], [[], ['card']], [['card'], []]]);
+  assert.equal(
+    data.map(({ products, consolidated_products: accepted }) => [products, accepted]),
+    [
+      [['tea'], ['card']],
+      [[], ['card']],
+      [['card'], []],
+    ],
+  );
 });
 
 test('consolidated chooses consolidated brands or the others', async () => {
   for (const yes of ['1', 'true']) assert.equal(await ids(`consolidated=${yes}`), ['gather']);
   for (const no of ['0', 'false']) assert.equal(await ids(`consolidated=${no}`), ['cafe', 'accepts']);
-  const wrong = await ids('consolidated=maybe').then(() => 'answered', (error: unknown) => (error as Error).message);
+  const wrong = await ids('consolidated=maybe').then(
+    () => 'answered',
+    (error: unknown) => (error as Error).message,
+  );
   assert.is(wrong, 'consolidated must be true or false');
 });
 
@@ -74,16 +84,26 @@ test('nothing is embedded unless requested', async () => {
 });
 
 test('products and consolidated products share their list, each once', async () => {
-  const only = async (query: string): Promise<unknown> => Object.entries((await brands(query)).embedded ?? {}).map(([kind, list]) => [kind, list.map(({ id }) => id)]);
+  const only = async (query: string): Promise<unknown> =>
+    Object.entries((await brands(query)).embedded ?? {}).map(([kind, list]) => [kind, list.map(({ id }) => id)]);
   assert.equal(await only('embed[]=products'), [['products', ['tea', 'card']]]);
   assert.equal(await only('embed[]=consolidated_products'), [['products', ['card']]]);
   assert.equal(await only('embed[]=products&embed[]=consolidated_products'), [['products', ['tea', 'card']]]);
 });
 
 test('stores are those of the brands listed; a kind with nothing in it is empty', async () => {
-  assert.equal((await brands('embed[]=stores')).embedded?.['stores']?.map(({ id }) => id), ['s1', 's2']);
-  assert.equal((await brands('embed[]=stores', asUser('ada'))).embedded?.['stores']?.map(({ id }) => id), ['s1', 's2', 's3']);
-  assert.equal((await brands('embed[]=stores&embed[]=consolidated_products&consolidated=1')).embedded, { products: [], stores: [] });
+  assert.equal(
+    (await brands('embed[]=stores')).embedded?.['stores']?.map(({ id }) => id),
+    ['s1', 's2'],
+  );
+  assert.equal(
+    (await brands('embed[]=stores', asUser('ada'))).embedded?.['stores']?.map(({ id }) => id),
+    ['s1', 's2', 's3'],
+  );
+  assert.equal((await brands('embed[]=stores&embed[]=consolidated_products&consolidated=1')).embedded, {
+    products: [],
+    stores: [],
+  });
 });
 
 test('a large list lets other requests have their turn while it is put together', async () => {

@@ -1,33 +1,72 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { brandEntity, categoryEntity, integrationEntity, productEntity, segmentEntity, storeEntity } from '../../../src/api/catalogue/entities.js';
+import {
+  brandEntity,
+  categoryEntity,
+  integrationEntity,
+  productEntity,
+  segmentEntity,
+  storeEntity,
+} from '../../../src/api/catalogue/entities.js';
 import { embeddedCollector } from '../../../src/api/embedded.js';
 import { brand, catalogueOf, category, product, segment, store } from '../../support/catalogue.js';
 
 const test = suite('entities');
 
 test('a product has its price in pence and in pounds', () => {
-  const shown = productEntity(product('p', 'b', { name: 'Tea', description: 'Hot', sale_price: 1050, image_url: 'https://x.example/p', segments: ['s'], valid_days: 30 }));
+  const shown = productEntity(
+    product('p', 'b', {
+      name: 'Tea',
+      description: 'Hot',
+      sale_price: 1050,
+      image_url: 'https://x.example/p',
+      segments: ['s'],
+      valid_days: 30,
+    }),
+  );
   assert.equal(shown, {
-    id: 'p', brand_id: 'b', name: 'Tea', description: 'Hot', sale_price: 1050, price: '10.50', image_url: 'https://x.example/p', active: true, segments: ['s'], valid_days: 30,
+    id: 'p',
+    brand_id: 'b',
+    name: 'Tea',
+    description: 'Hot',
+    sale_price: 1050,
+    price: '10.50',
+    image_url: 'https://x.example/p',
+    active: true,
+    segments: ['s'],
+    valid_days: 30,
   });
 });
 
 test('a brand shows its products and those it accepts as far as the caller may see them, and never who else sees it', async () => {
   const own = brand('own', {
-    integration_id: '3', consolidated_products: ['many', 'few', 'off', 'gone'], visible_to: ['ada'], description: 'd', image_url: 'https://x.example/b',
+    integration_id: '3',
+    consolidated_products: ['many', 'few', 'off', 'gone'],
+    visible_to: ['ada'],
+    description: 'd',
+    image_url: 'https://x.example/b',
   });
   const catalogue = await catalogueOf({
-    brand: [
-      own,
-      brand('all', { consolidated: 1 }),
-      brand('some', { consolidated: 1, visible_to: ['ben'] }),
+    brand: [own, brand('all', { consolidated: 1 }), brand('some', { consolidated: 1, visible_to: ['ben'] })],
+    product: [
+      product('a', 'own'),
+      product('b', 'own', { active: false }),
+      product('many', 'all'),
+      product('few', 'some'),
+      product('off', 'all', { active: false }),
     ],
-    product: [product('a', 'own'), product('b', 'own', { active: false }), product('many', 'all'), product('few', 'some'), product('off', 'all', { active: false })],
   });
   assert.equal(brandEntity(catalogue, own, 'ada'), {
-    id: 'own', name: 'Brand own', description: 'd', image_url: 'https://x.example/b', merchant_id: 'merchant', integration_id: '3', active: true, consolidated: 0,
-    products: ['a'], consolidated_products: ['many'],
+    id: 'own',
+    name: 'Brand own',
+    description: 'd',
+    image_url: 'https://x.example/b',
+    merchant_id: 'merchant',
+    integration_id: '3',
+    active: true,
+    consolidated: 0,
+    products: ['a'],
+    consolidated_products: ['many'],
   });
   assert.equal(brandEntity(catalogue, own, undefined).products, [], 'its own products are as invisible as the brand');
 });
@@ -45,15 +84,36 @@ test('a category names the products that the caller may see, in its own order', 
     product: [product('one', 'open'), product('two', 'closed'), product('three', 'open', { active: false })],
   });
   const listed = category('k', ['two', 'three', 'one', 'unknown'], { featured: 1, image_url: 'https://x.example/k' });
-  assert.equal(categoryEntity(catalogue, listed, undefined), { id: 'k', name: 'Category k', image_url: 'https://x.example/k', type: 'Category', featured: 1, products: ['one'] });
+  assert.equal(categoryEntity(catalogue, listed, undefined), {
+    id: 'k',
+    name: 'Category k',
+    image_url: 'https://x.example/k',
+    type: 'Category',
+    featured: 1,
+    products: ['one'],
+  });
   assert.equal(categoryEntity(catalogue, listed, 'ada').products, ['two', 'one']);
 });
 
 test('stores, segments and integrations show what they are', () => {
   const shop = store('s', 'b', { address: '1 High Street', postcode: 'CF10 1AT', longitude: -3.1792, latitude: 51.48 });
-  assert.equal(storeEntity(shop), { id: 's', brand_id: 'b', name: 'Store s', address: '1 High Street', postcode: 'CF10 1AT', longitude: -3.1792, latitude: 51.48 });
+  assert.equal(storeEntity(shop), {
+    id: 's',
+    brand_id: 'b',
+    name: 'Store s',
+    address: '1 High Street',
+    postcode: 'CF10 1AT',
+    longitude: -3.1792,
+    latitude: 51.48,
+  });
   const kind = segment('g', { voucherType: 'alpha/pin', expiry: 30, configuration: { digits: 16 } });
-  assert.equal(segmentEntity(kind), { id: 'g', name: 'Segment g', voucherType: 'alpha/pin', expiry: 30, configuration: { digits: 16 } });
+  assert.equal(segmentEntity(kind), {
+    id: 'g',
+    name: 'Segment g',
+    voucherType: 'alpha/pin',
+    expiry: 30,
+    configuration: { digits: 16 },
+  });
   assert.equal(integrationEntity({ id: '1', name: 'Till' }), { id: '1', name: 'Till' });
 });
 

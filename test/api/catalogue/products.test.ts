@@ -58,7 +58,8 @@ test('prices are bounds that belong to the range', async () => {
 
 test('prices are whole pence', async () => {
   assert.is(await refusal(ids('min_price=-1')), 'min_price must be at least 0');
-  for (const price of ['9007199254740993', '9'.repeat(400)]) assert.is(await refusal(ids(`max_price=${price}`)), 'max_price must be at most 2147483647');
+  for (const price of ['9007199254740993', '9'.repeat(400)])
+    assert.is(await refusal(ids(`max_price=${price}`)), 'max_price must be at most 2147483647');
   assert.is(await refusal(ids('max_price=ten')), 'max_price must be a whole number');
   assert.is(await refusal(ids('max_price=9.99')), 'max_price must be a whole number');
 });
@@ -78,7 +79,11 @@ test('q finds by name and description, and the other filters hold as well', asyn
   assert.equal(await ids('q=milk&max_price=400'), ['coffee']);
   assert.equal(await ids('q=staff'), []);
   assert.equal(await ids('q=staff', asUser('ada')), ['secret']);
-  assert.equal((await ids('q=staff%20milk')).sort(), ['coffee', 'tea'], 'what nobody else sees hides nothing from them');
+  assert.equal(
+    (await ids('q=staff%20milk')).sort(),
+    ['coffee', 'tea'],
+    'what nobody else sees hides nothing from them',
+  );
   assert.equal(await ids('q=staff%20milk', asUser('ada')), ['secret']);
   assert.equal(await ids('q=pot%20milk&max_price=400'), ['coffee'], 'nor does what was filtered out');
 });
@@ -97,7 +102,10 @@ test('q has at most 200 characters', async () => {
 test('brands are embedded once each, and only on request', async () => {
   assert.equal(Object.keys(await bodyOf(routes, LIST)), ['data']);
   const { embedded } = await bodyOf(routes, LIST, { query: 'embed[]=brand' });
-  assert.equal((embedded as { brands: { id: string }[] }).brands.map(({ id }) => id), ['open', 'other']);
+  assert.equal(
+    (embedded as { brands: { id: string }[] }).brands.map(({ id }) => id),
+    ['open', 'other'],
+  );
   assert.equal((await bodyOf(routes, LIST, { query: 'embed[]=brand&id[]=none' }))['embedded'], { brands: [] });
 });
 
@@ -105,7 +113,10 @@ test('one product, with its brand on request', async () => {
   const alone = await bodyOf(routes, `${LIST}/:id`, { params: { id: 'tea' } });
   assert.equal([Object.keys(alone), (alone['data'] as { price: string }).price], [['data'], '5.00']);
   const { embedded } = await bodyOf(routes, `${LIST}/:id`, { params: { id: 'tea' }, query: 'embed[]=brand' });
-  assert.equal((embedded as { brands: { id: string; products: string[] }[] }).brands.map(({ id, products }) => [id, products]), [['open', ['tea', 'coffee']]]);
+  assert.equal(
+    (embedded as { brands: { id: string; products: string[] }[] }).brands.map(({ id, products }) => [id, products]),
+    [['open', ['tea', 'coffee']]],
+  );
 });
 
 test('a product that the caller may not buy is not found, like one that does not exist', async () => {
@@ -113,11 +124,18 @@ test('a product that the caller may not buy is not found, like one that does not
     assert.is(await refusal(bodyOf(routes, `${LIST}/:id`, { params: { id } })), 'Product not found', id);
   }
   assert.is(await refusal(bodyOf(routes, `${LIST}/:id`)), 'Product not found');
-  assert.is(((await bodyOf(routes, `${LIST}/:id`, { params: { id: 'secret' }, as: asUser('ada') }))['data'] as { id: string }).id, 'secret');
+  assert.is(
+    ((await bodyOf(routes, `${LIST}/:id`, { params: { id: 'secret' }, as: asUser('ada') }))['data'] as { id: string })
+      .id,
+    'secret',
+  );
 });
 
 test('a long list lets other requests have their turn while it is put together', async () => {
-  const catalogue = await catalogueOf({ brand: [brand('b')], product: Array.from({ length: 50_000 }, (_, n) => product(`p${n}`, 'b')) });
+  const catalogue = await catalogueOf({
+    brand: [brand('b')],
+    product: Array.from({ length: 50_000 }, (_, n) => product(`p${n}`, 'b')),
+  });
   const large = productRoutes({ catalogue: viewOf(catalogue) });
   assert.ok((await turnsDuring(() => bodyOf(large, '/api/v2/products', { query: 'embed[]=brand' }))) > 1);
 });

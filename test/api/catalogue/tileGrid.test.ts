@@ -15,13 +15,52 @@ test('reads two points, latitudes in any order', () => {
 test('anything malformed or out of range is refused', () => {
   const good: readonly string[] = ['-0.14', '51.52', '-0.11', '51.50'];
   const text = (numbers: readonly string[]): string => `${numbers[0]},${numbers[1]}:${numbers[2]},${numbers[3]}`;
-  for (const bad of ['51', '51.', '.5', '-', '', '1e1', '5.0e0', '+5.1', ' 5.1', '5.1 ', '5.1.1', '5,1', 'NaN', 'Infinity', '0x5.1', '1234.5', '٥.١', '--5.1', '5.1\n']) {
+  for (const bad of [
+    '51',
+    '51.',
+    '.5',
+    '-',
+    '',
+    '1e1',
+    '5.0e0',
+    '+5.1',
+    ' 5.1',
+    '5.1 ',
+    '5.1.1',
+    '5,1',
+    'NaN',
+    'Infinity',
+    '0x5.1',
+    '1234.5',
+    '٥.١',
+    '--5.1',
+    '5.1\n',
+  ]) {
     for (const at of [0, 1, 2, 3]) assert.is(parseBox(text(good.with(at, bad))), undefined, `${bad} at ${at}`);
   }
-  for (const [at, bad] of [[0, '180.1'], [0, '-180.1'], [1, '90.1'], [1, '-90.1'], [2, '180.0000001'], [2, '-999.9'], [3, '90.0000001'], [3, '-91.0']] as const) {
+  for (const [at, bad] of [
+    [0, '180.1'],
+    [0, '-180.1'],
+    [1, '90.1'],
+    [1, '-90.1'],
+    [2, '180.0000001'],
+    [2, '-999.9'],
+    [3, '90.0000001'],
+    [3, '-91.0'],
+  ] as const) {
     assert.is(parseBox(text(good.with(at, bad))), undefined, `${bad} at ${at}`);
   }
-  for (const bad of ['', ':', '0.1,0.1', '0.1,0.1:', '0.1,0.1:0.2', '0.1:0.1,0.2:0.2', '0.1,0.1:0.2,0.2:0.3,0.3', '0.1,0.1;0.2,0.2', '0.1;0.1:0.2;0.2']) {
+  for (const bad of [
+    '',
+    ':',
+    '0.1,0.1',
+    '0.1,0.1:',
+    '0.1,0.1:0.2',
+    '0.1:0.1,0.2:0.2',
+    '0.1,0.1:0.2,0.2:0.3,0.3',
+    '0.1,0.1;0.2,0.2',
+    '0.1;0.1:0.2;0.2',
+  ]) {
     assert.is(parseBox(bad), undefined, bad);
   }
 });
@@ -31,8 +70,12 @@ test('central London, as other maps number its tiles', () => {
   const tiles = tilesOf(grid);
   // The formulas of the OpenStreetMap wiki.
   const column = (lon: number): number => Math.floor(((lon + 180) / 360) * 2 ** 16);
-  const row = (lat: number): number => Math.floor(((1 - Math.asinh(Math.tan((lat * Math.PI) / 180)) / Math.PI) / 2) * 2 ** 16);
-  assert.equal([tiles[0]?.id, tiles.at(-1)?.id], [`16/${column(-0.14)}/${row(51.52)}`, `16/${column(-0.11)}/${row(51.5)}`]);
+  const row = (lat: number): number =>
+    Math.floor(((1 - Math.asinh(Math.tan((lat * Math.PI) / 180)) / Math.PI) / 2) * 2 ** 16);
+  assert.equal(
+    [tiles[0]?.id, tiles.at(-1)?.id],
+    [`16/${column(-0.14)}/${row(51.52)}`, `16/${column(-0.11)}/${row(51.5)}`],
+  );
   assert.is(tiles.length, grid.columns * grid.rows);
 });
 
@@ -64,7 +107,14 @@ test('nearly all round the world, each tile once', () => {
 });
 
 test('every edge of the map has a place on it', () => {
-  for (const [longitude, latitude] of [[180, 0], [-180, 0], [0, 90], [0, -90], [180, 90], [-180, -90]] as const) {
+  for (const [longitude, latitude] of [
+    [180, 0],
+    [-180, 0],
+    [0, 90],
+    [0, -90],
+    [180, 90],
+    [-180, -90],
+  ] as const) {
     const { x, y } = placeOf(longitude, latitude);
     assert.ok(x >= 0 && x < 1 && y >= 0 && y < 1, `${longitude},${latitude}`);
   }
@@ -80,8 +130,18 @@ const box: fc.Arbitrary<Box> = fc
   .map(([west, east, a, b]) => ({ west, east, south: Math.min(a, b), north: Math.max(a, b) }));
 /** Small boxes anywhere: those that people look at. */
 const smallBox: fc.Arbitrary<Box> = fc
-  .tuple(longitude, latitude, fc.double({ min: 0, max: 0.2, noNaN: true }), fc.double({ min: 0, max: 0.2, noNaN: true }))
-  .map(([west, south, wide, high]) => ({ west, south, east: west + wide > 180 ? west + wide - 360 : west + wide, north: Math.min(90, south + high) }));
+  .tuple(
+    longitude,
+    latitude,
+    fc.double({ min: 0, max: 0.2, noNaN: true }),
+    fc.double({ min: 0, max: 0.2, noNaN: true }),
+  )
+  .map(([west, south, wide, high]) => ({
+    west,
+    south,
+    east: west + wide > 180 ? west + wide - 360 : west + wide,
+    north: Math.min(90, south + high),
+  }));
 
 test('at most 64 tiles, and no larger zoom would do', () => {
   fc.assert(
@@ -102,22 +162,27 @@ test('at most 64 tiles, and no larger zoom would do', () => {
 
 test('the tiles cover the box: every point of it stands in one of them', () => {
   fc.assert(
-    fc.property(fc.oneof(box, smallBox), fc.double({ min: 0, max: 1, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true }), (area, right, up) => {
-      const width = area.east - area.west + (area.west > area.east ? 360 : 0);
-      const along = area.west + Math.min(right * width, width);
-      const point = {
-        longitude: right === 1 ? area.east : along > 180 ? along - 360 : along,
-        latitude: Math.min(area.north, area.south + up * (area.north - area.south)),
-      };
-      const grid = coveringGrid(area);
-      const index = tileIndex(grid, placeOf(point.longitude, point.latitude));
-      const tile = tilesOf(grid)[index];
-      assert.ok(tile, `${JSON.stringify(point)} is in no tile of ${JSON.stringify(area)}`);
-      const inside = Math.max(-85.0511, Math.min(85.0511, point.latitude));
-      const slack = 1e-9;
-      assert.ok(tile.bounds.south - slack <= inside && inside <= tile.bounds.north + slack);
-      assert.ok(tile.bounds.west - slack <= point.longitude && point.longitude <= tile.bounds.east + slack);
-    }),
+    fc.property(
+      fc.oneof(box, smallBox),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      (area, right, up) => {
+        const width = area.east - area.west + (area.west > area.east ? 360 : 0);
+        const along = area.west + Math.min(right * width, width);
+        const point = {
+          longitude: right === 1 ? area.east : along > 180 ? along - 360 : along,
+          latitude: Math.min(area.north, area.south + up * (area.north - area.south)),
+        };
+        const grid = coveringGrid(area);
+        const index = tileIndex(grid, placeOf(point.longitude, point.latitude));
+        const tile = tilesOf(grid)[index];
+        assert.ok(tile, `${JSON.stringify(point)} is in no tile of ${JSON.stringify(area)}`);
+        const inside = Math.max(-85.0511, Math.min(85.0511, point.latitude));
+        const slack = 1e-9;
+        assert.ok(tile.bounds.south - slack <= inside && inside <= tile.bounds.north + slack);
+        assert.ok(tile.bounds.west - slack <= point.longitude && point.longitude <= tile.bounds.east + slack);
+      },
+    ),
   );
 });
 

@@ -24,7 +24,9 @@ interface Tile {
 
 async function tilesOf(catalogue: Catalogue, tiles: string, query = '', as?: Request['as']): Promise<Tile[]> {
   const routes = tileRoutes({ catalogue: viewOf(catalogue) });
-  return (await bodyOf(routes, PATH, { params: { tiles }, query, ...(as === undefined ? {} : { as }) }))['data'] as Tile[];
+  return (await bodyOf(routes, PATH, { params: { tiles }, query, ...(as === undefined ? {} : { as }) }))[
+    'data'
+  ] as Tile[];
 }
 
 async function pinsOf(...request: Parameters<typeof tilesOf>): Promise<(StorePin | ClusterPin)[]> {
@@ -33,7 +35,10 @@ async function pinsOf(...request: Parameters<typeof tilesOf>): Promise<(StorePin
 
 async function refusal(tiles: string, query = ''): Promise<string> {
   const catalogue = await catalogueOf({});
-  return tilesOf(catalogue, tiles, query).then(() => 'answered', (error: unknown) => (error as Error).message);
+  return tilesOf(catalogue, tiles, query).then(
+    () => 'answered',
+    (error: unknown) => (error as Error).message,
+  );
 }
 
 const COVENT = { longitude: -0.124991, latitude: 51.514038 };
@@ -41,20 +46,31 @@ const SOHO = { longitude: -0.136401, latitude: 51.515569 };
 const LEITH = { longitude: -3.179669, latitude: 55.980059 };
 
 test('every tile is answered, with the stores in it', async () => {
-  const catalogue = await catalogueOf({ brand: [brand('b')], store: [store('c', 'b', COVENT), store('s', 'b', SOHO), store('l', 'b', LEITH)] });
+  const catalogue = await catalogueOf({
+    brand: [brand('b')],
+    store: [store('c', 'b', COVENT), store('s', 'b', SOHO), store('l', 'b', LEITH)],
+  });
   const tiles = await tilesOf(catalogue, LONDON);
   assert.ok(tiles.length > 2 && tiles.length <= 64);
   assert.ok(tiles.some(({ pins }) => pins.length === 0));
   const [covent] = tiles.flatMap((tile) => tile.pins.map((pin) => ({ tile, pin }))).filter(({ pin }) => pin.id === 'c');
   assert.equal(covent?.pin, { id: 'c', type: 'store', brand_id: 'b', name: 'Store c', ...COVENT });
   const { west = 0, south = 0, east = 0, north = 0 } = covent?.tile.bounds ?? {};
-  assert.ok(west <= COVENT.longitude && COVENT.longitude < east && south <= COVENT.latitude && COVENT.latitude <= north);
+  assert.ok(
+    west <= COVENT.longitude && COVENT.longitude < east && south <= COVENT.latitude && COVENT.latitude <= north,
+  );
   assert.equal((await pinsOf(catalogue, LONDON)).map(({ id }) => id).sort(), ['c', 's']);
 });
 
 test('a tile has all its stores, those outside the box too', async () => {
-  const catalogue = await catalogueOf({ brand: [brand('b')], store: [store('near', 'b', { longitude: -0.1277, latitude: 51.50725 })] });
-  assert.equal((await pinsOf(catalogue, '-0.1276,51.5072:-0.1276,51.5072')).map(({ id }) => id), ['near']);
+  const catalogue = await catalogueOf({
+    brand: [brand('b')],
+    store: [store('near', 'b', { longitude: -0.1277, latitude: 51.50725 })],
+  });
+  assert.equal(
+    (await pinsOf(catalogue, '-0.1276,51.5072:-0.1276,51.5072')).map(({ id }) => id),
+    ['near'],
+  );
 });
 
 test('stores are shown of brands that are active and visible to the caller', async () => {
@@ -64,21 +80,53 @@ test('stores are shown of brands that are active and visible to the caller', asy
   });
   for (const query of ['', 'granularity=20']) {
     const seen = async (as?: Request['as']): Promise<number> =>
-      (await pinsOf(catalogue, LONDON, query, as)).reduce((sum, pin) => sum + (pin.type === 'cluster' ? pin.count : 1), 0);
-    assert.equal([await seen(), await seen(asUser('ben')), await seen(asUser('ada')), await seen()], [1, 1, 2, 1], query);
+      (await pinsOf(catalogue, LONDON, query, as)).reduce(
+        (sum, pin) => sum + (pin.type === 'cluster' ? pin.count : 1),
+        0,
+      );
+    assert.equal(
+      [await seen(), await seen(asUser('ben')), await seen(asUser('ada')), await seen()],
+      [1, 1, 2, 1],
+      query,
+    );
   }
 });
 
 test('granularity clusters what a map of that zoom would show on top of each other', async () => {
-  const catalogue = await catalogueOf({ brand: [brand('b')], store: [store('c', 'b', COVENT), store('s', 'b', SOHO), store('l', 'b', LEITH)] });
-  const [cluster, ...others] = (await pinsOf(catalogue, WORLD, 'granularity=8')).sort((a, b) => a.type.localeCompare(b.type));
-  assert.equal(others.map(({ id, type }) => [id, type]), [['l', 'store']]);
+  const catalogue = await catalogueOf({
+    brand: [brand('b')],
+    store: [store('c', 'b', COVENT), store('s', 'b', SOHO), store('l', 'b', LEITH)],
+  });
+  const [cluster, ...others] = (await pinsOf(catalogue, WORLD, 'granularity=8')).sort((a, b) =>
+    a.type.localeCompare(b.type),
+  );
+  assert.equal(
+    others.map(({ id, type }) => [id, type]),
+    [['l', 'store']],
+  );
   assert.ok(cluster?.type === 'cluster' && cluster.count === 2);
-  assert.equal(cluster.area, { west: SOHO.longitude, south: COVENT.latitude, east: COVENT.longitude, north: SOHO.latitude });
-  assert.ok(Math.abs(cluster.longitude - (COVENT.longitude + SOHO.longitude) / 2) < 1e-6 && Math.abs(cluster.latitude - (COVENT.latitude + SOHO.latitude) / 2) < 1e-6);
-  assert.equal((await pinsOf(catalogue, WORLD, 'granularity=0')).map((pin) => pin.type === 'cluster' && pin.count), [3]);
-  assert.equal((await pinsOf(catalogue, WORLD, 'granularity=20')).map(({ type }) => type), ['store', 'store', 'store']);
-  assert.equal((await pinsOf(catalogue, WORLD)).map(({ type }) => type), ['store', 'store', 'store']);
+  assert.equal(cluster.area, {
+    west: SOHO.longitude,
+    south: COVENT.latitude,
+    east: COVENT.longitude,
+    north: SOHO.latitude,
+  });
+  assert.ok(
+    Math.abs(cluster.longitude - (COVENT.longitude + SOHO.longitude) / 2) < 1e-6 &&
+      Math.abs(cluster.latitude - (COVENT.latitude + SOHO.latitude) / 2) < 1e-6,
+  );
+  assert.equal(
+    (await pinsOf(catalogue, WORLD, 'granularity=0')).map((pin) => pin.type === 'cluster' && pin.count),
+    [3],
+  );
+  assert.equal(
+    (await pinsOf(catalogue, WORLD, 'granularity=20')).map(({ type }) => type),
+    ['store', 'store', 'store'],
+  );
+  assert.equal(
+    (await pinsOf(catalogue, WORLD)).map(({ type }) => type),
+    ['store', 'store', 'store'],
+  );
 });
 
 test('stores at the very same place are one cluster even at granularity 20', async () => {
@@ -86,7 +134,11 @@ test('stores at the very same place are one cluster even at granularity 20', asy
   const [pin, ...others] = await pinsOf(catalogue, LONDON, 'granularity=20');
   assert.ok(others.length === 0 && pin?.type === 'cluster' && pin.count === 2);
   const { longitude, latitude } = store('x', 'b');
-  assert.equal([pin.longitude, pin.latitude, pin.area], [longitude, latitude, { west: longitude, south: latitude, east: longitude, north: latitude }], 'where they stand, to the last digit');
+  assert.equal(
+    [pin.longitude, pin.latitude, pin.area],
+    [longitude, latitude, { west: longitude, south: latitude, east: longitude, north: latitude }],
+    'where they stand, to the last digit',
+  );
 });
 
 test('the id of a cluster stays with its stores and granularity, and changes with either', async () => {
@@ -98,17 +150,39 @@ test('the id of a cluster stays with its stores and granularity, and changes wit
   const one = await id(shops, 'granularity=8');
   assert.type(one, 'string');
   assert.is(await id(shops.toReversed(), 'granularity=8', WORLD), one, 'in another import, seen from elsewhere');
-  assert.is(await id(shops.map((shop) => ({ ...shop, name: 'Renamed' })), 'granularity=8'), one);
+  assert.is(
+    await id(
+      shops.map((shop) => ({ ...shop, name: 'Renamed' })),
+      'granularity=8',
+    ),
+    one,
+  );
   assert.is.not(await id(shops, 'granularity=7'), one);
   assert.is.not(await id([...shops, store('m', 'b', { ...SOHO, latitude: 51.5156 })], 'granularity=8'), one);
 });
 
 test('a malformed box is an invalid tile, wherever it breaks', async () => {
-  for (const tiles of ['', 'x', '0,0:1,1', '0.0,0.0', '0.0,91.0:1.0,1.0', '181.0,0.0:1.0,1.0', '0.0,0.0:1.0,1', '0.0,0.0:1.0,1.0:', '%30.0,0.0:1.0,1.0']) {
+  for (const tiles of [
+    '',
+    'x',
+    '0,0:1,1',
+    '0.0,0.0',
+    '0.0,91.0:1.0,1.0',
+    '181.0,0.0:1.0,1.0',
+    '0.0,0.0:1.0,1',
+    '0.0,0.0:1.0,1.0:',
+    '%30.0,0.0:1.0,1.0',
+  ]) {
     assert.is(await refusal(tiles), 'Invalid tile.', tiles);
   }
   const routes = tileRoutes({ catalogue: viewOf(await catalogueOf({})) });
-  assert.is(await bodyOf(routes, PATH).then(() => 'answered', (error: unknown) => (error as Error).message), 'Invalid tile.');
+  assert.is(
+    await bodyOf(routes, PATH).then(
+      () => 'answered',
+      (error: unknown) => (error as Error).message,
+    ),
+    'Invalid tile.',
+  );
 });
 
 test('platform and granularity are checked', async () => {
@@ -132,10 +206,16 @@ test('both platforms get the same tiles', async () => {
 });
 
 test('pins are worked out once for each state, choice of brands and granularity', async () => {
-  const catalogue = await catalogueOf({ brand: [brand('b'), brand('staff', { visible_to: ['ada'] })], store: [store('s', 'b'), store('t', 'staff')] });
+  const catalogue = await catalogueOf({
+    brand: [brand('b'), brand('staff', { visible_to: ['ada'] })],
+    store: [store('s', 'b'), store('t', 'staff')],
+  });
   const pins = storePins();
   for (const granularity of [undefined, 3]) {
-    const [first, second] = await Promise.all([pins.of(catalogue, undefined, granularity), pins.of(catalogue, 'ben', granularity)]);
+    const [first, second] = await Promise.all([
+      pins.of(catalogue, undefined, granularity),
+      pins.of(catalogue, 'ben', granularity),
+    ]);
     assert.is(first, second);
     assert.is.not(await pins.of(catalogue, 'ada', granularity), first);
   }
@@ -145,9 +225,18 @@ test('pins are worked out once for each state, choice of brands and granularity'
 
 /** Anywhere on the globe, its very edges included, many of them close together. */
 const place = fc.oneof(
-  fc.record({ longitude: fc.double({ min: -180, max: 180, noNaN: true }), latitude: fc.double({ min: -90, max: 90, noNaN: true }) }),
-  fc.record({ longitude: fc.constantFrom(-180, 0, 179.999, 180), latitude: fc.constantFrom(-90, -85.06, 0, 85.06, 90) }),
-  fc.record({ longitude: fc.double({ min: -0.2, max: 0, noNaN: true }), latitude: fc.double({ min: 51.4, max: 51.6, noNaN: true }) }),
+  fc.record({
+    longitude: fc.double({ min: -180, max: 180, noNaN: true }),
+    latitude: fc.double({ min: -90, max: 90, noNaN: true }),
+  }),
+  fc.record({
+    longitude: fc.constantFrom(-180, 0, 179.999, 180),
+    latitude: fc.constantFrom(-90, -85.06, 0, 85.06, 90),
+  }),
+  fc.record({
+    longitude: fc.double({ min: -0.2, max: 0, noNaN: true }),
+    latitude: fc.double({ min: 51.4, max: 51.6, noNaN: true }),
+  }),
 );
 const places = fc.array(place, { maxLength: 40 });
 const granularity = fc.option(fc.integer({ min: 0, max: 20 }), { nil: undefined });
@@ -156,7 +245,11 @@ test('each store stands in exactly one tile of the world, and clusters count the
   await fc.assert(
     fc.asyncProperty(places, granularity, async (found, zoom) => {
       const stores = found.map((at, index) => store(`s${index}`, 'b', at));
-      const pins = await pinsOf(await catalogueOf({ brand: [brand('b')], store: stores }), WORLD, zoom === undefined ? '' : `granularity=${zoom}`);
+      const pins = await pinsOf(
+        await catalogueOf({ brand: [brand('b')], store: stores }),
+        WORLD,
+        zoom === undefined ? '' : `granularity=${zoom}`,
+      );
       const single = pins.filter(({ type }) => type === 'store').map(({ id }) => id);
       const clusters = pins.filter((pin) => pin.type === 'cluster');
       assert.is(new Set(pins.map(({ id }) => id)).size, pins.length);
@@ -170,7 +263,10 @@ test('each store stands in exactly one tile of the world, and clusters count the
 
 test('the pins of two neighbouring boxes never show a store twice in a tile of the same zoom', async () => {
   const demo = JSON.parse(readFileSync('examples/demo.json', 'utf8')) as { stores: Store[] };
-  const catalogue = await catalogueOf({ brand: [...new Set(demo.stores.map(({ brand_id: id }) => id))].map((id) => brand(id)), store: demo.stores });
+  const catalogue = await catalogueOf({
+    brand: [...new Set(demo.stores.map(({ brand_id: id }) => id))].map((id) => brand(id)),
+    store: demo.stores,
+  });
   const boxes = ['-0.20,51.55:-0.10,51.48', '-0.10,51.55:0.00,51.48'];
   for (const query of ['', 'granularity=12']) {
     const tiles = new Map<string, Tile>();
@@ -187,7 +283,9 @@ test('the pins of two neighbouring boxes never show a store twice in a tile of t
 });
 
 test('tens of thousands of stores let other requests have their turn while they are put on the map', async () => {
-  const stores = Array.from({ length: 40_000 }, (_, n) => store(`s${(n * 7919) % 40_000}`, 'b', { longitude: (n % 300) / 300, latitude: 50 + (n % 700) / 700 }));
+  const stores = Array.from({ length: 40_000 }, (_, n) =>
+    store(`s${(n * 7919) % 40_000}`, 'b', { longitude: (n % 300) / 300, latitude: 50 + (n % 700) / 700 }),
+  );
   const catalogue = await catalogueOf({ brand: [brand('b')], store: stores });
   const pins = storePins();
   assert.ok((await turnsDuring(() => pins.of(catalogue, undefined, undefined))) > 2);

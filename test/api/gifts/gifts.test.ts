@@ -22,12 +22,20 @@ test.after(async () => {
   await service.close();
 });
 
-async function look(gift: string, user = 'ann', query = '', headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
+async function look(
+  gift: string,
+  user = 'ann',
+  query = '',
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Reply> {
   return service.ask('GET', `/api/v2/gifts/${gift}${query}`, { token: await service.userToken(user), headers });
 }
 
 async function claim(gift: string, user: string, key?: string): Promise<Reply> {
-  return service.ask('POST', `/api/v2/gifts/${gift}/claim`, { token: await service.userToken(user), ...(key === undefined ? {} : { key }) });
+  return service.ask('POST', `/api/v2/gifts/${gift}/claim`, {
+    token: await service.userToken(user),
+    ...(key === undefined ? {} : { key }),
+  });
 }
 
 async function codes(gift: string, user: string): Promise<Reply> {
@@ -85,7 +93,8 @@ test('every field of a gift', async () => {
       status: 5,
     },
   });
-  for (const name of ['created_at', 'updated_at', 'sent_date']) assert.match(data[name], /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/, name);
+  for (const name of ['created_at', 'updated_at', 'sent_date'])
+    assert.match(data[name], /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/, name);
   assert.match(data.message_id, /^[0-9a-f]{20}$/);
   assert.notEqual(data.message_id, gift);
   assert.match(data.transaction_id, /^[0-9a-f]{32}$/);
@@ -94,37 +103,78 @@ test('every field of a gift', async () => {
 test('by id, by shortcode in any case, with a trailing slash; by any signed-in user; not by a client', async () => {
   const gift = await buyOne(service);
   const code = shortcodeOf(gift);
-  for (const spelling of [gift, code, code.toLowerCase(), `${code}/`, `${gift}/`]) assert.equal((await look(spelling, 'dan')).json.data.id, gift, spelling);
-  for (const user of ['ann', 'bob', 'vip', 'till-cinema', 'till-nothing', 'sue', 'aud']) assert.equal((await look(gift, user)).status, 200, user);
+  for (const spelling of [gift, code, code.toLowerCase(), `${code}/`, `${gift}/`])
+    assert.equal((await look(spelling, 'dan')).json.data.id, gift, spelling);
+  for (const user of ['ann', 'bob', 'vip', 'till-cinema', 'till-nothing', 'sue', 'aud'])
+    assert.equal((await look(gift, user)).status, 200, user);
   refused(await service.ask('GET', `/api/v2/gifts/${gift}`, { token: await service.clientToken() }), 403, 'Forbidden.');
   refused(await service.ask('GET', `/api/v2/gifts/${gift}`), 401, 'Authentication failed.');
-  for (const unknown of ['0'.repeat(20), '0'.repeat(16), gift.toUpperCase(), gift.slice(1), `${gift}0`, ` ${gift}`, 'U'.repeat(16)]) refused(await look(encodeURIComponent(unknown)), 404, 'gift not found');
+  for (const unknown of [
+    '0'.repeat(20),
+    '0'.repeat(16),
+    gift.toUpperCase(),
+    gift.slice(1),
+    `${gift}0`,
+    ` ${gift}`,
+    'U'.repeat(16),
+  ])
+    refused(await look(encodeURIComponent(unknown)), 404, 'gift not found');
 });
 
 test('embeds: every relation, and several at once, each entity once', async () => {
   const gift = await buyOne(service, 'latte', { user_id: 'bob' });
   const embedded = async (query: string, user = 'bob'): Promise<Json> => (await look(gift, user, query)).json.embedded;
   assert.deepEqual(Object.keys(await embedded('?embed[]=message')), ['messages']);
-  assert.deepEqual(await embedded('?embed[]=redeemed&embed[]=voucher.segment'), { redemptions: [], vouchers: [], segments: [] });
+  assert.deepEqual(await embedded('?embed[]=redeemed&embed[]=voucher.segment'), {
+    redemptions: [],
+    vouchers: [],
+    segments: [],
+  });
   const redemption = (await redeem(service, gift)).json.data;
   assert.deepEqual(await embedded('?embed=redeemed'), { redemptions: [redemption] });
   assert.equal((await unredeem(service, gift)).status, 200);
   assert.deepEqual(await embedded('?embed=redeemed'), { redemptions: [] });
-  const voucher = (await service.ask('POST', `/api/v2/gifts/${gift}/voucher`, { token: await service.userToken('bob'), body: { segmentId: 'seg-alpha' } })).json;
+  const voucher = (
+    await service.ask('POST', `/api/v2/gifts/${gift}/voucher`, {
+      token: await service.userToken('bob'),
+      body: { segmentId: 'seg-alpha' },
+    })
+  ).json;
   assert.deepEqual(await embedded('?embed[]=voucher'), { vouchers: voucher.embedded.vouchers });
   const withSegment = await embedded('?embed[]=voucher.segment');
   assert.deepEqual(withSegment.vouchers, voucher.embedded.vouchers);
-  assert.deepEqual(withSegment.segments.map((one: Json) => one.id), ['seg-alpha']);
+  assert.deepEqual(
+    withSegment.segments.map((one: Json) => one.id),
+    ['seg-alpha'],
+  );
   const product = (await embedded('?embed[]=purchase')).products[0];
-  assert.deepEqual([product.id, product.brand_id, product.name, product.sale_price, product.price], ['latte', 'bean', 'Café latte', 350, '3.50']);
+  assert.deepEqual(
+    [product.id, product.brand_id, product.name, product.sale_price, product.price],
+    ['latte', 'bean', 'Café latte', 350, '3.50'],
+  );
   const brand = (await embedded('?embed[]=purchase.brand')).brands[0];
   assert.deepEqual([brand.id, brand.consolidated, brand.consolidated_products], ['bean', 0, ['any-20']]);
   assert.ok(brand.products.includes('latte') && !brand.products.includes('old'));
   const all = await embedded(
-    ['message', 'redeemed', 'voucher', 'voucher.segment', 'purchase', 'purchase.brand', 'purchase.segments', 'purchase.brand.stores', 'purchase.brand.integration', 'purchase'].map((one) => `embed[]=${one}`).join('&').replace(/^/, '?'),
+    [
+      'message',
+      'redeemed',
+      'voucher',
+      'voucher.segment',
+      'purchase',
+      'purchase.brand',
+      'purchase.segments',
+      'purchase.brand.stores',
+      'purchase.brand.integration',
+      'purchase',
+    ]
+      .map((one) => `embed[]=${one}`)
+      .join('&')
+      .replace(/^/, '?'),
   );
   const ids: Record<string, string[]> = {};
-  for (const [kind, entities] of Object.entries<Json[]>(all)) ids[kind] = entities.map((one) => one.id as string).sort();
+  for (const [kind, entities] of Object.entries<Json[]>(all))
+    ids[kind] = entities.map((one) => one.id as string).sort();
   assert.deepEqual(ids, {
     messages: [voucher.data.message_id],
     redemptions: [],
@@ -136,7 +186,10 @@ test('embeds: every relation, and several at once, each entity once', async () =
     integrations: ['1'],
   });
   assert.deepEqual(all.integrations, [{ id: '1', name: 'Till' }]);
-  assert.deepEqual(all.segments.find((one: Json) => one.id === 'seg-qr'), { id: 'seg-qr', name: 'At the till', voucherType: 'qr', expiry: 30, configuration: { colour: 'red' } });
+  assert.deepEqual(
+    all.segments.find((one: Json) => one.id === 'seg-qr'),
+    { id: 'seg-qr', name: 'At the till', voucherType: 'qr', expiry: 30, configuration: { colour: 'red' } },
+  );
   refused(await look(gift, 'bob', '?embed[]=nonsense'), 422, 'Unknown embed: nonsense.');
   refused(await look(gift, 'bob', '?embed[]=gifts'), 422, 'Unknown embed: gifts.');
   refused(await look(gift, 'bob', '?embed[]='), 422, 'Unknown embed: .');
@@ -144,7 +197,10 @@ test('embeds: every relation, and several at once, each entity once', async () =
 });
 
 test('what was bought stays visible when it is sold no more, and to those who could not buy it', async () => {
-  const reply = await service.ask('POST', '/api/v2/transactions', { token: await service.userToken('vip'), body: purchaseOf('secret') });
+  const reply = await service.ask('POST', '/api/v2/transactions', {
+    token: await service.userToken('vip'),
+    body: purchaseOf('secret'),
+  });
   const { embedded } = (await look(reply.json.data.gifts[0], 'cat', '?embed[]=purchase.brand')).json;
   assert.deepEqual([embedded.products[0].id, embedded.brands[0].id], ['secret', 'club']);
 });
@@ -154,7 +210,12 @@ test('statuses: SE with a receiver or claimed, UC without, RE while redeemed, CA
     const { gift_status, status: number, status_code, redeemed_id } = (await look(gift)).json.data;
     return [gift_status, number, status_code, redeemed_id === null];
   };
-  const [user = '', phone = '', nobodys = '', shared = ''] = await buy(service, 'latte', [{ user_id: 'bob' }, { phone_number: '07700 900002' }, { phone_number: '07700 900999' }, {}]);
+  const [user = '', phone = '', nobodys = '', shared = ''] = await buy(service, 'latte', [
+    { user_id: 'bob' },
+    { phone_number: '07700 900002' },
+    { phone_number: '07700 900999' },
+    {},
+  ]);
   for (const gift of [user, phone, nobodys]) assert.deepEqual(await status(gift), ['sent', 5, 'SE', true]);
   assert.deepEqual(await status(shared), ['sent', 12, 'UC', true]);
   await claim(shared, 'cat');
@@ -164,9 +225,14 @@ test('statuses: SE with a receiver or claimed, UC without, RE while redeemed, CA
   await unredeem(service, shared);
   assert.deepEqual(await status(shared), ['sent', 5, 'SE', true]);
 
-  const declined = await service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body: purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }) });
+  const declined = await service.ask('POST', '/api/v2/transactions', {
+    token: await service.userToken('ann'),
+    body: purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }),
+  });
   assert.equal(declined.status, 402);
-  const [cancelled = ''] = (await service.ask('GET', declined.headers.get('location') ?? '', { token: await service.userToken('ann') })).json.data.map((one: Json) => one.id);
+  const [cancelled = ''] = (
+    await service.ask('GET', declined.headers.get('location') ?? '', { token: await service.userToken('ann') })
+  ).json.data.map((one: Json) => one.id);
   assert.deepEqual(await status(cancelled), ['cancelled', 3, 'CA', true]);
   assert.equal((await look(cancelled)).json.data.sent_date, '');
   refused(await redeem(service, cancelled), 405, 'gift is cancelled and cannot be redeemed.');
@@ -177,7 +243,10 @@ test('claim: the first wins, the owner again gets it again, others are refused',
   const gift = await buyOne(service);
   const first = await claim(shortcodeOf(gift), 'bob');
   assert.equal(first.status, 200);
-  assert.deepEqual([first.json.data.id, first.json.data.receiver_id, first.json.data.sender_id, first.json.data.status_code], [gift, 'bob', 'ann', 'SE']);
+  assert.deepEqual(
+    [first.json.data.id, first.json.data.receiver_id, first.json.data.sender_id, first.json.data.status_code],
+    [gift, 'bob', 'ann', 'SE'],
+  );
   assert.match(first.headers.get('gift-position') ?? '', /^[0-9a-f-]{36}:/);
   assert.equal((await claim(gift, 'bob')).status, 200);
   for (const user of ['cat', 'ann']) {
@@ -212,8 +281,15 @@ test('of twenty who claim at once one has it', async () => {
 });
 
 test('receiver_id: for the owner, and for a buyer who named that user', async () => {
-  const [named = '', phone = '', shared = ''] = await buy(service, 'latte', [{ user_id: 'bob' }, { phone_number: '07700 900002' }, {}]);
-  const seen = async (gift: string): Promise<string[]> => Promise.all(['ann', 'bob', 'cat', 'till-coffee', 'sue'].map(async (user) => (await look(gift, user)).json.data.receiver_id));
+  const [named = '', phone = '', shared = ''] = await buy(service, 'latte', [
+    { user_id: 'bob' },
+    { phone_number: '07700 900002' },
+    {},
+  ]);
+  const seen = async (gift: string): Promise<string[]> =>
+    Promise.all(
+      ['ann', 'bob', 'cat', 'till-coffee', 'sue'].map(async (user) => (await look(gift, user)).json.data.receiver_id),
+    );
   assert.deepEqual(await seen(named), ['bob', 'bob', '', '', '']);
   assert.deepEqual(await seen(phone), ['', 'bob', '', '', '']);
   assert.deepEqual(await seen(shared), ['', '', '', '', '']);
@@ -223,11 +299,18 @@ test('receiver_id: for the owner, and for a buyer who named that user', async ()
 
 test('message: for sender and owner, and for whoever looks while nobody owns it', async () => {
   const token = await service.userToken('ann');
-  const body = purchaseOf('latte', [{ user_id: 'bob' }, { phone_number: '07700 900002' }, { phone_number: '07700 900998' }, {}], { message: 'Just for you' });
-  const [named, phone, nobodys, shared] = (await service.ask('POST', '/api/v2/transactions', { token, body })).json.data.gifts as string[];
+  const body = purchaseOf(
+    'latte',
+    [{ user_id: 'bob' }, { phone_number: '07700 900002' }, { phone_number: '07700 900998' }, {}],
+    { message: 'Just for you' },
+  );
+  const [named, phone, nobodys, shared] = (await service.ask('POST', '/api/v2/transactions', { token, body })).json.data
+    .gifts as string[];
   const readers = async (gift = ''): Promise<string[]> => {
     const all = ['ann', 'bob', 'cat', 'till-coffee', 'sue'];
-    const shown = await Promise.all(all.map(async (user) => (await look(gift, user, '?embed[]=message')).json.embedded.messages as Json[]));
+    const shown = await Promise.all(
+      all.map(async (user) => (await look(gift, user, '?embed[]=message')).json.embedded.messages as Json[]),
+    );
     return all.filter((_, index) => shown[index]?.[0]?.message === 'Just for you');
   };
   assert.deepEqual(await readers(named), ['ann', 'bob']);
@@ -237,30 +320,42 @@ test('message: for sender and owner, and for whoever looks while nobody owns it'
   await claim(shared ?? '', 'cat');
   assert.deepEqual(await readers(shared), ['ann', 'cat']);
   const silent = (await look(await buyOne(service), 'ann', '?embed[]=message')).json;
-  assert.deepEqual([silent.embedded.messages[0].id, silent.embedded.messages[0].message, silent.embedded.messages[0].sender_id], [silent.data.message_id, '', 'ann']);
+  assert.deepEqual(
+    [silent.embedded.messages[0].id, silent.embedded.messages[0].message, silent.embedded.messages[0].sender_id],
+    [silent.data.message_id, '', 'ann'],
+  );
 });
 
-test('a purchase that is not paid tells nobody which numbers are somebody\'s', async () => {
+test("a purchase that is not paid tells nobody which numbers are somebody's", async () => {
   const token = await service.userToken('ann');
-  const body = purchaseOf('latte', [{ phone_number: '07700 900002' }, { phone_number: '07700 900998' }], { message: 'Whose is it?', reference: 'pm_card_visa_chargeDeclined' });
+  const body = purchaseOf('latte', [{ phone_number: '07700 900002' }, { phone_number: '07700 900998' }], {
+    message: 'Whose is it?',
+    reference: 'pm_card_visa_chargeDeclined',
+  });
   const declined = await service.ask('POST', '/api/v2/transactions', { token, body });
   refused(declined, 402, 'Payment declined.');
   const { json } = await service.ask('GET', declined.headers.get('location') ?? '', { token });
   const [bobs, nobodys] = (json.data as Json[]).map(({ id }) => id as string);
-  const messages = async (gift = '', user = ''): Promise<number> => ((await look(gift, user, '?embed[]=message')).json.embedded.messages as Json[]).length;
-  for (const gift of [bobs, nobodys]) assert.deepEqual([await messages(gift, 'ann'), await messages(gift, 'cat')], [1, 0]);
+  const messages = async (gift = '', user = ''): Promise<number> =>
+    ((await look(gift, user, '?embed[]=message')).json.embedded.messages as Json[]).length;
+  for (const gift of [bobs, nobodys])
+    assert.deepEqual([await messages(gift, 'ann'), await messages(gift, 'cat')], [1, 0]);
 });
 
 test('a number nobody has: the first who has it later owns the gift, and keeps it when the number moves on', async () => {
   const number = '07700 900055';
   const early = await buyOne(service, 'latte', { phone_number: number });
-  for (const user of ['ann', 'cat', 'dan']) refused(await redeem(service, early, user), 403, 'Cannot redeem this gift.');
-  const owns = async (gift: string, user: string): Promise<boolean> => (await look(gift, user)).json.data.receiver_id === user;
+  for (const user of ['ann', 'cat', 'dan'])
+    refused(await redeem(service, early, user), 403, 'Cannot redeem this gift.');
+  const owns = async (gift: string, user: string): Promise<boolean> =>
+    (await look(gift, user)).json.data.receiver_id === user;
 
   await service.import({ users: [changedUser('cat', { phone_number: number })] });
   await eventually(() => owns(early, 'cat'));
   const second = await buyOne(service, 'latte', { phone_number: '+44 7700 900055' });
-  await service.import({ users: [changedUser('cat', { phone_number: '07700 900056' }), changedUser('dan', { phone_number: number })] });
+  await service.import({
+    users: [changedUser('cat', { phone_number: '07700 900056' }), changedUser('dan', { phone_number: number })],
+  });
   const third = await buyOne(service, 'latte', { phone_number: number });
   await eventually(() => owns(third, 'dan'));
   for (const gift of [early, second]) {
@@ -279,7 +374,8 @@ test('adjustment codes: for tills that may redeem, of their own merchant', async
   assert.equal(answered.status, 200);
   assert.deepEqual(answered.json, { data: { product_id: 'latte', adjustment_codes: ['C1', 'C2'] } });
   assert.deepEqual((await codes(gift, 'till-redeem-only')).json.data.adjustment_codes, ['C1', 'C2']);
-  for (const user of ['ann', 'bob', 'till-cinema', 'till-shops', 'till-nothing', 'sue', 'aud']) refused(await codes(gift, user), 403, 'Cannot redeem this gift.');
+  for (const user of ['ann', 'bob', 'till-cinema', 'till-shops', 'till-nothing', 'sue', 'aud'])
+    refused(await codes(gift, user), 403, 'Cannot redeem this gift.');
   refused(await codes('0'.repeat(20), 'till-coffee'), 404, 'gift not found');
   refused(await codes('nonsense', 'ann'), 404, 'gift not found');
   refused(await service.ask('GET', `/api/v2/gifts/${gift}/product/adjustment-codes`), 401, 'Authentication failed.');
@@ -296,7 +392,10 @@ test('adjustment codes: for tills that may redeem, of their own merchant', async
 
 test('the last day is still valid; after it the gift is expired', async () => {
   const lastDay = await boughtBefore(service, { days: -1, expires: 0 });
-  assert.equal((await look(lastDay)).json.data.is_expired, new Date().toISOString().slice(0, 10) > daysFromNow(0).slice(0, 10));
+  assert.equal(
+    (await look(lastDay)).json.data.is_expired,
+    new Date().toISOString().slice(0, 10) > daysFromNow(0).slice(0, 10),
+  );
   assert.equal((await redeem(service, lastDay)).status, 201);
   const expired = await boughtBefore(service, { days: -2, expires: -1 });
   const { data } = (await look(expired)).json;
@@ -312,7 +411,10 @@ test('redeemed and then expired: already redeemed; unredeemed and then expired: 
   const gift = await boughtBefore(service);
   const position = await happenedBefore(service, gift, -9.5, redeemedAtBean('r1'));
   const shown = (await look(gift, 'ann', '?embed[]=redeemed', { 'gift-position': position })).json;
-  assert.deepEqual([shown.data.is_expired, shown.data.gift_status, shown.embedded.redemptions[0].id], [true, 'redeemed', 'r1']);
+  assert.deepEqual(
+    [shown.data.is_expired, shown.data.gift_status, shown.embedded.redemptions[0].id],
+    [true, 'redeemed', 'r1'],
+  );
   refused(await redeem(service, gift), 405, 'gift already redeemed.');
   refused(await claim(gift, 'bob'), 405, 'gift already redeemed.');
   assert.equal((await unredeem(service, gift, 'r1')).status, 200);
@@ -349,7 +451,11 @@ test('a write answers once the read models that it touches show it, where those 
     assert.equal(await waitedBy(() => own.ask('POST', `/api/v2/gifts/${gift}/voucher/claimed`, { token })), 1);
     assert.equal(await waitedBy(() => redeem(own, gift)), 1);
     assert.equal(await waitedBy(() => unredeem(own, gift)), 1);
-    assert.equal(await waitedBy(() => own.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte') })), 2, 'the purchase and its gifts');
+    assert.equal(
+      await waitedBy(() => own.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte') })),
+      2,
+      'the purchase and its gifts',
+    );
   } finally {
     await own.close();
   }
@@ -360,26 +466,59 @@ test('Gift-Position: own writes are seen at once; other logs are ignored, malfor
   const own = (await redeem(service, gift)).headers.get('gift-position') ?? '';
   assert.equal((await look(gift, 'ann', '', { 'gift-position': own })).json.data.gift_status, 'redeemed');
   const [, position = ''] = own.split(':');
-  assert.equal((await look(gift, 'ann', '', { 'gift-position': `00000000-0000-4000-8000-000000000000:${'9'.repeat(position.length)}` })).status, 200);
-  for (const malformed of ['', 'x', position, `${service.events.logId}:`, `${service.events.logId}:A B`, `${service.events.logId}:${'1'.repeat(65)}`, own.slice(0, -1), `${own}0`, `${own},${own}`, `${service.events.logId.toUpperCase()}:${position}`]) {
+  assert.equal(
+    (
+      await look(gift, 'ann', '', {
+        'gift-position': `00000000-0000-4000-8000-000000000000:${'9'.repeat(position.length)}`,
+      })
+    ).status,
+    200,
+  );
+  for (const malformed of [
+    '',
+    'x',
+    position,
+    `${service.events.logId}:`,
+    `${service.events.logId}:A B`,
+    `${service.events.logId}:${'1'.repeat(65)}`,
+    own.slice(0, -1),
+    `${own}0`,
+    `${own},${own}`,
+    `${service.events.logId.toUpperCase()}:${position}`,
+  ]) {
     refused(await look(gift, 'ann', '', { 'gift-position': malformed }), 400, 'Invalid position.');
   }
-  refused(await service.ask('GET', '/api/v2/products', { token: await service.clientToken(), headers: { 'gift-position': 'x' } }), 400, 'Invalid position.');
-  await Promise.all([`/api/v2/gifts/${gift}`, '/api/v2/products', `/api/v2/transactions/nonsense`].map(async (path) => {
-    const started = performance.now();
-    // Far beyond the end, and still a number that a position of any engine can be.
-    const future = await service.ask('GET', path, { token: await service.userToken('ann'), headers: { 'gift-position': `${service.events.logId}:0${'8'.repeat(position.length - 1)}` } });
-    const took = performance.now() - started;
-    refused(future, 503, 'Service unavailable.');
-    assert.match(future.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
-    assert.ok(took > 900 && took < 5_000, `${took} ms`);
-  }));
+  refused(
+    await service.ask('GET', '/api/v2/products', {
+      token: await service.clientToken(),
+      headers: { 'gift-position': 'x' },
+    }),
+    400,
+    'Invalid position.',
+  );
+  await Promise.all(
+    [`/api/v2/gifts/${gift}`, '/api/v2/products', `/api/v2/transactions/nonsense`].map(async (path) => {
+      const started = performance.now();
+      // Far beyond the end, and still a number that a position of any engine can be.
+      const future = await service.ask('GET', path, {
+        token: await service.userToken('ann'),
+        headers: { 'gift-position': `${service.events.logId}:0${'8'.repeat(position.length - 1)}` },
+      });
+      const took = performance.now() - started;
+      refused(future, 503, 'Service unavailable.');
+      assert.match(future.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+      assert.ok(took > 900 && took < 5_000, `${took} ms`);
+    }),
+  );
 });
 
 test('a catalogue change is seen by a read that asks for its position', async () => {
   await service.import({ categories: [{ id: 'fresh', name: 'Fresh', products: ['latte'] }] });
   const end = await service.events.end();
-  const reply = await service.ask('GET', '/api/v2/product-tags/categories/fresh', { token: await service.clientToken(), headers: { 'gift-position': `${service.events.logId}:${end}` } });
+  const reply = await service.ask('GET', '/api/v2/product-tags/categories/fresh', {
+    token: await service.clientToken(),
+    headers: { 'gift-position': `${service.events.logId}:${end}` },
+  });
   assert.equal(reply.status, 200, reply.text);
 });
 

@@ -10,12 +10,39 @@ const test = suite('gifts joined with whose they are');
 
 const day = (n: number): string => `2026-03-0${n}T12:00:00.000Z`;
 const transaction: TransactionDocument = {
-  buyer_id: 'ann', seed: '0', count: 3, product_id: 'latte', brand_id: 'bean', sale_price: 100, total: 300, message: '', expires_on: '2027-03-01', payment: 'charged', created_at: day(2), updated_at: day(2),
+  buyer_id: 'ann',
+  seed: '0',
+  count: 3,
+  product_id: 'latte',
+  brand_id: 'bean',
+  sale_price: 100,
+  total: 300,
+  message: '',
+  expires_on: '2027-03-01',
+  payment: 'charged',
+  created_at: day(2),
+  updated_at: day(2),
 };
-const giftTo = (receiver: GiftDocument['receiver'], more: Partial<GiftDocument> = {}): GiftDocument => ({ transaction_id: 't', index: 0, message_id: 'm', receiver, updated_at: day(2), ...more });
+const giftTo = (receiver: GiftDocument['receiver'], more: Partial<GiftDocument> = {}): GiftDocument => ({
+  transaction_id: 't',
+  index: 0,
+  message_id: 'm',
+  receiver,
+  updated_at: day(2),
+  ...more,
+});
 const phone = (...holders: PhoneDocument['holders']): PhoneDocument => ({ entry: 'phone', holders });
 const event = (type: string, data: object, revision: number, at: string): RecordedEvent =>
-  ({ position: `${revision}`, stream: 'gift-g', revision, type, id: `e${revision}`, at, data, metadata: { commandId: 'c', correlationId: 'c', by: {} } }) as unknown as RecordedEvent;
+  ({
+    position: `${revision}`,
+    stream: 'gift-g',
+    revision,
+    type,
+    id: `e${revision}`,
+    at,
+    data,
+    metadata: { commandId: 'c', correlationId: 'c', by: {} },
+  }) as unknown as RecordedEvent;
 
 test('a number’s gift is its holder’s of the day when it was sent there: bought, or given to it since', () => {
   const moved = phone({ user_id: 'bob', from: day(1), to: day(4) }, { user_id: 'cat', from: day(4) });
@@ -25,31 +52,82 @@ test('a number’s gift is its holder’s of the day when it was sent there: bou
 });
 
 test('each gift of a purchase is its own number’s holder’s', async () => {
-  const holders = new Map([['phone-b', phone({ user_id: 'bob', from: day(1) })], ['phone-c', phone({ user_id: 'cat', from: day(1) })]]);
+  const holders = new Map([
+    ['phone-b', phone({ user_id: 'bob', from: day(1) })],
+    ['phone-c', phone({ user_id: 'cat', from: day(1) })],
+  ]);
   const asked: (readonly string[])[] = [];
-  const accounts = { getMany: async (ids: readonly string[]) => (asked.push(ids), ids.map((id) => holders.get(id))) } as unknown as GiftModels['accounts'];
-  const receivers = [{ phone_hash: 'b' }, {}, { phone_hash: 'nobody' }, { phone_hash: 'c' }, { user_id: 'dan' }, { phone_hash: 'b' }];
-  const joined = await joinGifts({ accounts }, transaction, receivers.map((receiver, index) => ({ id: `g${index}`, gift: giftTo(receiver, { index }) })));
-  assert.equal(joined.map(({ id, owner }) => [id, owner]), [['g0', 'bob'], ['g1', 'ann'], ['g2', undefined], ['g3', 'cat'], ['g4', 'dan'], ['g5', 'bob']]);
+  const accounts = {
+    getMany: async (ids: readonly string[]) => (asked.push(ids), ids.map((id) => holders.get(id))),
+  } as unknown as GiftModels['accounts'];
+  const receivers = [
+    { phone_hash: 'b' },
+    {},
+    { phone_hash: 'nobody' },
+    { phone_hash: 'c' },
+    { user_id: 'dan' },
+    { phone_hash: 'b' },
+  ];
+  const joined = await joinGifts(
+    { accounts },
+    transaction,
+    receivers.map((receiver, index) => ({ id: `g${index}`, gift: giftTo(receiver, { index }) })),
+  );
+  assert.equal(
+    joined.map(({ id, owner }) => [id, owner]),
+    [
+      ['g0', 'bob'],
+      ['g1', 'ann'],
+      ['g2', undefined],
+      ['g3', 'cat'],
+      ['g4', 'dan'],
+      ['g5', 'bob'],
+    ],
+  );
   assert.equal(asked, [['phone-b', 'phone-nobody', 'phone-c']]);
 });
 
 test('while one read model knows of a gift and the other not yet of its purchase there is none', async () => {
-  const models = { gifts: { get: async () => giftTo({ phone_hash: 'h' }) }, transactions: { get: async () => undefined }, accounts: { get: async () => phone() } } as unknown as GiftModels;
+  const models = {
+    gifts: { get: async () => giftTo({ phone_hash: 'h' }) },
+    transactions: { get: async () => undefined },
+    accounts: { get: async () => phone() },
+  } as unknown as GiftModels;
   assert.is(await findGift(models, 'g'), undefined);
 });
 
 /** Read models and a log of which only these are there. */
-const having = (phones: PhoneDocument | undefined, known: TransactionDocument | undefined, purchase: readonly RecordedEvent[] = []): Parameters<typeof giftAfter>[0] =>
-  ({ transactions: { get: async () => known }, accounts: { get: async () => phones }, events: { read: async () => purchase } }) as unknown as Parameters<typeof giftAfter>[0];
-const issued = (receiver: GiftDocument['receiver']): RecordedEvent => event('GiftIssued', { transaction_id: 't', index: 0, message_id: 'm', receiver }, 0, day(2));
+const having = (
+  phones: PhoneDocument | undefined,
+  known: TransactionDocument | undefined,
+  purchase: readonly RecordedEvent[] = [],
+): Parameters<typeof giftAfter>[0] =>
+  ({
+    transactions: { get: async () => known },
+    accounts: { get: async () => phones },
+    events: { read: async () => purchase },
+  }) as unknown as Parameters<typeof giftAfter>[0];
+const issued = (receiver: GiftDocument['receiver']): RecordedEvent =>
+  event('GiftIssued', { transaction_id: 't', index: 0, message_id: 'm', receiver }, 0, day(2));
 
 test('as it was right after an event it has the receiver and the owner of then, whoever it was given to since', async () => {
   const claimed = event('GiftClaimed', { user_id: 'cat' }, 1, day(3));
   const { gift, owner } = await giftAfter(having(undefined, transaction), 'g', [issued({}), claimed]);
-  assert.equal([gift.receiver, gift.claimed_by, gift.reassigned_at, gift.updated_at, owner], [{}, 'cat', undefined, day(3), 'cat']);
+  assert.equal(
+    [gift.receiver, gift.claimed_by, gift.reassigned_at, gift.updated_at, owner],
+    [{}, 'cat', undefined, day(3), 'cat'],
+  );
   const given = event('GiftReassigned', { receiver: { phone_hash: 'h' } }, 2, day(5));
-  assert.is((await giftAfter(having(phone({ user_id: 'bob', from: day(1), to: day(4) }, { user_id: 'eve', from: day(4) }), transaction), 'g', [issued({}), claimed, given])).owner, 'eve');
+  assert.is(
+    (
+      await giftAfter(
+        having(phone({ user_id: 'bob', from: day(1), to: day(4) }, { user_id: 'eve', from: day(4) }), transaction),
+        'g',
+        [issued({}), claimed, given],
+      )
+    ).owner,
+    'eve',
+  );
 });
 
 test('its purchase is told by the log while the read model does not have it, or not its payment', async () => {

@@ -11,7 +11,9 @@ const test = suite('the page behind a launch_url');
 let service: Service;
 
 test.before(async () => {
-  service = await startService({ env: { APP_URL: 'https://app.test/o\'p"en/', PUBLIC_URL: 'https://gifts.test/base/' } });
+  service = await startService({
+    env: { APP_URL: 'https://app.test/o\'p"en/', PUBLIC_URL: 'https://gifts.test/base/' },
+  });
 });
 test.after(async () => {
   await unharmed(service);
@@ -30,7 +32,8 @@ test('it needs no token and tells product, brand, expiry and a link to the app',
   for (const spelling of [shortcodeOf(gift), shortcodeOf(gift).toLowerCase(), gift, `${gift}/`]) {
     const reply = await page(spelling);
     assert.equal(reply.status, 200);
-    for (const told of ['Café latte', 'Bean', data.expiry_date as string, shortcodeOf(gift)]) assert.ok(reply.text.includes(told), told);
+    for (const told of ['Café latte', 'Bean', data.expiry_date as string, shortcodeOf(gift)])
+      assert.ok(reply.text.includes(told), told);
     assert.ok(reply.text.includes(`href="https://app.test/o&#39;p%22en/?gift=${shortcodeOf(gift)}"`));
   }
 });
@@ -40,13 +43,22 @@ test('every address in an answer has the path of PUBLIC_URL', async () => {
   const bought = await service.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte', [{}, {}]) });
   const location = bought.headers.get('location') ?? '';
   assert.equal(location, `/base/api/v2/transactions/${bought.json.data.id}/gifts`);
-  const declined = await service.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }) });
+  const declined = await service.ask('POST', '/api/v2/transactions', {
+    token,
+    body: purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }),
+  });
   assert.match(declined.headers.get('location') ?? '', /^\/base\/api\/v2\/transactions\/[0-9a-f]{32}\/gifts$/);
   const page1 = (await service.ask('GET', `${location.replace('/base', '')}?per_page=1`, { token })).json;
-  assert.deepEqual([page1.path, page1.next_page_url], [`https://gifts.test${location}`, `https://gifts.test${location}?per_page=1&page=2`]);
+  assert.deepEqual(
+    [page1.path, page1.next_page_url],
+    [`https://gifts.test${location}`, `https://gifts.test${location}?per_page=1&page=2`],
+  );
   const { servers, components } = (await service.ask('GET', '/openapi.json')).json;
   assert.deepEqual(servers, [{ url: 'https://gifts.test/base' }]);
-  assert.equal(components.securitySchemes.clientCredentials.flows.clientCredentials.tokenUrl, 'https://gifts.test/base/oauth/token');
+  assert.equal(
+    components.securitySchemes.clientCredentials.flows.clientCredentials.tokenUrl,
+    'https://gifts.test/base/oauth/token',
+  );
 });
 
 test('its headers: no script, no index, no referrer, not kept', async () => {
@@ -67,7 +79,8 @@ test('its headers: no script, no index, no referrer, not kept', async () => {
 
 test('no message and no names', async () => {
   const body = purchaseOf('latte', [{ user_id: 'bob' }], { message: 'a secret wish' });
-  const [gift] = (await service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body })).json.data.gifts as string[];
+  const [gift] = (await service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body }))
+    .json.data.gifts as string[];
   const { text } = await page(gift ?? '');
   assert.doesNotMatch(text, /secret wish|\bann\b|\bbob\b|07700|\+44/);
 });
@@ -78,8 +91,13 @@ test('used, expired and cancelled gifts say so', async () => {
   assert.match((await page(used)).text, /This gift has been used\./);
   assert.match((await page(await boughtBefore(service))).text, /This gift has expired\./);
   const token = await service.userToken('ann');
-  const declined = await service.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }) });
-  const [cancelled] = (await service.ask('GET', declined.headers.get('location')?.replace('/base', '') ?? '', { token })).json.data as Json[];
+  const declined = await service.ask('POST', '/api/v2/transactions', {
+    token,
+    body: purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }),
+  });
+  const [cancelled] = (
+    await service.ask('GET', declined.headers.get('location')?.replace('/base', '') ?? '', { token })
+  ).json.data as Json[];
   assert.match((await page(cancelled.id)).text, /This gift was cancelled\./);
 });
 
@@ -88,7 +106,8 @@ test('it names the brand that its product is of now: that one redeems it', async
   const product = { id: 'cup-tea', brand_id: 'old-cup', name: 'Cup of tea', sale_price: 100 };
   await service.import({ brands: [brand, { ...brand, id: 'new-cup', name: 'New Cup' }], products: [product] });
   const token = await service.userToken('ann');
-  const brandNow = async (): Promise<string> => (await service.ask('GET', '/api/v2/products/cup-tea', { token })).json.data?.brand_id as string;
+  const brandNow = async (): Promise<string> =>
+    (await service.ask('GET', '/api/v2/products/cup-tea', { token })).json.data?.brand_id as string;
   await eventually(async () => (await brandNow()) === 'old-cup');
   const gift = await buyOne(service, 'cup-tea');
   assert.match((await page(gift)).text, /Old Cup/);
@@ -114,7 +133,17 @@ test('names are text, whatever they hold', async () => {
 });
 
 test('unknown gifts, other methods, HEAD', async () => {
-  for (const unknown of ['0'.repeat(16), '0'.repeat(20), 'nonsense', '%00', '__proto__', '<script>', '..%2f..', "'%20or%201=1"]) refused(await page(unknown), 404, 'gift not found');
+  for (const unknown of [
+    '0'.repeat(16),
+    '0'.repeat(20),
+    'nonsense',
+    '%00',
+    '__proto__',
+    '<script>',
+    '..%2f..',
+    "'%20or%201=1",
+  ])
+    refused(await page(unknown), 404, 'gift not found');
   refused(await service.ask('GET', '/g'), 404, 'Not found.');
   const gift = await buyOne(service);
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
@@ -130,9 +159,17 @@ test('the link is the app’s address as it is set, without a slash more; a gift
   const plain = await startService({ env: { APP_URL: 'https://app.test/open', CHARGE_WAIT_MS: '50' } });
   try {
     const gift = await buyOne(plain);
-    assert.ok((await plain.ask('GET', `/g/${gift}`)).text.includes(`href="https://app.test/open?gift=${shortcodeOf(gift)}"`));
-    const slow = await plain.ask('POST', '/api/v2/transactions', { token: await plain.userToken('ann'), body: purchaseOf('latte', undefined, { reference: 'pm_card_slow' }) });
-    assert.match((await plain.ask('GET', `/g/${slow.json.data.gifts[0] as string}`)).text, /This gift is not paid for yet\./);
+    assert.ok(
+      (await plain.ask('GET', `/g/${gift}`)).text.includes(`href="https://app.test/open?gift=${shortcodeOf(gift)}"`),
+    );
+    const slow = await plain.ask('POST', '/api/v2/transactions', {
+      token: await plain.userToken('ann'),
+      body: purchaseOf('latte', undefined, { reference: 'pm_card_slow' }),
+    });
+    assert.match(
+      (await plain.ask('GET', `/g/${slow.json.data.gifts[0] as string}`)).text,
+      /This gift is not paid for yet\./,
+    );
   } finally {
     await plain.close();
   }

@@ -29,8 +29,18 @@ test('a till redeems a gift and gets the redemption', async () => {
   assert.deepEqual([data['gift_id'], data['redeemed'], data['location_id']], [gift, true, 'bean-soho']);
   assert.equal(data['creation_at'], data['updated_at']);
   assert.ok(Math.abs(Date.now() - Date.parse(data['creation_at'] as string)) < 60_000);
-  const shown = await service.ask('GET', `/api/v2/gifts/${gift}?embed[]=redeemed`, { token: await service.userToken('ann') });
-  assert.deepEqual([shown.json['data']['redeemed_id'], shown.json['data']['status'], shown.json['data']['status_code'], shown.json['data']['gift_status']], [data['id'], 1, 'RE', 'redeemed']);
+  const shown = await service.ask('GET', `/api/v2/gifts/${gift}?embed[]=redeemed`, {
+    token: await service.userToken('ann'),
+  });
+  assert.deepEqual(
+    [
+      shown.json['data']['redeemed_id'],
+      shown.json['data']['status'],
+      shown.json['data']['status_code'],
+      shown.json['data']['gift_status'],
+    ],
+    [data['id'], 1, 'RE', 'redeemed'],
+  );
   assert.deepEqual(shown.json['embedded']['redemptions'], [data]);
 });
 
@@ -49,12 +59,18 @@ test('a redemption is not held up by a slow read model: those who read the gift,
   try {
     const [gift = '', other = ''] = await buy(slow, 'latte', [{}, {}]);
     const token = await slow.userToken('ann');
-    const look = async (id: string, headers: Readonly<Record<string, string>> = {}): Promise<Json> => (await slow.ask('GET', `/api/v2/gifts/${id}`, { token, headers })).json['data'];
+    const look = async (id: string, headers: Readonly<Record<string, string>> = {}): Promise<Json> =>
+      (await slow.ask('GET', `/api/v2/gifts/${id}`, { token, headers })).json['data'];
     const shown = async (id: string): Promise<unknown> => (await look(id))['gift_status'];
     await slow.userToken('till-coffee');
     // Nothing is to be on its way any more when it is held.
-    await eventually(async () => (await slow.events.read(giftStream(other))).length > 0 && (await slow.events.read(giftStream(gift))).length > 0);
-    const transaction = (await look(gift, { 'gift-position': `${slow.events.logId}:${(await slow.events.end()) ?? ''}` }))['transaction_id'] as string;
+    await eventually(
+      async () =>
+        (await slow.events.read(giftStream(other))).length > 0 && (await slow.events.read(giftStream(gift))).length > 0,
+    );
+    const transaction = (
+      await look(gift, { 'gift-position': `${slow.events.logId}:${(await slow.events.end()) ?? ''}` })
+    )['transaction_id'] as string;
     hold();
     const began = performance.now();
     assert.equal((await redeem(slow, gift)).status, 201);
@@ -68,7 +84,10 @@ test('a redemption is not held up by a slow read model: those who read the gift,
     await sleep(100);
     await free();
     assert.equal(await reading, 'redeemed');
-    assert.deepEqual((await listing).json['data'].map(({ gift_status }: Json) => gift_status), ['redeemed', 'sent']);
+    assert.deepEqual(
+      (await listing).json['data'].map(({ gift_status }: Json) => gift_status),
+      ['redeemed', 'sent'],
+    );
     hold();
     assert.equal((await unredeem(slow, gift)).status, 200);
     assert.equal(await shown(gift), 'redeemed', 'after a second it is shown as it is');
@@ -83,7 +102,10 @@ test('a shortcode names the gift too, in any case, and with a trailing slash', a
   const reply = await redeem(service, `${shortcodeOf(gift).toLowerCase()}`);
   assert.equal(reply.status, 201);
   assert.equal(reply.json['data']['gift_id'], gift);
-  const again = await service.ask('POST', `/api/v2/gifts/${gift}/redemptions/`, { token: await service.userToken('till-coffee'), body: { location_id: 'bean-soho' } });
+  const again = await service.ask('POST', `/api/v2/gifts/${gift}/redemptions/`, {
+    token: await service.userToken('till-coffee'),
+    body: { location_id: 'bean-soho' },
+  });
   refused(again, 405, 'gift already redeemed.');
   assert.equal(again.headers.get('allow'), 'POST');
 });
@@ -120,7 +142,8 @@ test('a consolidated product is redeemed by any merchant whose brand lists it', 
 
 test('who may not redeem', async () => {
   const gift = await buyOne(service);
-  for (const user of ['bob', 'cat', 'till-cinema', 'till-nothing', 'sue', 'aud']) refused(await redeem(service, gift, user), 403, 'Cannot redeem this gift.');
+  for (const user of ['bob', 'cat', 'till-cinema', 'till-nothing', 'sue', 'aud'])
+    refused(await redeem(service, gift, user), 403, 'Cannot redeem this gift.');
 });
 
 test('invalid locations: unknown, or another merchant’s for a till', async () => {
@@ -135,22 +158,41 @@ test('the body is checked after the caller, before the state', async () => {
   const path = `/api/v2/gifts/${gift}/redemptions`;
   const ann = await service.userToken('ann');
   refused(await service.ask('POST', path, { token: ann, body: {} }), 422, 'location_id is required');
-  refused(await service.ask('POST', path, { token: ann, body: { location_id: 7 } }), 422, 'location_id must be a string');
-  refused(await service.ask('POST', path, { token: ann, body: { location_id: 'bean-soho', more: 1 } }), 422, 'more is not a known field');
+  refused(
+    await service.ask('POST', path, { token: ann, body: { location_id: 7 } }),
+    422,
+    'location_id must be a string',
+  );
+  refused(
+    await service.ask('POST', path, { token: ann, body: { location_id: 'bean-soho', more: 1 } }),
+    422,
+    'more is not a known field',
+  );
   refused(await service.ask('POST', path, { token: ann, body: [] }), 422, 'the body must be an object');
-  refused(await service.ask('POST', path, { token: await service.userToken('bob'), body: {} }), 403, 'Cannot redeem this gift.');
-  refused(await service.ask('POST', '/api/v2/gifts/00000000000000000000/redemptions', { token: ann, body: {} }), 404, 'gift not found');
+  refused(
+    await service.ask('POST', path, { token: await service.userToken('bob'), body: {} }),
+    403,
+    'Cannot redeem this gift.',
+  );
+  refused(
+    await service.ask('POST', '/api/v2/gifts/00000000000000000000/redemptions', { token: ann, body: {} }),
+    404,
+    'gift not found',
+  );
   await redeem(service, gift);
   refused(await service.ask('POST', path, { token: ann, body: {} }), 422, 'location_id is required');
 });
 
 test('unknown gifts', async () => {
-  for (const id of ['00000000000000000000', '0000000000000000', 'nonsense', '%00', '..%2f..', 'x'.repeat(2000)]) refused(await redeem(service, id, 'ann'), 404, 'gift not found');
+  for (const id of ['00000000000000000000', '0000000000000000', 'nonsense', '%00', '..%2f..', 'x'.repeat(2000)])
+    refused(await redeem(service, id, 'ann'), 404, 'gift not found');
 });
 
 test('of a hundred redeems at once exactly one gets 201', async () => {
   const gift = await buyOne(service);
-  const replies = await Promise.all(Array.from({ length: 100 }, (_, index) => redeem(service, gift, index % 2 === 0 ? 'ann' : 'till-coffee')));
+  const replies = await Promise.all(
+    Array.from({ length: 100 }, (_, index) => redeem(service, gift, index % 2 === 0 ? 'ann' : 'till-coffee')),
+  );
   assert.equal(replies.filter(({ status }) => status === 201).length, 1);
   for (const reply of replies.filter(({ status }) => status !== 201)) refused(reply, 405, 'gift already redeemed.');
   const events = await service.events.read(giftStream(gift));
@@ -162,7 +204,10 @@ test('unredeem by id and by latest, and redeem again', async () => {
   const first = (await redeem(service, gift)).json['data'];
   const reversed = await unredeem(service, gift, first['id'] as string);
   assert.equal(reversed.status, 200);
-  assert.deepEqual({ ...(reversed.json['data'] as object), updated_at: '' }, { ...(first as object), redeemed: false, updated_at: '' });
+  assert.deepEqual(
+    { ...(reversed.json['data'] as object), updated_at: '' },
+    { ...(first as object), redeemed: false, updated_at: '' },
+  );
   assert.ok((reversed.json['data']['updated_at'] as string) > (first['updated_at'] as string));
   refused(await unredeem(service, gift), 422, 'gift not redeemed.');
   const second = (await redeem(service, gift)).json['data'];
@@ -177,11 +222,32 @@ test('unredeem refusals', async () => {
   refused(await unredeem(service, gift, 'nonsense'), 404, 'Redemption not found');
   refused(await unredeem(service, '00000000000000000000'), 404, 'gift not found');
   await redeem(service, gift);
-  for (const user of ['ann', 'bob', 'till-cinema', 'till-redeem-only', 'till-nothing']) refused(await unredeem(service, gift, 'latest', user), 403, 'Cannot unredeem this gift.');
+  for (const user of ['ann', 'bob', 'till-cinema', 'till-redeem-only', 'till-nothing'])
+    refused(await unredeem(service, gift, 'latest', user), 403, 'Cannot unredeem this gift.');
   const [token, elsewhere] = [await service.userToken('till-coffee'), await service.userToken('till-cinema')];
-  for (const body of [{ redeemed: true }, { redeemed: 'false' }, {}, { redeemed: false, location_id: 'bean-soho' }, [], null, 'x', 3]) {
-    refused(await service.ask('PATCH', `/api/v2/gifts/${gift}/redemptions/latest`, { token, body: JSON.stringify(body) }), 422, 'Only redeemed: false can be patched.');
-    refused(await service.ask('PATCH', `/api/v2/gifts/${gift}/redemptions/latest`, { token: elsewhere, body: JSON.stringify(body) }), 403, 'Cannot unredeem this gift.');
+  for (const body of [
+    { redeemed: true },
+    { redeemed: 'false' },
+    {},
+    { redeemed: false, location_id: 'bean-soho' },
+    [],
+    null,
+    'x',
+    3,
+  ]) {
+    refused(
+      await service.ask('PATCH', `/api/v2/gifts/${gift}/redemptions/latest`, { token, body: JSON.stringify(body) }),
+      422,
+      'Only redeemed: false can be patched.',
+    );
+    refused(
+      await service.ask('PATCH', `/api/v2/gifts/${gift}/redemptions/latest`, {
+        token: elsewhere,
+        body: JSON.stringify(body),
+      }),
+      403,
+      'Cannot unredeem this gift.',
+    );
   }
 });
 
@@ -198,7 +264,11 @@ test('only the merchant a redemption was made at reverses it; one made elsewhere
 
 test('what is redeemed keeps who, when and why, and the facts of its day', async () => {
   const gift = await buyOne(service);
-  const reply = await service.ask('POST', `/api/v2/gifts/${gift}/redemptions`, { token: await service.userToken('till-coffee'), body: { location_id: 'bean-soho' }, headers: { 'x-request-id': 'till-7:42' } });
+  const reply = await service.ask('POST', `/api/v2/gifts/${gift}/redemptions`, {
+    token: await service.userToken('till-coffee'),
+    body: { location_id: 'bean-soho' },
+    headers: { 'x-request-id': 'till-7:42' },
+  });
   assert.equal(reply.headers.get('x-request-id'), 'till-7:42');
   const event = (await service.events.read(giftStream(gift))).find(({ type }) => type === 'GiftRedeemed');
   assert.deepEqual(event?.data, {
@@ -222,13 +292,27 @@ test('a blocked gift is neither redeemed, vouchered nor claimed; freed, it is; m
   const store = await service.openStore();
   try {
     const deps = { events: service.events, gifts: openReadModels(store).gifts };
-    const context = (commandId: string): CommandContext => ({ commandId, correlationId: commandId, by: { user: 'cli:test' }, now: new Date().toISOString() });
+    const context = (commandId: string): CommandContext => ({
+      commandId,
+      correlationId: commandId,
+      by: { user: 'cli:test' },
+      now: new Date().toISOString(),
+    });
     await blockGift(deps, gift, context(`block-${gift}`), { cause: 'dispute:dp_1', reason: 'fraudulent' });
     refused(await redeem(service, gift), 405, 'gift is blocked.');
     refused(await redeem(service, gift, 'bob'), 403, 'Cannot redeem this gift.');
     refused(await redeem(service, gift, 'ann', 'nowhere'), 422, 'Invalid location.');
-    for (const path of ['voucher', 'voucher/claimed']) refused(await service.ask('POST', `/api/v2/gifts/${gift}/${path}`, { token: ann, body: {} }), 405, 'gift is blocked.');
-    refused(await service.ask('POST', `/api/v2/gifts/${gift}/claim`, { token: await service.userToken('bob') }), 405, 'gift is blocked.');
+    for (const path of ['voucher', 'voucher/claimed'])
+      refused(
+        await service.ask('POST', `/api/v2/gifts/${gift}/${path}`, { token: ann, body: {} }),
+        405,
+        'gift is blocked.',
+      );
+    refused(
+      await service.ask('POST', `/api/v2/gifts/${gift}/claim`, { token: await service.userToken('bob') }),
+      405,
+      'gift is blocked.',
+    );
     assert.deepEqual((await service.ask('GET', `/api/v2/gifts/${gift}`, { token: ann })).json['data'], before);
     await unblockGift(deps, gift, context(`free-${gift}`), { cause: 'dispute:dp_1', reason: 'won' });
     assert.equal((await redeem(service, gift)).status, 201);

@@ -26,26 +26,56 @@ test('a purchase without receivers makes one gift to be shared by URL', async ()
   const reply = await purchase(purchaseOf('latte'));
   assert.equal(reply.status, 201);
   const { data, embedded } = reply.json;
-  assert.deepEqual(Object.keys(data).sort(), ['created_at', 'gifts', 'id', 'purchased_at_date', 'purchased_at_time', 'retail', 'updated_at']);
+  assert.deepEqual(Object.keys(data).sort(), [
+    'created_at',
+    'gifts',
+    'id',
+    'purchased_at_date',
+    'purchased_at_time',
+    'retail',
+    'updated_at',
+  ]);
   assert.deepEqual([data.retail, data.gifts.length, embedded], ['3.50', 1, []]);
   assert.match(data.created_at, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
   assert.equal(`${data.purchased_at_date} ${data.purchased_at_time}`, data.created_at);
   assert.equal(reply.headers.get('location'), `/api/v2/transactions/${data.id}/gifts`);
   const gift = (await get(`/api/v2/gifts/${data.gifts[0]}`)).json.data;
-  assert.deepEqual([gift.status, gift.status_code, gift.gift_status, gift.receiver_id, gift.sender_id], [12, 'UC', 'sent', '', 'ann']);
+  assert.deepEqual(
+    [gift.status, gift.status_code, gift.gift_status, gift.receiver_id, gift.sender_id],
+    [12, 'UC', 'sent', '', 'ann'],
+  );
   assert.notEqual(gift.sent_date, '');
 });
 
 test('a bulk purchase, its totals, embeds and receivers', async () => {
-  const body = purchaseOf('latte', [{ phone_number: '07700 900002' }, { user_id: 'cat' }, {}], { message: 'Enjoy! 🎁' });
-  const reply = await purchase({ ...body, embed: ['gifts.message'] }, 'ann', '?embed[]=gifts.purchase.brand&embed=gifts.voucher');
+  const body = purchaseOf('latte', [{ phone_number: '07700 900002' }, { user_id: 'cat' }, {}], {
+    message: 'Enjoy! 🎁',
+  });
+  const reply = await purchase(
+    { ...body, embed: ['gifts.message'] },
+    'ann',
+    '?embed[]=gifts.purchase.brand&embed=gifts.voucher',
+  );
   assert.equal(reply.status, 201);
   const { data, embedded } = reply.json;
   assert.equal(data.retail, '10.50');
   assert.deepEqual(Object.keys(embedded).sort(), ['brands', 'gifts', 'messages', 'products', 'vouchers']);
-  assert.deepEqual(embedded.gifts.map((gift: Json) => gift.id), data.gifts);
-  assert.deepEqual(embedded.gifts.map((gift: Json) => [gift.receiver_id, gift.status_code]), [['', 'SE'], ['cat', 'SE'], ['', 'UC']]);
-  assert.deepEqual(embedded.messages.map((message: Json) => message.message), Array(3).fill('Enjoy! 🎁'));
+  assert.deepEqual(
+    embedded.gifts.map((gift: Json) => gift.id),
+    data.gifts,
+  );
+  assert.deepEqual(
+    embedded.gifts.map((gift: Json) => [gift.receiver_id, gift.status_code]),
+    [
+      ['', 'SE'],
+      ['cat', 'SE'],
+      ['', 'UC'],
+    ],
+  );
+  assert.deepEqual(
+    embedded.messages.map((message: Json) => message.message),
+    Array(3).fill('Enjoy! 🎁'),
+  );
   assert.deepEqual([embedded.products.length, embedded.brands.length, embedded.vouchers], [1, 1, []]);
 });
 
@@ -61,11 +91,18 @@ test('the same, as things are now', async () => {
 });
 
 test('receivers are told once: by SMS, by push, or not at all', async () => {
-  const [sms, push, none, shared] = await buy(service, 'latte', [{ phone_number: '\u202a+44 7700 900777\u202c' }, { user_id: 'ann' }, { user_id: 'cat' }, {}]);
+  const [sms, push, none, shared] = await buy(service, 'latte', [
+    { phone_number: '\u202a+44 7700 900777\u202c' },
+    { user_id: 'ann' },
+    { user_id: 'cat' },
+    {},
+  ]);
   const told = (id: string | undefined): Promise<string> =>
     eventually(async () => {
       const last = (await service.events.read(notificationStream(id ?? ''))).at(-1);
-      return last === undefined || last.type === 'NotificationStarted' ? undefined : `${last.type} ${JSON.stringify(last.data)}`;
+      return last === undefined || last.type === 'NotificationStarted'
+        ? undefined
+        : `${last.type} ${JSON.stringify(last.data)}`;
     });
   assert.match(await told(sms), /^NotificationSent .*"channel":"sms"/);
   assert.match(await told(push), /^NotificationSent .*"channel":"push"/);
@@ -75,10 +112,19 @@ test('receivers are told once: by SMS, by push, or not at all', async () => {
 
 test('an amount that no card can be charged with: 422, nothing is bought; a wallet pays it', async () => {
   const product = { brand_id: 'bean', active: true };
-  await service.import({ products: [{ id: 'cheap', name: 'Cheap', sale_price: 20, ...product }, { id: 'dear', name: 'Dear', sale_price: 100_000_000, ...product }] });
+  await service.import({
+    products: [
+      { id: 'cheap', name: 'Cheap', sale_price: 20, ...product },
+      { id: 'dear', name: 'Dear', sale_price: 100_000_000, ...product },
+    ],
+  });
   await eventually(async () => (await get('/api/v2/products/dear')).status === 200);
   refused(await purchase(purchaseOf('cheap')), 422, 'Amount too small: a card is charged at least 0.30.');
-  refused(await purchase(purchaseOf('dear', [{ phone_number: '12' }])), 422, 'Amount too large: a card is charged at most 999999.99.');
+  refused(
+    await purchase(purchaseOf('dear', [{ phone_number: '12' }])),
+    422,
+    'Amount too large: a card is charged at most 999999.99.',
+  );
   assert.equal((await purchase(purchaseOf('cheap', [{}, {}]))).json.data.retail, '0.40');
 });
 
@@ -100,7 +146,10 @@ test('a declined charge: 402, the gifts are cancelled', async () => {
   assert.equal(reply.headers.get('gift-position'), `${service.events.logId}:${written}`);
   refused(await get(location.replace(/\/gifts$/, '')), 402, 'Payment declined.');
   const { data } = (await get(location)).json;
-  assert.deepEqual([data[0].gift_status, data[0].status, data[0].status_code, data[0].sent_date], ['cancelled', 3, 'CA', '']);
+  assert.deepEqual(
+    [data[0].gift_status, data[0].status, data[0].status_code, data[0].sent_date],
+    ['cancelled', 3, 'CA', ''],
+  );
   refused(await redeem(service, data[0].id, 'bob'), 405, 'gift is cancelled and cannot be redeemed.');
   const types = (await service.events.read(transactionStream(location.split('/')[4] ?? ''))).map(({ type }) => type);
   assert.deepEqual(types, ['GiftsPurchased', 'ChargeStarted', 'PaymentDeclined']);
@@ -123,10 +172,26 @@ test('what a purchase refuses, in order', async () => {
     [{ ...ok, purchase: { type: 'gift' } }, 422, 'purchase.reference is required'],
     [{ ...ok, purchase: { ...ok.purchase, receivers: [] } }, 422, 'receivers: at least 1'],
     [{ ...ok, purchase: { ...ok.purchase, receivers: Array(10_001).fill({}) } }, 422, 'receivers: at most 10000'],
-    [{ ...ok, purchase: { ...ok.purchase, receivers: [{ phone_number: '07700 900001', user_id: 'bob' }] } }, 422, 'receivers: give only one of phone_number or user_id'],
-    [{ ...ok, purchase: { ...ok.purchase, message: 'x'.repeat(1001) } }, 422, 'purchase.message: at most 1000 characters'],
-    [{ ...ok, purchase: { ...ok.purchase, message: 'a\u0000b' } }, 422, 'purchase.message must not contain NUL characters'],
-    [{ ...ok, purchase: { ...ok.purchase, receivers: [{ user_id: 7 }] } }, 422, 'purchase.receivers[0].user_id must be a string'],
+    [
+      { ...ok, purchase: { ...ok.purchase, receivers: [{ phone_number: '07700 900001', user_id: 'bob' }] } },
+      422,
+      'receivers: give only one of phone_number or user_id',
+    ],
+    [
+      { ...ok, purchase: { ...ok.purchase, message: 'x'.repeat(1001) } },
+      422,
+      'purchase.message: at most 1000 characters',
+    ],
+    [
+      { ...ok, purchase: { ...ok.purchase, message: 'a\u0000b' } },
+      422,
+      'purchase.message must not contain NUL characters',
+    ],
+    [
+      { ...ok, purchase: { ...ok.purchase, receivers: [{ user_id: 7 }] } },
+      422,
+      'purchase.receivers[0].user_id must be a string',
+    ],
     [{ ...ok, more: 1 }, 422, 'more is not a known field'],
     [{ ...ok, embed: ['gifts.nonsense'] }, 422, 'Unknown embed: gifts.nonsense.'],
     [purchaseOf('nothing', undefined, { reference: 'nothing' }), 422, 'Invalid payment reference.'],
@@ -171,11 +236,15 @@ test('pages of a transaction’s gifts', async () => {
     },
   );
   const last = (await get(new URL(first.next_page_url).pathname + '?page=3&per_page=20')).json;
-  assert.deepEqual([last.from, last.to, last.data.length, last.next_page_url === null, last.embedded], [41, 45, 5, true, []]);
+  assert.deepEqual(
+    [last.from, last.to, last.data.length, last.next_page_url === null, last.embedded],
+    [41, 45, 5, true, []],
+  );
   const beyond = (await get(`${path}/?page=9`)).json;
   assert.deepEqual([beyond.from, beyond.to, beyond.data, new URL(beyond.prev_page_url).search], [0, 0, [], '?page=3']);
   const all = [];
-  for (const page of [1, 2, 3, 4, 5]) all.push(...(await get(`${path}?page=${page}&per_page=10`)).json.data.map((gift: Json) => gift.id));
+  for (const page of [1, 2, 3, 4, 5])
+    all.push(...(await get(`${path}?page=${page}&per_page=10`)).json.data.map((gift: Json) => gift.id));
   assert.deepEqual(all, data.gifts);
   refused(await get(`${path}?page=0`), 422, 'page must be at least 1');
   refused(await get(`${path}?per_page=101`), 422, 'per_page must be at most 100');
@@ -189,14 +258,40 @@ test('a charge that takes longer than the wait leaves the gifts pending until it
   const quick = await startService({ env: { CHARGE_WAIT_MS: '50' } });
   try {
     const token = await quick.userToken('ann');
-    const reply = await quick.ask('POST', '/api/v2/transactions?embed[]=gifts', { token, body: purchaseOf('latte', undefined, { reference: 'pm_card_slow' }) });
+    const reply = await quick.ask('POST', '/api/v2/transactions?embed[]=gifts', {
+      token,
+      body: purchaseOf('latte', undefined, { reference: 'pm_card_slow' }),
+    });
     assert.equal(reply.status, 201);
     const { data, embedded } = reply.json;
-    assert.deepEqual([embedded.gifts[0].gift_status, embedded.gifts[0].status, embedded.gifts[0].status_code, embedded.gifts[0].sent_date], ['pending', 2, 'PE', '']);
+    assert.deepEqual(
+      [
+        embedded.gifts[0].gift_status,
+        embedded.gifts[0].status,
+        embedded.gifts[0].status_code,
+        embedded.gifts[0].sent_date,
+      ],
+      ['pending', 2, 'PE', ''],
+    );
     refused(await redeem(quick, data.gifts[0], 'ann'), 405, 'gift is not paid for yet.');
-    refused(await quick.ask('POST', `/api/v2/gifts/${data.gifts[0]}/voucher`, { token }), 405, 'gift is not paid for yet.');
-    refused(await quick.ask('POST', `/api/v2/gifts/${data.gifts[0]}/claim`, { token: await quick.userToken('bob') }), 405, 'gift is not paid for yet.');
-    assert.equal((await quick.ask('GET', `/api/v2/gifts/${data.gifts[0]}/product/adjustment-codes`, { token: await quick.userToken('till-coffee') })).status, 200);
+    refused(
+      await quick.ask('POST', `/api/v2/gifts/${data.gifts[0]}/voucher`, { token }),
+      405,
+      'gift is not paid for yet.',
+    );
+    refused(
+      await quick.ask('POST', `/api/v2/gifts/${data.gifts[0]}/claim`, { token: await quick.userToken('bob') }),
+      405,
+      'gift is not paid for yet.',
+    );
+    assert.equal(
+      (
+        await quick.ask('GET', `/api/v2/gifts/${data.gifts[0]}/product/adjustment-codes`, {
+          token: await quick.userToken('till-coffee'),
+        })
+      ).status,
+      200,
+    );
     await eventually(async () => (await redeem(quick, data.gifts[0], 'ann')).status === 201, 10_000);
   } finally {
     await quick.close();

@@ -13,7 +13,9 @@ import { docs } from '../../../src/api/openapi/docs.js';
 import { openApiDocument } from '../../../src/api/openapi/openapi.js';
 import type { Route } from '../../../src/api/route.js';
 
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) => existsSync(path));
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
+  existsSync(path),
+);
 
 const route = (path: string, tag: string): Route => ({
   method: 'GET',
@@ -26,7 +28,10 @@ const route = (path: string, tag: string): Route => ({
   errors: [],
   handle: async () => ({ status: 200, body: {} }),
 });
-const document = openApiDocument([route('/api/v2/gifts/:giftId', 'Gifts'), route('/api/v2/brands', 'Catalogue')], { version: '1.0.0', publicUrl: 'http://gifts.example' });
+const document = openApiDocument([route('/api/v2/gifts/:giftId', 'Gifts'), route('/api/v2/brands', 'Catalogue')], {
+  version: '1.0.0',
+  publicUrl: 'http://gifts.example',
+});
 
 interface Context {
   server: Server;
@@ -64,7 +69,11 @@ test.after(async ({ server }) => {
 });
 
 /** The status of a path sent as it is: `fetch` would tidy it up, and ask for what is new. */
-async function statusOf(base: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<number | undefined> {
+async function statusOf(
+  base: string,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<number | undefined> {
   const { port } = new URL(base);
   const sent = request({ host: '127.0.0.1', port, path, headers });
   sent.end();
@@ -140,7 +149,17 @@ test('another method is refused', async ({ base }) => {
 });
 
 test('no other file is served, however it is asked for', async ({ base }) => {
-  const paths = ['/docs/package.json', '/docs/../package.json', '/docs/..%2fpackage.json', '/docs/%2e%2e/package.json', '/docs//swagger-ui.css', '/docs/swagger-ui.css%00', '/docs/__proto__', '/docs/constructor', '/docs/\\..\\package.json'];
+  const paths = [
+    '/docs/package.json',
+    '/docs/../package.json',
+    '/docs/..%2fpackage.json',
+    '/docs/%2e%2e/package.json',
+    '/docs//swagger-ui.css',
+    '/docs/swagger-ui.css%00',
+    '/docs/__proto__',
+    '/docs/constructor',
+    '/docs/\\..\\package.json',
+  ];
   for (const path of paths) assert.is(await statusOf(base, path), 404, path);
 });
 
@@ -149,7 +168,10 @@ if (CHROMIUM === undefined) {
   test.skip('the page shows every operation in a browser', () => {});
 } else {
   test('the page shows every operation in a browser, asking nobody else', async ({ base }) => {
-    const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+    const browser = await chromium.launch({
+      executablePath: CHROMIUM,
+      args: ['--no-sandbox', '--disable-dev-shm-usage'],
+    });
     try {
       const page = await browser.newPage();
       const elsewhere: string[] = [];
@@ -163,7 +185,9 @@ if (CHROMIUM === undefined) {
       page.on('pageerror', (error) => faults.push(error.message));
       await page.goto(`${base}/docs`);
       await page.waitForSelector('.opblock-summary-path');
-      const shown = (await page.locator('.opblock-summary-path').allInnerTexts()).map((text) => text.replaceAll(/\u200b|\s/g, '')).sort();
+      const shown = (await page.locator('.opblock-summary-path').allInnerTexts())
+        .map((text) => text.replaceAll(/\u200b|\s/g, ''))
+        .sort();
       assert.equal(shown, ['/api/v2/brands', '/api/v2/gifts/{giftId}']);
       await page.locator('.opblock-summary').first().click();
       await page.waitForSelector('.responses-inner');

@@ -43,38 +43,81 @@ test('it is valid OpenAPI 3.1, with examples that hold', async ({ document }) =>
   assert.equal(faultsOf(document), []);
 });
 
-test('generators make useful types of it: no array without items, no object of which nothing is said, no value that is one of several without its type', ({ document }) => {
+test('generators make useful types of it: no array without items, no object of which nothing is said, no value that is one of several without its type', ({
+  document,
+}) => {
   const silent: string[] = [];
   const look = (value: unknown, path: string): void => {
     if (typeof value !== 'object' || value === null) return;
     const { type } = value as { type?: unknown };
     if (type === 'array' && !('items' in value)) silent.push(path);
-    if (('const' in value || Array.isArray((value as { enum?: unknown }).enum)) && type === undefined) silent.push(path);
-    if (type === 'object' && !['properties', 'additionalProperties', 'anyOf', 'oneOf', 'allOf'].some((key) => key in value)) silent.push(path);
-    for (const [key, inner] of Object.entries(value)) if (!['example', 'examples', 'not'].includes(key)) look(inner, `${path}/${key}`);
+    if (('const' in value || Array.isArray((value as { enum?: unknown }).enum)) && type === undefined)
+      silent.push(path);
+    if (
+      type === 'object' &&
+      !['properties', 'additionalProperties', 'anyOf', 'oneOf', 'allOf'].some((key) => key in value)
+    )
+      silent.push(path);
+    for (const [key, inner] of Object.entries(value))
+      if (!['example', 'examples', 'not'].includes(key)) look(inner, `${path}/${key}`);
   };
   look(document, '');
   assert.equal(silent, []);
 });
 
 test('every whole number of a query says its bounds, every default is told', ({ document }) => {
-  const parameters = Object.values(document['paths'] as Record<string, Record<string, { parameters?: { name: string; in: string; schema: Record<string, unknown> }[] }>>)
-    .flatMap((item) => Object.values(item)).flatMap((operation) => operation.parameters ?? []).filter((parameter) => parameter.in === 'query');
+  const parameters = Object.values(
+    document['paths'] as Record<
+      string,
+      Record<string, { parameters?: { name: string; in: string; schema: Record<string, unknown> }[] }>
+    >,
+  )
+    .flatMap((item) => Object.values(item))
+    .flatMap((operation) => operation.parameters ?? [])
+    .filter((parameter) => parameter.in === 'query');
   const numbers = parameters.filter(({ schema }) => schema['type'] === 'integer');
   assert.ok(numbers.length > 5);
-  assert.equal(numbers.filter(({ schema }) => schema['minimum'] === undefined || schema['maximum'] === undefined).map(({ name }) => name), []);
+  assert.equal(
+    numbers
+      .filter(({ schema }) => schema['minimum'] === undefined || schema['maximum'] === undefined)
+      .map(({ name }) => name),
+    [],
+  );
   const personal = parameters.filter(({ name }) => name === 'personal');
   assert.ok(personal.length > 0);
-  for (const { schema } of personal) assert.equal(schema, { type: ['boolean', 'integer'], default: false, enum: [true, false, 1, 0] });
+  for (const { schema } of personal)
+    assert.equal(schema, { type: ['boolean', 'integer'], default: false, enum: [true, false, 1, 0] });
 });
 
 test('a body of the token endpoint is one of its grants, and the five are told apart', ({ document }) => {
-  const { schemas } = document['components'] as { schemas: Record<string, { additionalProperties?: unknown; required?: string[]; properties?: { grant_type?: { const?: string } } }> };
-  const body = (document as { paths: { '/oauth/token': { post: { requestBody: { content: { 'application/json': { schema: { anyOf: { $ref: string }[] } } } } } } } }).paths['/oauth/token'].post.requestBody;
-  const grants = resolved(document, body.content['application/json'].schema).anyOf.map(({ $ref }) => schemas[$ref.split('/').at(-1) ?? '']);
-  assert.equal(grants.map((grant) => [grant?.properties?.grant_type?.const, grant?.required?.length, grant?.additionalProperties]), [
-    ['password', 3, undefined], ['refresh_token', 4, undefined], ['refresh_token', 2, undefined], ['client_credentials', 3, undefined], ['client_credentials', 1, undefined],
-  ]);
+  const { schemas } = document['components'] as {
+    schemas: Record<
+      string,
+      { additionalProperties?: unknown; required?: string[]; properties?: { grant_type?: { const?: string } } }
+    >;
+  };
+  const body = (
+    document as {
+      paths: {
+        '/oauth/token': {
+          post: { requestBody: { content: { 'application/json': { schema: { anyOf: { $ref: string }[] } } } } };
+        };
+      };
+    }
+  ).paths['/oauth/token'].post.requestBody;
+  const grants = resolved(document, body.content['application/json'].schema).anyOf.map(
+    ({ $ref }) => schemas[$ref.split('/').at(-1) ?? ''],
+  );
+  assert.equal(
+    grants.map((grant) => [grant?.properties?.grant_type?.const, grant?.required?.length, grant?.additionalProperties]),
+    [
+      ['password', 3, undefined],
+      ['refresh_token', 4, undefined],
+      ['refresh_token', 2, undefined],
+      ['client_credentials', 3, undefined],
+      ['client_credentials', 1, undefined],
+    ],
+  );
 });
 
 test('every endpoint of the contract stands in it', ({ document }) => {
@@ -112,12 +155,18 @@ test('every endpoint under /ops names the role that its caller needs', ({ docume
   const ops = operationsOf(document).filter(({ path }) => path.startsWith('/ops/'));
   assert.ok(ops.some(({ method, path }) => `${method} ${path}` === 'GET /ops/access'));
   for (const { method, path, operation } of ops) {
-    assert.match(String(operation['description']), /For users with the role `(support|auditor)`( or `\w+`)?\.$/, `${method} ${path}`);
+    assert.match(
+      String(operation['description']),
+      /For users with the role `(support|auditor)`( or `\w+`)?\.$/,
+      `${method} ${path}`,
+    );
     assert.ok('403' in (operation['responses'] as object), `${method} ${path}`);
   }
 });
 
-test('every operation has a text, an example of its answer and of its body, and the meaning of each parameter', ({ document }) => {
+test('every operation has a text, an example of its answer and of its body, and the meaning of each parameter', ({
+  document,
+}) => {
   for (const { method, path, operation } of operationsOf(document)) {
     const name = `${method} ${path}`;
     const { summary, parameters, requestBody, responses } = operation as {
@@ -127,39 +176,58 @@ test('every operation has a text, an example of its answer and of its body, and 
       responses: Record<string, { content: Record<string, { example?: unknown }> }>;
     };
     assert.ok(summary, name);
-    for (const parameter of parameters) assert.ok(parameter.$ref ?? parameter.description, `${name}: ${parameter.name}`);
-    if (requestBody !== undefined) assert.ok(requestBody.content['application/json']?.example, `${name}: no example of the body`);
+    for (const parameter of parameters)
+      assert.ok(parameter.$ref ?? parameter.description, `${name}: ${parameter.name}`);
+    if (requestBody !== undefined)
+      assert.ok(requestBody.content['application/json']?.example, `${name}: no example of the body`);
     for (const [status, { content }] of Object.entries(responses)) {
-      if (status.startsWith('2') && content['application/json'] !== undefined) assert.ok(content['application/json'].example, `${name}: no example of ${status}`);
+      if (status.startsWith('2') && content['application/json'] !== undefined)
+        assert.ok(content['application/json'].example, `${name}: no example of ${status}`);
     }
   }
 });
 
 test('examples say what the service would: a tile’s bounds are its own, a shortcode spells its gift’s id', () => {
   const [z = 0, x = 0, y = 0] = tileExample.id.split('/').map(Number);
-  assert.equal(tilesOf({ z, west: x, columns: 1, top: y, rows: 1 }), [{ id: tileExample.id, bounds: tileExample.bounds }]);
+  assert.equal(tilesOf({ z, west: x, columns: 1, top: y, rows: 1 }), [
+    { id: tileExample.id, bounds: tileExample.bounds },
+  ]);
   const { west, south, east, north } = tileExample.bounds;
-  for (const { longitude, latitude } of tileExample.pins) assert.ok(west <= longitude && longitude < east && south <= latitude && latitude <= north);
+  for (const { longitude, latitude } of tileExample.pins)
+    assert.ok(west <= longitude && longitude < east && south <= latitude && latitude <= north);
   assert.is(giftExample.shortcode, shortcodeOf(giftExample.id));
 });
 
 test('the example of an answer is one to the example of its request', ({ document }) => {
   const examplesOf = (path: string): { readonly asked: Json; readonly answered: Json } => {
     const operation = (document as Json).paths[path].post;
-    const [[, answer]] = Object.entries(operation.responses as Record<string, Json>).filter(([status]) => status.startsWith('2')) as [[string, Json]];
-    return { asked: operation.requestBody.content['application/json'].example, answered: answer.content['application/json'].example };
+    const [[, answer]] = Object.entries(operation.responses as Record<string, Json>).filter(([status]) =>
+      status.startsWith('2'),
+    ) as [[string, Json]];
+    return {
+      asked: operation.requestBody.content['application/json'].example,
+      answered: answer.content['application/json'].example,
+    };
   };
   const bought = examplesOf('/api/v2/transactions');
   const { data, embedded } = bought.answered;
   const { purchase } = bought.asked;
   assert.is(data.gifts.length, purchase.receivers.length);
-  assert.is(data.retail, (embedded.products[0].sale_price * purchase.receivers.length / 100).toFixed(2));
-  assert.equal(embedded.gifts.map((gift: Json) => [gift.id, gift.receiver_id]), purchase.receivers.map((receiver: Json, at: number) => [data.gifts[at], receiver.user_id]));
+  assert.is(data.retail, ((embedded.products[0].sale_price * purchase.receivers.length) / 100).toFixed(2));
+  assert.equal(
+    embedded.gifts.map((gift: Json) => [gift.id, gift.receiver_id]),
+    purchase.receivers.map((receiver: Json, at: number) => [data.gifts[at], receiver.user_id]),
+  );
   assert.is(embedded.messages[0].message, purchase.message);
   const vouchered = examplesOf('/api/v2/gifts/{giftId}/voucher');
   assert.is(vouchered.answered.data.voucher_id, vouchered.answered.embedded.vouchers[0].id);
   // None of them can have been redeemed by then.
-  for (const gift of [...embedded.gifts, vouchered.answered.data, examplesOf('/api/v2/gifts/{giftId}/claim').answered.data]) assert.equal([gift.gift_status, gift.status_code, gift.status, gift.redeemed_id], ['sent', 'SE', 5, null]);
+  for (const gift of [
+    ...embedded.gifts,
+    vouchered.answered.data,
+    examplesOf('/api/v2/gifts/{giftId}/claim').answered.data,
+  ])
+    assert.equal([gift.gift_status, gift.status_code, gift.status, gift.redeemed_id], ['sent', 'SE', 5, null]);
   const token = examplesOf('/oauth/token');
   assert.equal([token.asked.grant_type, 'refresh_token' in token.answered], ['client_credentials', false]);
 });
@@ -167,27 +235,54 @@ test('the example of an answer is one to the example of its request', ({ documen
 test('it is said when `embedded` is there', ({ document }) => {
   let always = 0;
   for (const { method, path, operation } of operationsOf(document)) {
-    for (const { content } of Object.values(operation['responses'] as Record<string, { content: Record<string, { schema?: { properties?: { embedded?: { description?: string } }; required?: string[] } }> }>)) {
+    for (const { content } of Object.values(
+      operation['responses'] as Record<
+        string,
+        {
+          content: Record<
+            string,
+            { schema?: { properties?: { embedded?: { description?: string } }; required?: string[] } }
+          >;
+        }
+      >,
+    )) {
       const { properties, required = [] } = resolved(document, content['application/json']?.schema ?? {});
       if (properties?.embedded === undefined || path.startsWith('/ops/')) continue;
       if (required.includes('embedded')) always += 1;
-      assert.is(/absent when/.test(properties.embedded.description ?? 'absent when'), !required.includes('embedded'), `${method} ${path}: ${properties.embedded.description}`);
+      assert.is(
+        /absent when/.test(properties.embedded.description ?? 'absent when'),
+        !required.includes('embedded'),
+        `${method} ${path}: ${properties.embedded.description}`,
+      );
     }
   }
   assert.is(always, 5);
 });
 
-test('clients made from it have names to go by, none made of numbers or of a generator\'s own', ({ document }) => {
+test("clients made from it have names to go by, none made of numbers or of a generator's own", ({ document }) => {
   const unnamed = operationsOf(document).flatMap(({ operation }) => {
-    const { operationId, requestBody, responses } = operation as { operationId: string; requestBody?: Described; responses: Record<string, Described> };
-    const parts = [...(requestBody === undefined ? [] : [requestBody]), ...Object.entries(responses).filter(([status]) => status < '300').map(([, one]) => one)];
-    return parts.flatMap(({ content }) => Object.values(content)).filter(({ schema }) => schema.type !== 'string' && schema.$ref === undefined).map(() => operationId);
+    const { operationId, requestBody, responses } = operation as {
+      operationId: string;
+      requestBody?: Described;
+      responses: Record<string, Described>;
+    };
+    const parts = [
+      ...(requestBody === undefined ? [] : [requestBody]),
+      ...Object.entries(responses)
+        .filter(([status]) => status < '300')
+        .map(([, one]) => one),
+    ];
+    return parts
+      .flatMap(({ content }) => Object.values(content))
+      .filter(({ schema }) => schema.type !== 'string' && schema.$ref === undefined)
+      .map(() => operationId);
   });
   assert.equal(unnamed, []);
 });
 
 test('every group has a text', ({ document }) => {
-  for (const { name, description } of document['tags'] as { name: string; description?: string }[]) assert.ok(description, name);
+  for (const { name, description } of document['tags'] as { name: string; description?: string }[])
+    assert.ok(description, name);
 });
 
 test.run();

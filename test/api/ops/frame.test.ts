@@ -31,24 +31,47 @@ const withRoles = (...roles: readonly ('support' | 'auditor')[]): Principal => {
 };
 
 const route = (more: Partial<OpsRoute>): OpsRoute => ({
-  method: 'GET', path: '/ops/things/:id', operation: 'listThings', summary: 'Things', tag: 'Audit', roles: ['auditor'], answers, errors: [], handle: async () => ({ status: 200, body: { data: 'all' }, shown: 2 }), ...more,
+  method: 'GET',
+  path: '/ops/things/:id',
+  operation: 'listThings',
+  summary: 'Things',
+  tag: 'Audit',
+  roles: ['auditor'],
+  answers,
+  errors: [],
+  handle: async () => ({ status: 200, body: { data: 'all' }, shown: 2 }),
+  ...more,
 });
 
 const caughtUp = { reached: async () => true };
 
 /** Serves one route to a caller; gives how to ask. */
-async function served(own: OpsRoute, principal: Principal = withRoles('auditor')): Promise<((path: string, method?: string, body?: unknown) => Promise<Reply>) & { readonly url: string }> {
+async function served(
+  own: OpsRoute,
+  principal: Principal = withRoles('auditor'),
+): Promise<((path: string, method?: string, body?: unknown) => Promise<Reply>) & { readonly url: string }> {
   events = memoryEvents();
-  const app: Koa = httpApplication([opsRoute(accessRecorder(events, () => '2026-05-04T00:00:00.000Z'), own)], {
-    recognise: () => undefined,
-    authenticate: async () => principal,
-    addressOf: () => 'here',
-    records: memoryRecords(Date.now),
-    hash: keyedHash(Buffer.alloc(32)),
-    positions: positionGate({ logId: 'log', isPosition: () => true, end: async () => undefined }, { always: [], where: { parked: caughtUp, redemptions: caughtUp, voucherCodes: caughtUp } }),
-    onUnkept: () => undefined,
-    logger,
-  });
+  const app: Koa = httpApplication(
+    [
+      opsRoute(
+        accessRecorder(events, () => '2026-05-04T00:00:00.000Z'),
+        own,
+      ),
+    ],
+    {
+      recognise: () => undefined,
+      authenticate: async () => principal,
+      addressOf: () => 'here',
+      records: memoryRecords(Date.now),
+      hash: keyedHash(Buffer.alloc(32)),
+      positions: positionGate(
+        { logId: 'log', isPosition: () => true, end: async () => undefined },
+        { always: [], where: { parked: caughtUp, redemptions: caughtUp, voucherCodes: caughtUp } },
+      ),
+      onUnkept: () => undefined,
+      logger,
+    },
+  );
   const server = app.listen(0);
   close = () => {
     server.closeAllConnections();
@@ -56,14 +79,22 @@ async function served(own: OpsRoute, principal: Principal = withRoles('auditor')
   };
   const { port } = server.address() as { port: number };
   const url = `http://127.0.0.1:${port}`;
-  return Object.assign(async (path: string, method = 'GET', body?: unknown) => request(url + path, method, body === undefined ? {} : { body }), { url });
+  return Object.assign(
+    async (path: string, method = 'GET', body?: unknown) =>
+      request(url + path, method, body === undefined ? {} : { body }),
+    { url },
+  );
 }
 
 test.after.each(() => close());
 
 test('the role decides who may call: the answer is 403 otherwise, and nothing is recorded', async () => {
   for (const [principal, status] of [
-    [withRoles('auditor'), 200], [withRoles('support'), 403], [withRoles(), 403], [asUser('ann'), 403], [withRoles('support', 'auditor'), 200],
+    [withRoles('auditor'), 200],
+    [withRoles('support'), 403],
+    [withRoles(), 403],
+    [asUser('ann'), 403],
+    [withRoles('support', 'auditor'), 200],
   ] as const) {
     const ask = await served(route({}), principal);
     const reply = await ask('/ops/things/7');
@@ -82,27 +113,46 @@ test('a record says who saw what, and is there before the answer', async () => {
   assert.deepEqual([reply.status, reply.json, reply.headers.get('cache-control')], [200, { data: 'all' }, 'no-store']);
   const [event] = events.log;
   assert.deepEqual([event?.type, event?.stream], ['RecordsSeen', 'access-2026-05-04']);
-  assert.deepEqual(event?.data, { what: 'GET /ops/things/:id', asked: { id: '7', day: 'today' }, personal: false, reason: null, count: 2 });
+  assert.deepEqual(event?.data, {
+    what: 'GET /ops/things/:id',
+    asked: { id: '7', day: 'today' },
+    personal: false,
+    reason: null,
+    count: 2,
+  });
   assert.deepEqual(event.metadata.by, { user: 'sue', client: 'client', roles: ['auditor'] });
   assert.equal(event.metadata.requestId, reply.headers.get('x-request-id'));
 });
 
 test('a parameter that is none is refused, not ignored: everything would be answered as if it had been chosen', async () => {
-  const query = { type: 'object', properties: { merchant: { type: 'string', ...alsoNamed(['merchant_id']) }, ids: { type: 'array', items: { type: 'string' } } } };
+  const query = {
+    type: 'object',
+    properties: {
+      merchant: { type: 'string', ...alsoNamed(['merchant_id']) },
+      ids: { type: 'array', items: { type: 'string' } },
+    },
+  };
   const ask = await served(route({ query, handle: async (call) => ({ status: 200, body: call.query, shown: 1 }) }));
   for (const [asked, error] of [
-    ['merchantid=m1', 'merchantid is not a parameter here; known are merchant, ids[]'], ['merchant[]=m1', 'merchant[] is not a parameter here; known are merchant, ids[]'],
-    ['merchant=m1&merchant_id=m2', 'merchant must be given only once'], ['ids[a]=1', 'ids[a] is not a parameter here; known are merchant, ids[]'],
+    ['merchantid=m1', 'merchantid is not a parameter here; known are merchant, ids[]'],
+    ['merchant[]=m1', 'merchant[] is not a parameter here; known are merchant, ids[]'],
+    ['merchant=m1&merchant_id=m2', 'merchant must be given only once'],
+    ['ids[a]=1', 'ids[a] is not a parameter here; known are merchant, ids[]'],
     ['__proto__=1', '__proto__ is not a parameter here; known are merchant, ids[]'],
   ] as const) {
     const reply = await ask(`/ops/things/7?${asked}`);
     assert.deepEqual([reply.status, reply.json], [422, { error }]);
   }
   assert.equal(events.log.length, 0);
-  assert.deepEqual((await ask('/ops/things/7?merchant_id=m1&ids[0]=a&ids=b')).json, { merchant: 'm1', ids: ['a', 'b'] });
+  assert.deepEqual((await ask('/ops/things/7?merchant_id=m1&ids[0]=a&ids=b')).json, {
+    merchant: 'm1',
+    ids: ['a', 'b'],
+  });
   close();
   const without = await served(route({}));
-  assert.deepEqual((await without('/ops/things/7?merchant=m1')).json, { error: 'merchant is not a parameter here, where there are none' });
+  assert.deepEqual((await without('/ops/things/7?merchant=m1')).json, {
+    error: 'merchant is not a parameter here, where there are none',
+  });
 });
 
 test('what cannot be recorded is not shown', async () => {
@@ -116,23 +166,39 @@ test('what cannot be recorded is not shown', async () => {
 
 test('personal fields want a reason, which is recorded', async () => {
   const sights: boolean[] = [];
-  const ask = await served(route({
-    personal: true,
-    handle: async (_call, sight) => {
-      sights.push(sight.personal);
-      return { status: 200, body: {}, shown: 1 };
-    },
-  }));
+  const ask = await served(
+    route({
+      personal: true,
+      handle: async (_call, sight) => {
+        sights.push(sight.personal);
+        return { status: 200, body: {}, shown: 1 };
+      },
+    }),
+  );
   assert.deepEqual((await ask('/ops/things/7?personal=1')).json, { error: 'reason is required with personal' });
   assert.deepEqual((await ask('/ops/things/7?personal=1&reason=%20')).json, { error: 'reason must not be empty' });
   assert.equal((await ask('/ops/things/7?personal=0')).status, 200);
   assert.equal((await ask('/ops/things/7?personal=true&reason=asked%20by%20court')).status, 200);
   assert.deepEqual(sights, [false, true]);
-  assert.deepEqual(events.log.map(({ data }) => [(data as { personal: boolean }).personal, (data as { reason: string | null }).reason]), [[false, null], [true, 'asked by court']]);
+  assert.deepEqual(
+    events.log.map(({ data }) => [
+      (data as { personal: boolean }).personal,
+      (data as { reason: string | null }).reason,
+    ]),
+    [
+      [false, null],
+      [true, 'asked by court'],
+    ],
+  );
 });
 
 test('a route that does not show personal fields ignores that they are asked for', async () => {
-  const ask = await served(route({ query: { type: 'object', properties: { personal: { type: 'boolean' } } }, handle: async (_call, { personal }) => ({ status: 200, body: { personal }, shown: 0 }) }));
+  const ask = await served(
+    route({
+      query: { type: 'object', properties: { personal: { type: 'boolean' } } },
+      handle: async (_call, { personal }) => ({ status: 200, body: { personal }, shown: 0 }),
+    }),
+  );
   assert.deepEqual((await ask('/ops/things/7?personal=1')).json, { personal: false });
 });
 
@@ -150,25 +216,64 @@ test('a page that is watched is recorded once a minute for each who watches', as
 });
 
 test('a reason in a body is recorded beside what was told', async () => {
-  const body = { type: 'object', additionalProperties: false, required: ['reason'], properties: { reason: { type: 'string' }, days: { type: 'integer' } } };
+  const body = {
+    type: 'object',
+    additionalProperties: false,
+    required: ['reason'],
+    properties: { reason: { type: 'string' }, days: { type: 'integer' } },
+  };
   const ask = await served(route({ method: 'POST', body }));
   assert.equal((await ask('/ops/things/7', 'POST', { reason: ' late ', days: 3 })).status, 200);
   const [event] = events.log;
-  assert.deepEqual(event?.data, { what: 'POST /ops/things/:id', asked: { id: '7', days: 3 }, personal: false, reason: 'late', count: 2 });
+  assert.deepEqual(event?.data, {
+    what: 'POST /ops/things/:id',
+    asked: { id: '7', days: 3 },
+    personal: false,
+    reason: 'late',
+    count: 2,
+  });
 });
 
 test('an answer that is sent again for its key is recorded as the first time, kept by nobody on the way, and not sent where it cannot be recorded', async () => {
-  const body = { type: 'object', additionalProperties: false, properties: { reason: reasonProperty, secret: { type: 'string' } } };
+  const body = {
+    type: 'object',
+    additionalProperties: false,
+    properties: { reason: reasonProperty, secret: { type: 'string' } },
+  };
   let done = 0;
-  const ask = await served(route({ method: 'POST', body, unrecorded: ['secret'], handle: async () => ({ status: 200, body: { done: ++done }, shown: 2 }) }));
-  const again = (id: string): Promise<Reply> => request(`${ask.url}/ops/things/7`, 'POST', { key: 'again', body: { reason: 'ticket 9', secret: 'x' }, headers: { 'x-request-id': id } });
+  const ask = await served(
+    route({
+      method: 'POST',
+      body,
+      unrecorded: ['secret'],
+      handle: async () => ({ status: 200, body: { done: ++done }, shown: 2 }),
+    }),
+  );
+  const again = (id: string): Promise<Reply> =>
+    request(`${ask.url}/ops/things/7`, 'POST', {
+      key: 'again',
+      body: { reason: 'ticket 9', secret: 'x' },
+      headers: { 'x-request-id': id },
+    });
   for (const id of ['first', 'second']) {
     const reply = await again(id);
-    assert.deepEqual([reply.status, reply.json, reply.headers.get('cache-control'), reply.headers.get('idempotent-replayed')], [200, { done: 1 }, 'no-store', id === 'first' ? null : 'true']);
+    assert.deepEqual(
+      [reply.status, reply.json, reply.headers.get('cache-control'), reply.headers.get('idempotent-replayed')],
+      [200, { done: 1 }, 'no-store', id === 'first' ? null : 'true'],
+    );
   }
   const [first, second] = events.log;
-  assert.deepEqual(second?.data, { what: 'POST /ops/things/:id', asked: { id: '7' }, personal: false, reason: 'ticket 9', count: 2 });
-  assert.deepEqual([first?.data, first?.metadata.requestId, second?.metadata.requestId], [second?.data, 'first', 'second']);
+  assert.deepEqual(second?.data, {
+    what: 'POST /ops/things/:id',
+    asked: { id: '7' },
+    personal: false,
+    reason: 'ticket 9',
+    count: 2,
+  });
+  assert.deepEqual(
+    [first?.data, first?.metadata.requestId, second?.metadata.requestId],
+    [second?.data, 'first', 'second'],
+  );
   events.beforeAppend = () => {
     throw new UnavailableError('down');
   };
@@ -176,10 +281,15 @@ test('an answer that is sent again for its key is recorded as the first time, ke
 });
 
 test('a refusal that is sent again for its key is kept by nobody on the way, and leaves no record as the first left none', async () => {
-  const ask = await served(route({ method: 'POST', handle: async () => Promise.reject(new HttpError('gift_not_found')) }));
+  const ask = await served(
+    route({ method: 'POST', handle: async () => Promise.reject(new HttpError('gift_not_found')) }),
+  );
   for (const replayed of [null, 'true']) {
     const reply = await request(`${ask.url}/ops/things/7`, 'POST', { key: 'again' });
-    assert.deepEqual([reply.status, reply.headers.get('cache-control'), reply.headers.get('idempotent-replayed')], [404, 'no-store', replayed]);
+    assert.deepEqual(
+      [reply.status, reply.headers.get('cache-control'), reply.headers.get('idempotent-replayed')],
+      [404, 'no-store', replayed],
+    );
   }
   assert.equal(events.log.length, 0);
 });
@@ -187,19 +297,27 @@ test('a refusal that is sent again for its key is kept by nobody on the way, and
 test('what changes anything is recorded before it is begun, and not without; its end once it is over, whatever was answered', async () => {
   let seenBefore: number | undefined;
   let finish: () => Promise<void> = async () => undefined;
-  const ask = await served(route({
-    async handle(_call, _sight, begin) {
-      const begun = await begin();
-      seenBefore = events.log.length;
-      finish = async () => begun.end(3, null, true);
-      return { status: 202, body: {}, shown: 0 };
-    },
-    answers: [{ status: 202, description: 'Under way.' }],
-  }));
+  const ask = await served(
+    route({
+      async handle(_call, _sight, begin) {
+        const begun = await begin();
+        seenBefore = events.log.length;
+        finish = async () => begun.end(3, null, true);
+        return { status: 202, body: {}, shown: 0 };
+      },
+      answers: [{ status: 202, description: 'Under way.' }],
+    }),
+  );
   assert.equal((await ask('/ops/things/7')).status, 202);
   assert.deepEqual([seenBefore, events.log.map(({ type }) => type)], [1, ['ExportBegun']]);
   await finish();
-  assert.deepEqual(events.log.map(({ type, data }) => [type, (data as { count?: number }).count]), [['ExportBegun', undefined], ['ExportEnded', 3]]);
+  assert.deepEqual(
+    events.log.map(({ type, data }) => [type, (data as { count?: number }).count]),
+    [
+      ['ExportBegun', undefined],
+      ['ExportEnded', 3],
+    ],
+  );
   seenBefore = undefined;
   events.beforeAppend = () => {
     throw new UnavailableError('down');
@@ -221,8 +339,14 @@ const stream = (lines: number, more: Partial<OpsStream> = {}): OpsStream => ({
 test('a stream is recorded before it begins, and when it has ended', async () => {
   const ask = await served(route({ handle: async () => stream(4) }));
   const reply = await ask('/ops/things/7');
-  assert.deepEqual([reply.status, reply.text, reply.headers.get('content-type')], [200, '{"n":0}\n{"n":2}\n', 'application/x-ndjson']);
-  assert.deepEqual(events.log.map(({ type }) => type), ['ExportBegun', 'ExportEnded']);
+  assert.deepEqual(
+    [reply.status, reply.text, reply.headers.get('content-type')],
+    [200, '{"n":0}\n{"n":2}\n', 'application/x-ndjson'],
+  );
+  assert.deepEqual(
+    events.log.map(({ type }) => type),
+    ['ExportBegun', 'ExportEnded'],
+  );
   const [begun, end] = events.log.map(({ data }) => data as Record<string, unknown>);
   const { export_id, ...ended } = end ?? {};
   assert.deepEqual(ended, { count: 4, position: '3', complete: true });
@@ -243,15 +367,19 @@ test('a stream whose reader goes away ends, and the record says so', async () =>
 
 test('a stream that nobody begins to read ends too: of HEAD, or a caller who went away while it was recorded', async () => {
   let asked = 0;
-  const ask = await served(route({
-    handle: async () => stream(0, {
-      async *records() {
-        asked += 1;
-        yield { text: '{}\n', count: 1, position: '0' };
-      },
+  const ask = await served(
+    route({
+      handle: async () =>
+        stream(0, {
+          async *records() {
+            asked += 1;
+            yield { text: '{}\n', count: 1, position: '0' };
+          },
+        }),
     }),
-  }));
-  const types = (): string[] => events.log.map(({ type, data }) => `${type} ${String((data as { complete?: boolean }).complete)}`);
+  );
+  const types = (): string[] =>
+    events.log.map(({ type, data }) => `${type} ${String((data as { complete?: boolean }).complete)}`);
   assert.equal((await ask('/ops/things/7', 'HEAD')).status, 200);
   for (let wait = 0; wait < 200 && events.log.length < 2; wait++) await sleep(10);
   assert.deepEqual(types(), ['ExportBegun undefined', 'ExportEnded false']);
@@ -262,7 +390,10 @@ test('a stream that nobody begins to read ends too: of HEAD, or a caller who wen
     leaving.abort();
     await sleep(100);
   };
-  await assert.rejects(fetch(`${ask.url}/ops/things/7`, { headers: { authorization: 'Bearer x' }, signal: leaving.signal }), /aborted/);
+  await assert.rejects(
+    fetch(`${ask.url}/ops/things/7`, { headers: { authorization: 'Bearer x' }, signal: leaving.signal }),
+    /aborted/,
+  );
   for (let wait = 0; wait < 200 && events.log.length < 4; wait++) await sleep(10);
   assert.deepEqual(types().slice(2), ['ExportBegun undefined', 'ExportEnded false']);
   assert.equal(asked, 0, 'nothing was read for nobody');
@@ -295,31 +426,43 @@ test('a stream whose end can not be recorded, since the log went away with its r
 });
 
 test('a stream that fails before it has said anything is answered as any failure', async () => {
-  const ask = await served(route({
-    handle: async () => stream(0, {
-      async *records() {
-        await sleep(5);
-        if (events.log.length > 0) throw new UnavailableError('the provider does not answer');
-        yield { text: '', count: 0, position: null };
-      },
+  const ask = await served(
+    route({
+      handle: async () =>
+        stream(0, {
+          async *records() {
+            await sleep(5);
+            if (events.log.length > 0) throw new UnavailableError('the provider does not answer');
+            yield { text: '', count: 0, position: null };
+          },
+        }),
     }),
-  }));
+  );
   const reply = await ask('/ops/things/7');
   assert.deepEqual([reply.status, reply.json], [503, { error: 'Service unavailable.' }]);
-  assert.deepEqual(events.log.map(({ type, data }) => [type, (data as { complete?: boolean }).complete]), [['ExportBegun', undefined], ['ExportEnded', false]]);
+  assert.deepEqual(
+    events.log.map(({ type, data }) => [type, (data as { complete?: boolean }).complete]),
+    [
+      ['ExportBegun', undefined],
+      ['ExportEnded', false],
+    ],
+  );
 });
 
 test('a caller who leaves before the first piece, when the log can take no end of the record, harms nobody else', async () => {
   let going = 0;
-  const ask = await served(route({
-    handle: async () => stream(0, {
-      async *records() {
-        going += 1;
-        await sleep(50);
-        yield { text: '{}\n', count: 1, position: '0' };
-      },
+  const ask = await served(
+    route({
+      handle: async () =>
+        stream(0, {
+          async *records() {
+            going += 1;
+            await sleep(50);
+            yield { text: '{}\n', count: 1, position: '0' };
+          },
+        }),
     }),
-  }));
+  );
   let tried = 0;
   events.beforeAppend = () => {
     tried += 1;
@@ -347,15 +490,29 @@ test('a stream whose source fails breaks off: what is not whole never looks whol
   const ask = await served(route({ handle: async () => failing }));
   await assert.rejects(ask('/ops/things/7'), /terminated|fetch failed|aborted/);
   for (let wait = 0; wait < 200 && events.log.length < 2; wait++) await sleep(10);
-  assert.deepEqual(events.log.map(({ type, data }) => [type, (data as { complete?: boolean }).complete]), [['ExportBegun', undefined], ['ExportEnded', false]]);
+  assert.deepEqual(
+    events.log.map(({ type, data }) => [type, (data as { complete?: boolean }).complete]),
+    [
+      ['ExportBegun', undefined],
+      ['ExportEnded', false],
+    ],
+  );
 });
 
 test('the description names the role, the parameters and 403', () => {
-  const described = opsRoute(accessRecorder(memoryEvents(), () => ''), route({ personal: true, roles: ['support', 'auditor'], description: 'All of them.' }));
-  const document = openApiDocument([described], { version: '1', publicUrl: 'http://x' }) as { paths: Record<string, Record<string, { description: string; parameters: { name?: string }[] }>> };
+  const described = opsRoute(
+    accessRecorder(memoryEvents(), () => ''),
+    route({ personal: true, roles: ['support', 'auditor'], description: 'All of them.' }),
+  );
+  const document = openApiDocument([described], { version: '1', publicUrl: 'http://x' }) as {
+    paths: Record<string, Record<string, { description: string; parameters: { name?: string }[] }>>;
+  };
   const operation = document.paths['/ops/things/{id}']?.['get'];
   assert.equal(operation?.description, 'All of them.\n\nFor users with the role `support` or `auditor`.');
-  assert.deepEqual(operation.parameters.flatMap(({ name }) => name ?? []), ['id', 'personal', 'reason']);
+  assert.deepEqual(
+    operation.parameters.flatMap(({ name }) => name ?? []),
+    ['id', 'personal', 'reason'],
+  );
   assert.ok(describedErrors(described).some(({ code }) => code === 'forbidden'));
 });
 

@@ -17,13 +17,18 @@ test.after(() => service.close());
 
 type What = 'resend' | 'reassign' | 'extend' | 'block' | 'unblock';
 const care = async (gift: string, what: What, body: object = {}, key?: string): Promise<Reply> =>
-  service.ask('POST', `/ops/gifts/${gift}/${what}`, { token: await service.userToken('sue'), body: { reason: 'ticket 7', ...body }, ...(key === undefined ? {} : { key }) });
+  service.ask('POST', `/ops/gifts/${gift}/${what}`, {
+    token: await service.userToken('sue'),
+    body: { reason: 'ticket 7', ...body },
+    ...(key === undefined ? {} : { key }),
+  });
 const done = async (gift: string, what: What, body: object = {}): Promise<Json> => {
   const reply = await care(gift, what, body);
   assert.equal(reply.status, 200, reply.text);
   return reply.json.data;
 };
-const look = async (gift: string, user = 'ann'): Promise<Json> => (await service.ask('GET', `/api/v2/gifts/${gift}`, { token: await service.userToken(user) })).json.data;
+const look = async (gift: string, user = 'ann'): Promise<Json> =>
+  (await service.ask('GET', `/api/v2/gifts/${gift}`, { token: await service.userToken(user) })).json.data;
 const told = async (gift: string, times: number): Promise<Json[]> =>
   eventually(async () => {
     const events = (await service.events.read(`notification-${gift}`)) as Json[];
@@ -31,24 +36,52 @@ const told = async (gift: string, times: number): Promise<Json[]> =>
   });
 /** Waits until so many tellings have ended: sent, or failed for want of an address. */
 const ended = async (gift: string, times: number): Promise<true> =>
-  eventually(async () => (await service.events.read(`notification-${gift}`)).filter(({ type }) => type === 'NotificationSent' || type === 'NotificationFailed').length === times);
+  eventually(
+    async () =>
+      (await service.events.read(`notification-${gift}`)).filter(
+        ({ type }) => type === 'NotificationSent' || type === 'NotificationFailed',
+      ).length === times,
+  );
 const typesOf = (data: Json): string[] => (data.events as Json[]).map(({ type }) => type as string);
 
 test('a receiver is told again, once for each time it is asked for; who and why stands in the history', async () => {
   const gift = await buyOne(service, 'latte', { user_id: 'bob' });
   await told(gift, 1);
   const first = await care(shortcodeOf(gift), 'resend', {}, 'resend-once');
-  assert.deepEqual([first.status, typesOf(first.json.data), first.json.data.events[0].data.attempt, first.json.data.events[0].data.gift_revision], [200, ['NotificationRequested'], 2, 0], first.text);
+  assert.deepEqual(
+    [
+      first.status,
+      typesOf(first.json.data),
+      first.json.data.events[0].data.attempt,
+      first.json.data.events[0].data.gift_revision,
+    ],
+    [200, ['NotificationRequested'], 2, 0],
+    first.text,
+  );
   await told(gift, 2);
   const again = await care(shortcodeOf(gift), 'resend', {}, 'resend-once');
   assert.deepEqual([again.headers.get('idempotent-replayed'), again.json], ['true', first.json]);
   await done(gift, 'resend', { reason: 'deleted it again' });
   const events = await told(gift, 3);
-  assert.deepEqual(events.filter(({ type }) => type === 'NotificationRequested').map(({ data, metadata }) => [data.reason, metadata.by.user]), [['ticket 7', 'sue'], ['deleted it again', 'sue']]);
+  assert.deepEqual(
+    events
+      .filter(({ type }) => type === 'NotificationRequested')
+      .map(({ data, metadata }) => [data.reason, metadata.by.user]),
+    [
+      ['ticket 7', 'sue'],
+      ['deleted it again', 'sue'],
+    ],
+  );
   const history = await service.ask('GET', `/ops/gifts/${gift}/history`, { token: await service.userToken('aud') });
-  assert.deepEqual((history.json.data as Json[]).filter(({ type }) => type === 'NotificationRequested').map(({ by, data }) => [by, data.reason]), [
-    [{ user: 'sue', client: 'app', roles: ['support'] }, 'ticket 7'], [{ user: 'sue', client: 'app', roles: ['support'] }, 'deleted it again'],
-  ]);
+  assert.deepEqual(
+    (history.json.data as Json[])
+      .filter(({ type }) => type === 'NotificationRequested')
+      .map(({ by, data }) => [by, data.reason]),
+    [
+      [{ user: 'sue', client: 'app', roles: ['support'] }, 'ticket 7'],
+      [{ user: 'sue', client: 'app', roles: ['support'] }, 'deleted it again'],
+    ],
+  );
 });
 
 test('nobody is told of a gift that has no receiver, or can’t be used', async () => {
@@ -56,7 +89,11 @@ test('nobody is told of a gift that has no receiver, or can’t be used', async 
   const used = await buyOne(service, 'latte', { user_id: 'bob' });
   await redeem(service, used);
   refused(await care(used, 'resend'), 405, 'gift already redeemed.');
-  refused(await care(await boughtBefore(service, { receiver: { user_id: 'bob' } }), 'resend'), 405, 'gift is expired and cannot be redeemed.');
+  refused(
+    await care(await boughtBefore(service, { receiver: { user_id: 'bob' } }), 'resend'),
+    405,
+    'gift is expired and cannot be redeemed.',
+  );
 });
 
 test('a gift goes to another receiver, a user or a number; whoever had it may not redeem it any more', async () => {
@@ -64,14 +101,25 @@ test('a gift goes to another receiver, a user or a number; whoever had it may no
   await ended(gift, 1);
   const moved = await done(gift, 'reassign', { user_id: 'cat' });
   assert.deepEqual([moved.receiver, moved.receiver_id, typesOf(moved)], ['user', 'cat', ['GiftReassigned']]);
-  assert.deepEqual([(await look(gift, 'cat')).receiver_id, (await look(gift, 'ann')).receiver_id], ['cat', ''], 'the buyer named another one');
+  assert.deepEqual(
+    [(await look(gift, 'cat')).receiver_id, (await look(gift, 'ann')).receiver_id],
+    ['cat', ''],
+    'the buyer named another one',
+  );
   refused(await redeem(service, gift, 'dan'), 403, 'Cannot redeem this gift.');
   await ended(gift, 2);
 
   const phoned = await done(gift, 'reassign', { phone_number: '07700 900002' });
-  assert.deepEqual([phoned.receiver, phoned.receiver_id, phoned.events[0].data.phone_number], ['phone number', null, '***']);
+  assert.deepEqual(
+    [phoned.receiver, phoned.receiver_id, phoned.events[0].data.phone_number],
+    ['phone number', null, '***'],
+  );
   await told(gift, 1);
-  assert.deepEqual((await done(gift, 'reassign', { phone_number: ' \u200e+447700900002' })).events, [], 'it has this receiver');
+  assert.deepEqual(
+    (await done(gift, 'reassign', { phone_number: ' \u200e+447700900002' })).events,
+    [],
+    'it has this receiver',
+  );
   refused(await redeem(service, gift, 'cat'), 403, 'Cannot redeem this gift.');
   assert.equal((await redeem(service, gift, 'bob')).status, 201);
   refused(await care(gift, 'reassign', { user_id: 'dan' }), 405, 'gift already redeemed.');
@@ -85,13 +133,24 @@ test('a gift goes to another receiver, a user or a number; whoever had it may no
 test('not to nobody, to two, to a stranger, nor once its code is out', async () => {
   const gift = await buyOne(service);
   refused(await care(gift, 'reassign'), 422, 'give one of user_id or phone_number');
-  refused(await care(gift, 'reassign', { user_id: 'bob', phone_number: '07700 900002' }), 422, 'give one of user_id or phone_number');
-  for (const user_id of ['nobody', 'gone']) refused(await care(gift, 'reassign', { user_id }), 422, 'Receiver not found.');
+  refused(
+    await care(gift, 'reassign', { user_id: 'bob', phone_number: '07700 900002' }),
+    422,
+    'give one of user_id or phone_number',
+  );
+  for (const user_id of ['nobody', 'gone'])
+    refused(await care(gift, 'reassign', { user_id }), 422, 'Receiver not found.');
   refused(await care(gift, 'reassign', { phone_number: '12' }), 422, 'Invalid phone number.');
   refused(await care(gift, 'reassign', { phone_number: '020 7946 0958' }), 422, 'Invalid phone number.');
-  assert.equal((await service.ask('POST', `/api/v2/gifts/${gift}/voucher`, { token: await service.userToken('ann') })).status, 200);
+  assert.equal(
+    (await service.ask('POST', `/api/v2/gifts/${gift}/voucher`, { token: await service.userToken('ann') })).status,
+    200,
+  );
   refused(await care(gift, 'reassign', { user_id: 'bob' }), 409, 'a voucher code of this gift is out.');
-  assert.deepEqual((await service.events.read(`gift-${gift}`)).map(({ type }) => type), ['GiftIssued', 'VoucherAssigned']);
+  assert.deepEqual(
+    (await service.events.read(`gift-${gift}`)).map(({ type }) => type),
+    ['GiftIssued', 'VoucherAssigned'],
+  );
 });
 
 test('an expired gift is valid again, its voucher with it', async () => {
@@ -110,25 +169,50 @@ test('an expired gift is valid again, its voucher with it', async () => {
   const vouchers = async (): Promise<{ made: Json; embedded: Json; v2: readonly Json[] }> => {
     const made = await service.ask('POST', `/api/v2/gifts/${vouchered}/voucher`, { token });
     const claimed = `/api/v2/gifts/${vouchered}/voucher/claimed`;
-    const v2 = [(await service.ask('POST', claimed, { token, body: {} })).json, (await service.ask('GET', claimed, { token })).json];
-    return { made: made.json.embedded.vouchers[0], embedded: (await service.ask('GET', `/api/v2/gifts/${vouchered}?embed=voucher.segment`, { token })).json.embedded.vouchers[0], v2 };
+    const v2 = [
+      (await service.ask('POST', claimed, { token, body: {} })).json,
+      (await service.ask('GET', claimed, { token })).json,
+    ];
+    return {
+      made: made.json.embedded.vouchers[0],
+      embedded: (await service.ask('GET', `/api/v2/gifts/${vouchered}?embed=voucher.segment`, { token })).json.embedded
+        .vouchers[0],
+      v2,
+    };
   };
   const before = await vouchers();
-  assert.deepEqual([before.made.updated_at, before.v2[0].dateModified], [before.made.created_at, before.v2[0].dateCreated]);
+  assert.deepEqual(
+    [before.made.updated_at, before.v2[0].dateModified],
+    [before.made.created_at, before.v2[0].dateCreated],
+  );
   const more = await done(vouchered, 'extend', { expiry_date: daysFromNow(900).slice(0, 10) });
   const after = await vouchers();
   const { at, data } = more.events[0];
-  assert.deepEqual(after.embedded, { ...before.embedded, expiry_date: plainTime(data.voucher_expires_at), updated_at: plainTime(at) });
-  assert.deepEqual(after.made, { ...before.made, expiry_date: plainTime(data.voucher_expires_at), updated_at: plainTime(at) });
-  for (const [n, v2] of after.v2.entries()) assert.deepEqual(v2, { ...before.v2[n], expiresAt: data.voucher_expires_at, dateModified: at });
+  assert.deepEqual(after.embedded, {
+    ...before.embedded,
+    expiry_date: plainTime(data.voucher_expires_at),
+    updated_at: plainTime(at),
+  });
+  assert.deepEqual(after.made, {
+    ...before.made,
+    expiry_date: plainTime(data.voucher_expires_at),
+    updated_at: plainTime(at),
+  });
+  for (const [n, v2] of after.v2.entries())
+    assert.deepEqual(v2, { ...before.v2[n], expiresAt: data.voucher_expires_at, dateModified: at });
   assert.ok(at > after.v2[0].dateCreated);
 });
 
 test('not to a day that is past, earlier, too far or none', async () => {
   const gift = await buyOne(service);
   const wrong = 'expiry_date must be a day to come, later than the present one and at most ten years ahead.';
-  for (const expiry_date of [daysFromNow(-1).slice(0, 10), daysFromNow(5).slice(0, 10), '2999-01-01']) refused(await care(gift, 'extend', { expiry_date }), 422, wrong);
-  refused(await care(gift, 'extend', { expiry_date: '2027-02-30' }), 422, 'expiry_date must be a date such as 2027-05-04');
+  for (const expiry_date of [daysFromNow(-1).slice(0, 10), daysFromNow(5).slice(0, 10), '2999-01-01'])
+    refused(await care(gift, 'extend', { expiry_date }), 422, wrong);
+  refused(
+    await care(gift, 'extend', { expiry_date: '2027-02-30' }),
+    422,
+    'expiry_date must be a date such as 2027-05-04',
+  );
   refused(await care(gift, 'extend'), 422, 'expiry_date is required');
 });
 
@@ -144,35 +228,69 @@ test('a blocked gift can’t be used until each cause has been freed', async () 
   assert.deepEqual((await done(gift, 'unblock', { ticket: 'T-1', reason: 'found' })).blocked_by, []);
   assert.equal((await redeem(service, gift)).status, 201);
   const history = await service.ask('GET', `/ops/gifts/${gift}/history`, { token: await service.userToken('aud') });
-  assert.deepEqual((history.json.data as Json[]).filter(({ type }) => type.endsWith('locked')).map(({ type, by, data }) => [type, by.user, data.cause, data.reason]), [
-    ['GiftBlocked', 'sue', 'support', 'ticket 7'], ['GiftBlocked', 'sue', 'support:T-1', 'ticket 7'], ['GiftUnblocked', 'sue', 'support', 'ticket 7'], ['GiftUnblocked', 'sue', 'support:T-1', 'found'],
-  ]);
+  assert.deepEqual(
+    (history.json.data as Json[])
+      .filter(({ type }) => type.endsWith('locked'))
+      .map(({ type, by, data }) => [type, by.user, data.cause, data.reason]),
+    [
+      ['GiftBlocked', 'sue', 'support', 'ticket 7'],
+      ['GiftBlocked', 'sue', 'support:T-1', 'ticket 7'],
+      ['GiftUnblocked', 'sue', 'support', 'ticket 7'],
+      ['GiftUnblocked', 'sue', 'support:T-1', 'found'],
+    ],
+  );
   refused(await care(gift, 'block', { ticket: 'a b' }), 422, 'ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -');
 });
 
 test('a declined gift is as good as cancelled', async () => {
-  const reply = await service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body: purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }) });
+  const reply = await service.ask('POST', '/api/v2/transactions', {
+    token: await service.userToken('ann'),
+    body: purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }),
+  });
   assert.equal(reply.status, 402);
   const transaction = (reply.headers.get('location') ?? '').split('/')[4] ?? '';
-  const list = await service.ask('GET', `/api/v2/transactions/${transaction}/gifts`, { token: await service.userToken('ann') });
+  const list = await service.ask('GET', `/api/v2/transactions/${transaction}/gifts`, {
+    token: await service.userToken('ann'),
+  });
   const gift = list.json.data[0].id as string;
   const blocked = await done(gift, 'block');
   assert.deepEqual([blocked.gift_status, blocked.events], ['cancelled', []]);
-  refused(await care(gift, 'extend', { expiry_date: daysFromNow(900).slice(0, 10) }), 405, 'gift is cancelled and cannot be redeemed.');
+  refused(
+    await care(gift, 'extend', { expiry_date: daysFromNow(900).slice(0, 10) }),
+    405,
+    'gift is cancelled and cannot be redeemed.',
+  );
 });
 
 test('unknown gifts, no reason, no role', async () => {
   const gift = await buyOne(service);
-  const bodies: Readonly<Record<What, object>> = { resend: {}, reassign: { user_id: 'bob' }, extend: { expiry_date: daysFromNow(900).slice(0, 10) }, block: {}, unblock: {} };
+  const bodies: Readonly<Record<What, object>> = {
+    resend: {},
+    reassign: { user_id: 'bob' },
+    extend: { expiry_date: daysFromNow(900).slice(0, 10) },
+    block: {},
+    unblock: {},
+  };
   for (const [what, body] of Object.entries(bodies) as [What, object][]) {
     for (const unknown of ['nothing', 'feedfeedfeedfeedfeed']) {
       refused(await care(unknown, what, body), 404, 'gift not found');
       refused(await care(unknown, what, { ...body, reason: '' }), 404, 'gift not found');
     }
     refused(await care(gift, what, { ...body, reason: '' }), 422, 'reason must not be empty');
-    for (const user of ['aud', 'ann']) refused(await service.ask('POST', `/ops/gifts/${gift}/${what}`, { token: await service.userToken(user), body: { reason: 'x', ...body } }), 403, 'Forbidden.');
+    for (const user of ['aud', 'ann'])
+      refused(
+        await service.ask('POST', `/ops/gifts/${gift}/${what}`, {
+          token: await service.userToken(user),
+          body: { reason: 'x', ...body },
+        }),
+        403,
+        'Forbidden.',
+      );
   }
-  assert.deepEqual((await service.events.read(`gift-${gift}`)).map(({ type }) => type), ['GiftIssued']);
+  assert.deepEqual(
+    (await service.events.read(`gift-${gift}`)).map(({ type }) => type),
+    ['GiftIssued'],
+  );
 });
 
 test.run();

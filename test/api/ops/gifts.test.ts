@@ -27,15 +27,31 @@ test.after(() => service.close());
 test('auditors see the whole life; others are refused', async () => {
   const reply = await ask(`/ops/gifts/${id}/history`);
   assert.equal(reply.status, 200, reply.text);
-  assert.deepEqual(reply.json.data.map((event: Json) => event.type), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged', 'GiftIssued', 'NotificationStarted', 'NotificationSent', 'GiftRedeemed']);
+  assert.deepEqual(
+    reply.json.data.map((event: Json) => event.type),
+    [
+      'GiftsPurchased',
+      'ChargeStarted',
+      'PaymentCharged',
+      'GiftIssued',
+      'NotificationStarted',
+      'NotificationSent',
+      'GiftRedeemed',
+    ],
+  );
   assert.deepEqual([reply.json.gift_ids, reply.headers.get('cache-control')], [[id], 'no-store']);
   const last = (await seen()).at(-1);
-  assert.deepEqual([last.data.what, last.data.asked, last.data.count, last.metadata.by.user], ['GET /ops/gifts/:giftId/history', { giftId: id }, 7, 'aud']);
-  for (const user of ['sue', 'ann', 'till-coffee']) refused(await ask(`/ops/gifts/${id}/history`, user), 403, 'Forbidden.');
+  assert.deepEqual(
+    [last.data.what, last.data.asked, last.data.count, last.metadata.by.user],
+    ['GET /ops/gifts/:giftId/history', { giftId: id }, 7, 'aud'],
+  );
+  for (const user of ['sue', 'ann', 'till-coffee'])
+    refused(await ask(`/ops/gifts/${id}/history`, user), 403, 'Forbidden.');
   await eventually(async () => (await ask(`/ops/gifts/${redemption}/history`)).status === 200);
   assert.deepEqual((await ask(`/ops/gifts/${redemption}/history`)).json, reply.json);
   assert.equal((await ask(`/ops/gifts/${reply.json.transaction_id}/history`)).json.gift_ids.length, 2);
-  for (const query of ['', '?format=xml', '?personal=true']) refused(await ask(`/ops/gifts/${'0'.repeat(20)}/history${query}`), 404, 'gift not found');
+  for (const query of ['', '?format=xml', '?personal=true'])
+    refused(await ask(`/ops/gifts/${'0'.repeat(20)}/history${query}`), 404, 'gift not found');
 });
 
 test('personal fields are masked unless a reason is given', async () => {
@@ -51,29 +67,57 @@ test('it comes as lines too, by format or Accept, recorded when it begins and en
   assert.deepEqual([csv.text.trimEnd().split('\n').length, csv.text.startsWith('position,stream,')], [8, true]);
   const ndjson = await ask(`/ops/gifts/${id}/history?format=ndjson`);
   assert.match(ndjson.headers.get('content-type') ?? '', /^application\/x-ndjson/);
-  assert.deepEqual(ndjson.text.trimEnd().split('\n').map((line) => (JSON.parse(line) as Json).type as string).at(-1), 'GiftRedeemed');
+  assert.deepEqual(
+    ndjson.text
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as Json).type as string)
+      .at(-1),
+    'GiftRedeemed',
+  );
   assert.equal((await ask(`/ops/gifts/${id}/history`, 'aud', { accept: 'application/x-ndjson' })).text, ndjson.text);
   const [begun, ended] = (await seen()).slice(-2);
-  assert.deepEqual([begun.type, ended.type, ended.data.count, ended.data.complete], ['ExportBegun', 'ExportEnded', 7, true]);
+  assert.deepEqual(
+    [begun.type, ended.type, ended.data.count, ended.data.complete],
+    ['ExportBegun', 'ExportEnded', 7, true],
+  );
   refused(await ask(`/ops/gifts/${id}/history?format=xml`), 422, 'format must be json or ndjson or csv');
 });
 
 test('the lives of many gifts come in pieces, and are one JSON all the same', async () => {
   const others = await buy(service, 'latte', Array(600).fill({}));
   const { transaction_id: large } = (await ask(`/ops/gifts/${others[0]}/history`)).json;
-  const lines = async (): Promise<Json[]> => (await ask(`/ops/gifts/${large}/history?format=ndjson`)).text.trimEnd().split('\n').map((line) => JSON.parse(line) as Json);
+  const lines = async (): Promise<Json[]> =>
+    (await ask(`/ops/gifts/${large}/history?format=ndjson`)).text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Json);
   await eventually(async () => (await lines()).length === 603);
   const reply = await ask(`/ops/gifts/${large}/history`);
-  assert.deepEqual([reply.status, reply.headers.get('content-type'), reply.headers.get('cache-control')], [200, 'application/json; charset=utf-8', 'no-store']);
+  assert.deepEqual(
+    [reply.status, reply.headers.get('content-type'), reply.headers.get('cache-control')],
+    [200, 'application/json; charset=utf-8', 'no-store'],
+  );
   assert.deepEqual(reply.json, { data: await lines(), transaction_id: large, gift_ids: others });
-  assert.deepEqual([reply.json.data.length, (await seen()).filter(({ type }) => type === 'ExportEnded').at(-1).data.count], [603, 603]);
+  assert.deepEqual(
+    [reply.json.data.length, (await seen()).filter(({ type }) => type === 'ExportEnded').at(-1).data.count],
+    [603, 603],
+  );
 });
 
 test('a gift as it stood at a time', async () => {
   const now = encodeURIComponent(new Date().toISOString());
   const reply = await ask(`/ops/gifts/${id}/as-of?time=${now}&embed[]=redeemed&embed[]=message`);
   assert.equal(reply.status, 200, reply.text);
-  assert.deepEqual([reply.json.viewer, reply.json.data.gift_status, reply.json.embedded.redemptions[0].id, reply.json.embedded.messages[0].message], ['bob', 'redeemed', redemption, '***']);
+  assert.deepEqual(
+    [
+      reply.json.viewer,
+      reply.json.data.gift_status,
+      reply.json.embedded.redemptions[0].id,
+      reply.json.embedded.messages[0].message,
+    ],
+    ['bob', 'redeemed', redemption, '***'],
+  );
   assert.match(reply.json.position as string, /^\d+$/);
   assert.equal((await ask(`/ops/gifts/${id}/as-of?time=${now}`)).json.embedded, undefined);
   assert.equal((await ask(`/ops/gifts/${id}/as-of?time=${now}&viewer=cat`)).json.viewer, 'cat');
@@ -86,13 +130,29 @@ test('what can not be answered says why', async () => {
   const transaction = (await ask(`/ops/gifts/${id}/history`)).json.transaction_id as string;
   const now = new Date().toISOString();
   refused(await ask(`/ops/gifts/${id}/as-of`), 422, 'time is required');
-  refused(await ask(`/ops/gifts/${id}/as-of?time=soon`), 422, '"soon" is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z');
-  assert.match((await ask(`/ops/gifts/${id}/as-of?time=2100-01-01`)).json.error as string, /^"2100-01-01" is still to come: it is 20/);
-  refused(await ask(`/ops/gifts/${id}/as-of?time=${now}&time_zone=Mars`), 422, '"Mars" is not a time zone: give one such as Europe/London or UTC');
+  refused(
+    await ask(`/ops/gifts/${id}/as-of?time=soon`),
+    422,
+    '"soon" is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z',
+  );
+  assert.match(
+    (await ask(`/ops/gifts/${id}/as-of?time=2100-01-01`)).json.error as string,
+    /^"2100-01-01" is still to come: it is 20/,
+  );
+  refused(
+    await ask(`/ops/gifts/${id}/as-of?time=${now}&time_zone=Mars`),
+    422,
+    '"Mars" is not a time zone: give one such as Europe/London or UTC',
+  );
   refused(await ask(`/ops/gifts/${id}/as-of?time=${now}&viewer=nobody`), 422, 'viewer must be a user of that time');
-  refused(await ask(`/ops/gifts/${transaction}/as-of?time=${now}`), 422, 'the id must name one gift: this transaction has 2');
+  refused(
+    await ask(`/ops/gifts/${transaction}/as-of?time=${now}`),
+    422,
+    'the id must name one gift: this transaction has 2',
+  );
   refused(await ask(`/ops/gifts/${id}/as-of?time=1999-01-01`), 404, 'gift not found');
-  for (const query of ['', `?time=${now}`]) refused(await ask(`/ops/gifts/nothing/as-of${query}`), 404, 'gift not found');
+  for (const query of ['', `?time=${now}`])
+    refused(await ask(`/ops/gifts/nothing/as-of${query}`), 404, 'gift not found');
   refused(await ask(`/ops/gifts/${id}/as-of?time=${now}&embed[]=nonsense`), 422, 'Unknown embed: nonsense.');
 });
 
@@ -116,7 +176,9 @@ test('a redemption that the caller has just been told of is waited for, where it
     assert.equal(redeemed.status, 201, redeemed.text);
     const token = await slow.userToken('aud');
     const headers = { 'gift-position': redeemed.headers.get('gift-position') ?? '' };
-    const paths = ['history', `as-of?time=${encodeURIComponent(new Date().toISOString())}`].map((what) => `/ops/gifts/${redeemed.json.data.id as string}/${what}`);
+    const paths = ['history', `as-of?time=${encodeURIComponent(new Date().toISOString())}`].map(
+      (what) => `/ops/gifts/${redeemed.json.data.id as string}/${what}`,
+    );
     for (const path of paths) refused(await slow.ask('GET', path, { token, headers }), 503, 'Service unavailable.');
     await free();
     for (const path of paths) assert.equal((await slow.ask('GET', path, { token, headers })).status, 200, path);

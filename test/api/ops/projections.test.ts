@@ -25,10 +25,17 @@ let store: ReadStore;
 let bought: readonly string[] = [];
 
 const ask = async (method: 'GET' | 'POST', path: string, body?: object, user = 'sue'): Promise<Reply> =>
-  service.ask(method, `/ops/projections${path}`, { token: await service.userToken(user), ...(body === undefined ? {} : { body }) });
-const seen = async (): Promise<Json[]> => ((await service.events.read(accessStream(new Date().toISOString()))) as Json[]).map(({ data }) => data as Json);
+  service.ask(method, `/ops/projections${path}`, {
+    token: await service.userToken(user),
+    ...(body === undefined ? {} : { body }),
+  });
+const seen = async (): Promise<Json[]> =>
+  ((await service.events.read(accessStream(new Date().toISOString()))) as Json[]).map(({ data }) => data as Json);
 const served = async (): Promise<typeof gifts> => ({ ...gifts, version: (await store.active('gifts')) ?? 0 });
-/** Of each call that changes something: what was asked, why, how many documents or read models, and whether it was seen through. */
+/**
+ * Of each call that changes something: what was asked, why, how many documents or read models, and whether it was seen
+ * through.
+ */
 async function recorded(path: string, name?: string): Promise<unknown[][]> {
   const all = await seen();
   return all
@@ -39,13 +46,19 @@ async function recorded(path: string, name?: string): Promise<unknown[][]> {
     });
 }
 const repairsRecorded = async (name: string): Promise<unknown[][]> => recorded(':name/repair', name);
-const over = async (): Promise<number | undefined> => eventually(async () => ((await rebuildOf(store, 'gifts')) === undefined ? store.active('gifts') : undefined), 10_000);
+const over = async (): Promise<number | undefined> =>
+  eventually(async () => ((await rebuildOf(store, 'gifts')) === undefined ? store.active('gifts') : undefined), 10_000);
 
 /** Changes what is served, as nothing of ours would. */
 async function falsify(id: string): Promise<void> {
   const collection = collectionOf(await served());
   const { position, body } = (await store.get<GiftDocument>(collection, id)) as StoredDocument<GiftDocument>;
-  assert.deepEqual(await store.correct(collection, [{ id, expected: position, document: { id, position, body: { ...body, message_id: 'falsified' } } }]), [true]);
+  assert.deepEqual(
+    await store.correct(collection, [
+      { id, expected: position, document: { id, position, body: { ...body, message_id: 'falsified' } } },
+    ]),
+    [true],
+  );
 }
 
 test.before(async () => {
@@ -59,28 +72,57 @@ test.after(async () => {
 });
 
 test('everything stands there, for support and auditors', async () => {
-  await recordQuarantine(store.records, gifts, { documentId: 'x', eventId: 'e', type: 'T', stream: 's', position: '1', cause: 'no' });
+  await recordQuarantine(store.records, gifts, {
+    documentId: 'x',
+    eventId: 'e',
+    type: 'T',
+    stream: 's',
+    position: '1',
+    cause: 'no',
+  });
   const reply = await ask('GET', '');
   assert.equal(reply.status, 200, reply.text);
   const all = new Map((reply.json.data as Json[]).map((one) => [one.name as string, one]));
   for (const { name } of PROJECTIONS) assert.equal(all.get(name)?.kind, 'projection', name);
-  for (const name of ['purchase', 'notification', 'refund']) assert.deepEqual([all.get(name)?.kind, all.get(name)?.in_flight, all.get(name)?.parked], ['process', 0, 0], name);
+  for (const name of ['purchase', 'notification', 'refund'])
+    assert.deepEqual([all.get(name)?.kind, all.get(name)?.in_flight, all.get(name)?.parked], ['process', 0, 0], name);
   const model = all.get('gifts');
-  assert.deepEqual([model.version, model.build, model.in_use, model.lag_events, model.lag_seconds, model.quarantined, model.rebuild, model.former], [gifts.version, 0, true, 0, 0, 1, null, null]);
+  assert.deepEqual(
+    [
+      model.version,
+      model.build,
+      model.in_use,
+      model.lag_events,
+      model.lag_seconds,
+      model.quarantined,
+      model.rebuild,
+      model.former,
+    ],
+    [gifts.version, 0, true, 0, 0, 1, null, null],
+  );
   assert.ok(typeof model.holder === 'string' && typeof model.position === 'string', reply.text);
   const one = await ask('GET', '/gifts', undefined, 'aud');
   assert.deepEqual([one.status, one.json.data.name, one.json.data.quarantined], [200, 'gifts', 1]);
   await store.records.delete(`quarantine/gifts@${gifts.version}/x`);
   for (const user of ['ann', 'till-coffee']) refused(await ask('GET', '', undefined, user), 403, 'Forbidden.');
   refused(await ask('GET', '/nope'), 404, 'Projection not found');
-  assert.deepEqual((await seen()).map(({ what, count }) => [what, count]), [['GET /ops/projections', all.size], ['GET /ops/projections/:name', 1]]);
+  assert.deepEqual(
+    (await seen()).map(({ what, count }) => [what, count]),
+    [
+      ['GET /ops/projections', all.size],
+      ['GET /ops/projections/:name', 1],
+    ],
+  );
 });
 
 test('a rebuild that was asked for is made by the service, and gone back from', async () => {
   const reply = await ask('POST', '/gifts/rebuild', { reason: ' ticket 4711 ' });
   assert.equal(reply.status, 202, reply.text);
   const { version, build, ...rebuild } = reply.json.data as Json;
-  assert.deepEqual([version, build, rebuild.kind, rebuild.state, rebuild.by, rebuild.reason, rebuild.holder, rebuild.events], [gifts.version, 1, 'rebuild', 'building', 'sue', 'ticket 4711', null, null]);
+  assert.deepEqual(
+    [version, build, rebuild.kind, rebuild.state, rebuild.by, rebuild.reason, rebuild.holder, rebuild.events],
+    [gifts.version, 1, 'rebuild', 'building', 'sue', 'ticket 4711', null, null],
+  );
   const target = await over();
   assert.notEqual(target, gifts.version);
   const model = (await ask('GET', '/gifts')).json.data as Json;
@@ -91,25 +133,47 @@ test('a rebuild that was asked for is made by the service, and gone back from', 
   assert.deepEqual([back.json.data.kind, back.json.data.build], ['rollback', 0]);
   assert.equal(await over(), gifts.version);
   assert.equal((await formerOf(store, 'gifts'))?.number, target);
-  assert.equal((await service.ask('GET', `/api/v2/gifts/${bought[0] ?? ''}`, { token: await service.userToken('ann') })).status, 200);
+  assert.equal(
+    (await service.ask('GET', `/api/v2/gifts/${bought[0] ?? ''}`, { token: await service.userToken('ann') })).status,
+    200,
+  );
   assert.deepEqual(await recorded(':name/rebuild', 'gifts'), [[{ name: 'gifts' }, 'ticket 4711', 1, true]]);
   assert.deepEqual(await recorded(':name/rollback', 'gifts'), [[{ name: 'gifts' }, null, 1, true]]);
 });
 
 test('while another builds it is refused with who that is; aborted, it is gone', async () => {
-  const lease = await seizeBuilding({ events: service.events, store, logger: silent, holder: 'cli:ann@till (process 7)' }, 'gifts', never);
+  const lease = await seizeBuilding(
+    { events: service.events, store, logger: silent, holder: 'cli:ann@till (process 7)' },
+    'gifts',
+    never,
+  );
   const { record } = await beginRebuild(store, GIFTS_PROJECTION, ASKED, true);
   assert.equal((await ask('POST', '/gifts/rebuild')).headers.get('retry-after'), '5');
-  refused(await ask('POST', '/gifts/rebuild'), 409, 'gifts is being rebuilt by cli:ann@till (process 7): wait for it, or end it with gift projections rebuild gifts --abort');
-  refused(await ask('POST', '/gifts/rollback'), 409, `gifts is being rebuilt, as sue asked at ${ASKED.at}: wait for it, or end it with gift projections rebuild gifts --abort`);
+  refused(
+    await ask('POST', '/gifts/rebuild'),
+    409,
+    'gifts is being rebuilt by cli:ann@till (process 7): wait for it, or end it with gift projections rebuild gifts --abort',
+  );
+  refused(
+    await ask('POST', '/gifts/rollback'),
+    409,
+    `gifts is being rebuilt, as sue asked at ${ASKED.at}: wait for it, or end it with gift projections rebuild gifts --abort`,
+  );
   const { rebuild } = (await ask('GET', '/gifts')).json.data as Json;
   assert.deepEqual([rebuild.state, rebuild.holder, rebuild.reason], ['building', 'cli:ann@till (process 7)', 'a test']);
   await lease?.release();
   await store.ensure({ name: 'gifts', version: record.value.target, indexes: [] });
   const aborted = await ask('POST', '/gifts/abort', { reason: 'not now' });
   assert.deepEqual([aborted.status, aborted.json], [200, { data: null }]);
-  assert.deepEqual([(await store.versions('gifts')).includes(record.value.target), await store.active('gifts')], [false, gifts.version]);
-  assert.deepEqual((await ask('POST', '/gifts/abort')).json, { data: null }, 'asked for again, it is over all the same');
+  assert.deepEqual(
+    [(await store.versions('gifts')).includes(record.value.target), await store.active('gifts')],
+    [false, gifts.version],
+  );
+  assert.deepEqual(
+    (await ask('POST', '/gifts/abort')).json,
+    { data: null },
+    'asked for again, it is over all the same',
+  );
 });
 
 test('what is not there, not allowed or not possible is refused, and nothing is changed', async () => {
@@ -121,15 +185,28 @@ test('what is not there, not allowed or not possible is refused, and nothing is 
     refused(await ask('POST', `/gifts/${path}`, body, 'ann'), 403, 'Forbidden.');
     if (path !== 'verification') refused(await ask('POST', `/gifts/${path}`, body, 'aud'), 403, 'Forbidden.');
   }
-  refused(await ask('POST', '/transactions/rollback'), 422, 'transactions: no former build is kept, so there is nothing to go back to');
+  refused(
+    await ask('POST', '/transactions/rollback'),
+    422,
+    'transactions: no former build is kept, so there is nothing to go back to',
+  );
   refused(await ask('POST', '/gifts/rebuild', { reason: ' ' }), 422, 'reason must not be empty');
   refused(await ask('POST', '/gifts/verification', { sample: 0 }), 422, 'sample must be at least 1');
   refused(await ask('POST', '/gifts/repair', { ids: ['x'] }), 422, 'reason is required');
-  for (const found of [false, 'yes']) refused(await ask('POST', '/gifts/repair', { found, reason: 'why' }), 422, 'found must be true');
+  for (const found of [false, 'yes'])
+    refused(await ask('POST', '/gifts/repair', { found, reason: 'why' }), 422, 'found must be true');
   refused(await ask('POST', '/gifts/repair', { reason: 'why' }), 422, 'give ids, or found');
   refused(await ask('POST', '/gifts/repair', { ids: ['x'], found: true, reason: 'why' }), 422, 'give ids, or found');
-  refused(await ask('POST', '/gifts/repair', { ids: ['nope'], reason: 'why' }), 422, 'gifts has no document nope, nor does the log know any');
-  refused(await ask('POST', '/accounts/repair', { found: true, reason: 'why' }), 422, 'the last verification of accounts found nothing, or none was made in the last week');
+  refused(
+    await ask('POST', '/gifts/repair', { ids: ['nope'], reason: 'why' }),
+    422,
+    'gifts has no document nope, nor does the log know any',
+  );
+  refused(
+    await ask('POST', '/accounts/repair', { found: true, reason: 'why' }),
+    422,
+    'the last verification of accounts found nothing, or none was made in the last week',
+  );
   refused(await ask('GET', '/voucher_codes/verification'), 404, 'Task not found');
   refused(await ask('GET', '/voucher_codes/repair'), 404, 'Task not found');
   assert.deepEqual([await store.active('gifts'), await store.versions('gifts')], before);
@@ -143,83 +220,185 @@ test('what was falsified is found field by field, and put right', async () => {
   const whole = await ask('POST', '/gifts/verification', {}, 'aud');
   assert.equal(whole.status, 200, whole.text);
   const { state, by, progress, failure, result } = whole.json.data as Json;
-  assert.deepEqual([state, by, progress, failure, result.documents, result.differences, result.behind, result.unsettled], ['done', 'aud', 1, null, 4, 2, false, 0]);
+  assert.deepEqual(
+    [state, by, progress, failure, result.documents, result.differences, result.behind, result.unsettled],
+    ['done', 'aud', 1, null, 4, 2, false, 0],
+  );
   const standing = (await ask('GET', '/gifts')).json.data as Json;
   assert.deepEqual([result.version, result.build], [standing.version, standing.build], 'as the standing spells it');
   const found = (result.found as Json[]).find(({ id }) => id === one);
-  assert.deepEqual([found.kind, found.fields.map(({ field, served: value }: Json) => [field, value])], ['different', [['message_id', 'falsified']]]);
+  assert.deepEqual(
+    [found.kind, found.fields.map(({ field, served: value }: Json) => [field, value])],
+    ['different', [['message_id', 'falsified']]],
+  );
   assert.deepEqual((await ask('GET', '/gifts/verification', undefined, 'aud')).json, whole.json);
   const sampled = await ask('POST', '/gifts/verification', { sample: 3 });
   assert.deepEqual([sampled.status, sampled.json.data.result.documents], [200, 3]);
   assert.equal((await ask('POST', '/gifts/verification')).json.data.result.differences, 2);
   const repaired = await ask('POST', '/gifts/repair', { ids: [one], reason: 'ticket 4711' });
   assert.equal(repaired.status, 200, repaired.text);
-  assert.deepEqual([repaired.json.data.state, repaired.json.data.result], ['done', { documents: [{ id: one, outcome: 'repaired' }] }]);
+  assert.deepEqual(
+    [repaired.json.data.state, repaired.json.data.result],
+    ['done', { documents: [{ id: one, outcome: 'repaired' }] }],
+  );
   assert.deepEqual((await ask('GET', '/gifts/repair')).json, repaired.json);
   const rest = await ask('POST', '/gifts/repair', { found: true, reason: 'ticket 4711' });
-  assert.deepEqual(new Map((rest.json.data.result.documents as Json[]).map(({ id, outcome }) => [id, outcome])), new Map([[one, 'same'], [two, 'repaired']]));
-  refused(await ask('POST', '/gifts/repair', { found: true, reason: 'again' }), 422, 'the last verification of gifts found nothing, or none was made in the last week');
+  assert.deepEqual(
+    new Map((rest.json.data.result.documents as Json[]).map(({ id, outcome }) => [id, outcome])),
+    new Map([
+      [one, 'same'],
+      [two, 'repaired'],
+    ]),
+  );
+  refused(
+    await ask('POST', '/gifts/repair', { found: true, reason: 'again' }),
+    422,
+    'the last verification of gifts found nothing, or none was made in the last week',
+  );
   assert.deepEqual(await store.getMany(collectionOf(await served()), [one, two]), before);
-  assert.deepEqual((await repairsRecorded('gifts')).filter(([, reason]) => reason !== 'why'), [
-    [{ name: 'gifts', ids: [one] }, 'ticket 4711', 1, true],
-    [{ name: 'gifts', found: true }, 'ticket 4711', 2, true],
-    [{ name: 'gifts', found: true }, 'again', 0, false],
-  ]);
+  assert.deepEqual(
+    (await repairsRecorded('gifts')).filter(([, reason]) => reason !== 'why'),
+    [
+      [{ name: 'gifts', ids: [one] }, 'ticket 4711', 1, true],
+      [{ name: 'gifts', found: true }, 'ticket 4711', 2, true],
+      [{ name: 'gifts', found: true }, 'again', 0, false],
+    ],
+  );
 });
 
 test('a repair is recorded with who and why before anything of it is done, also one that comes to nothing', async () => {
   const why = { ids: ['nope'], reason: 'ticket 4712' };
-  refused(await ask('POST', '/transactions/repair', why), 422, 'transactions has no document nope, nor does the log know any');
-  const running = { id: 't', kind: 'repair', projection: 'transactions', state: 'running', by: 'sue', reason: 'x', at: '2026-05-04T10:00:00.000Z', progress: 0.5, result: null, failure: null };
+  refused(
+    await ask('POST', '/transactions/repair', why),
+    422,
+    'transactions has no document nope, nor does the log know any',
+  );
+  const running = {
+    id: 't',
+    kind: 'repair',
+    projection: 'transactions',
+    state: 'running',
+    by: 'sue',
+    reason: 'x',
+    at: '2026-05-04T10:00:00.000Z',
+    progress: 0.5,
+    result: null,
+    failure: null,
+  };
   await store.records.put('task/repair/transactions', { ...running, told_at: new Date().toISOString() });
-  refused(await ask('POST', '/transactions/repair', why), 409, 'a repair of transactions is under way since 2026-05-04T10:00:00.000Z, asked for by sue');
+  refused(
+    await ask('POST', '/transactions/repair', why),
+    409,
+    'a repair of transactions is under way since 2026-05-04T10:00:00.000Z, asked for by sue',
+  );
   const record = [{ name: 'transactions', ids: ['nope'] }, 'ticket 4712', 0, false];
   assert.deepEqual(await repairsRecorded('transactions'), [record, record]);
 });
 
 test('one of a kind at a time; one whose process has ended can be asked for again', async () => {
-  const task = { id: 't', kind: 'verification', projection: 'accounts', state: 'running', by: 'aud', reason: null, at: '2026-05-04T10:00:00.000Z', progress: 0.5, result: null, failure: null };
+  const task = {
+    id: 't',
+    kind: 'verification',
+    projection: 'accounts',
+    state: 'running',
+    by: 'aud',
+    reason: null,
+    at: '2026-05-04T10:00:00.000Z',
+    progress: 0.5,
+    result: null,
+    failure: null,
+  };
   await store.records.put('task/verification/accounts', { ...task, told_at: new Date().toISOString() });
-  refused(await ask('POST', '/accounts/verification'), 409, 'a verification of accounts is under way since 2026-05-04T10:00:00.000Z, asked for by aud');
+  refused(
+    await ask('POST', '/accounts/verification'),
+    409,
+    'a verification of accounts is under way since 2026-05-04T10:00:00.000Z, asked for by aud',
+  );
   assert.equal((await ask('GET', '/accounts/verification')).json.data.state, 'running');
-  await store.records.put('task/verification/accounts', { ...task, told_at: new Date(Date.now() - 60_000).toISOString() });
+  await store.records.put('task/verification/accounts', {
+    ...task,
+    told_at: new Date(Date.now() - 60_000).toISOString(),
+  });
   assert.equal((await ask('GET', '/accounts/verification')).json.data.state, 'interrupted');
   const again = await ask('POST', '/accounts/verification');
   assert.deepEqual([again.status, again.json.data.state, again.json.data.result.differences], [200, 'done', 0]);
 });
 
 test('all are rebuilt at one call, or none where one can not be', async () => {
-  const active = async (): Promise<(number | undefined)[]> => Promise.all(PROJECTIONS.map(({ name }) => store.active(name)));
-  const under = async (): Promise<boolean> => (await Promise.all(PROJECTIONS.map(({ name }) => rebuildOf(store, name)))).some((one) => one !== undefined);
+  const active = async (): Promise<(number | undefined)[]> =>
+    Promise.all(PROJECTIONS.map(({ name }) => store.active(name)));
+  const under = async (): Promise<boolean> =>
+    (await Promise.all(PROJECTIONS.map(({ name }) => rebuildOf(store, name)))).some((one) => one !== undefined);
   const before = await active();
   for (const user of ['ann', 'aud']) refused(await ask('POST', '/rebuild', {}, user), 403, 'Forbidden.');
-  const lease = await seizeBuilding({ events: service.events, store, logger: silent, holder: 'cli:ann@till (process 8)' }, 'parked', never);
-  refused(await ask('POST', '/rebuild', { reason: 'ticket 4713' }), 409, 'parked is being rebuilt by cli:ann@till (process 8): wait for it, or end it with gift projections rebuild parked --abort');
+  const lease = await seizeBuilding(
+    { events: service.events, store, logger: silent, holder: 'cli:ann@till (process 8)' },
+    'parked',
+    never,
+  );
+  refused(
+    await ask('POST', '/rebuild', { reason: 'ticket 4713' }),
+    409,
+    'parked is being rebuilt by cli:ann@till (process 8): wait for it, or end it with gift projections rebuild parked --abort',
+  );
   await lease?.release();
-  const rolledBack = { ...ASKED, target: transactions.version, from: transactions.version, kind: 'rollback', state: 'ready', attended: false } as const;
+  const rolledBack = {
+    ...ASKED,
+    target: transactions.version,
+    from: transactions.version,
+    kind: 'rollback',
+    state: 'ready',
+    attended: false,
+  } as const;
   await putRebuild(store, 'transactions', { ...rolledBack, state: 'aborting' }, 0);
-  refused(await ask('POST', '/rebuild', { reason: 'ticket 4713' }), 409, `transactions is being rolled back, as sue asked at ${ASKED.at}: wait for it, or end it with gift projections rebuild transactions --abort`);
+  refused(
+    await ask('POST', '/rebuild', { reason: 'ticket 4713' }),
+    409,
+    `transactions is being rolled back, as sue asked at ${ASKED.at}: wait for it, or end it with gift projections rebuild transactions --abort`,
+  );
   await store.records.delete('rebuild/transactions');
   assert.deepEqual([await under(), await active()], [false, before]);
   const reply = await ask('POST', '/rebuild', { reason: 'ticket 4713' });
   assert.equal(reply.status, 202, reply.text);
-  assert.deepEqual((reply.json.data as Json[]).map(({ name }) => name), PROJECTIONS.map(({ name }) => name));
-  for (const { rebuild } of reply.json.data as Json[]) assert.ok(rebuild === null || (rebuild.kind === 'rebuild' && rebuild.by === 'sue' && rebuild.reason === 'ticket 4713'), reply.text);
+  assert.deepEqual(
+    (reply.json.data as Json[]).map(({ name }) => name),
+    PROJECTIONS.map(({ name }) => name),
+  );
+  for (const { rebuild } of reply.json.data as Json[])
+    assert.ok(
+      rebuild === null || (rebuild.kind === 'rebuild' && rebuild.by === 'sue' && rebuild.reason === 'ticket 4713'),
+      reply.text,
+    );
   await eventually(async () => ((await under()) ? undefined : true), 30_000);
   for (const [at, number] of (await active()).entries()) assert.notEqual(number, before[at]);
-  assert.deepEqual(await recorded('rebuild'), [0, 0, PROJECTIONS.length].map((count) => [{}, 'ticket 4713', count, count > 0]));
+  assert.deepEqual(
+    await recorded('rebuild'),
+    [0, 0, PROJECTIONS.length].map((count) => [{}, 'ticket 4713', count, count > 0]),
+  );
 });
 
 test('who asks and why stands in the log before anything is done; what can not be recorded is not done', async () => {
   const projection = transactions as unknown as Projection;
   const { name } = projection;
   const deps = { events: service.events, store, logger: silent, holder: 'sue' };
-  const routes = rebuildRoutes({ of: () => ({ projection, deps, asked: ASKED }), exists: async () => undefined, asking: () => ({ deps, asked: ASKED }), store, params: {} });
-  const standing = async (): Promise<unknown[]> => [await store.active(name), await store.versions(name), (await rebuildOf(store, name))?.value.target];
+  const routes = rebuildRoutes({
+    of: () => ({ projection, deps, asked: ASKED }),
+    exists: async () => undefined,
+    asking: () => ({ deps, asked: ASKED }),
+    store,
+    params: {},
+  });
+  const standing = async (): Promise<unknown[]> => [
+    await store.active(name),
+    await store.versions(name),
+    (await rebuildOf(store, name))?.value.target,
+  ];
   await beginRebuild(store, projection, ASKED, true);
   const before = await standing();
   for (const { path, handle } of routes) {
-    const failed = await handle({} as Call, { personal: false }, async () => Promise.reject(new UnavailableError('the log does not answer'))).catch((error: unknown) => error);
+    const failed = await handle({} as Call, { personal: false }, async () =>
+      Promise.reject(new UnavailableError('the log does not answer')),
+    ).catch((error: unknown) => error);
     assert.ok(failed instanceof UnavailableError, path);
     assert.deepEqual(await standing(), before, path);
   }

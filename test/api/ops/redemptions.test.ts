@@ -12,7 +12,8 @@ const test = suite('api/ops/redemptions');
 let service: Service;
 let gift = '';
 
-const ask = async (path: string, user = 'aud', headers: Readonly<Record<string, string>> = {}): Promise<Reply> => service.ask('GET', path, { token: await service.userToken(user), headers });
+const ask = async (path: string, user = 'aud', headers: Readonly<Record<string, string>> = {}): Promise<Reply> =>
+  service.ask('GET', path, { token: await service.userToken(user), headers });
 const last = async (): Promise<Json> => (await service.events.read(accessStream(new Date().toISOString()))).at(-1);
 
 test.before(async () => {
@@ -37,10 +38,16 @@ test('pages follow one another by position, and end', async () => {
     after = `&after=${next}`;
   }
   assert.deepEqual([found.length, pages], [6, 3]);
-  assert.deepEqual(found.map(({ type }) => type), [...Array<string>(5).fill('GiftRedeemed'), 'GiftUnredeemed']);
+  assert.deepEqual(
+    found.map(({ type }) => type),
+    [...Array<string>(5).fill('GiftRedeemed'), 'GiftUnredeemed'],
+  );
   assert.equal(new Set(found.map(({ id }) => id)).size, 6);
   const record = await last();
-  assert.deepEqual([record.type, record.data.what, record.data.count, record.metadata.by.user], ['RecordsSeen', 'GET /ops/redemptions', 2, 'aud']);
+  assert.deepEqual(
+    [record.type, record.data.what, record.data.count, record.metadata.by.user],
+    ['RecordsSeen', 'GET /ops/redemptions', 2, 'aud'],
+  );
 });
 
 test('filters hold, and the range is shown', async () => {
@@ -48,17 +55,31 @@ test('filters hold, and the range is shown', async () => {
   assert.equal((await of('merchant=coffee&location=bean-soho&user=till-coffee')).length, 6);
   assert.deepEqual(await of('merchant=cinema'), []);
   // As the CSV names them.
-  assert.equal((await of(`merchant_id=coffee&location_id=bean-soho&brand_id=bean&product_id=latte&gift_id=${gift}`)).length, 2);
+  assert.equal(
+    (await of(`merchant_id=coffee&location_id=bean-soho&brand_id=bean&product_id=latte&gift_id=${gift}`)).length,
+    2,
+  );
   assert.equal((await of('location_merchant_id=coffee&brand=bean')).length, 6);
   assert.deepEqual(await of('product=mocha'), []);
   refused(await ask('/ops/redemptions?merchant_id=coffee&merchant=coffee'), 422, 'merchant must be given only once');
-  refused(await ask('/ops/redemptions?merchantid=coffee'), 422, 'merchantid is not a parameter here; known are from, to, time_zone, merchant, location, user, gift, brand, product, after, limit, format');
+  refused(
+    await ask('/ops/redemptions?merchantid=coffee'),
+    422,
+    'merchantid is not a parameter here; known are from, to, time_zone, merchant, location, user, gift, brand, product, after, limit, format',
+  );
   for (const name of ['merchant', 'location', 'user', 'gift', 'brand', 'product']) {
     const refused = await ask(`/ops/redemptions?${name}=mistyped`);
-    assert.deepEqual([refused.status, refused.json], [422, { error: `${name}: the log knows no ${name} "mistyped"` }], 'an empty answer would look like a fact');
+    assert.deepEqual(
+      [refused.status, refused.json],
+      [422, { error: `${name}: the log knows no ${name} "mistyped"` }],
+      'an empty answer would look like a fact',
+    );
   }
   const none = (await ask('/ops/redemptions?to=1999-01-01')).json;
-  assert.deepEqual([none.data, none.next, none.to, none.time_zone], [[], null, '1999-01-01T23:59:59.999Z', 'Europe/London']);
+  assert.deepEqual(
+    [none.data, none.next, none.to, none.time_zone],
+    [[], null, '1999-01-01T23:59:59.999Z', 'Europe/London'],
+  );
   // A log that can't tell where times stand was read to its end.
   if (service.events.timeBounds === undefined) assert.ok(service.events.isPosition(none.through), String(none.through));
   else assert.equal(none.through, null);
@@ -68,30 +89,66 @@ test('a stream has all of it, recorded at both ends', async () => {
   const csv = await ask('/ops/redemptions?limit=1', 'aud', { accept: 'text/csv' });
   assert.deepEqual([csv.status, csv.text.trimEnd().split('\n').length], [200, 7]);
   const ndjson = await ask('/ops/redemptions?format=ndjson');
-  const records = ndjson.text.trimEnd().split('\n').map((line) => JSON.parse(line) as Json);
+  const records = ndjson.text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Json);
   assert.deepEqual(records, (await ask('/ops/redemptions')).json.data);
   const [begun, ended] = (await service.events.read(accessStream(new Date().toISOString()))).slice(-3) as Json[];
-  assert.deepEqual([begun.type, ended.type, ended.data.count, ended.data.complete], ['ExportBegun', 'ExportEnded', 6, true]);
+  assert.deepEqual(
+    [begun.type, ended.type, ended.data.count, ended.data.complete],
+    ['ExportBegun', 'ExportEnded', 6, true],
+  );
 });
 
 test('Accept is weighed: the type that the caller likes best, in any case; JSON where it takes none of ours', async () => {
   const rows: [accept: string, type: string][] = [
-    ['application/json, text/csv;q=0.1', 'application/json'], ['text/csv;q=0.5, application/json;q=0.4', 'text/csv'], ['text/csv;q=0', 'application/json'], ['TEXT/CSV', 'text/csv'],
-    ['text/*', 'text/csv'], ['*/*', 'application/json'], ['text/html, application/xhtml+xml, */*;q=0.8', 'application/json'], ['image/png', 'application/json'],
-    ['Application/X-NDJSON, text/csv', 'application/x-ndjson'], ['text/csv, application/x-ndjson', 'text/csv'], ['text/csvx', 'application/json'], ['application/json;q=0, */*', 'application/x-ndjson'],
+    ['application/json, text/csv;q=0.1', 'application/json'],
+    ['text/csv;q=0.5, application/json;q=0.4', 'text/csv'],
+    ['text/csv;q=0', 'application/json'],
+    ['TEXT/CSV', 'text/csv'],
+    ['text/*', 'text/csv'],
+    ['*/*', 'application/json'],
+    ['text/html, application/xhtml+xml, */*;q=0.8', 'application/json'],
+    ['image/png', 'application/json'],
+    ['Application/X-NDJSON, text/csv', 'application/x-ndjson'],
+    ['text/csv, application/x-ndjson', 'text/csv'],
+    ['text/csvx', 'application/json'],
+    ['application/json;q=0, */*', 'application/x-ndjson'],
   ];
   for (const path of ['/ops/redemptions', '/ops/totals', `/ops/gifts/${gift}/history`]) {
-    for (const [accept, type] of rows) assert.equal((await ask(path, 'aud', { accept })).headers.get('content-type')?.split(';')[0], type, `${path} ${accept}`);
+    for (const [accept, type] of rows)
+      assert.equal(
+        (await ask(path, 'aud', { accept })).headers.get('content-type')?.split(';')[0],
+        type,
+        `${path} ${accept}`,
+      );
   }
-  assert.equal((await ask('/ops/totals?format=json', 'aud', { accept: 'text/csv' })).headers.get('content-type')?.split(';')[0], 'application/json');
+  assert.equal(
+    (await ask('/ops/totals?format=json', 'aud', { accept: 'text/csv' })).headers.get('content-type')?.split(';')[0],
+    'application/json',
+  );
 });
 
 test('totals, with the check', async () => {
   const reply = await ask('/ops/totals?check=1&time_zone=UTC');
   assert.equal(reply.status, 200, reply.text);
-  assert.deepEqual(reply.json.data, [{
-    day: new Date().toISOString().slice(0, 10), merchant_id: 'coffee', issued: 5, issued_value: 1750, redeemed: 5, redeemed_value: 1750, unredeemed: 1, unredeemed_value: 350, refunded: 0, refunded_value: 0, charged_back: 0, charged_back_value: 0,
-  }]);
+  assert.deepEqual(reply.json.data, [
+    {
+      day: new Date().toISOString().slice(0, 10),
+      merchant_id: 'coffee',
+      issued: 5,
+      issued_value: 1750,
+      redeemed: 5,
+      redeemed_value: 1750,
+      unredeemed: 1,
+      unredeemed_value: 350,
+      refunded: 0,
+      refunded_value: 0,
+      charged_back: 0,
+      charged_back_value: 0,
+    },
+  ]);
   assert.deepEqual([reply.json.check.agree, reply.json.check.gifts, reply.json.sums.redeemed_value], [true, 5, 1750]);
   const cinema = (await ask('/ops/totals?merchant_id=cinema&check=1')).json;
   assert.deepEqual([cinema.data, cinema.sums.redeemed, cinema.check.agree, cinema.check.gifts], [[], 0, true, 5]);
@@ -117,16 +174,24 @@ test('totals that nobody waits for any more are not folded to the end; the log s
     }
     stopped = true;
   }
-  const isOfTotals = (filter?: EventFilter): boolean => ['GiftUnredeemed', 'RefundedAtProvider'].every((type) => filter?.types?.includes(type) === true);
+  const isOfTotals = (filter?: EventFilter): boolean =>
+    ['GiftUnredeemed', 'RefundedAtProvider'].every((type) => filter?.types?.includes(type) === true);
   const through = (engines: Engines): Engines => ({
     ...engines,
-    events: { ...engines.events, readAll: (after, filter, options) => (isOfTotals(filter) ? endless(options?.signal) : engines.events.readAll(after, filter, options)) },
+    events: {
+      ...engines.events,
+      readAll: (after, filter, options) =>
+        isOfTotals(filter) ? endless(options?.signal) : engines.events.readAll(after, filter, options),
+    },
   });
   const other = await startService({ app: { through } });
   try {
     const token = await other.userToken('aud');
     const leaving = new AbortController();
-    const asking = fetch(`${other.url}/ops/totals`, { headers: { authorization: `Bearer ${token}` }, signal: leaving.signal });
+    const asking = fetch(`${other.url}/ops/totals`, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: leaving.signal,
+    });
     await asked;
     leaving.abort();
     await assert.rejects(asking, { name: 'AbortError' });
@@ -142,9 +207,21 @@ test('totals that nobody waits for any more are not folded to the end; the log s
 test('only auditors, and only what makes sense', async () => {
   for (const path of ['/ops/redemptions', '/ops/totals']) {
     for (const user of ['sue', 'ann']) refused(await ask(path, user), 403, 'Forbidden.');
-    refused(await ask(`${path}?from=soon`), 422, '"soon" is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z');
-    refused(await ask(`${path}?from=2026-05-04&to=2026-05-03`), 422, 'from (2026-05-03T23:00:00.000Z) is later than to (2026-05-03T22:59:59.999Z)');
-    refused(await ask(`${path}?time_zone=Mars`), 422, '"Mars" is not a time zone: give one such as Europe/London or UTC');
+    refused(
+      await ask(`${path}?from=soon`),
+      422,
+      '"soon" is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z',
+    );
+    refused(
+      await ask(`${path}?from=2026-05-04&to=2026-05-03`),
+      422,
+      'from (2026-05-03T23:00:00.000Z) is later than to (2026-05-03T22:59:59.999Z)',
+    );
+    refused(
+      await ask(`${path}?time_zone=Mars`),
+      422,
+      '"Mars" is not a time zone: give one such as Europe/London or UTC',
+    );
   }
   // One that no event stands at is no end of an export.
   for (const after of ['nothing', '12', '9'.repeat(16)]) {

@@ -13,7 +13,9 @@ function refusals(): { from(address: string): Promise<string>; readonly logged: 
   return {
     logged,
     async from(address) {
-      const error = await refuse({ address, requestId: `of ${address}` }, new SignatureError('not signed')).catch((thrown: unknown) => thrown);
+      const error = await refuse({ address, requestId: `of ${address}` }, new SignatureError('not signed')).catch(
+        (thrown: unknown) => thrown,
+      );
       if (!(error instanceof HttpError)) throw error;
       if (error.code === 'too_many_requests') assert.ok(Number(error.headers['Retry-After']) > 0);
       return error.code;

@@ -22,7 +22,12 @@ interface Setup {
   post(message: object | string, options?: { readonly secret?: string; readonly address?: string }): Promise<Answer>;
 }
 
-function open(options: { readonly read?: Parameters<typeof webhookRoutes>[0]['read']; readonly transactionOf?: () => Promise<string | undefined> } = {}): Setup {
+function open(
+  options: {
+    readonly read?: Parameters<typeof webhookRoutes>[0]['read'];
+    readonly transactionOf?: () => Promise<string | undefined>;
+  } = {},
+): Setup {
   const events = memoryEvents();
   const lines: string[] = [];
   const [route] = webhookRoutes({
@@ -38,27 +43,58 @@ function open(options: { readonly read?: Parameters<typeof webhookRoutes>[0]['re
     lines,
     async post(message, { secret = SECRET, address = '10.0.0.1' } = {}) {
       const { body, headers } = signed(message, secret);
-      const call = { bytes: Buffer.from(body), requestId: 'request', address, header: (name: string) => headers[name] } as unknown as Call;
+      const call = {
+        bytes: Buffer.from(body),
+        requestId: 'request',
+        address,
+        header: (name: string) => headers[name],
+      } as unknown as Call;
       if (route?.handle === undefined) throw new Error('no route');
       return route.handle(call);
     },
   };
 }
-const codeOf = async (promise: Promise<unknown>): Promise<string> => promise.then(() => 'answered', (error: unknown) => (error instanceof HttpError ? error.code : (error as Error).name));
+const codeOf = async (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => 'answered',
+    (error: unknown) => (error instanceof HttpError ? error.code : (error as Error).name),
+  );
 const given = (events: MemoryEvents): void =>
   events.given('transaction-t1', {
     type: 'GiftsPurchased',
-    data: { transaction_id: 't1', seed: '00', buyer_id: 'ann', product_id: 'p', brand_id: 'b', product_name: 'P', sale_price: 100, total: 100, payment_reference: 'pm', expires_on: '2030-01-01', message: '', receivers: [{}] },
+    data: {
+      transaction_id: 't1',
+      seed: '00',
+      buyer_id: 'ann',
+      product_id: 'p',
+      brand_id: 'b',
+      product_name: 'P',
+      sale_price: 100,
+      total: 100,
+      payment_reference: 'pm',
+      expires_on: '2030-01-01',
+      message: '',
+      receivers: [{}],
+    },
   });
 const paid = succeeded({ id: 'pi_1', amount: 100, metadata: { transaction_id: 't1' } }, 'evt_1');
 
 test('a signature that can not even be compared is a forged one, not a message of Stripe that could not be understood', () => {
   const read = stripeEvents(SECRET, 'simulated');
   const now = Math.floor(Date.now() / 1000);
-  for (const signatures of ['v1=', `v1=${'a'.repeat(63)}é`, `v1=${'é'.repeat(64)}`, 'v1=a', 'v0=a', `v1=${'a'.repeat(64)}`]) {
-    for (const time of [`t=${now}`, 't=', 't=x']) assert.throws(() => read(Buffer.from('{}'), `${time},${signatures}`), SignatureError, `${time},${signatures}`);
+  for (const signatures of [
+    'v1=',
+    `v1=${'a'.repeat(63)}é`,
+    `v1=${'é'.repeat(64)}`,
+    'v1=a',
+    'v0=a',
+    `v1=${'a'.repeat(64)}`,
+  ]) {
+    for (const time of [`t=${now}`, 't=', 't=x'])
+      assert.throws(() => read(Buffer.from('{}'), `${time},${signatures}`), SignatureError, `${time},${signatures}`);
   }
-  for (const header of ['', ',', '=', 't', 'v1']) assert.throws(() => read(Buffer.from('{}'), header), SignatureError, header);
+  for (const header of ['', ',', '=', 't', 'v1'])
+    assert.throws(() => read(Buffer.from('{}'), header), SignatureError, header);
   const { body, headers } = signed('no JSON', SECRET);
   assert.throws(() => read(Buffer.from(body), headers['stripe-signature'] ?? ''), /no JSON/);
 });
@@ -68,8 +104,17 @@ test('notes who told it, and that no money was moved where none is', async () =>
   given(events);
   assert.deepEqual((await post(paid)).body, { received: true, outcome: 'recorded' });
   const noted = events.log.at(-1);
-  assert.deepEqual([noted?.type, noted?.data], ['PaymentCharged', { amount: 100, provider: 'simulated', charge_id: 'pi_1' }]);
-  assert.deepEqual(noted?.metadata, { commandId: 'stripe-evt_1', correlationId: 'request', requestId: 'request', by: { user: 'system:payment-provider' }, simulated: true });
+  assert.deepEqual(
+    [noted?.type, noted?.data],
+    ['PaymentCharged', { amount: 100, provider: 'simulated', charge_id: 'pi_1' }],
+  );
+  assert.deepEqual(noted?.metadata, {
+    commandId: 'stripe-evt_1',
+    correlationId: 'request',
+    requestId: 'request',
+    by: { user: 'system:payment-provider' },
+    simulated: true,
+  });
   assert.deepEqual((await post(paid)).body, { received: true, outcome: 'known' });
 });
 
@@ -81,15 +126,32 @@ test('an event store that cannot be reached, or a provider that cannot be asked:
   };
   await assert.rejects(post(paid), UnavailableError);
   const asking = open({ transactionOf: async () => Promise.reject(new UnavailableError('nobody answers')) });
-  await assert.rejects(asking.post(dispute('created', { id: 'pi_1', amount: 1, latest_charge: 'ch' }, { disputeId: 'dp', status: 'needs_response' })), UnavailableError);
+  await assert.rejects(
+    asking.post(
+      dispute('created', { id: 'pi_1', amount: 1, latest_charge: 'ch' }, { disputeId: 'dp', status: 'needs_response' }),
+    ),
+    UnavailableError,
+  );
 });
 
 test('a dispute whose metadata name the transaction needs nobody else', async () => {
   const { events, post } = open({ transactionOf: async () => Promise.reject(new Error('asked')) });
   given(events);
-  const message = stripeMessage('charge.dispute.created', { id: 'dp', amount: 100, payment_intent: 'pi', reason: 'general', status: 'needs_response', metadata: { transaction_id: 't1' } });
+  const message = stripeMessage('charge.dispute.created', {
+    id: 'dp',
+    amount: 100,
+    payment_intent: 'pi',
+    reason: 'general',
+    status: 'needs_response',
+    metadata: { transaction_id: 't1' },
+  });
   assert.deepEqual((await post(message)).body, { received: true, outcome: 'recorded' });
-  assert.deepEqual(events.log.at(-1)?.data, { provider: 'simulated', dispute_id: 'dp', amount: 100, reason: 'general' });
+  assert.deepEqual(events.log.at(-1)?.data, {
+    provider: 'simulated',
+    dispute_id: 'dp',
+    amount: 100,
+    reason: 'general',
+  });
 });
 
 test('whoever forges too many is told so; good ones of the same address go on', async () => {
@@ -106,7 +168,11 @@ test('whoever forges too many is told so; good ones of the same address go on', 
 });
 
 test('what is no fault of the sender is not taken for one', async () => {
-  const { post } = open({ read: () => { throw new TypeError('odd'); } });
+  const { post } = open({
+    read: () => {
+      throw new TypeError('odd');
+    },
+  });
   assert.equal(await codeOf(post(paid)), 'TypeError');
 });
 
@@ -122,11 +188,24 @@ test('without a secret there is no such route', async () => {
 });
 
 test('the provider is asked once for all who look at one payment at a time, and anew after its answer', async () => {
-  const asked: { readonly payload: object; readonly answer: (reply: object) => void; readonly fail: (error: Error) => void }[] = [];
-  const questions = paymentQuestions({ request: async (_: string, payload: object) => new Promise<object>((answer, fail) => void asked.push({ payload, answer, fail })) } as unknown as Bus);
+  const asked: {
+    readonly payload: object;
+    readonly answer: (reply: object) => void;
+    readonly fail: (error: Error) => void;
+  }[] = [];
+  const questions = paymentQuestions({
+    request: async (_: string, payload: object) =>
+      new Promise<object>((answer, fail) => void asked.push({ payload, answer, fail })),
+  } as unknown as Bus);
   const looks = Array.from({ length: 50 }, () => questions.action('t', 'p'));
   const other = questions.action('t2', 'p');
-  assert.deepEqual(asked.map(({ payload }) => payload), [{ transaction_id: 't', payment_id: 'p' }, { transaction_id: 't2', payment_id: 'p' }]);
+  assert.deepEqual(
+    asked.map(({ payload }) => payload),
+    [
+      { transaction_id: 't', payment_id: 'p' },
+      { transaction_id: 't2', payment_id: 'p' },
+    ],
+  );
   asked[1]?.answer({ outcome: 'unknown' });
   assert.equal(await other, undefined);
   asked[0]?.answer({ outcome: 'action', client_secret: 's', waiting: true });
@@ -142,15 +221,27 @@ test('the provider is asked once for all who look at one payment at a time, and 
 });
 
 test('asking the provider: what it says, or that it cannot be asked', async () => {
-  const answering = (answer: () => Promise<object>): ReturnType<typeof paymentQuestions> => paymentQuestions({ request: answer } as unknown as Bus);
+  const answering = (answer: () => Promise<object>): ReturnType<typeof paymentQuestions> =>
+    paymentQuestions({ request: answer } as unknown as Bus);
   const found = answering(async () => ({ outcome: 'action', client_secret: 's', waiting: true }));
   assert.deepEqual(await found.action('t', 'p'), { clientSecret: 's', waiting: true });
   assert.equal(await answering(async () => ({ outcome: 'found', transaction_id: 't' })).transactionOf('p'), 't');
-  const others = async (reply: object): Promise<number> => answering(async () => reply).givenBackByOthers('stripe', 'p');
-  assert.deepEqual([await others({ outcome: 'never', others: 5 }), await others({ outcome: 'never' }), await others({ outcome: 'refused', provider: 'stripe', code: 'x', simulated: false })], [5, 0, 0]);
+  const others = async (reply: object): Promise<number> =>
+    answering(async () => reply).givenBackByOthers('stripe', 'p');
+  assert.deepEqual(
+    [
+      await others({ outcome: 'never', others: 5 }),
+      await others({ outcome: 'never' }),
+      await others({ outcome: 'refused', provider: 'stripe', code: 'x', simulated: false }),
+    ],
+    [5, 0, 0],
+  );
   const unknown = answering(async () => ({ outcome: 'unknown' }));
   assert.deepEqual([await unknown.action('t', 'p'), await unknown.transactionOf('p')], [undefined, undefined]);
-  for (const trouble of [{ outcome: 'later', after_ms: 1, held: false, cause: 'busy' }, { outcome: 'impossible', cause: 'no' }]) {
+  for (const trouble of [
+    { outcome: 'later', after_ms: 1, held: false, cause: 'busy' },
+    { outcome: 'impossible', cause: 'no' },
+  ]) {
     await assert.rejects(answering(async () => trouble).transactionOf('p'), UnavailableError);
   }
   for (const error of [new DeadlineError('s', 1), new NoRespondersError('s'), new RemoteError('odd')]) {

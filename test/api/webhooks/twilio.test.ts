@@ -28,7 +28,8 @@ test.after(async () => {
   await Promise.all([server.close(), fcm.close()]);
 });
 
-const typesOf = async (gift: string): Promise<string[]> => (await service.events.read(`notification-${gift}`)).map(({ type }) => type);
+const typesOf = async (gift: string): Promise<string[]> =>
+  (await service.events.read(`notification-${gift}`)).map(({ type }) => type);
 
 /** A gift whose receiver has been told, and Twilio's id of the message. */
 async function told(number: string): Promise<{ gift: string; sid: string }> {
@@ -38,14 +39,23 @@ async function told(number: string): Promise<{ gift: string; sid: string }> {
   return { gift, sid };
 }
 
-async function tell(gift: string, fields: Readonly<Record<string, string>>, more: { readonly token?: string; readonly body?: string; readonly signature?: string } = {}): Promise<Reply> {
+async function tell(
+  gift: string,
+  fields: Readonly<Record<string, string>>,
+  more: { readonly token?: string; readonly body?: string; readonly signature?: string } = {},
+): Promise<Reply> {
   const path = `/webhooks/twilio?gift=${gift}`;
   const form = { AccountSid: server.accountSid, To: '+447700900123', ...fields };
-  const signature = more.signature ?? twilio.getExpectedTwilioSignature(more.token ?? server.authToken, PUBLIC_URL + path, form);
+  const signature =
+    more.signature ?? twilio.getExpectedTwilioSignature(more.token ?? server.authToken, PUBLIC_URL + path, form);
   const headers = { 'x-twilio-signature': signature, 'content-type': 'application/x-www-form-urlencoded' };
   return service.ask('POST', path, { headers, body: more.body ?? new URLSearchParams(form).toString() });
 }
-const answered = (reply: Reply, outcome: string): void => assert.deepEqual([reply.status, reply.json, reply.headers.get('cache-control')], [200, { received: true, outcome }, 'no-store']);
+const answered = (reply: Reply, outcome: string): void =>
+  assert.deepEqual(
+    [reply.status, reply.json, reply.headers.get('cache-control')],
+    [200, { received: true, outcome }, 'no-store'],
+  );
 
 test('a message that could not be delivered is noted once, after it was sent, by Twilio', async () => {
   const { gift, sid } = await told('+447700900501');
@@ -70,10 +80,27 @@ test('forged, altered, replayed for another gift: refused, nothing changed', asy
   const fields = { MessageSid: sid, MessageStatus: 'undelivered' };
   refused(await tell(gift, fields, { token: 'another-token-of-somebody' }), 400, 'Invalid signature.');
   refused(await tell(gift, fields, { signature: '' }), 400, 'Invalid signature.');
-  refused(await tell(gift, fields, { body: new URLSearchParams({ ...fields, AccountSid: server.accountSid, To: '+447700900999' }).toString() }), 400, 'Invalid signature.');
+  refused(
+    await tell(gift, fields, {
+      body: new URLSearchParams({ ...fields, AccountSid: server.accountSid, To: '+447700900999' }).toString(),
+    }),
+    400,
+    'Invalid signature.',
+  );
   const form = { AccountSid: server.accountSid, To: '+447700900123', ...fields };
-  refused(await tell(other.gift, fields, { signature: twilio.getExpectedTwilioSignature(server.authToken, `${PUBLIC_URL}/webhooks/twilio?gift=${gift}`, form) }), 400, 'Invalid signature.');
-  for (const one of [gift, other.gift]) assert.deepEqual(await typesOf(one), ['NotificationStarted', 'NotificationSent']);
+  refused(
+    await tell(other.gift, fields, {
+      signature: twilio.getExpectedTwilioSignature(
+        server.authToken,
+        `${PUBLIC_URL}/webhooks/twilio?gift=${gift}`,
+        form,
+      ),
+    }),
+    400,
+    'Invalid signature.',
+  );
+  for (const one of [gift, other.gift])
+    assert.deepEqual(await typesOf(one), ['NotificationStarted', 'NotificationSent']);
   assert.doesNotMatch(service.log.join(''), /77009|another-token/);
 });
 
@@ -90,7 +117,10 @@ test('what says nothing that matters is ignored', async () => {
   answered(await tell('nonsense', { MessageSid: sid, MessageStatus: 'undelivered' }), 'ignored');
   answered(await tell(gift, { MessageSid: 'nonsense', MessageStatus: 'undelivered' }), 'ignored');
   answered(await tell(gift, { MessageSid: sid, MessageStatus: 'perhaps' }), 'ignored');
-  answered(await tell(gift, { AccountSid: `AC${'0'.repeat(32)}`, MessageSid: sid, MessageStatus: 'undelivered' }), 'ignored');
+  answered(
+    await tell(gift, { AccountSid: `AC${'0'.repeat(32)}`, MessageSid: sid, MessageStatus: 'undelivered' }),
+    'ignored',
+  );
   assert.deepEqual(await typesOf(gift), ['NotificationStarted', 'NotificationSent']);
 });
 
@@ -106,8 +136,13 @@ test('a message whose sending nobody noted is not noted as undelivered; whoever 
   answered(await tell(`${gift}&attempt=2`, { MessageSid: `SM${'b'.repeat(32)}`, MessageStatus: 'sent' }), 'known');
   const store = await service.openStore();
   try {
-    const replyOf = async (telling: string): Promise<Json> => (await store.records.get<Json>(`send/${telling}`))?.value.reply;
-    assert.deepEqual(await replyOf(gift), { outcome: 'failed', cause: 'not delivered (Twilio failed)', simulated: false });
+    const replyOf = async (telling: string): Promise<Json> =>
+      (await store.records.get<Json>(`send/${telling}`))?.value.reply;
+    assert.deepEqual(await replyOf(gift), {
+      outcome: 'failed',
+      cause: 'not delivered (Twilio failed)',
+      simulated: false,
+    });
     assert.equal((await replyOf(`${gift}/2`)).message_id, `SM${'b'.repeat(32)}`);
   } finally {
     await store.close();
@@ -123,26 +158,53 @@ for (const attempt of [1, 2]) {
     // As a process that is frozen leaves it.
     const other = `${gift.slice(0, -4)}${gift.endsWith('0000') ? '1111' : '0000'}`;
     const asked = attempt === 1 ? {} : { attempt, asked_by: 'an-ask' };
-    await service.events.append(`notification-${other}`, [{ id: randomUUID(), type: 'NotificationStarted', data: { ...started.data, ...asked }, at: started.at, metadata: started.metadata }], 'none');
+    await service.events.append(
+      `notification-${other}`,
+      [
+        {
+          id: randomUUID(),
+          type: 'NotificationStarted',
+          data: { ...started.data, ...asked },
+          at: started.at,
+          metadata: started.metadata,
+        },
+      ],
+      'none',
+    );
     const failed = { MessageSid: `SM${'b'.repeat(31)}${attempt}`, MessageStatus: 'undelivered', ErrorCode: '30005' };
     const path = attempt === 1 ? other : `${other}&attempt=${attempt}`;
     answered(await tell(path, failed), 'recorded');
     answered(await tell(path, failed), 'known');
     const [, ended, ...more] = await service.events.read(`notification-${other}`);
-    assert.deepEqual([ended?.type, ended?.data, ended?.metadata.by, more], ['NotificationFailed', { cause: 'not delivered (Twilio 30005)', ...asked }, { user: 'system:twilio' }, []]);
+    assert.deepEqual(
+      [ended?.type, ended?.data, ended?.metadata.by, more],
+      ['NotificationFailed', { cause: 'not delivered (Twilio 30005)', ...asked }, { user: 'system:twilio' }, []],
+    );
     // What that process appends once it goes on.
-    const late = { id: randomUUID(), type: 'NotificationSent', data: { provider: 'twilio', message_id: failed.MessageSid, simulated: false, ...asked }, at: started.at, metadata: started.metadata };
+    const late = {
+      id: randomUUID(),
+      type: 'NotificationSent',
+      data: { provider: 'twilio', message_id: failed.MessageSid, simulated: false, ...asked },
+      at: started.at,
+      metadata: started.metadata,
+    };
     await assert.rejects(service.events.append(`notification-${other}`, [late], 0), ConflictError);
   });
 }
 
 test('whoever goes away in the middle of a message leaves no error in the log: nobody may call support at night who proves nothing', async () => {
-  const head = requestText('POST', '/webhooks/twilio?gift=x', { 'Content-Length': '100', 'X-Request-Id': 'broken-off' });
+  const head = requestText('POST', '/webhooks/twilio?gift=x', {
+    'Content-Length': '100',
+    'X-Request-Id': 'broken-off',
+  });
   assert.equal(await sendRaw(service.url, [head, 'To=1'], { waitMs: 100 }), undefined);
   if (service.log.length === 0) return;
   const line = await eventually(async () => service.log.find((one) => one.includes('broken-off')));
   assert.match(line, /"status":499/);
-  assert.deepEqual(service.log.filter((one) => /"level":[56]0/.test(one)), []);
+  assert.deepEqual(
+    service.log.filter((one) => /"level":[56]0/.test(one)),
+    [],
+  );
 });
 
 test('whoever forges on and on is told to stop', async () => {

@@ -39,20 +39,35 @@ test('redemptions and their reversals come as CSV, in log order, with what was r
   const { code, out, err } = await audit('redemptions');
   assert.equal(code, 0, err);
   const lines = out.trimEnd().split('\n');
-  assert.equal(lines[0], 'position,at,type,gift_id,redemption_id,location_id,location_merchant_id,merchant_id,brand_id,product_id,value_pence,user,client,roles,request_id,command_id,causation_id,correlation_id,id,revision,shortcode,location_name,location_merchant_name,brand_name,product_name');
+  assert.equal(
+    lines[0],
+    'position,at,type,gift_id,redemption_id,location_id,location_merchant_id,merchant_id,brand_id,product_id,value_pence,user,client,roles,request_id,command_id,causation_id,correlation_id,id,revision,shortcode,location_name,location_merchant_name,brand_name,product_name',
+  );
   const cells = lines.slice(1).map((line) => line.split(','));
-  assert.deepEqual(cells.map((row) => [row[2], row[3], row[5], row[10], row[11]]), [
-    ['GiftRedeemed', lattes[0], 'bean-soho', '350', 'till-coffee'],
-    ['GiftRedeemed', lattes[1], 'bean-leeds', '350', 'till-coffee'],
-    ['GiftUnredeemed', lattes[0], 'bean-soho', '350', 'till-coffee'],
-    ['GiftRedeemed', cells[3]?.[3], 'screen-soho', '1050', 'dan'],
+  assert.deepEqual(
+    cells.map((row) => [row[2], row[3], row[5], row[10], row[11]]),
+    [
+      ['GiftRedeemed', lattes[0], 'bean-soho', '350', 'till-coffee'],
+      ['GiftRedeemed', lattes[1], 'bean-leeds', '350', 'till-coffee'],
+      ['GiftUnredeemed', lattes[0], 'bean-soho', '350', 'till-coffee'],
+      ['GiftRedeemed', cells[3]?.[3], 'screen-soho', '1050', 'dan'],
+    ],
+  );
+  assert.deepEqual(cells[0]?.slice(-5), [
+    shortcodeOf(lattes[0] ?? ''),
+    'Bean Soho',
+    'Coffee Ltd',
+    'Bean',
+    'Café latte',
   ]);
-  assert.deepEqual(cells[0]?.slice(-5), [shortcodeOf(lattes[0] ?? ''), 'Bean Soho', 'Coffee Ltd', 'Bean', 'Café latte']);
   assert.match(cells[0]?.[0] ?? '', /^'\d{16,19}$/, 'a spreadsheet keeps its digits');
   // The operations API sends the very same.
   const sent = await service.ask('GET', '/ops/redemptions?format=csv', { token: await service.userToken('aud') });
   assert.deepEqual([sent.status, sent.text], [200, out]);
-  assert.match(err, /^the whole log: log positions after the beginning through \d+; days are of Europe\/London\n4 records up to log position \d+\n$/);
+  assert.match(
+    err,
+    /^the whole log: log positions after the beginning through \d+; days are of Europe\/London\n4 records up to log position \d+\n$/,
+  );
 });
 
 test('a merchant, location or user that the log does not know is no empty export', async () => {
@@ -65,18 +80,36 @@ test('a merchant, location or user that the log does not know is no empty export
 test('they come as JSON lines, filtered by merchant, location, user and time', async () => {
   const types = async (...args: readonly string[]): Promise<string[]> => {
     const { out } = await audit('redemptions', '--json', ...args);
-    return out === '' ? [] : out.trimEnd().split('\n').map((line) => `${(JSON.parse(line) as Json).type}@${(JSON.parse(line) as Json).redemption.location_id}`);
+    return out === ''
+      ? []
+      : out
+          .trimEnd()
+          .split('\n')
+          .map((line) => `${(JSON.parse(line) as Json).type}@${(JSON.parse(line) as Json).redemption.location_id}`);
   };
   assert.deepEqual(await types('--merchant', 'cinema'), ['GiftRedeemed@screen-soho']);
   assert.deepEqual(await types('--merchant-id', 'cinema'), ['GiftRedeemed@screen-soho']);
-  assert.deepEqual(await types('--location-id', 'bean-soho', '--gift-id', lattes[0] ?? '', '--brand-id', 'bean', '--product', 'latte'), ['GiftRedeemed@bean-soho', 'GiftUnredeemed@bean-soho']);
+  assert.deepEqual(
+    await types('--location-id', 'bean-soho', '--gift-id', lattes[0] ?? '', '--brand-id', 'bean', '--product', 'latte'),
+    ['GiftRedeemed@bean-soho', 'GiftUnredeemed@bean-soho'],
+  );
   const twice = await audit('redemptions', '--merchant', 'cinema', '--merchant-id', 'coffee');
   assert.deepEqual([twice.code, twice.out, twice.err], [2, '', 'gift: --merchant must be given only once\n']);
   const totals = await audit('totals', '--csv', '--merchant-id', 'cinema');
-  assert.deepEqual(totals.out.trimEnd().split('\n').slice(1).map((line) => line.split(',')[1]), ['cinema']);
+  assert.deepEqual(
+    totals.out
+      .trimEnd()
+      .split('\n')
+      .slice(1)
+      .map((line) => line.split(',')[1]),
+    ['cinema'],
+  );
   assert.deepEqual(await types('--location', 'bean-soho'), ['GiftRedeemed@bean-soho', 'GiftUnredeemed@bean-soho']);
   assert.deepEqual(await types('--user', 'dan', '--merchant', 'coffee'), []);
-  assert.deepEqual(await types('--from', between, '--user', 'till-coffee'), ['GiftRedeemed@bean-leeds', 'GiftUnredeemed@bean-soho']);
+  assert.deepEqual(await types('--from', between, '--user', 'till-coffee'), [
+    'GiftRedeemed@bean-leeds',
+    'GiftUnredeemed@bean-soho',
+  ]);
   assert.deepEqual(await types('--to', between), ['GiftRedeemed@bean-soho']);
   assert.deepEqual(await types('--to', '1999-01-01'), []);
   assert.equal((await types('--from', TODAY, '--to', TODAY, '--time-zone', 'UTC')).length, 4);
@@ -85,15 +118,25 @@ test('they come as JSON lines, filtered by merchant, location, user and time', a
 test('an export is gone on with where it ended', async () => {
   const all = (await audit('redemptions')).out.trimEnd().split('\n');
   const position = all[2]?.split(',')[0] ?? '';
-  assert.deepEqual((await audit('redemptions', '--after', position)).out.trimEnd().split('\n'), all.slice(3), 'without a heading');
+  assert.deepEqual(
+    (await audit('redemptions', '--after', position)).out.trimEnd().split('\n'),
+    all.slice(3),
+    'without a heading',
+  );
   assert.equal((await audit('redemptions', '--after', all.at(-1)?.split(',')[0] ?? '')).out, '');
 });
 
 test('what is exported is recorded before and after, with who and why', async () => {
   await audit('redemptions', '--merchant', 'coffee', '--reason', 'monthly report');
   const [begun, ended] = (await seen()).slice(-2);
-  assert.deepEqual([begun.type, begun.data.what, begun.data.asked.merchant, begun.data.reason], ['ExportBegun', 'gift audit redemptions', 'coffee', 'monthly report']);
-  assert.deepEqual([ended.type, ended.data.count, ended.data.complete, ended.data.export_id], ['ExportEnded', 3, true, begun.data.export_id]);
+  assert.deepEqual(
+    [begun.type, begun.data.what, begun.data.asked.merchant, begun.data.reason],
+    ['ExportBegun', 'gift audit redemptions', 'coffee', 'monthly report'],
+  );
+  assert.deepEqual(
+    [ended.type, ended.data.count, ended.data.complete, ended.data.export_id],
+    ['ExportEnded', 3, true, begun.data.export_id],
+  );
   assert.match(begun.metadata.by.user as string, /^cli:/);
 });
 
@@ -103,7 +146,9 @@ test('a reader that goes away ends it quietly, and the record says so', async ()
   assert.equal(code, 0);
   assert.doesNotMatch(err, /records/);
   assert.deepEqual([(await seen()).at(-1).type, (await seen()).at(-1).data.complete], ['ExportEnded', false]);
-  const child = spawn('sh', ['-c', `"${process.execPath}" "${GIFT}" audit redemptions --json | head -1`], { env: { ...service.settings, PATH: process.env['PATH'] } });
+  const child = spawn('sh', ['-c', `"${process.execPath}" "${GIFT}" audit redemptions --json | head -1`], {
+    env: { ...service.settings, PATH: process.env['PATH'] },
+  });
   let out = '';
   let told = '';
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
@@ -127,25 +172,72 @@ test('totals are per merchant and day, to the penny, and agree with the streams'
   const { code, records, err } = await audit('totals', '--check', '--json', '--time-zone', 'UTC');
   assert.equal(code, 0, err);
   const [cinema, coffee, done] = records() as Json[];
-  assert.deepEqual(coffee, { day: TODAY, merchant_id: 'coffee', issued: 3, issued_value: 1050, redeemed: 2, redeemed_value: 700, unredeemed: 1, unredeemed_value: 350, refunded: 0, refunded_value: 0, charged_back: 0, charged_back_value: 0 });
-  assert.deepEqual(cinema, { day: TODAY, merchant_id: 'cinema', issued: 1, issued_value: 1050, redeemed: 1, redeemed_value: 1050, unredeemed: 0, unredeemed_value: 0, refunded: 0, refunded_value: 0, charged_back: 0, charged_back_value: 0 });
-  assert.deepEqual([done.action, done.sums.issued_value, done.sums.redeemed_value, done.time_zone], ['done', 2100, 1750, 'UTC']);
-  assert.deepEqual(done.check, { agree: true, transactions: 2, gifts: 4, not_issued_yet: 0, differences: [], faults: [], differences_found: 0, faults_found: 0 });
+  assert.deepEqual(coffee, {
+    day: TODAY,
+    merchant_id: 'coffee',
+    issued: 3,
+    issued_value: 1050,
+    redeemed: 2,
+    redeemed_value: 700,
+    unredeemed: 1,
+    unredeemed_value: 350,
+    refunded: 0,
+    refunded_value: 0,
+    charged_back: 0,
+    charged_back_value: 0,
+  });
+  assert.deepEqual(cinema, {
+    day: TODAY,
+    merchant_id: 'cinema',
+    issued: 1,
+    issued_value: 1050,
+    redeemed: 1,
+    redeemed_value: 1050,
+    unredeemed: 0,
+    unredeemed_value: 0,
+    refunded: 0,
+    refunded_value: 0,
+    charged_back: 0,
+    charged_back_value: 0,
+  });
+  assert.deepEqual(
+    [done.action, done.sums.issued_value, done.sums.redeemed_value, done.time_zone],
+    ['done', 2100, 1750, 'UTC'],
+  );
+  assert.deepEqual(done.check, {
+    agree: true,
+    transactions: 2,
+    gifts: 4,
+    not_issued_yet: 0,
+    differences: [],
+    faults: [],
+    differences_found: 0,
+    faults_found: 0,
+  });
 });
 
 test('a part of the time counts what happened in it', async () => {
   const { records } = await audit('totals', '--check', '--json', '--from', between);
   const done = records().at(-1) as Json;
-  assert.deepEqual([done.sums.issued, done.sums.redeemed, done.sums.unredeemed, done.check.agree, done.check.gifts], [0, 2, 1, true, 4]);
+  assert.deepEqual(
+    [done.sums.issued, done.sums.redeemed, done.sums.unredeemed, done.check.agree, done.check.gifts],
+    [0, 2, 1, true, 4],
+  );
 });
 
 test('people see a table with pounds, and CSV has pence', async () => {
   const { out, err } = await audit('totals', '--check');
   assert.match(out, /^the whole log: .*\n\nday +merchant +issued +£ +redeemed +£/);
   assert.match(out, /all +4 +21\.00 +3 +17\.50 +1 +3\.50 +0 +0\.00 +0 +0\.00\n$/);
-  assert.match(err, /2 transactions and 4 gifts read by their streams, 0 of them paid for and not issued yet: all agrees to the penny/);
+  assert.match(
+    err,
+    /2 transactions and 4 gifts read by their streams, 0 of them paid for and not issued yet: all agrees to the penny/,
+  );
   const csv = (await audit('totals', '--csv')).out.split('\n');
-  assert.equal(csv[0], 'day,merchant_id,issued,issued_value_pence,redeemed,redeemed_value_pence,unredeemed,unredeemed_value_pence,refunded,refunded_value_pence,charged_back,charged_back_value_pence,merchant_name');
+  assert.equal(
+    csv[0],
+    'day,merchant_id,issued,issued_value_pence,redeemed,redeemed_value_pence,unredeemed,unredeemed_value_pence,refunded,refunded_value_pence,charged_back,charged_back_value_pence,merchant_name',
+  );
   assert.match(csv[2] ?? '', /,coffee,3,1050,2,700,1,350,0,0,0,0,Coffee Ltd$/);
 });
 
@@ -161,7 +253,11 @@ test('who saw what is shown', async () => {
 test('what can not be done says why, and nothing is shown', async () => {
   for (const [args, code, err] of [
     [['redemptions', '--from', 'soon'], 2, /"soon" is not a time/],
-    [['redemptions', '--from', '2026-05-04', '--to', '2026-05-03'], 2, /from \(2026-05-03T23:00:00.000Z\) is later than to/],
+    [
+      ['redemptions', '--from', '2026-05-04', '--to', '2026-05-03'],
+      2,
+      /from \(2026-05-03T23:00:00.000Z\) is later than to/,
+    ],
     [['redemptions', '--after', '12'], 2, /after must be a position of this log, such as \d+/],
     [['redemptions', '--after', '0'], 2, /after must be a position of this log, such as \d+/],
     [['redemptions', '--after', 'x'], 2, /after must be a position/],
@@ -177,7 +273,8 @@ test('what can not be done says why, and nothing is shown', async () => {
     assert.deepEqual([ran.code, ran.out], [code, ''], args.join(' '));
     assert.match(ran.err, err);
   }
-  for (const name of ['redemptions', 'totals', 'access']) assert.match((await audit(name, '--help')).out, new RegExp(`\\$ gift audit ${name}`));
+  for (const name of ['redemptions', 'totals', 'access'])
+    assert.match((await audit(name, '--help')).out, new RegExp(`\\$ gift audit ${name}`));
 });
 
 test.run();

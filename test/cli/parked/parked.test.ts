@@ -26,12 +26,19 @@ const rows = async (...args: readonly string[]): Promise<Json[]> => {
   assert.deepEqual([code, err], [0, '']);
   return out === '' ? [] : (records() as Json[]);
 };
-const row = async (entity: string, ...args: readonly string[]): Promise<Json> => (await rows(...args)).find((one) => one.entity === entity);
+const row = async (entity: string, ...args: readonly string[]): Promise<Json> =>
+  (await rows(...args)).find((one) => one.entity === entity);
 
 test('with nothing parked it says so', async () => {
-  assert.deepEqual([(await parked('list')).out, (await parked('list', '--state', 'discarded')).out], ['no work waits for a person\n', 'there is no such work\n']);
+  assert.deepEqual(
+    [(await parked('list')).out, (await parked('list', '--state', 'discarded')).out],
+    ['no work waits for a person\n', 'there is no such work\n'],
+  );
   const { code, err } = await parked('retry', '--all', ...REASON);
-  assert.deepEqual([code, err], [1, 'gift: nothing is parked that could be retried: gift parked list --state all shows what there is\n']);
+  assert.deepEqual(
+    [code, err],
+    [1, 'gift: nothing is parked that could be retried: gift parked list --state all shows what there is\n'],
+  );
 });
 
 test('list and show tell what could not be done, for whom, how often, since when and why', async () => {
@@ -41,21 +48,37 @@ test('list and show tell what could not be done, for whom, how often, since when
   assert.equal(code, 0);
   const lines = out.split('\n');
   assert.match(lines[0] ?? '', /^id +process +step +of +times +parked at +cause$/);
-  assert.match(out, new RegExp(`${id}  purchase  charge  ${transaction} +1  \\d{4}-.+Z  the simulated provider does not take this request`));
+  assert.match(
+    out,
+    new RegExp(
+      `${id}  purchase  charge  ${transaction} +1  \\d{4}-.+Z  the simulated provider does not take this request`,
+    ),
+  );
   assert.match(out, /\n1 parked; times are UTC; gift parked show ID shows one whole\n$/);
   const listed = await row(transaction);
   assert.deepEqual([listed.id, listed.process, listed.state, listed.by], [id, 'purchase', 'parked', null]);
   assert.deepEqual(await row(transaction, '--process', 'refund'), undefined);
   assert.deepEqual(await row(transaction, '--step', 'issue'), undefined);
   // Neither may pass for nothing being parked at all: there may be no such step.
-  for (const filter of [['--process', 'refund'], ['--step', 'chrage']] as const) {
-    assert.equal((await parked('list', ...filter)).out, 'no such work waits for a person: gift parked list shows all that does\n');
+  for (const filter of [
+    ['--process', 'refund'],
+    ['--step', 'chrage'],
+  ] as const) {
+    assert.equal(
+      (await parked('list', ...filter)).out,
+      'no such work waits for a person: gift parked list shows all that does\n',
+    );
   }
 
   for (const name of [id, transaction]) {
     const shown = await parked('show', name);
     assert.equal(shown.code, 0, shown.err);
-    assert.match(shown.out, new RegExp(`^parked work ${id}: purchase charge of ${transaction}\nparked, after being parked 1 time in a row; it waits for a person: gift parked retry ${id} `));
+    assert.match(
+      shown.out,
+      new RegExp(
+        `^parked work ${id}: purchase charge of ${transaction}\nparked, after being parked 1 time in a row; it waits for a person: gift parked retry ${id} `,
+      ),
+    );
     assert.match(shown.out, /\ncause: the simulated provider does not take this request\n/);
     assert.match(shown.out, /WorkParked\n +by system:purchase-process/);
     assert.match(shown.out, new RegExp(`\ngift history ${transaction} shows all that happened around it\n$`));
@@ -64,14 +87,20 @@ test('list and show tell what could not be done, for whom, how often, since when
   const { events, settled, ...rest } = whole;
   assert.equal(settled, false);
   assert.deepEqual(rest, listed);
-  assert.deepEqual((events as Json[]).map(({ type }) => type), ['WorkParked']);
+  assert.deepEqual(
+    (events as Json[]).map(({ type }) => type),
+    ['WorkParked'],
+  );
 });
 
 test('a retry hands it back with who and why, and counts on when it fails again; at last it is done', async () => {
   const { transaction, gift: giftId } = await parkedPurchase(service, [{ user_id: 'bob' }]);
   const id = parkedId('purchase', transaction);
   const first = await parked('retry', id, ...REASON);
-  assert.deepEqual([first.code, first.out], [0, `${id}: purchase charge of ${transaction} handed back (parked 1 time in a row)\n`]);
+  assert.deepEqual(
+    [first.code, first.out],
+    [0, `${id}: purchase charge of ${transaction} handed back (parked 1 time in a row)\n`],
+  );
   assert.equal(first.err, 'a running service does it, and parks again what fails again: gift parked list\n');
   await parkedTimes(service, 'purchase', transaction, 2);
   assert.deepEqual([(await row(transaction)).times, (await row(transaction)).state], [2, 'parked']);
@@ -79,15 +108,24 @@ test('a retry hands it back with who and why, and counts on when it fails again;
   assert.deepEqual([second.state, second.times, second.recorded, second.reason], ['retried', 2, true, 'really up']);
   await eventually(async () => (await service.events.read(`notification-${giftId}`)).length === 2);
   const late = await parked('retry', id, ...REASON);
-  assert.deepEqual([late.code, late.out, late.err], [0, `${id}: purchase charge of ${transaction} was handed back before (parked 2 times in a row)\n`, '']);
+  assert.deepEqual(
+    [late.code, late.out, late.err],
+    [0, `${id}: purchase charge of ${transaction} was handed back before (parked 2 times in a row)\n`, ''],
+  );
   assert.equal((await row(transaction, '--state', 'retried')).times, 2);
   assert.match((await parked('show', id)).out, /retried, after being parked 2 times in a row; it is over\n/);
 
   const refusal = await parked('discard', id, ...REASON);
-  assert.deepEqual([refusal.code, refusal.err], [1, 'gift: this work has been retried: it can be discarded once it is parked again (gift parked show)\n']);
+  assert.deepEqual(
+    [refusal.code, refusal.err],
+    [1, 'gift: this work has been retried: it can be discarded once it is parked again (gift parked show)\n'],
+  );
   const told = (await gift(service.settings, ['history', giftId, '--json'])).records() as Json[];
   const retries = told.filter(({ type }) => type === 'WorkRetried');
-  assert.deepEqual(retries.map(({ data }) => data.reason), ['the provider is up', 'really up']);
+  assert.deepEqual(
+    retries.map(({ data }) => data.reason),
+    ['the provider is up', 'really up'],
+  );
   assert.match(retries[0].by.user as string, /^cli:.+@/);
 });
 
@@ -108,29 +146,47 @@ test('a discard takes it off the list for good, and it stays in the log', async 
 test('many at once: all that waits, or by name; what can’t be done is told, the others are', async () => {
   const made = [await parkedPurchase(service), await parkedPurchase(service)];
   const other = await parkedRefund(service);
-  const all = (await parked('retry', '--all', '--process', 'purchase', '--step', 'charge', '--json', ...REASON)).records() as Json[];
-  for (const { transaction } of made) assert.ok(all.some(({ entity, recorded }) => entity === transaction && recorded === true));
+  const all = (
+    await parked('retry', '--all', '--process', 'purchase', '--step', 'charge', '--json', ...REASON)
+  ).records() as Json[];
+  for (const { transaction } of made)
+    assert.ok(all.some(({ entity, recorded }) => entity === transaction && recorded === true));
   assert.ok(all.every(({ process }) => process === 'purchase'));
   for (const { transaction } of made) await parkedTimes(service, 'purchase', transaction, 2);
   const [first] = made;
   const some = await parked('discard', first?.transaction ?? '', 'nothing', other.refund, ...REASON);
   assert.equal(some.code, 1);
   assert.equal(some.out.trimEnd().split('\n').length, 2);
-  assert.equal(some.err, 'nothing: Parked work not found: gift parked list --state all shows what there is\ngift: 1 of 3 could not be discarded: see above\n');
+  assert.equal(
+    some.err,
+    'nothing: Parked work not found: gift parked list --state all shows what there is\ngift: 1 of 3 could not be discarded: see above\n',
+  );
 });
 
 test('an interrupted run says what is left', async () => {
   const { transaction } = await parkedPurchase(service);
-  const { code, err } = await gift(service.settings, ['parked', 'retry', transaction, ...REASON], { signal: AbortSignal.abort() });
-  assert.deepEqual([code, err], [130, 'gift: interrupted: 0 of 1 were seen to; those that are left are parked still\n']);
+  const { code, err } = await gift(service.settings, ['parked', 'retry', transaction, ...REASON], {
+    signal: AbortSignal.abort(),
+  });
+  assert.deepEqual(
+    [code, err],
+    [130, 'gift: interrupted: 0 of 1 were seen to; those that are left are parked still\n'],
+  );
   assert.equal((await row(transaction)).times, 1);
 });
 
 test('unknown ids and wrong usage are refused, and nothing is changed', async () => {
   const { transaction } = await parkedPurchase(service);
-  for (const args of [['show', 'nothing'], ['retry', 'nothing', ...REASON], ['discard', 'nothing', ...REASON]]) {
+  for (const args of [
+    ['show', 'nothing'],
+    ['retry', 'nothing', ...REASON],
+    ['discard', 'nothing', ...REASON],
+  ]) {
     const { code, err, out } = await parked(...args);
-    assert.deepEqual([code, err, out], [1, 'gift: Parked work not found: gift parked list --state all shows what there is\n', '']);
+    assert.deepEqual(
+      [code, err, out],
+      [1, 'gift: Parked work not found: gift parked list --state all shows what there is\n', ''],
+    );
   }
   const usage: readonly (readonly [readonly string[], RegExp])[] = [
     [['retry', transaction], /^gift: retry wants --reason "<why>"\n$/],
@@ -168,11 +224,23 @@ test('it works without a running service, whose read model then stands still', a
   try {
     const metadata = { commandId: 'x', correlationId: 'x', by: { user: 'system:purchase-process' } };
     const data = { entity: 'tx-1', transaction_id: 'tx-1', step: 'charge', cause: 'down', event_id: 'e' };
-    for (const name of ['refund', 'purchase']) await events.append(`parked-${name}`, [{ id: crypto.randomUUID(), type: 'WorkParked', at: new Date().toISOString(), data, metadata }], 'any');
+    for (const name of ['refund', 'purchase'])
+      await events.append(
+        `parked-${name}`,
+        [{ id: crypto.randomUUID(), type: 'WorkParked', at: new Date().toISOString(), data, metadata }],
+        'any',
+      );
     const run = async (...args: readonly string[]): Promise<Ran> => gift(settings, ['parked', ...args]);
     assert.equal((await run('retry', 'tx-1', ...REASON)).code, 0);
-    assert.deepEqual(((await run('list', '--json')).records() as Json[]).map(({ process }) => process), ['refund']);
-    assert.match((await run('discard', 'tx-1', ...REASON)).out, /: refund charge of tx-1 discarded/, 'of two with the same id the one that waits is meant');
+    assert.deepEqual(
+      ((await run('list', '--json')).records() as Json[]).map(({ process }) => process),
+      ['refund'],
+    );
+    assert.match(
+      (await run('discard', 'tx-1', ...REASON)).out,
+      /: refund charge of tx-1 discarded/,
+      'of two with the same id the one that waits is meant',
+    );
     assert.equal((await run('list')).out, 'no work waits for a person\n');
   } finally {
     await events.close();

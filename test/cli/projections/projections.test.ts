@@ -38,7 +38,10 @@ const made = mkdtempSync(join(tmpdir(), 'cli-projections-'));
 const REASON = ['--reason', 'ticket 4711'];
 
 /** Opens both stores beside whatever runs. */
-async function stores<T>(dir: string, use: (stores: { readonly events: EventStore; readonly store: ReadStore }) => Promise<T>): Promise<T> {
+async function stores<T>(
+  dir: string,
+  use: (stores: { readonly events: EventStore; readonly store: ReadStore }) => Promise<T>,
+): Promise<T> {
   const [events, store] = [await openEmbeddedEventStore({ dir }), await openEmbeddedReadStore({ dir })];
   try {
     return await use({ events, store });
@@ -52,7 +55,13 @@ async function stores<T>(dir: string, use: (stores: { readonly events: EventStor
 test.before(async () => {
   generateHistory({ dir: made, events: 9_000, seed: 3 });
   await stores(made, async ({ events, store }) => {
-    const projector = await startProjector({ events, store, projections: PROJECTIONS, logger: silent, holder: 'first' });
+    const projector = await startProjector({
+      events,
+      store,
+      projections: PROJECTIONS,
+      logger: silent,
+      holder: 'first',
+    });
     await settled(projector, events);
     await projector.close();
   });
@@ -64,39 +73,72 @@ test.before.each((context) => {
 test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
 test.after(() => rmSync(made, { recursive: true }));
 
-const rebuilt = async (dir: string): Promise<number | undefined> => stores(dir, async ({ store }) => store.active('gifts'));
+const rebuilt = async (dir: string): Promise<number | undefined> =>
+  stores(dir, async ({ store }) => store.active('gifts'));
 
 test('rebuild and rollback, in words and as JSON', async ({ dir }) => {
   const words = await gift(dir, ['projections', 'rebuild', 'gifts', ...REASON], { tty: true });
   assert.is(words.code, 0, words.err);
-  assert.match(words.out, new RegExp(`^gifts: [\\d,]+ events in [\\d.]+ s; version ${V}, build 1 is in use; version ${V} is kept for a day \\(gift projections rollback gifts\\)\\n$`));
+  assert.match(
+    words.out,
+    new RegExp(
+      `^gifts: [\\d,]+ events in [\\d.]+ s; version ${V}, build 1 is in use; version ${V} is kept for a day \\(gift projections rollback gifts\\)\\n$`,
+    ),
+  );
   assert.match(words.err, /rebuilding gifts .*\d %.*events/);
   const json = await gift(dir, ['projections', 'rebuild', 'gifts', '--json']);
   assert.is(json.err, '');
   const lines = json.records();
   const { events: _, seconds: _s, ...done } = lines.at(-1) as Record<string, unknown>;
-  assert.equal(done, { action: 'done', projection: 'gifts', version: V, build: 2, former: { version: V, build: 1 }, resumed: false });
+  assert.equal(done, {
+    action: 'done',
+    projection: 'gifts',
+    version: V,
+    build: 2,
+    former: { version: V, build: 1 },
+    resumed: false,
+  });
   const building = lines.find(({ action }) => action === 'building');
   assert.ok(Number(building?.['events']) > 0 && building?.['events'] === building?.['total'], JSON.stringify(building));
-  assert.is((await gift(dir, ['projections', 'rollback', 'gifts'])).out, `gifts: version ${V}, build 1 is in use again\n`);
-  assert.equal((await gift(dir, ['projections', 'rollback', 'gifts', '--json'])).records(), [{ action: 'done', projection: 'gifts', version: V, build: 2, former: { version: V, build: 1 } }]);
+  assert.is(
+    (await gift(dir, ['projections', 'rollback', 'gifts'])).out,
+    `gifts: version ${V}, build 1 is in use again\n`,
+  );
+  assert.equal((await gift(dir, ['projections', 'rollback', 'gifts', '--json'])).records(), [
+    { action: 'done', projection: 'gifts', version: V, build: 2, former: { version: V, build: 1 } },
+  ]);
   assert.is((await gift(dir, ['projections', 'verify', 'gifts'])).code, 0);
   assert.is((await gift(dir, ['projections', 'rebuild', 'gifts', '--abort', ...REASON])).code, 1);
-  const records = (await stores(dir, async ({ events }) => events.read(accessStream(new Date().toISOString())))).map(({ data }) => data as Record<string, unknown>);
-  const ended = (id: unknown): unknown => records.find((one) => one['export_id'] === id && one['what'] === undefined)?.['complete'];
-  assert.equal(records.filter(({ what }) => what !== undefined).map(({ what, asked, reason, export_id: id }) => [what, asked, reason, ended(id)]), [
-    ['gift projections rebuild', { name: 'gifts' }, 'ticket 4711', true],
-    ['gift projections rebuild', { name: 'gifts' }, null, true],
-    ['gift projections rollback', { name: 'gifts' }, null, true],
-    ['gift projections rollback', { name: 'gifts' }, null, true],
-    ['gift projections rebuild', { name: 'gifts', abort: true }, 'ticket 4711', false],
-  ], 'who and why stands in the log');
+  const records = (await stores(dir, async ({ events }) => events.read(accessStream(new Date().toISOString())))).map(
+    ({ data }) => data as Record<string, unknown>,
+  );
+  const ended = (id: unknown): unknown =>
+    records.find((one) => one['export_id'] === id && one['what'] === undefined)?.['complete'];
+  assert.equal(
+    records
+      .filter(({ what }) => what !== undefined)
+      .map(({ what, asked, reason, export_id: id }) => [what, asked, reason, ended(id)]),
+    [
+      ['gift projections rebuild', { name: 'gifts' }, 'ticket 4711', true],
+      ['gift projections rebuild', { name: 'gifts' }, null, true],
+      ['gift projections rollback', { name: 'gifts' }, null, true],
+      ['gift projections rollback', { name: 'gifts' }, null, true],
+      ['gift projections rebuild', { name: 'gifts', abort: true }, 'ticket 4711', false],
+    ],
+    'who and why stands in the log',
+  );
 });
 
 test('all of them, one after the other', async ({ dir }) => {
   const { code, out } = await gift(dir, ['projections', 'rebuild', '--all']);
   assert.is(code, 0);
-  assert.equal(out.trimEnd().split('\n').map((line) => line.split(':')[0]), PROJECTIONS.map(({ name }) => name));
+  assert.equal(
+    out
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(':')[0]),
+    PROJECTIONS.map(({ name }) => name),
+  );
 });
 
 test('wrong usage and what there is not', async ({ dir }) => {
@@ -130,56 +172,104 @@ test('wrong usage and what there is not', async ({ dir }) => {
     assert.match((await gift(dir, ['projections', command, '--help'])).out, /Examples?:\n  \$ gift projections/);
   }
   const empty = mkdtempSync(join(dir, 'empty-'));
-  for (const args of [['status'], ['rebuild', 'gifts']]) assert.match((await gift(empty, ['projections', ...args])).err, /there is no event log/);
+  for (const args of [['status'], ['rebuild', 'gifts']])
+    assert.match((await gift(empty, ['projections', ...args])).err, /there is no event log/);
 });
 
 test('what was falsified is found field by field and repaired; the log says who did it and why', async ({ dir }) => {
   const [one, two] = await stores(dir, async ({ store }) => {
     const documents = await store.find<{ message_id: string }>(GIFTS, { sort: [['id', 1]], limit: 3 });
     for (const { id, position, body } of documents.slice(0, 2)) {
-      await store.correct(GIFTS, [{ id, expected: position, document: { id, position, body: { ...body, message_id: 'falsified', voucher: { code: 'SECRET' } } } }]);
+      await store.correct(GIFTS, [
+        {
+          id,
+          expected: position,
+          document: { id, position, body: { ...body, message_id: 'falsified', voucher: { code: 'SECRET' } } },
+        },
+      ]);
     }
     return documents.map(({ id }) => id);
   });
   const words = await gift(dir, ['projections', 'verify', 'gifts'], { tty: true });
   assert.is(words.code, 1);
-  assert.match(words.out, new RegExp(`gifts ${one} differs\n  message_id: served "falsified", the log says "[0-9a-f]{20}"\n  voucher.code: served "\\*\\*\\*", the log says nothing\n`));
+  assert.match(
+    words.out,
+    new RegExp(
+      `gifts ${one} differs\n  message_id: served "falsified", the log says "[0-9a-f]{20}"\n  voucher.code: served "\\*\\*\\*", the log says nothing\n`,
+    ),
+  );
   assert.match(words.out, /2 documents differ\nput them right with: gift projections repair gifts --found/);
   assert.not.match(words.out, /SECRET/);
   const json = await gift(dir, ['projections', 'verify', 'gifts', '--json']);
   assert.is(json.code, 1);
   const found = json.records().filter(({ action }) => action === 'difference');
-  assert.equal(found.map(({ id, kind }) => [id, kind]), [[one, 'different'], [two, 'different']]);
+  assert.equal(
+    found.map(({ id, kind }) => [id, kind]),
+    [
+      [one, 'different'],
+      [two, 'different'],
+    ],
+  );
   const { version, build, differences } = json.records().at(-1) as Record<string, unknown>;
   assert.equal([version, build, differences], [V, 0, 2]);
   const repaired = await gift(dir, ['projections', 'repair', 'gifts', '--id', one ?? '', ...REASON], { tty: true });
   assert.equal([repaired.code, repaired.out], [0, `gifts ${one} is what the log says now\n`]);
-  assert.equal((await gift(dir, ['projections', 'repair', 'gifts', '--found', '--json', ...REASON])).records().map(({ action }) => action), ['same', 'repaired']);
+  assert.equal(
+    (await gift(dir, ['projections', 'repair', 'gifts', '--found', '--json', ...REASON]))
+      .records()
+      .map(({ action }) => action),
+    ['same', 'repaired'],
+  );
   assert.match((await gift(dir, ['projections', 'repair', 'gifts', '--found', ...REASON])).err, /found nothing/);
   const sample = await gift(dir, ['projections', 'verify', 'gifts', '--sample', '200']);
-  assert.equal([sample.code, /^gifts: 200 documents compared .*none differs\n$/.test(sample.out)], [0, true], sample.out);
+  assert.equal(
+    [sample.code, /^gifts: 200 documents compared .*none differs\n$/.test(sample.out)],
+    [0, true],
+    sample.out,
+  );
   const records = await stores(dir, async ({ events }) => events.read(accessStream(new Date().toISOString())));
-  const [record] = records as unknown as { readonly data: Record<string, unknown>; readonly metadata: { readonly by: { readonly user: string } } }[];
-  assert.equal([record?.data['what'], record?.data['asked'], record?.data['reason']], ['gift projections repair', { name: 'gifts', ids: [one] }, 'ticket 4711']);
+  const [record] = records as unknown as {
+    readonly data: Record<string, unknown>;
+    readonly metadata: { readonly by: { readonly user: string } };
+  }[];
+  assert.equal(
+    [record?.data['what'], record?.data['asked'], record?.data['reason']],
+    ['gift projections repair', { name: 'gifts', ids: [one] }, 'ticket 4711'],
+  );
   assert.match(record?.metadata.by.user ?? '', /^cli:/);
-  assert.equal(readdirSync(dir).filter((name) => name.startsWith('verify-')), [], 'the copy is gone');
+  assert.equal(
+    readdirSync(dir).filter((name) => name.startsWith('verify-')),
+    [],
+    'the copy is gone',
+  );
 });
 
-test('a repair that is interrupted has been recorded: what it asked of the projector may still be done', async ({ dir }) => {
+test('a repair that is interrupted has been recorded: what it asked of the projector may still be done', async ({
+  dir,
+}) => {
   await stores(dir, async ({ events, store }) => {
     const [document] = await store.find(GIFTS, { limit: 1 });
     const { id = '' } = document ?? {};
     // As long as another seems to lead, the order waits.
     await store.records.put('lease/projector', { holder: 'another', fence: 7 });
     const interrupted = new AbortController();
-    const running = gift(dir, ['projections', 'repair', 'gifts', '--id', id, ...REASON], { signal: interrupted.signal });
+    const running = gift(dir, ['projections', 'repair', 'gifts', '--id', id, ...REASON], {
+      signal: interrupted.signal,
+    });
     await until(async () => (await store.records.list('repair/')).length > 0, 'the order');
-    const before = (await events.read(accessStream(new Date().toISOString()))).map(({ data }) => data as Record<string, unknown>);
-    assert.equal(before.map(({ what, asked, reason }) => [what, asked, reason]), [['gift projections repair', { name: 'gifts', ids: [id] }, 'ticket 4711']]);
+    const before = (await events.read(accessStream(new Date().toISOString()))).map(
+      ({ data }) => data as Record<string, unknown>,
+    );
+    assert.equal(
+      before.map(({ what, asked, reason }) => [what, asked, reason]),
+      [['gift projections repair', { name: 'gifts', ids: [id] }, 'ticket 4711']],
+    );
     interrupted.abort();
     assert.is((await running).code, 130);
     assert.is((await store.records.list('repair/')).length, 1, 'it may still be carried out');
-    const [, end] = (await events.read(accessStream(new Date().toISOString()))).map(({ data }) => data as Record<string, unknown>);
+    const [, end] = (await events.read(accessStream(new Date().toISOString()))).map(
+      ({ data }) => data as Record<string, unknown>,
+    );
     assert.equal(end, { export_id: before[0]?.['export_id'], count: 0, position: null, complete: false });
   });
 });
@@ -187,12 +277,21 @@ test('a repair that is interrupted has been recorded: what it asked of the proje
 test('a document that can not be folded is told, and the command fails', async ({ dir }) => {
   await stores(dir, async ({ events, store }) => {
     await redeem(events, 'feedfeedfeedfeedfeed');
-    const projector = await startProjector({ events, store, projections: PROJECTIONS, logger: silent, holder: 'again' });
+    const projector = await startProjector({
+      events,
+      store,
+      projections: PROJECTIONS,
+      logger: silent,
+      holder: 'again',
+    });
     await settled(projector, events);
     await projector.close();
   });
   const ran = await gift(dir, ['projections', 'repair', 'gifts', '--id', 'feedfeedfeedfeedfeed', ...REASON]);
-  assert.equal([ran.code, ran.out], [1, 'gifts feedfeedfeedfeedfeed stays quarantined: GiftRedeemed of a gift that was never bought\n']);
+  assert.equal(
+    [ran.code, ran.out],
+    [1, 'gifts feedfeedfeedfeedfeed stays quarantined: GiftRedeemed of a gift that was never bought\n'],
+  );
   assert.match(ran.err, /1 document can not be folded/);
 });
 
@@ -200,19 +299,64 @@ test('the status shows a stuck projector as stuck, measured against the log', as
   await stores(dir, async ({ events, store }) => {
     const at = new Date(Date.now() - 90_000).toISOString();
     const data = purchase([{}, {}]);
-    await events.append(transactionStream(data.transaction_id), [{ id: 'f3a7c7a6-6f53-4d6c-9d0b-0d1e2f3a4b5c', type: 'GiftsPurchased', at, data, metadata: { commandId: 'c', correlationId: 'c', by: {} } }], 'none');
+    await events.append(
+      transactionStream(data.transaction_id),
+      [
+        {
+          id: 'f3a7c7a6-6f53-4d6c-9d0b-0d1e2f3a4b5c',
+          type: 'GiftsPurchased',
+          at,
+          data,
+          metadata: { commandId: 'c', correlationId: 'c', by: {} },
+        },
+      ],
+      'none',
+    );
     await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u1' });
     await append(events, 'user-u77', 'UserSeen', {});
-    await append(events, 'parked-refund', 'WorkParked', { entity: 'r1', transaction_id: 't1', step: 'refund', cause: 'no', event_id: 'e' });
-    await recordQuarantine(store.records, gifts, { documentId: 'x', eventId: 'e', type: 'T', stream: 's', position: '1', cause: 'no' });
+    await append(events, 'parked-refund', 'WorkParked', {
+      entity: 'r1',
+      transaction_id: 't1',
+      step: 'refund',
+      cause: 'no',
+      event_id: 'e',
+    });
+    await recordQuarantine(store.records, gifts, {
+      documentId: 'x',
+      eventId: 'e',
+      type: 'T',
+      stream: 's',
+      position: '1',
+      cause: 'no',
+    });
     await store.records.put('lease/projector', { holder: 'a dead one', fence: 7 });
     const { code, records } = await gift(dir, ['projections', 'status', '--json']);
     assert.is(code, 0);
     const by = new Map(records().map((one) => [one['name'], one]));
     const model = by.get('gifts');
-    assert.equal([model?.['version'], model?.['build'], model?.['in_use'], model?.['lag_events'], model?.['lag_exact'], model?.['holder'], model?.['quarantined'], model?.['rebuild'], model?.['per_second']], [V, 0, true, 2, true, null, 1, null, 0]);
-    assert.ok(Number(model?.['lag_seconds']) >= 90 && Number(model?.['lag_seconds']) < 150, String(model?.['lag_seconds']));
-    assert.equal([by.get('accounts')?.['lag_events'], by.get('accounts')?.['lag_seconds']], [0, 0], 'nothing of it concerns them');
+    assert.equal(
+      [
+        model?.['version'],
+        model?.['build'],
+        model?.['in_use'],
+        model?.['lag_events'],
+        model?.['lag_exact'],
+        model?.['holder'],
+        model?.['quarantined'],
+        model?.['rebuild'],
+        model?.['per_second'],
+      ],
+      [V, 0, true, 2, true, null, 1, null, 0],
+    );
+    assert.ok(
+      Number(model?.['lag_seconds']) >= 90 && Number(model?.['lag_seconds']) < 150,
+      String(model?.['lag_seconds']),
+    );
+    assert.equal(
+      [by.get('accounts')?.['lag_events'], by.get('accounts')?.['lag_seconds']],
+      [0, 0],
+      'nothing of it concerns them',
+    );
     const manager = by.get('purchase');
     assert.ok(Number(manager?.['in_flight']) >= 1 && Number(manager?.['lag_seconds']) >= 90, JSON.stringify(manager));
     assert.equal([by.get('refund')?.['parked'], by.get('notification')?.['parked'], manager?.['holder']], [1, 0, null]);
@@ -222,36 +366,90 @@ test('the status shows a stuck projector as stuck, measured against the log', as
 test('the status names stored positions that are no place in the log, and shows the rest', async ({ dir }) => {
   await stores(dir, async ({ events, store }) => {
     await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u1' });
-    await store.write([{ collection: gifts, documents: [], checkpoint: { projection: checkpointName(gifts), position: '18446744073709551615' } }]);
-    await store.records.put('checkpoint/purchase-process', { logId: events.logId, types: '', position: '18446744073709551615' });
-    const [words, json] = await Promise.all([gift(dir, ['projections', 'status']), gift(dir, ['projections', 'status', '--json'])]);
+    await store.write([
+      {
+        collection: gifts,
+        documents: [],
+        checkpoint: { projection: checkpointName(gifts), position: '18446744073709551615' },
+      },
+    ]);
+    await store.records.put('checkpoint/purchase-process', {
+      logId: events.logId,
+      types: '',
+      position: '18446744073709551615',
+    });
+    const [words, json] = await Promise.all([
+      gift(dir, ['projections', 'status']),
+      gift(dir, ['projections', 'status', '--json']),
+    ]);
     assert.equal([words.code, json.code], [0, 0]);
-    assert.match(words.out, /^gifts: the stored position 18446744073709551615 is no place in this log and counts as absent: a process with the role projector builds it anew$/m);
-    assert.match(words.out, /^process managers: the stored position 18446744073709551615 is no place in this log and counts as absent: the log is read from its beginning$/m);
+    assert.match(
+      words.out,
+      /^gifts: the stored position 18446744073709551615 is no place in this log and counts as absent: a process with the role projector builds it anew$/m,
+    );
+    assert.match(
+      words.out,
+      /^process managers: the stored position 18446744073709551615 is no place in this log and counts as absent: the log is read from its beginning$/m,
+    );
     const by = new Map(json.records().map((one) => [one['name'], one]));
-    assert.equal([by.get('gifts')?.['position'], by.get('gifts')?.['invalid_position'], Number(by.get('gifts')?.['lag_events']) > 0], [null, '18446744073709551615', true]);
-    assert.equal([by.get('accounts')?.['invalid_position'], by.get('refund')?.['invalid_position']], [null, '18446744073709551615']);
+    assert.equal(
+      [
+        by.get('gifts')?.['position'],
+        by.get('gifts')?.['invalid_position'],
+        Number(by.get('gifts')?.['lag_events']) > 0,
+      ],
+      [null, '18446744073709551615', true],
+    );
+    assert.equal(
+      [by.get('accounts')?.['invalid_position'], by.get('refund')?.['invalid_position']],
+      [null, '18446744073709551615'],
+    );
   });
 });
 
 test('the status tells who works, how fast, and of a rebuild under way', async ({ dir }) => {
   await stores(dir, async ({ events, store }) => {
-    const projector = await startProjector({ events, store, projections: PROJECTIONS, logger: silent, holder: 'the leader' });
+    const projector = await startProjector({
+      events,
+      store,
+      projections: PROJECTIONS,
+      logger: silent,
+      holder: 'the leader',
+    });
     try {
       await settled(projector, events);
       await gift(dir, ['projections', 'rebuild', 'gifts', ...REASON]);
-      await store.records.put('rebuild/transactions', { target: 2_000_007, from: 2, kind: 'rebuild', state: 'building', attended: true, by: 'cli:ann@till', reason: 'why\u001B[2J', at: '2026-05-04T00:00:00.000Z' });
-      await store.records.put('progress/transactions', { target: 2_000_007, progress: { events: 50, total: 200, perSecond: 10, secondsLeft: 15 } });
+      await store.records.put('rebuild/transactions', {
+        target: 2_000_007,
+        from: 2,
+        kind: 'rebuild',
+        state: 'building',
+        attended: true,
+        by: 'cli:ann@till',
+        reason: 'why\u001B[2J',
+        at: '2026-05-04T00:00:00.000Z',
+      });
+      await store.records.put('progress/transactions', {
+        target: 2_000_007,
+        progress: { events: 50, total: 200, perSecond: 10, secondsLeft: 15 },
+      });
       let writing = true;
       const writes = (async () => {
-        for (; writing; await sleep(5)) await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u1' });
+        for (; writing; await sleep(5))
+          await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u1' });
       })();
-      const [words, json] = await Promise.all([gift(dir, ['projections', 'status']), gift(dir, ['projections', 'status', '--json'])]);
+      const [words, json] = await Promise.all([
+        gift(dir, ['projections', 'status']),
+        gift(dir, ['projections', 'status', '--json']),
+      ]);
       writing = false;
       await writes;
       assert.match(words.out, new RegExp(`^gifts +${V}, build 1 +yes .*the leader$`, 'm'));
       assert.match(words.out, /^purchase .*nobody$/m);
-      assert.match(words.out, /transactions: rebuild to 2, build 7 is building, 50 of 200 events; nobody builds it: gift projections rebuild transactions goes on, --abort ends it; asked for by cli:ann@till at .*: why\[2J/);
+      assert.match(
+        words.out,
+        /transactions: rebuild to 2, build 7 is building, 50 of 200 events; nobody builds it: gift projections rebuild transactions goes on, --abort ends it; asked for by cli:ann@till at .*: why\[2J/,
+      );
       assert.match(words.out, new RegExp(`gifts: version ${V} is kept until`));
       const model = json.records().find(({ name }) => name === 'gifts');
       assert.ok(Number(model?.['per_second']) > 5, JSON.stringify(model));
@@ -263,23 +461,52 @@ test('the status tells who works, how fast, and of a rebuild under way', async (
 });
 
 /** Readers use what the last release made. */
-async function servesEarlier({ events, store }: { readonly events: EventStore; readonly store: ReadStore }): Promise<void> {
+async function servesEarlier({
+  events,
+  store,
+}: {
+  readonly events: EventStore;
+  readonly store: ReadStore;
+}): Promise<void> {
   const older = { ...GIFTS, version: V - 1 };
   await store.ensure(older);
-  await store.write([{ collection: older, documents: [], checkpoint: { projection: `gifts@${V - 1}`, position: (await events.end()) ?? '' } }]);
+  await store.write([
+    {
+      collection: older,
+      documents: [],
+      checkpoint: { projection: `gifts@${V - 1}`, position: (await events.end()) ?? '' },
+    },
+  ]);
   await store.activate('gifts', V - 1);
 }
 
-test('the status tells what readers use while a deployed version is built, and who keeps it up to date', async ({ dir }) => {
+test('the status tells what readers use while a deployed version is built, and who keeps it up to date', async ({
+  dir,
+}) => {
   await stores(dir, async (engines) => {
     const { events, store } = engines;
     await servesEarlier(engines);
-    await putFormer(store, 'transactions', { number: 2_000_003, until: Date.now() + 60_000, release: { number: 1, until: Date.now() + 60_000 } });
+    await putFormer(store, 'transactions', {
+      number: 2_000_003,
+      until: Date.now() + 60_000,
+      release: { number: 1, until: Date.now() + 60_000 },
+    });
     await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u1' });
     const { out } = await gift(dir, ['projections', 'status']);
-    assert.match(out, new RegExp(`gifts: readers use version ${V - 1} until version ${V} is built; nobody keeps it up to date \\(1 event behind\\): start a process of the release that made it beside, or wait`));
-    assert.match(out, /transactions: version 2, build 3 is kept until .* \(gift projections rollback transactions\)\ntransactions: version 1 is kept until .* \(the release that made it takes it into use again\)/);
-    const release: Projection = { ...(gifts as unknown as Projection), former: [{ ...(gifts as unknown as Projection), version: V - 1 }] };
+    assert.match(
+      out,
+      new RegExp(
+        `gifts: readers use version ${V - 1} until version ${V} is built; nobody keeps it up to date \\(1 event behind\\): start a process of the release that made it beside, or wait`,
+      ),
+    );
+    assert.match(
+      out,
+      /transactions: version 2, build 3 is kept until .* \(gift projections rollback transactions\)\ntransactions: version 1 is kept until .* \(the release that made it takes it into use again\)/,
+    );
+    const release: Projection = {
+      ...(gifts as unknown as Projection),
+      former: [{ ...(gifts as unknown as Projection), version: V - 1 }],
+    };
     // What it builds is never stored.
     let go: () => void = () => undefined;
     const word = new Promise<void>((resolve) => (go = resolve));
@@ -288,10 +515,22 @@ test('the status tells what readers use while a deployed version is built, and w
       return store.write(batches);
     };
     await store.drop(GIFTS);
-    const projector = await startProjector({ events, store: { ...store, write }, projections: [release], logger: silent, holder: 'the leader' });
+    const projector = await startProjector({
+      events,
+      store: { ...store, write },
+      projections: [release],
+      logger: silent,
+      holder: 'the leader',
+    });
     try {
-      await until(() => projector.kept().some(({ version, caughtUp }) => version === V - 1 && caughtUp), 'what is served to be kept up to date');
-      assert.match((await gift(dir, ['projections', 'status'])).out, /is built; kept up to date by the leader \(0 events behind\)/);
+      await until(
+        () => projector.kept().some(({ version, caughtUp }) => version === V - 1 && caughtUp),
+        'what is served to be kept up to date',
+      );
+      assert.match(
+        (await gift(dir, ['projections', 'status'])).out,
+        /is built; kept up to date by the leader \(0 events behind\)/,
+      );
     } finally {
       go();
       await projector.close();
@@ -300,8 +539,18 @@ test('the status tells what readers use while a deployed version is built, and w
 });
 
 /** A release beside this program's, as a process of it leads. */
-async function leadsBeside({ events, store }: { readonly events: EventStore; readonly store: ReadStore }, release: Projection, work: () => Promise<void>): Promise<void> {
-  const projector = await startProjector({ events, store, projections: [release], logger: silent, holder: 'the leader' });
+async function leadsBeside(
+  { events, store }: { readonly events: EventStore; readonly store: ReadStore },
+  release: Projection,
+  work: () => Promise<void>,
+): Promise<void> {
+  const projector = await startProjector({
+    events,
+    store,
+    projections: [release],
+    logger: silent,
+    holder: 'the leader',
+  });
   try {
     await until(async () => (await store.active('gifts')) === release.version, 'its version to be in use');
     await work();
@@ -310,31 +559,65 @@ async function leadsBeside({ events, store }: { readonly events: EventStore; rea
   }
 }
 
-test('beside a process of the earlier release that leads, the status tells that nobody builds the new version yet, and which processes are to be ended', async ({ dir }) => {
+test('beside a process of the earlier release that leads, the status tells that nobody builds the new version yet, and which processes are to be ended', async ({
+  dir,
+}) => {
   await stores(dir, async (engines) => {
     await servesEarlier(engines);
     await engines.store.drop(GIFTS);
     await leadsBeside(engines, { ...(gifts as unknown as Projection), version: V - 1, former: [] }, async () => {
       const { out } = await gift(dir, ['projections', 'status']);
       assert.match(out, new RegExp(`^gifts +${V} +no +none .*nobody$`, 'm'));
-      assert.match(out, new RegExp(`gifts: readers use version ${V - 1} until version ${V} is built, which begins once no process of the earlier release leads: end those; kept up to date by the leader \\(0 events behind\\)`));
+      assert.match(
+        out,
+        new RegExp(
+          `gifts: readers use version ${V - 1} until version ${V} is built, which begins once no process of the earlier release leads: end those; kept up to date by the leader \\(0 events behind\\)`,
+        ),
+      );
     });
   });
 });
 
-test('where an earlier release is brought back, and a process of the later one leads, every command tells what its words hold of', async ({ dir }) => {
+test('where an earlier release is brought back, and a process of the later one leads, every command tells what its words hold of', async ({
+  dir,
+}) => {
   await stores(dir, async (engines) => {
     const present = gifts as unknown as Projection;
     await leadsBeside(engines, { ...present, version: V + 1, former: [present] }, async () => {
       const { out } = await gift(dir, ['projections', 'status']);
-      assert.match(out, new RegExp(`gifts: readers use version ${V + 1} until no process of its release leads; kept up to date by the leader`));
-      assert.match(out, new RegExp(`gifts: version ${V} is kept until .* \\(a process of this release that leads takes it into use again\\)`));
+      assert.match(
+        out,
+        new RegExp(
+          `gifts: readers use version ${V + 1} until no process of its release leads; kept up to date by the leader`,
+        ),
+      );
+      assert.match(
+        out,
+        new RegExp(
+          `gifts: version ${V} is kept until .* \\(a process of this release that leads takes it into use again\\)`,
+        ),
+      );
       const back = await gift(dir, ['projections', 'rollback', 'gifts', ...REASON]);
-      assert.match(back.err, new RegExp(`version ${V + 1} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the former build, version ${V}, into use again`));
-      for (const command of [['rebuild', 'gifts', ...REASON], ['verify', 'gifts'], ['repair', 'gifts', '--id', 'feedfeedfeedfeedfeed', ...REASON]]) {
+      assert.match(
+        back.err,
+        new RegExp(
+          `version ${V + 1} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the former build, version ${V}, into use again`,
+        ),
+      );
+      for (const command of [
+        ['rebuild', 'gifts', ...REASON],
+        ['verify', 'gifts'],
+        ['repair', 'gifts', '--id', 'feedfeedfeedfeedfeed', ...REASON],
+      ]) {
         const { code, err } = await gift(dir, ['projections', ...command]);
         assert.is(code, 1);
-        assert.match(err, new RegExp(`version ${V + 1} is in use, this program makes version ${V}: use gift of the later release that made it, or end the processes of that release`), command[0]);
+        assert.match(
+          err,
+          new RegExp(
+            `version ${V + 1} is in use, this program makes version ${V}: use gift of the later release that made it, or end the processes of that release`,
+          ),
+          command[0],
+        );
       }
     });
   });
@@ -355,14 +638,23 @@ test('a line a second tells how far it is', async ({ dir }) => {
   await stores(dir, async ({ store }) => store.records.delete('serving/somebody'));
   assert.is((await running).code, 0);
   const [first, second, third] = lines;
-  for (const [one, other] of [[first, second], [second, third]]) {
+  for (const [one, other] of [
+    [first, second],
+    [second, third],
+  ]) {
     const apart = (other?.at ?? 0) - (one?.at ?? 0);
     assert.ok(apart > 900 && apart < 2_000, `${apart} ms`);
     assert.ok(Number(other?.line['events']) > Number(one?.line['events']), 'events done');
   }
   const { action, projection, events, total, per_second, seconds_left, position } = third?.line ?? {};
   assert.equal([action, projection, typeof position], ['building', 'gifts', 'string']);
-  assert.ok(Number(total) >= Number(events) && Number(per_second) > 100 && Number(per_second) < 1_500 && Number(seconds_left) >= 0, JSON.stringify(third));
+  assert.ok(
+    Number(total) >= Number(events) &&
+      Number(per_second) > 100 &&
+      Number(per_second) < 1_500 &&
+      Number(seconds_left) >= 0,
+    JSON.stringify(third),
+  );
   const last = lines.at(-1)?.line;
   assert.equal([last?.['action'], last?.['resumed']], ['done', false]);
 });
@@ -370,13 +662,20 @@ test('a line a second tells how far it is', async ({ dir }) => {
 test('killed in the middle it goes on from where it was; meanwhile a second one is refused', async ({ dir }) => {
   // Requests are answered meanwhile, as far as it can tell: it goes slowly.
   await stores(dir, async ({ store }) => store.records.put('serving/somebody', { requests: 100, delayMs: 50 }));
-  const child = spawn(process.execPath, [GIFT, 'projections', 'rebuild', 'gifts', '--json'], { env: { DATA_DIR: dir }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [GIFT, 'projections', 'rebuild', 'gifts', '--json'], {
+    env: { DATA_DIR: dir },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const ended = once(child, 'exit');
   let lines = '';
   child.stdout.on('data', (text: Buffer) => (lines += text.toString()));
   try {
     const target = await stores(dir, async ({ store }) => {
-      await until(async () => (await store.checkpoint(`gifts@${(await rebuildOf(store, 'gifts'))?.value.target ?? 0}`)) !== undefined, 'some of it to be stored');
+      await until(
+        async () =>
+          (await store.checkpoint(`gifts@${(await rebuildOf(store, 'gifts'))?.value.target ?? 0}`)) !== undefined,
+        'some of it to be stored',
+      );
       return (await rebuildOf(store, 'gifts'))?.value.target;
     });
     const second = await gift(dir, ['projections', 'rebuild', 'gifts']);
@@ -388,7 +687,10 @@ test('killed in the middle it goes on from where it was; meanwhile a second one 
     await stores(dir, async ({ store }) => store.records.delete('serving/somebody'));
     const again = await gift(dir, ['projections', 'rebuild', 'gifts', '--json']);
     assert.is(again.code, 0, again.err);
-    assert.equal([again.records().at(-1)?.['resumed'], again.records().at(-1)?.['build']], [true, buildOf(target ?? 0).build]);
+    assert.equal(
+      [again.records().at(-1)?.['resumed'], again.records().at(-1)?.['build']],
+      [true, buildOf(target ?? 0).build],
+    );
     assert.is((await gift(dir, ['projections', 'verify', 'gifts'])).code, 0);
   } finally {
     child.kill('SIGKILL');
@@ -400,7 +702,12 @@ test('interrupted, it says how it goes on; aborted, it is gone', async ({ dir })
   await stores(dir, async ({ store }) => store.records.put('serving/somebody', { requests: 100, delayMs: 50 }));
   const interrupted = new AbortController();
   const running = gift(dir, ['projections', 'rebuild', 'gifts'], { signal: interrupted.signal });
-  await stores(dir, async ({ store }) => until(async () => (await store.checkpoint(`gifts@${(await rebuildOf(store, 'gifts'))?.value.target ?? 0}`)) !== undefined));
+  await stores(dir, async ({ store }) =>
+    until(
+      async () =>
+        (await store.checkpoint(`gifts@${(await rebuildOf(store, 'gifts'))?.value.target ?? 0}`)) !== undefined,
+    ),
+  );
   interrupted.abort();
   const ran = await running;
   assert.is(ran.code, 130);
@@ -415,8 +722,13 @@ test('interrupted, it says how it goes on; aborted, it is gone', async ({ dir })
   assert.is(await rebuilt(dir), V);
   const stopped = AbortSignal.abort();
   assert.is((await gift(dir, ['projections', 'verify', 'gifts'], { signal: stopped })).code, 130);
-  const [id = ''] = await stores(dir, async ({ store }) => (await store.find(GIFTS, { limit: 1 })).map((one) => one.id));
-  assert.is((await gift(dir, ['projections', 'repair', 'gifts', '--id', id, ...REASON], { signal: stopped })).code, 130);
+  const [id = ''] = await stores(dir, async ({ store }) =>
+    (await store.find(GIFTS, { limit: 1 })).map((one) => one.id),
+  );
+  assert.is(
+    (await gift(dir, ['projections', 'repair', 'gifts', '--id', id, ...REASON], { signal: stopped })).code,
+    130,
+  );
 });
 
 test.run();

@@ -6,13 +6,27 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 const test = suite('cli/projectionsShared');
 
 const told = (message: string, code: string): string =>
-  (failureOf(new UnavailableError(message, { cause: Object.assign(new Error(message), { code }) }), 'repeat the command') as Error).message;
+  (
+    failureOf(
+      new UnavailableError(message, { cause: Object.assign(new Error(message), { code }) }),
+      'repeat the command',
+    ) as Error
+  ).message;
 
 test('what helps where a file can not be written comes before that the command can be repeated, which alone helps nothing', () => {
-  assert.is(told('read.db: attempt to write a readonly database', 'SQLITE_READONLY'), 'read.db: attempt to write a readonly database: see that this user may write all files there, and that it is not mounted read-only; then repeat the command');
-  assert.is(told('read.db: database or disk is full', 'SQLITE_FULL'), 'read.db: database or disk is full: see that there is room on its disk, and that the disk is well; then repeat the command');
+  assert.is(
+    told('read.db: attempt to write a readonly database', 'SQLITE_READONLY'),
+    'read.db: attempt to write a readonly database: see that this user may write all files there, and that it is not mounted read-only; then repeat the command',
+  );
+  assert.is(
+    told('read.db: database or disk is full', 'SQLITE_FULL'),
+    'read.db: database or disk is full: see that there is room on its disk, and that the disk is well; then repeat the command',
+  );
   assert.is(told('read.db: database is locked', 'SQLITE_BUSY'), 'read.db: database is locked: repeat the command');
-  assert.is((failureOf(new UnavailableError('no MongoDB answers'), 'repeat the command') as Error).message, 'no MongoDB answers: repeat the command');
+  assert.is(
+    (failureOf(new UnavailableError('no MongoDB answers'), 'repeat the command') as Error).message,
+    'no MongoDB answers: repeat the command',
+  );
 });
 
 test.run();

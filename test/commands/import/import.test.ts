@@ -8,7 +8,8 @@ import { PASSWORD_HASH, failureOf, fileWith, importInto, testHash, wholeFile } f
 import { type MemoryEvents, memoryEvents } from '../../support/memoryEvents.js';
 
 /** What was appended since, as `stream Type`. */
-const since = (events: MemoryEvents, from: number): string[] => events.log.slice(from).map(({ stream, type }) => `${stream} ${type}`);
+const since = (events: MemoryEvents, from: number): string[] =>
+  events.log.slice(from).map(({ stream, type }) => `${stream} ${type}`);
 const usernameStream = (name: string): string => `username-${testHash('username', name)}`;
 const phoneStream = (number: string): string => `phone-${testHash('phone', number)}`;
 const codeStream = (code: string): string => `voucherCode-g1-${testHash('code', code)}`;
@@ -18,24 +19,86 @@ test('everything is appended, what is referred to first, with its defaults', asy
   const events = memoryEvents();
   const report = await importInto(events, wholeFile());
   const streams = since(events, 0);
-  assert.equal(streams.slice(0, 4).toSorted(), [
-    `${phoneStream('+447700900001')} PhoneTaken`, `${phoneStream('+447700900002')} PhoneTaken`, `${usernameStream('ann')} UsernameTaken`, `${usernameStream('bob')} UsernameTaken`,
-  ].toSorted());
+  assert.equal(
+    streams.slice(0, 4).toSorted(),
+    [
+      `${phoneStream('+447700900001')} PhoneTaken`,
+      `${phoneStream('+447700900002')} PhoneTaken`,
+      `${usernameStream('ann')} UsernameTaken`,
+      `${usernameStream('bob')} UsernameTaken`,
+    ].toSorted(),
+  );
   assert.equal(streams.slice(4), [
-    'integration-1 IntegrationAdded', 'merchant-m1 MerchantAdded', 'segment-g1 SegmentAdded', 'brand-b1 BrandAdded', 'brand-b2 BrandAdded', 'product-p1 ProductAdded',
-    'product-p2 ProductAdded', 'store-s1 StoreAdded', 'category-c1 CategoryAdded', 'user-u1 UserAdded', 'user-u2 UserAdded', 'client-app ClientAdded',
-    'paymentMethod-card_1 PaymentMethodAdded', 'paymentMethod-w1 PaymentMethodAdded', 'wallet-w1 WalletToppedUp', `${codeStream('CODE-1')} VoucherCodeAdded`, `${codeStream('CODE-2')} VoucherCodeAdded`,
+    'integration-1 IntegrationAdded',
+    'merchant-m1 MerchantAdded',
+    'segment-g1 SegmentAdded',
+    'brand-b1 BrandAdded',
+    'brand-b2 BrandAdded',
+    'product-p1 ProductAdded',
+    'product-p2 ProductAdded',
+    'store-s1 StoreAdded',
+    'category-c1 CategoryAdded',
+    'user-u1 UserAdded',
+    'user-u2 UserAdded',
+    'client-app ClientAdded',
+    'paymentMethod-card_1 PaymentMethodAdded',
+    'paymentMethod-w1 PaymentMethodAdded',
+    'wallet-w1 WalletToppedUp',
+    `${codeStream('CODE-1')} VoucherCodeAdded`,
+    `${codeStream('CODE-2')} VoucherCodeAdded`,
   ]);
   const dataOf = (stream: string): unknown => events.log.find((event) => event.stream === stream)?.data;
   assert.equal(dataOf('brand-b2'), {
-    id: 'b2', name: 'Both', merchant_id: 'm1', integration_id: null, consolidated: 1, consolidated_products: [], description: '', image_url: '', active: true, visible_to: null,
+    id: 'b2',
+    name: 'Both',
+    merchant_id: 'm1',
+    integration_id: null,
+    consolidated: 1,
+    consolidated_products: [],
+    description: '',
+    image_url: '',
+    active: true,
+    visible_to: null,
   });
-  assert.equal(dataOf('product-p1'), { id: 'p1', brand_id: 'b1', name: 'Coffee', description: '', sale_price: 250, image_url: '', active: true, segments: ['g1'], valid_days: 365 });
+  assert.equal(dataOf('product-p1'), {
+    id: 'p1',
+    brand_id: 'b1',
+    name: 'Coffee',
+    description: '',
+    sale_price: 250,
+    image_url: '',
+    active: true,
+    segments: ['g1'],
+    valid_days: 365,
+  });
   assert.equal(dataOf('user-u1'), {
-    id: 'u1', username: 'Ann', password_hash: PASSWORD_HASH, name: '', locale: null, phone_number: '+447700900001', device_tokens: [], active: true, roles: [], merchant_id: null, permissions: [],
+    id: 'u1',
+    username: 'Ann',
+    password_hash: PASSWORD_HASH,
+    name: '',
+    locale: null,
+    phone_number: '+447700900001',
+    device_tokens: [],
+    active: true,
+    roles: [],
+    merchant_id: null,
+    permissions: [],
   });
-  assert.equal(dataOf('client-app'), { id: 'app', secret_hash: PASSWORD_HASH, name: 'App', active: true, users: ['u1'] });
-  assert.equal(dataOf('paymentMethod-card_1'), { reference: 'card_1', kind: 'card', users: ['u1'], customer: 'cus_1', prepaid: false, active: true });
+  assert.equal(dataOf('client-app'), {
+    id: 'app',
+    secret_hash: PASSWORD_HASH,
+    name: 'App',
+    active: true,
+    users: ['u1'],
+  });
+  assert.equal(dataOf('paymentMethod-card_1'), {
+    reference: 'card_1',
+    kind: 'card',
+    users: ['u1'],
+    customer: 'cus_1',
+    prepaid: false,
+    active: true,
+  });
   assert.equal(dataOf('wallet-w1'), { top_up_id: 't1', amount: 500 });
   assert.equal(dataOf(codeStream('CODE-2')), { segment_id: 'g1', code: 'CODE-2', pin: null });
   assert.is(report.events, 21);
@@ -47,12 +110,27 @@ test('everything is appended, what is referred to first, with its defaults', asy
 test('what an entry says itself stands', async () => {
   const events = memoryEvents();
   const user = {
-    id: 'u', username: 'U', password_hash: PASSWORD_HASH, name: 'Una', locale: 'en-GB', phone_number: '+447700900001', device_tokens: ['d'], active: false, roles: ['auditor'], merchant_id: 'm1',
+    id: 'u',
+    username: 'U',
+    password_hash: PASSWORD_HASH,
+    name: 'Una',
+    locale: 'en-GB',
+    phone_number: '+447700900001',
+    device_tokens: ['d'],
+    active: false,
+    roles: ['auditor'],
+    merchant_id: 'm1',
     permissions: ['unredeem'],
   };
-  const clients = [{ id: 'off', secret_hash: PASSWORD_HASH, name: 'Off', active: false }, { id: 'none', secret_hash: PASSWORD_HASH, name: 'None', users: [] }];
+  const clients = [
+    { id: 'off', secret_hash: PASSWORD_HASH, name: 'Off', active: false },
+    { id: 'none', secret_hash: PASSWORD_HASH, name: 'None', users: [] },
+  ];
   await importInto(events, { merchants: wholeFile().merchants, users: [user], clients });
-  assert.equal(events.log.filter(({ type }) => type === 'UserAdded' || type === 'ClientAdded').map(({ data }) => data), [user, { ...clients[0], users: null }, { ...clients[1], active: true }]);
+  assert.equal(
+    events.log.filter(({ type }) => type === 'UserAdded' || type === 'ClientAdded').map(({ data }) => data),
+    [user, { ...clients[0], users: null }, { ...clients[1], active: true }],
+  );
 });
 
 /** The log, and how often all of it is looked at. */
@@ -91,16 +169,31 @@ test('a code that came in under another hash key, as into a log that was restore
   const stream = `voucherCode-g1-${'k'.repeat(22)}`;
   events.given(stream, { type: 'VoucherCodeAdded', data: { segment_id: 'g1', code: 'OLD', pin: null } });
   const before = events.log.length;
-  const report = await importInto(events, { voucher_codes: [{ segment_id: 'g1', code: 'OLD' }, { segment_id: 'g1', code: 'NEW' }] });
+  const report = await importInto(events, {
+    voucher_codes: [
+      { segment_id: 'g1', code: 'OLD' },
+      { segment_id: 'g1', code: 'NEW' },
+    ],
+  });
   assert.equal([since(events, before), report.unchanged], [[`${codeStream('NEW')} VoucherCodeAdded`], 1]);
-  await importInto(events, { voucher_codes: [{ segment_id: 'g1', code: 'OLD', pin: '1' }] }, { prune: { reason: 'gone', yes: true } });
-  assert.equal(since(events, before + 1).toSorted(), [`${stream} VoucherCodeChanged`, `${codeStream('NEW')} VoucherCodeWithdrawn`].toSorted());
+  await importInto(
+    events,
+    { voucher_codes: [{ segment_id: 'g1', code: 'OLD', pin: '1' }] },
+    { prune: { reason: 'gone', yes: true } },
+  );
+  assert.equal(
+    since(events, before + 1).toSorted(),
+    [`${stream} VoucherCodeChanged`, `${codeStream('NEW')} VoucherCodeWithdrawn`].toSorted(),
+  );
 });
 
 test('a code that came in under another hash key is told from the same code of another segment', async () => {
   const events = memoryEvents();
   const segments = ['g1', 'g2'].map((id) => ({ id, name: id, voucherType: 'qr', expiry: 30 }));
-  events.given(`voucherCode-g1-${'k'.repeat(22)}`, { type: 'VoucherCodeAdded', data: { segment_id: 'g1', code: 'SAME', pin: null } });
+  events.given(`voucherCode-g1-${'k'.repeat(22)}`, {
+    type: 'VoucherCodeAdded',
+    data: { segment_id: 'g1', code: 'SAME', pin: null },
+  });
   await importInto(events, { segments, voucher_codes: segments.map(({ id }) => ({ segment_id: id, code: 'SAME' })) });
   assert.equal(since(events, 3), [`voucherCode-g2-${testHash('code', 'SAME')} VoucherCodeAdded`]);
 });
@@ -109,17 +202,28 @@ test('a changed entry appends only its change', async () => {
   const events = memoryEvents();
   await importInto(events, wholeFile());
   const before = events.log.length;
-  const report = await importInto(events, fileWith((file) => {
-    Object.assign(file['products']![0]!, { name: 'Espresso', sale_price: 200 });
-    Object.assign(file['segments']![0]!, { configuration: { deep: [{ ok: true }], width: 2 } });
-    Object.assign(file['voucher_codes']![0]!, { pin: '4321' });
-    Object.assign(file['payment_methods']![1]!, { top_ups: [{ id: 't1', amount: 500 }, { id: 't2', amount: 70 }] });
-  }));
-  assert.equal(events.log.slice(before).map(({ stream, type, data }) => [stream, type, data]), [
-    ['product-p1', 'ProductChanged', { name: 'Espresso', sale_price: 200 }],
-    ['wallet-w1', 'WalletToppedUp', { top_up_id: 't2', amount: 70 }],
-    [codeStream('CODE-1'), 'VoucherCodeChanged', { pin: '4321' }],
-  ]);
+  const report = await importInto(
+    events,
+    fileWith((file) => {
+      Object.assign(file['products']![0]!, { name: 'Espresso', sale_price: 200 });
+      Object.assign(file['segments']![0]!, { configuration: { deep: [{ ok: true }], width: 2 } });
+      Object.assign(file['voucher_codes']![0]!, { pin: '4321' });
+      Object.assign(file['payment_methods']![1]!, {
+        top_ups: [
+          { id: 't1', amount: 500 },
+          { id: 't2', amount: 70 },
+        ],
+      });
+    }),
+  );
+  assert.equal(
+    events.log.slice(before).map(({ stream, type, data }) => [stream, type, data]),
+    [
+      ['product-p1', 'ProductChanged', { name: 'Espresso', sale_price: 200 }],
+      ['wallet-w1', 'WalletToppedUp', { top_up_id: 't2', amount: 70 }],
+      [codeStream('CODE-1'), 'VoucherCodeChanged', { pin: '4321' }],
+    ],
+  );
   assert.equal(report.changes, [
     { action: 'change', array: 'products', id: 'p1', fields: ['name', 'sale_price'] },
     { action: 'add', array: 'top_ups', id: 'w1/t2' },
@@ -136,16 +240,25 @@ test('top-ups follow whatever else stands in the wallet', async () => {
 
 test('a wallet that is debited all the time is topped up all the same, each top-up once', async () => {
   const events = memoryEvents();
-  const wallets = (...ids: string[]): object => ({ payment_methods: [{ reference: 'w', kind: 'wallet', prepaid: true, users: [], top_ups: ids.map((id) => ({ id, amount: 500 })) }] });
+  const wallets = (...ids: string[]): object => ({
+    payment_methods: [
+      { reference: 'w', kind: 'wallet', prepaid: true, users: [], top_ups: ids.map((id) => ({ id, amount: 500 })) },
+    ],
+  });
   let debits = 0;
   const others = ['t1'];
   events.beforeAppend = (stream) => {
     if (stream !== 'wallet-w') return;
-    if (debits++ < 30) events.given(stream, { type: 'WalletDebited', data: { transaction_id: `t-${debits}`, amount: 5 } });
-    else for (const top_up_id of others.splice(0)) events.given(stream, { type: 'WalletToppedUp', data: { top_up_id, amount: 500 } });
+    if (debits++ < 30)
+      events.given(stream, { type: 'WalletDebited', data: { transaction_id: `t-${debits}`, amount: 5 } });
+    else
+      for (const top_up_id of others.splice(0))
+        events.given(stream, { type: 'WalletToppedUp', data: { top_up_id, amount: 500 } });
   };
   await importInto(events, wallets('t1', 't2'));
-  const ids = events.log.filter(({ type }) => type === 'WalletToppedUp').map(({ data }) => (data as { top_up_id: string }).top_up_id);
+  const ids = events.log
+    .filter(({ type }) => type === 'WalletToppedUp')
+    .map(({ data }) => (data as { top_up_id: string }).top_up_id);
   assert.equal(ids, ['t1', 't2'], 'the first by another import, meanwhile');
 });
 
@@ -154,7 +267,8 @@ test('a debit that comes between is topped up behind, with no other look at the 
   events.given('wallet-w1', { type: 'WalletToppedUp', data: { top_up_id: 't0', amount: 9 } });
   let appends = 0;
   events.beforeAppend = (stream) => {
-    if (stream === 'wallet-w1' && appends++ === 0) events.given(stream, { type: 'WalletDebited', data: { transaction_id: 't', amount: 5 } });
+    if (stream === 'wallet-w1' && appends++ === 0)
+      events.given(stream, { type: 'WalletDebited', data: { transaction_id: 't', amount: 5 } });
   };
   const { log, looks } = looking(events);
   await importInto(log, wholeFile());
@@ -166,18 +280,31 @@ test('another hash that is given takes the place of the one there is', async () 
   await importInto(events, wholeFile());
   const before = events.log.length;
   const another = PASSWORD_HASH.replace('c29tZXNhbHR', 'c29tZXNhbHQ');
-  await importInto(events, fileWith((file) => {
-    file['users']![0]!['password_hash'] = another;
-    file['clients']![0]!['secret_hash'] = another;
-  }));
-  assert.equal(events.log.slice(before).map(({ stream, data }) => [stream, data]), [['user-u1', { password_hash: another }], ['client-app', { secret_hash: another }]]);
+  await importInto(
+    events,
+    fileWith((file) => {
+      file['users']![0]!['password_hash'] = another;
+      file['clients']![0]!['secret_hash'] = another;
+    }),
+  );
+  assert.equal(
+    events.log.slice(before).map(({ stream, data }) => [stream, data]),
+    [
+      ['user-u1', { password_hash: another }],
+      ['client-app', { secret_hash: another }],
+    ],
+  );
 });
 
 test('a plain password is hashed, and hashed again only when it is another one', async () => {
   const events = memoryEvents();
-  const file = (password: string, secret: string) => ({ users: [{ id: 'u', username: 'u', password }], clients: [{ id: 'c', name: 'C', secret }] });
+  const file = (password: string, secret: string) => ({
+    users: [{ id: 'u', username: 'u', password }],
+    clients: [{ id: 'c', name: 'C', secret }],
+  });
   await importInto(events, file('first', 'one'));
-  const hashIn = (event: RecordedEvent | undefined): string => String((event?.data as Record<string, unknown> | undefined)?.['password_hash']);
+  const hashIn = (event: RecordedEvent | undefined): string =>
+    String((event?.data as Record<string, unknown> | undefined)?.['password_hash']);
   assert.ok(await verifyPassword(hashIn(events.log.find(({ type }) => type === 'UserAdded')), 'first'));
   assert.not.match(JSON.stringify(events.log), /first|"one"/);
   assert.is((await importInto(events, file('first', 'one'))).events, 0);
@@ -192,38 +319,64 @@ test('two users swap usernames and numbers in one file', async () => {
   await importInto(events, wholeFile());
   const before = events.log.length;
   const { log, looks } = looking(events);
-  await importInto(log, fileWith((file) => {
-    const [ann, bob] = file['users']!;
-    [ann!['username'], bob!['username']] = [bob!['username'], ann!['username']];
-    [ann!['phone_number'], bob!['phone_number']] = [bob!['phone_number'], ann!['phone_number']];
-  }));
+  await importInto(
+    log,
+    fileWith((file) => {
+      const [ann, bob] = file['users']!;
+      [ann!['username'], bob!['username']] = [bob!['username'], ann!['username']];
+      [ann!['phone_number'], bob!['phone_number']] = [bob!['phone_number'], ann!['phone_number']];
+    }),
+  );
   assert.is(looks(), 1);
   const types = events.log.slice(before).map(({ type }) => type);
   assert.equal(types.slice(0, 4).toSorted(), ['PhoneGivenUp', 'PhoneGivenUp', 'UsernameGivenUp', 'UsernameGivenUp']);
   assert.equal(types.slice(4, 8).toSorted(), ['PhoneTaken', 'PhoneTaken', 'UsernameTaken', 'UsernameTaken']);
-  assert.equal(events.log.slice(before + 8).map(({ data }) => data), [{ username: 'Bob', phone_number: '+447700900002' }, { username: 'Ann', phone_number: '+447700900001' }]);
-  assert.equal(events.log.filter(({ stream }) => stream === phoneStream('+447700900001')).map(({ type, data }) => [type, data]), [
-    ['PhoneTaken', { user_id: 'u1' }], ['PhoneGivenUp', { user_id: 'u1' }], ['PhoneTaken', { user_id: 'u2' }],
-  ]);
+  assert.equal(
+    events.log.slice(before + 8).map(({ data }) => data),
+    [
+      { username: 'Bob', phone_number: '+447700900002' },
+      { username: 'Ann', phone_number: '+447700900001' },
+    ],
+  );
+  assert.equal(
+    events.log.filter(({ stream }) => stream === phoneStream('+447700900001')).map(({ type, data }) => [type, data]),
+    [
+      ['PhoneTaken', { user_id: 'u1' }],
+      ['PhoneGivenUp', { user_id: 'u1' }],
+      ['PhoneTaken', { user_id: 'u2' }],
+    ],
+  );
 });
 
 test('a number moves on to a new user when its holder gives it up in the same file, or is pruned', async () => {
   const newcomer = { id: 'u3', username: 'Cy', password_hash: PASSWORD_HASH, phone_number: '07700 900001' };
   const movedOn = memoryEvents();
   await importInto(movedOn, wholeFile());
-  await importInto(movedOn, fileWith((file) => {
-    delete file['users']![0]!['phone_number'];
-    file['users']!.push(newcomer);
-  }));
+  await importInto(
+    movedOn,
+    fileWith((file) => {
+      delete file['users']![0]!['phone_number'];
+      file['users']!.push(newcomer);
+    }),
+  );
   const pruned = memoryEvents();
   const [, bob] = wholeFile().users;
   const users = [{ id: 'u1', username: 'Ann', password_hash: PASSWORD_HASH, phone_number: '07700 900001' }, bob];
   await importInto(pruned, { merchants: wholeFile().merchants, users });
-  await importInto(pruned, { users: [{ ...newcomer, username: 'ANN' }, bob] }, { prune: { reason: 'left', yes: false } });
+  await importInto(
+    pruned,
+    { users: [{ ...newcomer, username: 'ANN' }, bob] },
+    { prune: { reason: 'left', yes: false } },
+  );
   for (const events of [movedOn, pruned]) {
-    assert.equal(events.log.filter(({ stream }) => stream === phoneStream('+447700900001')).map(({ type, data }) => [type, data]), [
-      ['PhoneTaken', { user_id: 'u1' }], ['PhoneGivenUp', { user_id: 'u1' }], ['PhoneTaken', { user_id: 'u3' }],
-    ]);
+    assert.equal(
+      events.log.filter(({ stream }) => stream === phoneStream('+447700900001')).map(({ type, data }) => [type, data]),
+      [
+        ['PhoneTaken', { user_id: 'u1' }],
+        ['PhoneGivenUp', { user_id: 'u1' }],
+        ['PhoneTaken', { user_id: 'u3' }],
+      ],
+    );
   }
   assert.equal(since(pruned, pruned.log.length - 2), ['user-u3 UserAdded', 'user-u1 UserRetired']);
 });
@@ -232,7 +385,10 @@ test('a name in another spelling is the same name: only the entry changes', asyn
   const events = memoryEvents();
   await importInto(events, wholeFile());
   const before = events.log.length;
-  await importInto(events, fileWith((file) => void (file['users']![0]!['username'] = 'ANN')));
+  await importInto(
+    events,
+    fileWith((file) => void (file['users']![0]!['username'] = 'ANN')),
+  );
   assert.equal(since(events, before), ['user-u1 UserChanged']);
 });
 
@@ -243,7 +399,15 @@ test('a dry run appends nothing and tells what would be done, without yes or rea
   const file = { stores: [], products: [{ ...wholeFile().products[0], name: 'Mocha' }, wholeFile().products[1]] };
   const report = await importInto(events, file, { dryRun: true, prune: { reason: '', yes: false } });
   assert.is(events.log.length, before);
-  assert.equal(report, { dryRun: true, changes: [{ action: 'change', array: 'products', id: 'p1', fields: ['name'] }, { action: 'retire', array: 'stores', id: 's1' }], unchanged: 1, events: 0 });
+  assert.equal(report, {
+    dryRun: true,
+    changes: [
+      { action: 'change', array: 'products', id: 'p1', fields: ['name'] },
+      { action: 'retire', array: 'stores', id: 's1' },
+    ],
+    unchanged: 1,
+    events: 0,
+  });
 });
 
 test('pruning concerns only the arrays that stand in the file; what is gone is retired once, with the reason', async () => {
@@ -254,20 +418,31 @@ test('pruning concerns only the arrays that stand in the file; what is gone is r
   const prune = { prune: { reason: 'closed', yes: false } };
   const empty = { stores: [], categories: [], clients: [], payment_methods: [], voucher_codes: [] };
   const report = await importInto(events, empty, prune);
-  assert.equal(events.log.slice(before).map(({ stream, type, data }) => [stream, type, data]), [
-    [codeStream('CODE-2'), 'VoucherCodeWithdrawn', { reason: 'closed' }],
-    ['paymentMethod-card_1', 'PaymentMethodRetired', { reason: 'closed' }],
-    ['paymentMethod-w1', 'PaymentMethodRetired', { reason: 'closed' }],
-    ['client-app', 'ClientRetired', { reason: 'closed' }],
-    ['category-c1', 'CategoryRetired', { reason: 'closed' }],
-    ['store-s1', 'StoreRetired', { reason: 'closed' }],
-  ]);
+  assert.equal(
+    events.log.slice(before).map(({ stream, type, data }) => [stream, type, data]),
+    [
+      [codeStream('CODE-2'), 'VoucherCodeWithdrawn', { reason: 'closed' }],
+      ['paymentMethod-card_1', 'PaymentMethodRetired', { reason: 'closed' }],
+      ['paymentMethod-w1', 'PaymentMethodRetired', { reason: 'closed' }],
+      ['client-app', 'ClientRetired', { reason: 'closed' }],
+      ['category-c1', 'CategoryRetired', { reason: 'closed' }],
+      ['store-s1', 'StoreRetired', { reason: 'closed' }],
+    ],
+  );
   assert.is(report.changes.filter(({ action }) => action === 'retire').length, 6);
   assert.is((await importInto(events, empty, prune)).events, 0);
   const back = await importInto(events, wholeFile());
-  assert.equal(since(events, events.log.length - back.events).toSorted(), [
-    'category-c1 CategoryAdded', 'client-app ClientAdded', 'paymentMethod-card_1 PaymentMethodAdded', 'paymentMethod-w1 PaymentMethodAdded', 'store-s1 StoreAdded', `${codeStream('CODE-2')} VoucherCodeAdded`,
-  ].toSorted());
+  assert.equal(
+    since(events, events.log.length - back.events).toSorted(),
+    [
+      'category-c1 CategoryAdded',
+      'client-app ClientAdded',
+      'paymentMethod-card_1 PaymentMethodAdded',
+      'paymentMethod-w1 PaymentMethodAdded',
+      'store-s1 StoreAdded',
+      `${codeStream('CODE-2')} VoucherCodeAdded`,
+    ].toSorted(),
+  );
 });
 
 test('without prune, what has gone from the file is left alone', async () => {
@@ -281,22 +456,42 @@ test('pruning a user frees name and number; the user comes back with them', asyn
   const [ann] = wholeFile().users;
   await importInto(events, { users: [ann] });
   await importInto(events, { users: [] }, { prune: { reason: 'left', yes: false } });
-  assert.equal(since(events, 3).toSorted(), [`${phoneStream('+447700900001')} PhoneGivenUp`, 'user-u1 UserRetired', `${usernameStream('ann')} UsernameGivenUp`].toSorted());
+  assert.equal(
+    since(events, 3).toSorted(),
+    [
+      `${phoneStream('+447700900001')} PhoneGivenUp`,
+      'user-u1 UserRetired',
+      `${usernameStream('ann')} UsernameGivenUp`,
+    ].toSorted(),
+  );
   await importInto(events, { users: [ann] });
-  assert.equal(since(events, 6).toSorted(), [`${phoneStream('+447700900001')} PhoneTaken`, 'user-u1 UserAdded', `${usernameStream('ann')} UsernameTaken`].toSorted());
+  assert.equal(
+    since(events, 6).toSorted(),
+    [
+      `${phoneStream('+447700900001')} PhoneTaken`,
+      'user-u1 UserAdded',
+      `${usernameStream('ann')} UsernameTaken`,
+    ].toSorted(),
+  );
 });
 
 test('pruning something of a user’s id takes nothing from the user', async () => {
   const events = memoryEvents();
   await importInto(events, { users: [wholeFile().users[0]], merchants: [{ id: 'u1', name: 'Merchant' }] });
   const before = events.log.length;
-  await importInto(events, { users: [wholeFile().users[0]], merchants: [] }, { prune: { reason: 'closed', yes: false } });
+  await importInto(
+    events,
+    { users: [wholeFile().users[0]], merchants: [] },
+    { prune: { reason: 'closed', yes: false } },
+  );
   assert.equal(since(events, before), ['merchant-u1 MerchantRetired']);
 });
 
 test('pruning more than 10 entries wants a yes', async () => {
   const events = memoryEvents();
-  const merchants = (count: number) => ({ merchants: Array.from({ length: count }, (_, n) => ({ id: `m${n}`, name: 'M' })) });
+  const merchants = (count: number) => ({
+    merchants: Array.from({ length: count }, (_, n) => ({ id: `m${n}`, name: 'M' })),
+  });
   await importInto(events, merchants(21));
   const before = events.log.length;
   const error = await failureOf(importInto(events, merchants(10), { prune: { reason: 'x', yes: false } }));
@@ -315,7 +510,10 @@ test('two imports of one file at once append everything once', async () => {
   const events = memoryEvents();
   const reports = await Promise.all([importInto(events, wholeFile()), importInto(events, wholeFile())]);
   assert.is(events.log.length, 21);
-  assert.is(reports.reduce((sum, report) => sum + report.events, 0), 21);
+  assert.is(
+    reports.reduce((sum, report) => sum + report.events, 0),
+    21,
+  );
 });
 
 test('what another import took in between is refused, with what had been appended before', async () => {
@@ -328,7 +526,9 @@ test('what another import took in between is refused, with what had been appende
   };
   const error = await failureOf(importInto(events, { users: [ann] }));
   assert.instance(error, ImportFaultsError);
-  assert.equal((error as ImportFaultsError).faults, [{ place: 'users[0].username', fault: 'is user "other"\'s already' }]);
+  assert.equal((error as ImportFaultsError).faults, [
+    { place: 'users[0].username', fault: 'is user "other"\'s already' },
+  ]);
   assert.is((error as ImportFaultsError).appended, 1);
 });
 
@@ -389,7 +589,9 @@ test('an import interrupted at any point is finished by repeating it', async () 
       if (++appends > interruptAfter) controller.abort();
     };
     if (interruptAfter === 0) controller.abort();
-    const error = await importInto(events, swapped, { prune, signal: controller.signal }).catch((reason: unknown) => reason);
+    const error = await importInto(events, swapped, { prune, signal: controller.signal }).catch(
+      (reason: unknown) => reason,
+    );
     if (interruptAfter < 3) {
       assert.instance(error, ImportInterruptedError);
       assert.is((error as ImportInterruptedError).appended, events.log.length - 21);
@@ -399,7 +601,8 @@ test('an import interrupted at any point is finished by repeating it', async () 
     return events.log.map(({ stream, type, data }) => JSON.stringify([stream, type, data])).toSorted();
   };
   const whole = await finalState(Infinity);
-  for (let after = 0; after < 14; after++) assert.equal(await finalState(after), whole, `interrupted after ${after} appends`);
+  for (let after = 0; after < 14; after++)
+    assert.equal(await finalState(after), whole, `interrupted after ${after} appends`);
 });
 
 test('an import that is interrupted before it appends says so, and judges by nothing that it has not seen', async () => {
@@ -410,18 +613,34 @@ test('an import that is interrupted before it appends says so, and judges by not
     reading.abort();
     return events.readAll(undefined, { streams: ['unread-'] });
   };
-  assert.instance(await failureOf(importInto({ ...events, readAll }, { products: wholeFile().products }, { signal: reading.signal })), ImportInterruptedError);
+  assert.instance(
+    await failureOf(importInto({ ...events, readAll }, { products: wholeFile().products }, { signal: reading.signal })),
+    ImportInterruptedError,
+  );
   const hashing = new AbortController();
   const users = Array.from({ length: 40 }, (_, n) => ({ id: `h${n}`, username: `h${n}`, password: 'secret' }));
   setTimeout(() => hashing.abort(), 50);
-  assert.instance(await failureOf(importInto(events, { users }, { dryRun: true, signal: hashing.signal })), ImportInterruptedError);
+  assert.instance(
+    await failureOf(importInto(events, { users }, { dryRun: true, signal: hashing.signal })),
+    ImportInterruptedError,
+  );
 });
 
 test('progress is told after each append', async () => {
   const told: string[] = [];
-  await importInto(memoryEvents(), { merchants: [{ id: 'a', name: 'A' }, { id: 'b', name: 'B' }], integrations: [{ id: '1', name: 'I' }] }, {
-    onProgress: (done, total) => void told.push(`${done}/${total}`),
-  });
+  await importInto(
+    memoryEvents(),
+    {
+      merchants: [
+        { id: 'a', name: 'A' },
+        { id: 'b', name: 'B' },
+      ],
+      integrations: [{ id: '1', name: 'I' }],
+    },
+    {
+      onProgress: (done, total) => void told.push(`${done}/${total}`),
+    },
+  );
   assert.equal(told, ['1/3', '2/3', '3/3']);
 });
 
@@ -429,7 +648,9 @@ test('a password is hashed composed, so that the same one written otherwise chan
   const events = memoryEvents();
   const withPassword = (password: string): object => ({ users: [{ id: 'u1', username: 'ann', password }] });
   await importInto(events, withPassword('cafe\u0301\u00a09'));
-  const [hash = ''] = events.log.flatMap(({ type, data }) => (type === 'UserAdded' ? [(data as { password_hash: string }).password_hash] : []));
+  const [hash = ''] = events.log.flatMap(({ type, data }) =>
+    type === 'UserAdded' ? [(data as { password_hash: string }).password_hash] : [],
+  );
   assert.ok(await verifyPassword(hash, 'caf\u00e9 9'));
   assert.is((await importInto(events, withPassword('caf\u00e9 9'))).events, 0);
 });

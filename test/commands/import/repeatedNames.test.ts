@@ -9,9 +9,15 @@ const places = (text: string): string[] => repeatedNames(text).map(({ place }) =
 
 test('a name is repeated where it stands twice in the same object', () => {
   assert.equal(repeatedNames('{"a":1,"b":2,"a":3}'), [{ place: 'a', at: 13, before: 1 }]);
-  assert.equal(places('{"a":[{"b":1,"c":{"b":2}},{"b":1,"x":[0,[],{}, {"d":1,"d":2}],"b":1}]}'), ['a[1].x[3].d', 'a[1].b']);
+  assert.equal(places('{"a":[{"b":1,"c":{"b":2}},{"b":1,"x":[0,[],{}, {"d":1,"d":2}],"b":1}]}'), [
+    'a[1].x[3].d',
+    'a[1].b',
+  ]);
   assert.equal(places('{"a":1,"a":2,"a":3}'), ['a', 'a']);
-  assert.equal(repeatedNames('{"a":1,"a":2,"b":3,"b":4}', 1).map(({ place }) => place), ['a']);
+  assert.equal(
+    repeatedNames('{"a":1,"a":2,"b":3,"b":4}', 1).map(({ place }) => place),
+    ['a'],
+  );
   assert.equal(places('[{"a":1},{"a":1},{"a":{"a":{"a":1}}}]'), []);
 });
 
@@ -23,15 +29,21 @@ test('names are compared as they are meant, whatever stands in them or in values
 });
 
 test('any JSON without repeated names has none', () => {
-  fc.assert(fc.property(fc.jsonValue(), fc.constantFrom(undefined, 2), (value, indent) => assert.equal(repeatedNames(JSON.stringify(value, null, indent)), [])));
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.constantFrom(undefined, 2), (value, indent) =>
+      assert.equal(repeatedNames(JSON.stringify(value, null, indent)), []),
+    ),
+  );
 });
 
 test('a repeated name is found wherever it stands', () => {
-  fc.assert(fc.property(fc.jsonValue(), fc.string(), fc.jsonValue(), (before, name, after) => {
-    const key = JSON.stringify(name);
-    const text = `[${JSON.stringify(before)},{${key}:${JSON.stringify(before)},${key}:${JSON.stringify(after)}}]`;
-    assert.equal(places(text), [`[1].${name.slice(0, 64)}`]);
-  }));
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.string(), fc.jsonValue(), (before, name, after) => {
+      const key = JSON.stringify(name);
+      const text = `[${JSON.stringify(before)},{${key}:${JSON.stringify(before)},${key}:${JSON.stringify(after)}}]`;
+      assert.equal(places(text), [`[1].${name.slice(0, 64)}`]);
+    }),
+  );
 });
 
 test.run();

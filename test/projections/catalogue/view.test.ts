@@ -15,15 +15,54 @@ import { failureOf } from '../../support/importFile.js';
 import { silent } from '../../support/projecting.js';
 
 const brand = (id: string, more: Partial<Brand> = {}): Brand => ({
-  id, name: id, merchant_id: 'm1', integration_id: null, consolidated: 0, consolidated_products: [], description: '', image_url: '', active: true, visible_to: null, ...more,
+  id,
+  name: id,
+  merchant_id: 'm1',
+  integration_id: null,
+  consolidated: 0,
+  consolidated_products: [],
+  description: '',
+  image_url: '',
+  active: true,
+  visible_to: null,
+  ...more,
 });
 const product = (id: string, more: Partial<Product> = {}): Product => ({
-  id, brand_id: 'b1', name: id, description: '', sale_price: 1, image_url: '', active: true, segments: [], valid_days: 365, ...more,
+  id,
+  brand_id: 'b1',
+  name: id,
+  description: '',
+  sale_price: 1,
+  image_url: '',
+  active: true,
+  segments: [],
+  valid_days: 365,
+  ...more,
 });
-const store = (id: string, more: Partial<Store> = {}): Store => ({ id, brand_id: 'b1', name: id, address: '', postcode: '', longitude: 0, latitude: 0, ...more });
+const store = (id: string, more: Partial<Store> = {}): Store => ({
+  id,
+  brand_id: 'b1',
+  name: id,
+  address: '',
+  postcode: '',
+  longitude: 0,
+  latitude: 0,
+  ...more,
+});
 const position = (at: number): string => String(at).padStart(8, '0');
-const document = <K extends CatalogueKind>(entry: K, value: CatalogueKinds[K], changed: number, more: { retired?: boolean; added?: number } = {}): CatalogueDocument =>
-  ({ entry, added: position(more.added ?? changed), changed: position(changed), retired: more.retired ?? false, value }) as CatalogueDocument;
+const document = <K extends CatalogueKind>(
+  entry: K,
+  value: CatalogueKinds[K],
+  changed: number,
+  more: { retired?: boolean; added?: number } = {},
+): CatalogueDocument =>
+  ({
+    entry,
+    added: position(more.added ?? changed),
+    changed: position(changed),
+    retired: more.retired ?? false,
+    value,
+  }) as CatalogueDocument;
 
 /** A read model in memory that answers the view's queries; `written` is how far its projection's checkpoint is. */
 interface FakeModel {
@@ -53,7 +92,9 @@ function fakeModel(): FakeModel {
         if (self.failing !== undefined) throw self.failing;
         const [[field, direction]] = sort as [['changed' | 'added', number]];
         const { gt } = where[field] as { gt: string };
-        const found = [...documents].filter(([, body]) => body[field] > gt).toSorted(([, left], [, right]) => (left[field] < right[field] ? -direction : direction));
+        const found = [...documents]
+          .filter(([, body]) => body[field] > gt)
+          .toSorted(([, left], [, right]) => (left[field] < right[field] ? -direction : direction));
         return found.slice(0, limit).map(([id, body]) => ({ id, body }));
       },
       edition: () => self.edition,
@@ -67,12 +108,18 @@ function fakeModel(): FakeModel {
 
 const views: PolledCatalogueView[] = [];
 function open(fake: FakeModel, options: Partial<Parameters<typeof openCatalogueView>[0]> = {}): PolledCatalogueView {
-  const view = openCatalogueView({ model: fake.model, pollMs: 60_000, followers: followers({ logger: silent }), ...options });
+  const view = openCatalogueView({
+    model: fake.model,
+    pollMs: 60_000,
+    followers: followers({ logger: silent }),
+    ...options,
+  });
   views.push(view);
   return view;
 }
 
-const loggerOf = (told: string[]) => pino({ level: 'info' }, { write: (line: string) => void told.push((JSON.parse(line) as { msg: string }).msg) });
+const loggerOf = (told: string[]) =>
+  pino({ level: 'info' }, { write: (line: string) => void told.push((JSON.parse(line) as { msg: string }).msg) });
 
 const test = suite('projections/catalogueView');
 
@@ -83,7 +130,10 @@ test.after.each(async () => {
 test('before it has been read, the catalogue is unavailable; an empty one is a catalogue', async () => {
   const fake = fakeModel();
   const view = open(fake);
-  assert.throws(() => view.current(), (error: unknown) => error instanceof UnavailableError);
+  assert.throws(
+    () => view.current(),
+    (error: unknown) => error instanceof UnavailableError,
+  );
   await view.refresh();
   assert.is(view.current().products.size, 0);
   assert.equal(view.current().storesOf('b1'), []);
@@ -92,12 +142,21 @@ test('before it has been read, the catalogue is unavailable; an empty one is a c
 
 test('entries are in the order of imports, whatever changed since, in pages of any number', async () => {
   const fake = fakeModel();
-  fake.put(...Array.from({ length: 2_500 }, (_, n) => document('category', { id: `c${n}`, name: '', image_url: '', featured: 0, products: [] }, n + 1)));
-  fake.put(document('category', { id: 'c7', name: 'late', image_url: '', featured: 0, products: [] }, 9_000, { added: 8 }));
+  fake.put(
+    ...Array.from({ length: 2_500 }, (_, n) =>
+      document('category', { id: `c${n}`, name: '', image_url: '', featured: 0, products: [] }, n + 1),
+    ),
+  );
+  fake.put(
+    document('category', { id: 'c7', name: 'late', image_url: '', featured: 0, products: [] }, 9_000, { added: 8 }),
+  );
   fake.written = 9_000;
   const view = open(fake);
   await view.refresh();
-  assert.equal([...view.current().categories.keys()], Array.from({ length: 2_500 }, (_, n) => `c${n}`));
+  assert.equal(
+    [...view.current().categories.keys()],
+    Array.from({ length: 2_500 }, (_, n) => `c${n}`),
+  );
 });
 
 test('a later state is another object, made only when something changed; what was not touched is shared', async () => {
@@ -115,7 +174,10 @@ test('a later state is another object, made only when something changed; what wa
   const second = view.current();
   assert.is(first.products.get('p1')?.name, 'p1');
   assert.is(first.products.size, 1);
-  assert.equal(second.productsOf('b1').map(({ name }) => name), ['new', 'p2']);
+  assert.equal(
+    second.productsOf('b1').map(({ name }) => name),
+    ['new', 'p2'],
+  );
   assert.is(second.stores, first.stores);
 });
 
@@ -131,7 +193,10 @@ test('documents that were put right at their old positions, or have gone, show o
   assert.is(view.current().products.get('p1')?.name, 'falsified', 'no event tells of it');
   fake.edition = '1/1';
   await view.refresh();
-  assert.equal([...view.current().products.values()].map(({ name }) => name), ['p1']);
+  assert.equal(
+    [...view.current().products.values()].map(({ name }) => name),
+    ['p1'],
+  );
 });
 
 test('it polls by itself', async () => {
@@ -240,29 +305,44 @@ test('a read model that is still being built is waited for in silence; any other
   assert.is(view.current().products.size, 0);
 });
 
-test('gifts are valid for the merchant of their product\'s brand, and for those whose brands list the product', async () => {
+test("gifts are valid for the merchant of their product's brand, and for those whose brands list the product", async () => {
   const catalogue = await catalogueOf({
     merchant: ['m1', 'm2', 'm3'].map((id) => ({ id, name: id, adjustment_codes: [] })),
-    brand: [brand('b1'), brand('b2', { merchant_id: 'm2', consolidated_products: ['p1'] }), brand('b3', { merchant_id: 'm3' })],
+    brand: [
+      brand('b1'),
+      brand('b2', { merchant_id: 'm2', consolidated_products: ['p1'] }),
+      brand('b3', { merchant_id: 'm3' }),
+    ],
     product: [product('p1'), product('p2')],
   });
-  const valid = (product_id: string, brand_id: string): string[] => ['m1', 'm2', 'm3', 'm4'].filter((id) => catalogue.validFor({ product_id, brand_id }, id));
+  const valid = (product_id: string, brand_id: string): string[] =>
+    ['m1', 'm2', 'm3', 'm4'].filter((id) => catalogue.validFor({ product_id, brand_id }, id));
   assert.equal(valid('p1', 'b1'), ['m1', 'm2']);
   assert.equal(valid('p2', 'b1'), ['m1']);
-  assert.equal(valid('p1', 'b3'), ['m1', 'm2'], 'today\'s catalogue says whose the product is');
+  assert.equal(valid('p1', 'b3'), ['m1', 'm2'], "today's catalogue says whose the product is");
   assert.equal(valid('unknown', 'b3'), ['m3'], 'else the gift does');
 });
 
 test('who may see a brand and buy a product', async () => {
   const catalogue = await catalogueOf({
     brand: [brand('b1'), brand('b2', { visible_to: ['u1'] }), brand('b3', { active: false })],
-    product: [product('p1'), product('p2', { brand_id: 'b2' }), product('p3', { brand_id: 'b3' }), product('p4', { active: false }), product('p5', { brand_id: 'gone' })],
+    product: [
+      product('p1'),
+      product('p2', { brand_id: 'b2' }),
+      product('p3', { brand_id: 'b3' }),
+      product('p4', { active: false }),
+      product('p5', { brand_id: 'gone' }),
+    ],
   });
-  const sellable = (userId: string | undefined): string[] => [...catalogue.products.values()].filter((one) => catalogue.sellable(one, userId)).map(({ id }) => id);
+  const sellable = (userId: string | undefined): string[] =>
+    [...catalogue.products.values()].filter((one) => catalogue.sellable(one, userId)).map(({ id }) => id);
   assert.equal(sellable('u1'), ['p1', 'p2']);
   assert.equal(sellable('u2'), ['p1']);
   assert.equal(sellable(undefined), ['p1']);
-  assert.equal(catalogue.productsOf('b1').map(({ id }) => id), ['p1']);
+  assert.equal(
+    catalogue.productsOf('b1').map(({ id }) => id),
+    ['p1'],
+  );
 });
 
 test('retired entries: known to history, but in no list; nothing is valid for a retired merchant', async () => {
@@ -271,7 +351,9 @@ test('retired entries: known to history, but in no list; nothing is valid for a 
     document('merchant', { id: 'm1', name: '', adjustment_codes: [] }, 1, { retired: true }),
     document('merchant', { id: 'm2', name: '', adjustment_codes: [] }, 2),
     document('brand', brand('b1'), 3),
-    document('brand', brand('b2', { merchant_id: 'm2', active: false, consolidated_products: ['p9'] }), 4, { retired: true }),
+    document('brand', brand('b2', { merchant_id: 'm2', active: false, consolidated_products: ['p9'] }), 4, {
+      retired: true,
+    }),
     document('store', store('s1'), 5, { retired: true }),
     document('store', store('s2'), 6),
     document('category', { id: 'c1', name: '', image_url: '', featured: 0, products: [] }, 7, { retired: true }),
@@ -279,9 +361,23 @@ test('retired entries: known to history, but in no list; nothing is valid for a 
     document('integration', { id: '1', name: '' }, 9, { retired: true }),
   ]);
   const catalogue = state.catalogue();
-  assert.equal([catalogue.brands.size, catalogue.segments.size, catalogue.integrations.size, catalogue.merchants.size], [2, 1, 1, 2]);
-  assert.equal([[...catalogue.stores.keys()], catalogue.storesOf('b1').map(({ id }) => id), catalogue.categories.size], [['s2'], ['s2'], 0]);
-  assert.equal([catalogue.retired('segment', 'g1'), catalogue.retired('store', 's1'), catalogue.retired('store', 's2'), catalogue.retired('brand', 'b9')], [true, true, false, false]);
+  assert.equal(
+    [catalogue.brands.size, catalogue.segments.size, catalogue.integrations.size, catalogue.merchants.size],
+    [2, 1, 1, 2],
+  );
+  assert.equal(
+    [[...catalogue.stores.keys()], catalogue.storesOf('b1').map(({ id }) => id), catalogue.categories.size],
+    [['s2'], ['s2'], 0],
+  );
+  assert.equal(
+    [
+      catalogue.retired('segment', 'g1'),
+      catalogue.retired('store', 's1'),
+      catalogue.retired('store', 's2'),
+      catalogue.retired('brand', 'b9'),
+    ],
+    [true, true, false, false],
+  );
   assert.not(catalogue.validFor({ product_id: 'p1', brand_id: 'b1' }, 'm1'));
   assert.ok(catalogue.validFor({ product_id: 'p1', brand_id: 'b2' }, 'm2'), 'a retired brand honours its own gifts');
   assert.not(catalogue.validFor({ product_id: 'p9', brand_id: 'b1' }, 'm2'), 'but accepts no others');
@@ -290,8 +386,10 @@ test('retired entries: known to history, but in no list; nothing is valid for a 
 
 test('10,000 products and 100,000 stores are taken in without holding the event loop', async () => {
   const documents: CatalogueDocument[] = [];
-  for (let n = 0; n < 10_000; n++) documents.push(document('product', product(`p${n}`, { brand_id: `b${n % 100}` }), documents.length + 1));
-  for (let n = 0; n < 100_000; n++) documents.push(document('store', store(`s${n}`, { brand_id: `b${n % 100}` }), documents.length + 1));
+  for (let n = 0; n < 10_000; n++)
+    documents.push(document('product', product(`p${n}`, { brand_id: `b${n % 100}` }), documents.length + 1));
+  for (let n = 0; n < 100_000; n++)
+    documents.push(document('store', store(`s${n}`, { brand_id: `b${n % 100}` }), documents.length + 1));
   const state = catalogueState();
   await sleep(50);
   const delay = monitorEventLoopDelay({ resolution: 5 });

@@ -13,7 +13,18 @@ import { gifts, type GiftDocument } from '../../../src/projections/gifts.js';
 import { collectionOf } from '../../../src/projections/projection.js';
 import { startProjector } from '../../../src/projections/running/projector.js';
 import { transactions } from '../../../src/projections/transactions.js';
-import { append, buy, contents, installation, newEvent, redeem, settled, silent, type Bought, type Installation } from '../../support/projecting.js';
+import {
+  append,
+  buy,
+  contents,
+  installation,
+  newEvent,
+  redeem,
+  settled,
+  silent,
+  type Bought,
+  type Installation,
+} from '../../support/projecting.js';
 
 const test = suite('rebuilding');
 
@@ -26,7 +37,16 @@ type Change =
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('buy' as const), count: fc.integer({ min: 1, max: 40 }) }),
-  fc.record({ kind: fc.constantFrom('redeem' as const, 'unredeem' as const, 'claim' as const, 'cancel' as const, 'charge' as const), gift: fc.nat(1_000) }),
+  fc.record({
+    kind: fc.constantFrom(
+      'redeem' as const,
+      'unredeem' as const,
+      'claim' as const,
+      'cancel' as const,
+      'charge' as const,
+    ),
+    gift: fc.nat(1_000),
+  }),
   fc.constant({ kind: 'nonsense' as const }),
   fc.constant({ kind: 'restart' as const }),
   fc.constant({ kind: 'wait' as const }),
@@ -34,7 +54,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 async function take({ events }: Installation, bought: Bought[], one: Change): Promise<void> {
   if (one.kind === 'buy') {
-    bought.push(await buy(events, Array.from({ length: one.count }, () => ({}))));
+    bought.push(
+      await buy(
+        events,
+        Array.from({ length: one.count }, () => ({})),
+      ),
+    );
     return;
   }
   if (one.kind === 'nonsense') {
@@ -49,7 +74,12 @@ async function take({ events }: Installation, bought: Bought[], one: Change): Pr
   if (one.kind === 'unredeem') await append(events, giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}` });
   if (one.kind === 'claim') await append(events, giftStream(gift), 'GiftClaimed', { user_id: 'u5' });
   if (one.kind === 'cancel') await append(events, giftStream(gift), 'GiftCancelled', { reason: 'refunded' });
-  if (one.kind === 'charge') await append(events, `transaction-${purchase.transaction}`, 'PaymentCharged', { amount: 1, provider: 'p', charge_id: 'c' });
+  if (one.kind === 'charge')
+    await append(events, `transaction-${purchase.transaction}`, 'PaymentCharged', {
+      amount: 1,
+      provider: 'p',
+      charge_id: 'c',
+    });
 }
 
 test('what came up step by step, through restarts, is what is built anew at once', async () => {
@@ -69,10 +99,18 @@ test('what came up step by step, through restarts, is what is built anew at once
         await settled(projector, house.events);
         const anew = mkdtempSync(join(house.dir, 'anew-'));
         const store = await openEmbeddedReadStore({ dir: anew });
-        const rebuilding = await startProjector({ events: house.events, store, projections: [gifts, transactions], logger: silent, holder: 'anew' });
+        const rebuilding = await startProjector({
+          events: house.events,
+          store,
+          projections: [gifts, transactions],
+          logger: silent,
+          holder: 'anew',
+        });
         await settled(rebuilding, house.events);
-        for (const collection of [gifts, transactions].map(collectionOf)) assert.equal(await contents(house.store, collection), await contents(store, collection));
-        const listed = (kept: ReturnType<typeof projector.kept>) => kept.map(({ quarantined }) => quarantined.map(({ eventId }) => eventId ?? '').sort());
+        for (const collection of [gifts, transactions].map(collectionOf))
+          assert.equal(await contents(house.store, collection), await contents(store, collection));
+        const listed = (kept: ReturnType<typeof projector.kept>) =>
+          kept.map(({ quarantined }) => quarantined.map(({ eventId }) => eventId ?? '').sort());
         assert.equal(listed(projector.kept()), listed(rebuilding.kept()));
         await rebuilding.close();
         await store.close();
@@ -92,7 +130,13 @@ test('a generated history folds to what its streams say', async () => {
   const made = generateHistory({ dir, events: 6_000, seed: 7, sampleSize: 300, prologue });
   const events = await openEmbeddedEventStore({ dir });
   const store = await openEmbeddedReadStore({ dir });
-  const projector = await startProjector({ events, store, projections: [gifts, transactions], logger: silent, holder: 'h' });
+  const projector = await startProjector({
+    events,
+    store,
+    projections: [gifts, transactions],
+    logger: silent,
+    holder: 'h',
+  });
   try {
     await settled(projector, events);
     assert.ok(made.events >= 6_000 && made.events < 7_000, String(made.events));

@@ -12,7 +12,12 @@ const ASKED = { kind: 'verification', projection: 'gifts', by: 'sue', reason: nu
 const OPTIONS = { waitMs: 20, explains: (error: unknown) => error instanceof RangeError };
 const now = (): string => new Date().toISOString();
 
-function opened(): { readonly tasks: Tasks; readonly another: Tasks; readonly lines: string[]; readonly records: ReturnType<typeof memoryRecords> } {
+function opened(): {
+  readonly tasks: Tasks;
+  readonly another: Tasks;
+  readonly lines: string[];
+  readonly records: ReturnType<typeof memoryRecords>;
+} {
   const lines: string[] = [];
   const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
   const records = memoryRecords(Date.now);
@@ -20,7 +25,10 @@ function opened(): { readonly tasks: Tasks; readonly another: Tasks; readonly li
 }
 
 /** Work that ends when it is told to. */
-function held<R>(result: R): { readonly work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>; end(): void } {
+function held<R>(result: R): {
+  readonly work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>;
+  end(): void;
+} {
   let end: () => void = () => undefined;
   const word = new Promise<void>((resolve) => (end = resolve));
   return {
@@ -38,11 +46,21 @@ test('what takes long is told as running, then as done, by any process', async (
   const { work, end } = held({ documents: 3 });
   const begun = await tasks.begin(ASKED, work, OPTIONS);
   assert.equal([begun.state, begun.progress, begun.result], ['running', 0.25, null]);
-  assert.equal([(await another.last('verification', 'gifts'))?.state, await another.last('repair', 'gifts'), await another.last('verification', 'accounts')], ['running', undefined, undefined]);
+  assert.equal(
+    [
+      (await another.last('verification', 'gifts'))?.state,
+      await another.last('repair', 'gifts'),
+      await another.last('verification', 'accounts'),
+    ],
+    ['running', undefined, undefined],
+  );
   const refused = await another.begin(ASKED, work, OPTIONS).catch((error: unknown) => error);
   assert.instance(refused, TaskRunningError);
   assert.match((refused as Error).message, /a verification of gifts is under way since .*, asked for by sue/);
-  await until(async () => ((await another.last('verification', 'gifts'))?.told_at ?? '') > begun.told_at, 'its word that it lives');
+  await until(
+    async () => ((await another.last('verification', 'gifts'))?.told_at ?? '') > begun.told_at,
+    'its word that it lives',
+  );
   end();
   await until(async () => (await another.last('verification', 'gifts'))?.state !== 'running', 'its result');
   const done = await another.last<{ documents: number }>('verification', 'gifts');
@@ -64,7 +82,10 @@ test('a failure that was foreseen says why; any other is in the log, and thrown 
   const lost = new UnavailableError('secret');
   assert.is(await tasks.begin(ASKED, async () => Promise.reject(lost), OPTIONS).catch((error: unknown) => error), lost);
   const unforeseen = await tasks.last('verification', 'gifts');
-  assert.equal([unforeseen?.state, unforeseen?.failure, lines.length], ['failed', 'it failed: see the log of the service', 1]);
+  assert.equal(
+    [unforeseen?.state, unforeseen?.failure, lines.length],
+    ['failed', 'it failed: see the log of the service', 1],
+  );
   assert.match(lines[0] ?? '', /secret/);
 });
 
@@ -77,13 +98,21 @@ test('it ends with its process, and can then be asked for again', async () => {
   assert.is((await another.begin(ASKED, async () => 'whole', OPTIONS)).state, 'done');
   const dead = { ...(left as Task), state: 'running', told_at: new Date(Date.now() - 11_000).toISOString() };
   await records.put('task/verification/gifts', dead);
-  assert.is((await another.last('verification', 'gifts'))?.state, 'interrupted', 'one that says nothing any more is dead');
+  assert.is(
+    (await another.last('verification', 'gifts'))?.state,
+    'interrupted',
+    'one that says nothing any more is dead',
+  );
   assert.is((await another.begin(ASKED, async () => 'again', OPTIONS)).state, 'done');
 });
 
 test('failing as its process ends is no failure', async () => {
   const { tasks, another, lines } = opened();
-  await tasks.begin(ASKED, async (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('cut off')))), OPTIONS);
+  await tasks.begin(
+    ASKED,
+    async (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('cut off')))),
+    OPTIONS,
+  );
   await tasks.close();
   assert.equal([(await another.last('verification', 'gifts'))?.state, lines.length], ['interrupted', 0]);
 });
@@ -102,7 +131,10 @@ test('a store that does not answer is told in the log, and the work goes on', as
   const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const records = memoryRecords(Date.now);
   let down = false;
-  const shaky: typeof records = { ...records, put: async (...args) => (down ? Promise.reject(new UnavailableError('down')) : records.put(...args)) };
+  const shaky: typeof records = {
+    ...records,
+    put: async (...args) => (down ? Promise.reject(new UnavailableError('down')) : records.put(...args)),
+  };
   const tasks = openTasks({ records: shaky }, logger, now);
   const { work, end } = held('x');
   await tasks.begin(ASKED, work, OPTIONS);
@@ -111,7 +143,11 @@ test('a store that does not answer is told in the log, and the work goes on', as
   end();
   await sleep(20);
   await tasks.close();
-  assert.ok(lines.some((line) => line.includes('how far a task is')) && lines.some((line) => line.includes('could not be kept')), lines.join(''));
+  assert.ok(
+    lines.some((line) => line.includes('how far a task is')) &&
+      lines.some((line) => line.includes('could not be kept')),
+    lines.join(''),
+  );
 });
 
 test('a word that it lives, still on its way when it is done, does not come after the result', async () => {
@@ -153,7 +189,10 @@ test('one that was frozen does not overwrite what was begun since', async () => 
   await tasks.close();
   const last = await another.last('verification', 'gifts');
   assert.equal([last?.id, last?.state, last?.result], [successor.id, 'done', 'in time'], 'its result');
-  assert.ok(lines.some((line) => line.includes('another verification of gifts has taken its place')), lines.join(''));
+  assert.ok(
+    lines.some((line) => line.includes('another verification of gifts has taken its place')),
+    lines.join(''),
+  );
 });
 
 test('a word that was stored though its answer was lost does not stop the following ones', async () => {
@@ -163,7 +202,8 @@ test('a word that was stored though its answer was lost does not stop the follow
     ...records,
     async put(key, value, options) {
       const version = await records.put(key, value, options);
-      if ((value as Task).state === 'running' && version === 2 && ++lost === 1) throw new UnavailableError('cut off', { outcomeUnknown: true });
+      if ((value as Task).state === 'running' && version === 2 && ++lost === 1)
+        throw new UnavailableError('cut off', { outcomeUnknown: true });
       return version;
     },
   };

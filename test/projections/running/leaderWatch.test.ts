@@ -31,7 +31,11 @@ test('a lease that is renewed has a leader; one that is given up, or that nobody
 
 test('of a lease the holder is told, and whether it lives', async () => {
   const records = memoryRecords(Date.now);
-  const lease = await acquireLease(records, 'led', { holder: 'a', signal: new AbortController().signal, logger: silent });
+  const lease = await acquireLease(records, 'led', {
+    holder: 'a',
+    signal: new AbortController().signal,
+    logger: silent,
+  });
   const { holder, lives } = (await leaseState(records, 'led')) ?? {};
   assert.equal([holder, lives], ['a', true]);
   await lease?.release();

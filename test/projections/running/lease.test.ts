@@ -16,7 +16,13 @@ const TTL = 120;
 const LONG = 6_000;
 const test = suite('lease');
 
-const options = (holder: string, more: Partial<LeaseOptions> = {}): LeaseOptions => ({ holder, signal: new AbortController().signal, logger: silent, ttlMs: TTL, ...more });
+const options = (holder: string, more: Partial<LeaseOptions> = {}): LeaseOptions => ({
+  holder,
+  signal: new AbortController().signal,
+  logger: silent,
+  ttlMs: TTL,
+  ...more,
+});
 
 async function acquire(records: Records, holder: string, ttlMs = TTL): Promise<Lease> {
   const lease = await acquireLease(records, 'work', options(holder, { ttlMs }));
@@ -25,7 +31,10 @@ async function acquire(records: Records, holder: string, ttlMs = TTL): Promise<L
 }
 
 /** Records that can be cut off from one process. */
-function cuttable(records: Records): { readonly records: Records; cut: 'no' | 'fails' | 'silent' | 'answers are lost' } {
+function cuttable(records: Records): {
+  readonly records: Records;
+  cut: 'no' | 'fails' | 'silent' | 'answers are lost';
+} {
   const self = { cut: 'no' as 'no' | 'fails' | 'silent' | 'answers are lost', records: {} as Records };
   const reach = async <T>(call: () => Promise<T>): Promise<T> => {
     if (self.cut === 'fails') throw new UnavailableError('cut off');
@@ -119,23 +128,27 @@ test('that it is still its own does not make it last longer than others take it 
   const down = (): never => {
     throw new UnavailableError('cut off', { outcomeUnknown: true });
   };
-  const first = await acquire({
-    ...records,
-    async put(key, value, more) {
-      if (cut) down();
-      const version = await records.put(key, value, more);
-      // The first renewal is stored, and heard of long after only as a failure; then no further one gets through.
-      if (++puts !== 2) return version;
-      await sleep(ttlMs * 0.2);
-      return down();
+  const first = await acquire(
+    {
+      ...records,
+      async put(key, value, more) {
+        if (cut) down();
+        const version = await records.put(key, value, more);
+        // The first renewal is stored, and heard of long after only as a failure; then no further one gets through.
+        if (++puts !== 2) return version;
+        await sleep(ttlMs * 0.2);
+        return down();
+      },
+      async get(key) {
+        if (cut) down();
+        const record = await records.get(key);
+        cut = puts >= 3;
+        return record as never;
+      },
     },
-    async get(key) {
-      if (cut) down();
-      const record = await records.get(key);
-      cut = puts >= 3;
-      return record as never;
-    },
-  }, 'a', ttlMs);
+    'a',
+    ttlMs,
+  );
   const second = await acquire(records, 'b', ttlMs);
   const { held } = first;
   await Promise.all([first.release(), second.release()]);
@@ -147,17 +160,21 @@ test('a store that takes most of its time to answer does not take it away', asyn
   const records = memoryRecords(Date.now);
   const ttlMs = 1_200;
   let renewals = 0;
-  const lease = await acquire({
-    ...records,
-    async put(key, value, more) {
-      const version = await records.put(key, value, more);
-      if (version !== undefined && version > 1) {
-        await sleep(ttlMs * 0.7);
-        renewals += 1;
-      }
-      return version;
+  const lease = await acquire(
+    {
+      ...records,
+      async put(key, value, more) {
+        const version = await records.put(key, value, more);
+        if (version !== undefined && version > 1) {
+          await sleep(ttlMs * 0.7);
+          renewals += 1;
+        }
+        return version;
+      },
     },
-  }, 'a', ttlMs);
+    'a',
+    ttlMs,
+  );
   await until(() => renewals === 3 || lease.lost.aborted, 'three renewals');
   assert.not(lease.lost.aborted);
   await lease.release();
@@ -238,7 +255,10 @@ test('an unreachable store is waited for', async () => {
 test('an error that is no outage gives it up', async () => {
   const records = memoryRecords(Date.now);
   let broken = false;
-  const lease = await acquire({ ...records, put: async (...args) => (broken ? Promise.reject(new TypeError('bug')) : records.put(...args)) }, 'a');
+  const lease = await acquire(
+    { ...records, put: async (...args) => (broken ? Promise.reject(new TypeError('bug')) : records.put(...args)) },
+    'a',
+  );
   broken = true;
   await until(() => lease.lost.aborted, 'the loss to be told');
   await lease.release();

@@ -59,7 +59,10 @@ test('the rest ends with the signal, and a store that does not answer leaves wha
   const records = memoryRecords(Date.now);
   await records.put('serving/one', { requests: 20, delayMs: 1 });
   let down = false;
-  const pace = considerate({ ...records, list: async <V>(prefix: string) => (down ? Promise.reject(new UnavailableError('down')) : records.list<V>(prefix)) });
+  const pace = considerate({
+    ...records,
+    list: async <V>(prefix: string) => (down ? Promise.reject(new UnavailableError('down')) : records.list<V>(prefix)),
+  });
   await pace.rest(0);
   const stop = new AbortController();
   setTimeout(() => stop.abort(), 20);
@@ -74,12 +77,21 @@ test('the rest ends with the signal, and a store that does not answer leaves wha
 
 test('reading goes in small batches while requests are answered, and in large ones again from the same place', async () => {
   const asked: [string | undefined, number | undefined][] = [];
-  async function* read(after: string | undefined, _filter: unknown, options: { readonly batchSize?: number } = {}): AsyncGenerator<EventBatch> {
+  async function* read(
+    after: string | undefined,
+    _filter: unknown,
+    options: { readonly batchSize?: number } = {},
+  ): AsyncGenerator<EventBatch> {
     asked.push([after, options.batchSize]);
     for (let at = Number(after ?? 0) + 1; at <= 4; at++) yield { events: [], position: String(at), caughtUp: at === 4 };
   }
   let polite = true;
-  const pace: Pace = { get polite() { return polite; }, rest: async () => undefined };
+  const pace: Pace = {
+    get polite() {
+      return polite;
+    },
+    rest: async () => undefined,
+  };
   const follow = read as unknown as EventStore['follow'];
   const { events } = paced({ events: { follow, readAll: follow }, store: { write: async () => undefined } }, pace);
   const positions: string[] = [];
@@ -88,7 +100,10 @@ test('reading goes in small batches while requests are answered, and in large on
     if (batch.position === '2') polite = false;
   }
   assert.equal(positions, ['1', '2', '3', '4'], 'each once');
-  assert.equal(asked, [[undefined, 100], ['2', 1_000]]);
+  assert.equal(asked, [
+    [undefined, 100],
+    ['2', 1_000],
+  ]);
 });
 
 test('writing goes in small parts while requests are answered, the checkpoint with the last', async () => {
@@ -99,17 +114,39 @@ test('writing goes in small parts while requests are answered, the checkpoint wi
   const collection = { name: 'c', version: 1, indexes: [] };
   const documents = Array.from({ length: 450 }, (_, n) => ({ id: `d${n}`, position: '1', body: {} }));
   const checkpoint = { projection: 'c@1', position: '1' };
-  await paced(engines, FULL_SPEED).store.write([{ collection, documents, checkpoint }, { collection, documents: [] }]);
-  assert.equal(written.map((batches) => batches.length), [2]);
+  await paced(engines, FULL_SPEED).store.write([
+    { collection, documents, checkpoint },
+    { collection, documents: [] },
+  ]);
+  assert.equal(
+    written.map((batches) => batches.length),
+    [2],
+  );
   written.length = 0;
-  await paced(engines, POLITE).store.write([{ collection, documents }, { collection, documents, checkpoint }, { collection, documents: [], checkpoint }]);
-  assert.equal(written.map(([batch]) => [batch?.documents.length, batch?.checkpoint !== undefined]), [[200, false], [200, false], [50, false], [200, false], [200, false], [50, true], [0, true]]);
+  await paced(engines, POLITE).store.write([
+    { collection, documents },
+    { collection, documents, checkpoint },
+    { collection, documents: [], checkpoint },
+  ]);
+  assert.equal(
+    written.map(([batch]) => [batch?.documents.length, batch?.checkpoint !== undefined]),
+    [
+      [200, false],
+      [200, false],
+      [50, false],
+      [200, false],
+      [200, false],
+      [50, true],
+      [0, true],
+    ],
+  );
 });
 
 test('a process that answers says so once a second, as long as it does', async () => {
   const records = memoryRecords(Date.now);
   const reporter = reportServing({ records, holder: 'one', logger: silent });
-  for (const route of ['/api/v2/gifts/:giftId', '/api/v2/gifts/:giftId', '/metrics', undefined]) reporter.answered(route);
+  for (const route of ['/api/v2/gifts/:giftId', '/api/v2/gifts/:giftId', '/metrics', undefined])
+    reporter.answered(route);
   await until(async () => (await records.get('serving/one')) !== undefined, 'the first report');
   const { requests, delayMs } = await servingNow(records);
   assert.ok(requests === 2 && delayMs >= 0 && delayMs < 500, JSON.stringify({ requests, delayMs }));

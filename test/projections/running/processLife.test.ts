@@ -32,7 +32,8 @@ if (own === undefined) {
     const [pid] = (await once(parent.stdout, 'data')) as [Buffer];
     const life = processLife(Number(pid.toString()))!;
     assert.not.ok(hasEnded(life));
-    for (let tries = 0; tries < 200 && !hasEnded(life); tries++) await new Promise((resolve) => setTimeout(resolve, 10));
+    for (let tries = 0; tries < 200 && !hasEnded(life); tries++)
+      await new Promise((resolve) => setTimeout(resolve, 10));
     assert.ok(hasEnded(life));
     parent.kill('SIGKILL');
     await once(parent, 'exit');
@@ -67,14 +68,21 @@ if (own === undefined) {
       }
     };
     for (const [stat, asked, ended] of [
-      ['ENOENT', 'ESRCH', true], ['ESRCH', 'ESRCH', true], ['ENOENT', 'EPERM', false], ['ENOENT', undefined, false], ['ESRCH', undefined, false],
-      ['EPERM', 'EPERM', false], ['EACCES', 'ESRCH', false],
-    ] as const) assert.is(looked(stat, asked), ended, `${stat}, then ${asked ?? 'it is there'}`);
+      ['ENOENT', 'ESRCH', true],
+      ['ESRCH', 'ESRCH', true],
+      ['ENOENT', 'EPERM', false],
+      ['ENOENT', undefined, false],
+      ['ESRCH', undefined, false],
+      ['EPERM', 'EPERM', false],
+      ['EACCES', 'ESRCH', false],
+    ] as const)
+      assert.is(looked(stat, asked), ended, `${stat}, then ${asked ?? 'it is there'}`);
   });
 
   test('of another machine, another start of it, another container, or of one whose life is not told, nothing is known', () => {
     const [boot, space] = own.split('/');
-    for (const life of [`other/${space}/999999999/1`, `${boot}/pid:[1]/999999999/1`, '', 'a/b', `${boot}/${space}`]) assert.not.ok(hasEnded(life), life);
+    for (const life of [`other/${space}/999999999/1`, `${boot}/pid:[1]/999999999/1`, '', 'a/b', `${boot}/${space}`])
+      assert.not.ok(hasEnded(life), life);
     assert.not.ok(hasEnded(`${boot}/${space}/999999999/1`, ''), 'this system does not tell who we are');
     assert.ok(hasEnded(`${boot}/${space}/999999999/1`));
   });

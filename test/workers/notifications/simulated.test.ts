@@ -11,7 +11,8 @@ const test = suite('simulated notifications');
 let now = 1_000;
 let lines: { msg: string; [field: string]: unknown }[] = [];
 const logger = pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as { msg: string }) });
-const open = (records: Records): ReturnType<typeof simulatedNotifications> => simulatedNotifications(records, logger, () => now);
+const open = (records: Records): ReturnType<typeof simulatedNotifications> =>
+  simulatedNotifications(records, logger, () => now);
 const request: SendRequest = {
   gift_id: '0123456789abcdef0123',
   transaction_id: 't1',
@@ -25,7 +26,12 @@ const request: SendRequest = {
   locale: null,
 };
 const where = { gift_id: request.gift_id, channel: 'sms', to: request.to, launch_url: request.launch_url } as const;
-const sent = { outcome: 'sent', provider: 'simulated', message_id: 'msg_simulated_0123456789abcdef0123', simulated: true };
+const sent = {
+  outcome: 'sent',
+  provider: 'simulated',
+  message_id: 'msg_simulated_0123456789abcdef0123',
+  simulated: true,
+};
 test.before.each(() => {
   now = 1_000;
   lines = [];
@@ -46,9 +52,17 @@ test('sends once for ever, and says so without a personal word', async () => {
 
 test('published test numbers fail', async () => {
   const notifications = await open(memoryRecords(() => now));
-  assert.equal(await notifications.send({ ...request, to: ['+15005550001'] }), { outcome: 'failed', cause: 'invalid number', simulated: true });
+  assert.equal(await notifications.send({ ...request, to: ['+15005550001'] }), {
+    outcome: 'failed',
+    cause: 'invalid number',
+    simulated: true,
+  });
   assert.is(lines[0]?.['cause'], 'invalid number');
-  assert.equal(await notifications.lookUp({ ...where, started_at: new Date(now).toISOString() }), { outcome: 'failed', cause: 'invalid number', simulated: true });
+  assert.equal(await notifications.lookUp({ ...where, started_at: new Date(now).toISOString() }), {
+    outcome: 'failed',
+    cause: 'invalid number',
+    simulated: true,
+  });
 });
 
 test('looks up: sent; never, where the ledger is older than the question and young enough; else unknown', async () => {
@@ -74,7 +88,9 @@ test('an emptied ledger knows that it knows nothing of before', async () => {
   assert.equal(await notifications.lookUp(lookup), { outcome: 'unknown' });
   assert.equal(await notifications.lookUp(lookup), { outcome: 'unknown' });
   now = 4_000;
-  assert.equal(await notifications.lookUp({ ...lookup, started_at: new Date(3_000).toISOString() }), { outcome: 'never' });
+  assert.equal(await notifications.lookUp({ ...lookup, started_at: new Date(3_000).toISOString() }), {
+    outcome: 'never',
+  });
 });
 
 test('masks numbers and tokens', () => {

@@ -18,7 +18,10 @@ let now = Date.now();
 let lines: string[] = [];
 const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
 const open = (server: StripeServer, deps: Partial<StripeDeps> = {}): PaymentProvider =>
-  stripePayments({ secretKey: server.secretKey, apiUrl: server.url }, { logger, now: () => now, timeoutMs: 5_000, guard: { failures: 50 }, ...deps });
+  stripePayments(
+    { secretKey: server.secretKey, apiUrl: server.url },
+    { logger, now: () => now, timeoutMs: 5_000, guard: { failures: 50 }, ...deps },
+  );
 
 test.before.each(async (context) => {
   now = Date.now();
@@ -48,13 +51,28 @@ function once(server: StripeServer, fault: Fault, which: (asked: Asked) => boole
   };
 }
 
-test('charges a stored card once, its buyer being there, under the transaction as key and metadata', async ({ server, payments }) => {
+test('charges a stored card once, its buyer being there, under the transaction as key and metadata', async ({
+  server,
+  payments,
+}) => {
   const request = ask();
   const [intent] = [await payments.charge(request)].map((reply) => ({ reply, made: server.intents[0] }));
-  assert.equal(intent?.reply, { outcome: 'charged', provider: 'stripe', charge_id: intent?.made?.id, amount: 250, simulated: false });
+  assert.equal(intent?.reply, {
+    outcome: 'charged',
+    provider: 'stripe',
+    charge_id: intent?.made?.id,
+    amount: 250,
+    simulated: false,
+  });
   const form = new URLSearchParams(server.asked[0]?.body);
   assert.equal(Object.fromEntries(form), {
-    amount: '250', currency: 'gbp', payment_method: 'pm_card_visa', customer: 'cus_ann', 'allowed_payment_method_types[0]': 'card', confirm: 'true', use_stripe_sdk: 'true',
+    amount: '250',
+    currency: 'gbp',
+    payment_method: 'pm_card_visa',
+    customer: 'cus_ann',
+    'allowed_payment_method_types[0]': 'card',
+    confirm: 'true',
+    use_stripe_sdk: 'true',
     'metadata[transaction_id]': request.transaction_id,
   });
   assert.is(server.asked[0]?.headers['idempotency-key'], request.transaction_id);
@@ -67,7 +85,12 @@ test('a customer is optional; nothing to pay needs nobody', async ({ server, pay
   await payments.charge(ask('pm_card_visa', { customer: null }));
   assert.not.match(server.asked[0]?.body ?? '', 'customer');
   const free = ask('pm_card_visa', { amount: 0 });
-  assert.equal(await payments.charge(free), { outcome: 'charged', provider: 'stripe', charge_id: `free_${free.transaction_id}`, simulated: false });
+  assert.equal(await payments.charge(free), {
+    outcome: 'charged',
+    provider: 'stripe',
+    charge_id: `free_${free.transaction_id}`,
+    simulated: false,
+  });
   assert.is(server.asked.length, 1);
 });
 
@@ -107,13 +130,23 @@ test('a decline is not answered while its intent could still succeed', async ({ 
   once(server, { kind: 'silence', when: 'undone' }, ({ path }) => path.endsWith('/cancel'));
   await rejects(open(server, { timeoutMs: 300 }).charge(request), TroubleError, /did not answer/);
   assert.equal(await payments.charge(request), declined('generic_decline'));
-  once(server, { kind: 'answer', answer: { status: 400, body: { error: { type: 'invalid_request_error', code: 'odd', message: 'odd' } } } }, ({ path }) => path.endsWith('/cancel'));
+  once(
+    server,
+    {
+      kind: 'answer',
+      answer: { status: 400, body: { error: { type: 'invalid_request_error', code: 'odd', message: 'odd' } } },
+    },
+    ({ path }) => path.endsWith('/cancel'),
+  );
   const other = ask('pm_card_chargeDeclined');
   await rejects(payments.charge(other), RefusedError, /HTTP 400, odd/);
 });
 
 test('a refusal without an intent is a decline', async ({ server, payments }) => {
-  once(server, { kind: 'answer', answer: { status: 402, body: { error: { type: 'card_error', code: 'card_declined', message: 'no' } } } });
+  once(server, {
+    kind: 'answer',
+    answer: { status: 402, body: { error: { type: 'card_error', code: 'card_declined', message: 'no' } } },
+  });
   assert.equal(await payments.charge(ask()), declined('card_declined'));
   once(server, { kind: 'answer', answer: { status: 402, body: { error: { type: 'card_error', message: 'no' } } } });
   assert.equal(await payments.charge(ask()), declined('generic_decline'));
@@ -139,11 +172,17 @@ for (const fault of [
 }
 
 test('a provider that nobody listens for', async ({ server }) => {
-  const payments = stripePayments({ secretKey: server.secretKey, apiUrl: 'http://127.0.0.1:2' }, { logger, now: () => now });
+  const payments = stripePayments(
+    { secretKey: server.secretKey, apiUrl: 'http://127.0.0.1:2' },
+    { logger, now: () => now },
+  );
   await rejects(payments.charge(ask()), TroubleError, /did not answer/);
 });
 
-test('a failure of its own, repeated under its key for a day, is looked up by metadata', async ({ server, payments }) => {
+test('a failure of its own, repeated under its key for a day, is looked up by metadata', async ({
+  server,
+  payments,
+}) => {
   const request = ask();
   once(server, { kind: 'error', when: 'done' });
   server.searchable = false;
@@ -163,16 +202,26 @@ test('the same key with another request is looked up, never made anew', async ({
   await payments.charge(request);
   const changed = { ...request, customer: 'cus_other' };
   assert.is((await payments.charge(changed)).outcome, 'charged');
-  assert.is(((await payments.charge({ ...request, amount: 300 })) as { amount?: number }).amount, 250, 'what was taken, not what is asked for');
+  assert.is(
+    ((await payments.charge({ ...request, amount: 300 })) as { amount?: number }).amount,
+    250,
+    'what was taken, not what is asked for',
+  );
   server.searchable = false;
   const alone = open(server, { guard: { failures: 1 } });
   for (let n = 0; n < 2; n++) await rejects(alone.charge(changed), Error, /by another request/);
   assert.is(server.charges(request.transaction_id), 1);
 });
 
-test('rate limits: not now, for as long as Stripe says, and nobody else asks meanwhile', async ({ server, payments }) => {
+test('rate limits: not now, for as long as Stripe says, and nobody else asks meanwhile', async ({
+  server,
+  payments,
+}) => {
   once(server, { kind: 'limited', retryAfter: '7' });
-  assert.is((await rejects(payments.charge(ask()), NotNowError, /limits our requests \(HTTP 429, rate_limit/)).afterMs, 7_000);
+  assert.is(
+    (await rejects(payments.charge(ask()), NotNowError, /limits our requests \(HTTP 429, rate_limit/)).afterMs,
+    7_000,
+  );
   const asked = server.asked.length;
   const error = await rejects(payments.charge(ask()), NotNowError, /left alone/);
   assert.ok(error.afterMs <= 7_000 && error.afterMs > 6_000);
@@ -184,7 +233,13 @@ test('rate limits: not now, for as long as Stripe says, and nobody else asks mea
 });
 
 test('a request that is still running elsewhere is asked again', async ({ server, payments }) => {
-  once(server, { kind: 'answer', answer: { status: 409, body: { error: { type: 'invalid_request_error', code: 'idempotency_key_in_use', message: 'in use' } } } });
+  once(server, {
+    kind: 'answer',
+    answer: {
+      status: 409,
+      body: { error: { type: 'invalid_request_error', code: 'idempotency_key_in_use', message: 'in use' } },
+    },
+  });
   await rejects(payments.charge(ask()), NotNowError, /busy with this very request/);
 });
 
@@ -200,9 +255,14 @@ test('a payment that is being processed is asked again', async ({ server, paymen
   assert.is((await payments.lookUp({ ...request, payment_id: null })).outcome, 'charged');
 });
 
-test('what Stripe will never take is declined, once it knows no payment of an earlier request', async ({ server, payments }) => {
+test('what Stripe will never take is declined, once it knows no payment of an earlier request', async ({
+  server,
+  payments,
+}) => {
   const never: [code: string, request: ChargeRequest][] = [
-    ['resource_missing', ask('card-of-nobody')], ['amount_too_small', ask('pm_card_visa', { amount: 20 })], ['amount_too_large', ask('pm_card_visa', { amount: 100_000_000 })],
+    ['resource_missing', ask('card-of-nobody')],
+    ['amount_too_small', ask('pm_card_visa', { amount: 20 })],
+    ['amount_too_large', ask('pm_card_visa', { amount: 100_000_000 })],
     ['invalid_request_error', ask('pm_card_detached')],
   ];
   for (const [code, request] of never) {
@@ -214,64 +274,98 @@ test('what Stripe will never take is declined, once it knows no payment of an ea
   assert.match(lines.join(), /"code":"resource_missing"/);
   const made = ask('pm_card_visa');
   await payments.charge(made);
-  once(server, { kind: 'answer', answer: { status: 400, body: { error: { type: 'invalid_request_error', message: 'It was detached from a Customer.' } } } });
+  once(server, {
+    kind: 'answer',
+    answer: {
+      status: 400,
+      body: { error: { type: 'invalid_request_error', message: 'It was detached from a Customer.' } },
+    },
+  });
   assert.is((await payments.charge(made)).outcome, 'charged', 'the answer to the first request was lost');
   assert.is(server.charges(made.transaction_id), 1);
 });
 
-test('a refusal that is not about the purchase is refused with its cause, without anything personal: a person can put it right', async ({ server, payments }) => {
+test('a refusal that is not about the purchase is refused with its cause, without anything personal: a person can put it right', async ({
+  server,
+  payments,
+}) => {
   const wrong: [error: object, status: number][] = [
-    [{ code: 'parameter_unknown', param: 'use_stripe_sdk' }, 400], [{ code: 'parameter_unknown', param: 'customer' }, 400], [{ code: 'livemode_mismatch' }, 400], [{ code: 'odd', param: 'metadata' }, 400],
-    [{}, 404], [{ param: 'confirm' }, 400],
+    [{ code: 'parameter_unknown', param: 'use_stripe_sdk' }, 400],
+    [{ code: 'parameter_unknown', param: 'customer' }, 400],
+    [{ code: 'livemode_mismatch' }, 400],
+    [{ code: 'odd', param: 'metadata' }, 400],
+    [{}, 404],
+    [{ param: 'confirm' }, 400],
   ];
   for (const [error, status] of wrong) {
-    once(server, { kind: 'answer', answer: { status, body: { error: { type: 'invalid_request_error', message: 'cus_ann', ...error } } } });
+    once(server, {
+      kind: 'answer',
+      answer: { status, body: { error: { type: 'invalid_request_error', message: 'cus_ann', ...error } } },
+    });
     const refused = await rejects(payments.charge(ask()), RefusedError, /Stripe refuses the request/);
     assert.not.match(refused.message, /cus_ann/);
   }
 });
 
 test('a refused key is trouble, since it can be mended; it is never shown', async ({ server }) => {
-  const payments = stripePayments({ secretKey: 'sk_test_hunter2', apiUrl: server.url }, { logger, now: () => now, guard: { failures: 1 } });
+  const payments = stripePayments(
+    { secretKey: 'sk_test_hunter2', apiUrl: server.url },
+    { logger, now: () => now, guard: { failures: 1 } },
+  );
   const error = await rejects(payments.charge(ask()), TroubleError, /refuses our key \(HTTP 401/);
   assert.not(error.outcomeUnknown);
   assert.not.match(`${error.stack}${lines.join()}`, /hunter2/);
 });
 
-test('a provider in trouble is left alone, and asked again after a while', ({ server }) => withClockAhead(async (advance) => {
-  const payments = open(server, { guard: { failures: 3, openMs: 600_000 } });
-  server.fault = () => ({ kind: 'error', when: 'undone' });
-  for (let n = 0; n < 3; n++) await payments.charge(ask()).catch(() => undefined);
-  const asked = server.asked.length;
-  await rejects(payments.charge(ask()), NotNowError, /in trouble/);
-  assert.is(server.asked.length, asked);
-  assert.match(lines.join(), 'a provider is in trouble');
-  server.fault = () => undefined;
-  advance(600_000);
-  assert.is((await payments.charge(ask())).outcome, 'charged');
-  assert.match(lines.join(), 'a provider works again');
-}));
+test('a provider in trouble is left alone, and asked again after a while', ({ server }) =>
+  withClockAhead(async (advance) => {
+    const payments = open(server, { guard: { failures: 3, openMs: 600_000 } });
+    server.fault = () => ({ kind: 'error', when: 'undone' });
+    for (let n = 0; n < 3; n++) await payments.charge(ask()).catch(() => undefined);
+    const asked = server.asked.length;
+    await rejects(payments.charge(ask()), NotNowError, /in trouble/);
+    assert.is(server.asked.length, asked);
+    assert.match(lines.join(), 'a provider is in trouble');
+    server.fault = () => undefined;
+    advance(600_000);
+    assert.is((await payments.charge(ask())).outcome, 'charged');
+    assert.match(lines.join(), 'a provider works again');
+  }));
 
 test('looks up by metadata: charged, declined and cancelled, unknown', async ({ server, payments }) => {
   const [good, bad] = [ask(), ask('pm_card_chargeDeclined')];
   const reply = await payments.charge(good);
   assert.equal(await payments.lookUp({ ...good, payment_id: null }), reply);
   once(server, { kind: 'silence', when: 'undone' }, ({ path }) => path.endsWith('/cancel'));
-  await open(server, { timeoutMs: 300 }).charge(bad).catch(() => undefined);
+  await open(server, { timeoutMs: 300 })
+    .charge(bad)
+    .catch(() => undefined);
   assert.is(server.intents.at(-1)?.status, 'requires_payment_method');
   assert.equal(await payments.lookUp({ ...bad, payment_id: null }), declined('generic_decline'));
   assert.is(server.intents.at(-1)?.status, 'canceled');
   assert.equal(await payments.lookUp({ ...bad, payment_id: null }), declined('generic_decline'));
   assert.equal(await payments.lookUp({ ...ask(), payment_id: null }), { outcome: 'unknown' });
-  await rejects(payments.lookUp({ transaction_id: "x' OR status:'succeeded", payment_id: null }), RefusedError, /searched/);
+  await rejects(
+    payments.lookUp({ transaction_id: "x' OR status:'succeeded", payment_id: null }),
+    RefusedError,
+    /searched/,
+  );
 });
 
-test('of several payments of one transaction the one that took the money counts, and else one that still may', async ({ server, payments }) => {
+test('of several payments of one transaction the one that took the money counts, and else one that still may', async ({
+  server,
+  payments,
+}) => {
   const request = ask();
   await payments.charge(request);
   const [paid] = server.intents;
   assert.ok(paid);
-  const other = (status: typeof paid.status): typeof paid => ({ ...paid, id: `pi_${status}`, amount_received: 0, status });
+  const other = (status: typeof paid.status): typeof paid => ({
+    ...paid,
+    id: `pi_${status}`,
+    amount_received: 0,
+    status,
+  });
   server.intents.unshift(other('canceled'), other('requires_payment_method'));
   server.intents.push(other('canceled'));
   const found = await payments.lookUp({ ...request, payment_id: null });
@@ -310,19 +404,47 @@ test('an answer that is no JSON is a failure of its own', async ({ server, payme
 });
 
 /** JSON that something on the way may answer with in Stripe's place. */
-const FOREIGN = ['{}', '[]', 'null', '"ok"', '17', 'true', '{"object":"payment_intent"}', '{"object":"payment_intent","id":"pi_other","status":"succeeded","metadata":{}}', '{"object":"list","data":null}'];
+const FOREIGN = [
+  '{}',
+  '[]',
+  'null',
+  '"ok"',
+  '17',
+  'true',
+  '{"object":"payment_intent"}',
+  '{"object":"payment_intent","id":"pi_other","status":"succeeded","metadata":{}}',
+  '{"object":"list","data":null}',
+];
 const foreign = (body: string): Fault => ({ kind: 'answer', answer: { status: 200, body } });
 
-test('JSON of another shape in place of an answer moves no money in the log, and ends no process', async ({ server }) => {
+test('JSON of another shape in place of an answer moves no money in the log, and ends no process', async ({
+  server,
+}) => {
   for (const body of FOREIGN) {
     const payments = open(server, { guard: { failures: 1_000 } });
     const request = ask();
     server.fault = () => foreign(body);
     await rejects(payments.charge(request), TroubleError, /Stripe (?:failed|answered with something else)/);
-    await rejects(payments.lookUp({ ...request, payment_id: null }), TroubleError, /Stripe (?:failed|answered with something else)/);
-    await rejects(payments.lookUp({ ...request, payment_id: 'pi_asked' }), TroubleError, /Stripe (?:failed|answered with something else)/);
-    await rejects(payments.action({ ...request, payment_id: 'pi_asked' }), TroubleError, /Stripe (?:failed|answered with something else)/);
-    await rejects(payments.find({ payment_id: 'pi_asked' }), TroubleError, /Stripe (?:failed|answered with something else)/);
+    await rejects(
+      payments.lookUp({ ...request, payment_id: null }),
+      TroubleError,
+      /Stripe (?:failed|answered with something else)/,
+    );
+    await rejects(
+      payments.lookUp({ ...request, payment_id: 'pi_asked' }),
+      TroubleError,
+      /Stripe (?:failed|answered with something else)/,
+    );
+    await rejects(
+      payments.action({ ...request, payment_id: 'pi_asked' }),
+      TroubleError,
+      /Stripe (?:failed|answered with something else)/,
+    );
+    await rejects(
+      payments.find({ payment_id: 'pi_asked' }),
+      TroubleError,
+      /Stripe (?:failed|answered with something else)/,
+    );
     server.fault = () => undefined;
     assert.is((await payments.charge(request)).outcome, 'charged', body);
     assert.is(server.charges(request.transaction_id), 1);
@@ -342,20 +464,33 @@ test('a payment is declined only once Stripe itself says that it is cancelled', 
     server.fault = () => undefined;
     assert.equal(await payments.cancel(late), declined('too_late'));
     assert.equal(await payments.charge(declining), declined('generic_decline'));
-    assert.equal(server.intents.slice(-2).map(({ status }) => status), ['canceled', 'canceled'], body);
+    assert.equal(
+      server.intents.slice(-2).map(({ status }) => status),
+      ['canceled', 'canceled'],
+      body,
+    );
   }
   const payments = open(server);
   const { payment_id } = (await payments.charge(ask('pm_card_authenticationRequired'))) as { payment_id: string };
   const waiting = server.intents.at(-1) as StripeServer['intents'][number];
-  once(server, { kind: 'answer', answer: { status: 200, body: { ...waiting } } }, ({ path }) => path.endsWith('/cancel'));
+  once(server, { kind: 'answer', answer: { status: 200, body: { ...waiting } } }, ({ path }) =>
+    path.endsWith('/cancel'),
+  );
   await rejects(payments.cancel({ transaction_id: 't', payment_id, code: 'too_late' }), TroubleError, /did not cancel/);
 });
 
-test('money of another currency is refused with what is to be done, not counted as pence', async ({ server, payments }) => {
+test('money of another currency is refused with what is to be done, not counted as pence', async ({
+  server,
+  payments,
+}) => {
   const request = ask();
   await payments.charge(request);
   for (const intent of server.intents) intent.currency = 'eur';
-  await rejects(payments.lookUp({ ...request, payment_id: null }), RefusedError, /took 250 of the smallest unit of eur .* give them back there/);
+  await rejects(
+    payments.lookUp({ ...request, payment_id: null }),
+    RefusedError,
+    /took 250 of the smallest unit of eur .* give them back there/,
+  );
 });
 
 test('an answer that comes byte by byte is waited for no longer than one that does not come', async ({ server }) => {
@@ -366,33 +501,56 @@ test('an answer that comes byte by byte is waited for no longer than one that do
     const began = performance.now();
     const error = await rejects(payments.charge(request), TroubleError, /did not answer/);
     assert.ok(error.outcomeUnknown);
-    if (!('part' in part)) await until(async () => (await server.connections()) === 0, 'its connection to be given up with it');
+    if (!('part' in part))
+      await until(async () => (await server.connections()) === 0, 'its connection to be given up with it');
     assert.ok(performance.now() - began < 2_000);
   }
   assert.is((await payments.charge(request)).outcome, 'charged');
   assert.is(server.charges(request.transaction_id), 1);
 });
 
-test('a buyer who has to prove who they are: waits, with a secret that is asked for and not told before', async ({ server, payments }) => {
+test('a buyer who has to prove who they are: waits, with a secret that is asked for and not told before', async ({
+  server,
+  payments,
+}) => {
   const request = ask('pm_card_authenticationRequired');
   const reply = await payments.charge(request);
   const [intent] = server.intents;
   const payment_id = intent?.id ?? '';
-  assert.equal(reply, { outcome: 'authentication', provider: 'stripe', payment_id, action: 'use_stripe_sdk', simulated: false });
+  assert.equal(reply, {
+    outcome: 'authentication',
+    provider: 'stripe',
+    payment_id,
+    action: 'use_stripe_sdk',
+    simulated: false,
+  });
   assert.equal(await payments.charge(request), reply, 'asked again under the same key');
   assert.equal(await payments.lookUp({ ...request, payment_id }), reply);
   assert.equal(await payments.lookUp({ ...request, payment_id: null }), reply, 'found by its metadata');
-  assert.equal(await payments.action({ ...request, payment_id }), { outcome: 'action', client_secret: intent?.client_secret, waiting: true });
+  assert.equal(await payments.action({ ...request, payment_id }), {
+    outcome: 'action',
+    client_secret: intent?.client_secret,
+    waiting: true,
+  });
   assert.not.match(lines.join(), intent?.client_secret ?? '?');
   server.authenticate(payment_id, true);
   // By its own name, since search lags behind.
   server.searchable = false;
-  assert.equal(await payments.lookUp({ ...request, payment_id }), { outcome: 'charged', provider: 'stripe', charge_id: payment_id, amount: 250, simulated: false });
-  assert.is((await payments.action({ ...request, payment_id }) as { waiting: boolean }).waiting, false);
+  assert.equal(await payments.lookUp({ ...request, payment_id }), {
+    outcome: 'charged',
+    provider: 'stripe',
+    charge_id: payment_id,
+    amount: 250,
+    simulated: false,
+  });
+  assert.is(((await payments.action({ ...request, payment_id })) as { waiting: boolean }).waiting, false);
   assert.is(server.charges(request.transaction_id), 1);
 });
 
-test('a buyer who fails, and a card that is refused after the challenge: cancelled, then declined with the code', async ({ server, payments }) => {
+test('a buyer who fails, and a card that is refused after the challenge: cancelled, then declined with the code', async ({
+  server,
+  payments,
+}) => {
   for (const [method, proves, code] of [
     ['pm_card_authenticationRequired', false, 'payment_intent_authentication_failure'],
     ['pm_card_authenticationRequiredChargeDeclinedInsufficientFunds', true, 'insufficient_funds'],
@@ -405,7 +563,10 @@ test('a buyer who fails, and a card that is refused after the challenge: cancell
   }
 });
 
-test('a payment that waits is cancelled, unless it has succeeded; it never succeeds after that', async ({ server, payments }) => {
+test('a payment that waits is cancelled, unless it has succeeded; it never succeeds after that', async ({
+  server,
+  payments,
+}) => {
   const wait = async (): Promise<{ transaction_id: string; payment_id: string; code: string }> => {
     const request = ask('pm_card_authenticationRequired');
     const { payment_id } = (await payments.charge(request)) as { payment_id: string };
@@ -417,14 +578,23 @@ test('a payment that waits is cancelled, unless it has succeeded; it never succe
   assert.throws(() => server.authenticate(late.payment_id, true));
   const quick = await wait();
   server.authenticate(quick.payment_id, true);
-  assert.equal(await payments.cancel(quick), { outcome: 'charged', provider: 'stripe', charge_id: quick.payment_id, amount: 250, simulated: false });
+  assert.equal(await payments.cancel(quick), {
+    outcome: 'charged',
+    provider: 'stripe',
+    charge_id: quick.payment_id,
+    amount: 250,
+    simulated: false,
+  });
   const slow = await wait();
   for (const intent of server.intents) if (intent.id === slow.payment_id) intent.status = 'processing';
   await rejects(payments.cancel(slow), NotNowError, /processing/);
   await rejects(payments.cancel({ ...slow, payment_id: 'pi_nobody' }), RefusedError, /does not know/);
 });
 
-test('a payment that its buyer sends off just as it is to be cancelled is waited for, not given up', async ({ server, payments }) => {
+test('a payment that its buyer sends off just as it is to be cancelled is waited for, not given up', async ({
+  server,
+  payments,
+}) => {
   const request = ask('pm_card_authenticationRequired');
   const { payment_id } = (await payments.charge(request)) as { payment_id: string };
   const [intent] = server.intents;
@@ -432,7 +602,19 @@ test('a payment that its buyer sends off just as it is to be cancelled is waited
   server.fault = ({ path }) => {
     if (!path.endsWith('/cancel')) return undefined;
     intent.status = 'processing';
-    return { kind: 'answer', answer: { status: 400, body: { error: { type: 'invalid_request_error', code: 'payment_intent_unexpected_state', message: 'it has a status of processing' } } } };
+    return {
+      kind: 'answer',
+      answer: {
+        status: 400,
+        body: {
+          error: {
+            type: 'invalid_request_error',
+            code: 'payment_intent_unexpected_state',
+            message: 'it has a status of processing',
+          },
+        },
+      },
+    };
   };
   const cancel = { transaction_id: request.transaction_id, payment_id, code: 'authentication_required' };
   await rejects(payments.cancel(cancel), NotNowError, /processing/);
@@ -443,12 +625,19 @@ test('a payment that its buyer sends off just as it is to be cancelled is waited
 test('knows whose payment it is by its metadata', async ({ server, payments }) => {
   const request = ask();
   await payments.charge(request);
-  assert.equal(await payments.find({ payment_id: server.intents[0]?.id ?? '' }), { outcome: 'found', transaction_id: request.transaction_id });
+  assert.equal(await payments.find({ payment_id: server.intents[0]?.id ?? '' }), {
+    outcome: 'found',
+    transaction_id: request.transaction_id,
+  });
   assert.equal(await payments.find({ payment_id: 'pi_nobody' }), { outcome: 'unknown' });
   assert.equal(await payments.action({ transaction_id: 't', payment_id: 'pi_nobody' }), { outcome: 'unknown' });
   assert.equal(await payments.lookUp({ transaction_id: 't', payment_id: 'pi_nobody' }), { outcome: 'unknown' });
   server.intents.push({ ...(server.intents[0] as StripeServer['intents'][number]), id: 'pi_shop', metadata: {} });
-  assert.equal(await payments.find({ payment_id: 'pi_shop' }), { outcome: 'unknown' }, 'another system of the same account');
+  assert.equal(
+    await payments.find({ payment_id: 'pi_shop' }),
+    { outcome: 'unknown' },
+    'another system of the same account',
+  );
   once(server, { kind: 'error', when: 'undone' }, ({ method }) => method === 'GET');
   await rejects(payments.find({ payment_id: 'pi_shop' }), TroubleError, /Stripe failed/);
 });

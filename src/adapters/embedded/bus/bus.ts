@@ -1,6 +1,7 @@
 /**
- * The embedded bus: in one process straight from hand to hand, and over a Unix domain socket to the other processes of the same data folder.
- * One process is the hub, the others are connected to it; when it goes, another takes its place within a second and all connect again by themselves.
+ * The embedded bus: in one process straight from hand to hand, and over a Unix domain socket to the other processes of
+ * the same data folder. One process is the hub, the others are connected to it; when it goes, another takes its place
+ * within a second and all connect again by themselves.
  */
 import { chmodSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -21,7 +22,10 @@ const OPEN_WITHIN_MS = 10_000;
 export interface EmbeddedBusOptions {
   /** The data folder. */
   readonly dir: string;
-  /** What goes wrong beside a request: handlers of published messages that throw, frames that make no sense, lost connections. */
+  /**
+   * What goes wrong beside a request: handlers of published messages that throw, frames that make no sense, lost
+   * connections.
+   */
   readonly onError: (error: unknown) => void;
 }
 

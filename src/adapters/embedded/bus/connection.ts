@@ -2,7 +2,10 @@
 import type { Socket } from 'node:net';
 import { encodeFrame, type Frame, frameReader } from './frames.js';
 
-/** A peer that takes nothing for so long is cut off: what it holds up goes on without it, and it joins again when it can. */
+/**
+ * A peer that takes nothing for so long is cut off: what it holds up goes on without it, and it joins again when it
+ * can.
+ */
 const STALL_MS = 5_000;
 
 /** One connection. */
@@ -26,7 +29,11 @@ export interface ConnectionEvents {
 }
 
 /** Speaks frames on a connected socket. `stallMs`: how long the other side may take nothing. */
-export function openConnection(socket: Socket, { onFrame, onClose, onError }: ConnectionEvents, stallMs = STALL_MS): Connection {
+export function openConnection(
+  socket: Socket,
+  { onFrame, onClose, onError }: ConnectionEvents,
+  stallMs = STALL_MS,
+): Connection {
   const reader = frameReader(onError);
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   let draining: Promise<void> | undefined;

@@ -1,10 +1,14 @@
 /**
- * What members of the embedded bus say to each other: a header (JSON) and a body (the payload's JSON, never looked into on the way).
- * On a socket a frame is: its length and its header's length (4 bytes each, big endian), header, body; the first length counts all that follows it.
+ * What members of the embedded bus say to each other: a header (JSON) and a body (the payload's JSON, never looked into
+ * on the way). On a socket a frame is: its length and its header's length (4 bytes each, big endian), header, body; the
+ * first length counts all that follows it.
  */
 import { MAX_PAYLOAD_BYTES } from '../../busPayload.js';
 
-/** Everything that is said; `i` numbers a question for whoever asked it, `s` is a subject, `q` a queue group, `m` a message for people. */
+/**
+ * Everything that is said; `i` numbers a question for whoever asked it, `s` is a subject, `q` a queue group, `m` a
+ * message for people.
+ */
 export type Header =
   | { readonly t: 'serve' | 'unserve'; readonly s: string; readonly q: string }
   | { readonly t: 'sub' | 'unsub' | 'pub'; readonly s: string }
@@ -127,5 +131,7 @@ function isHeader(value: unknown): value is Header {
   if (typeof value !== 'object' || value === null) return false;
   const fields = value as Record<string, unknown>;
   if (typeof fields['t'] !== 'string' || !Object.hasOwn(KINDS, fields['t'])) return false;
-  return KINDS[fields['t'] as Header['t']].every((name) => (name === 'i' ? Number.isSafeInteger(fields['i']) : typeof fields[name] === 'string'));
+  return KINDS[fields['t'] as Header['t']].every((name) =>
+    name === 'i' ? Number.isSafeInteger(fields['i']) : typeof fields[name] === 'string',
+  );
 }

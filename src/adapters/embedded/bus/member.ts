@@ -71,7 +71,9 @@ export function openMember(onError: (error: unknown) => void): Member {
       const id = ++lastId;
       const timer = setTimeout(() => {
         if (entry.sent) tell({ t: 'drop', i: id });
-        entry.settle(entry.sent ? new DeadlineError(subject, timeoutMs) : new UnavailableError('no connection to the bus'));
+        entry.settle(
+          entry.sent ? new DeadlineError(subject, timeoutMs) : new UnavailableError('no connection to the bus'),
+        );
       }, timeoutMs);
       const entry: Open = {
         subject,
@@ -94,8 +96,9 @@ export function openMember(onError: (error: unknown) => void): Member {
     });
 
   /**
-   * Resolves when the hub has taken all that was said before, or the way is lost (then it is announced anew on the next). A hub that is too busy to say so for a
-   * while takes it all the same, in its turn: no process need fail for that.
+   * Resolves when the hub has taken all that was said before, or the way is lost (then it is announced anew on the
+   * next). A hub that is too busy to say so for a while takes it all the same, in its turn: no process need fail for
+   * that.
    */
   const taken = async (): Promise<void> => {
     if (link === undefined) return;
@@ -116,7 +119,11 @@ export function openMember(onError: (error: unknown) => void): Member {
     }
   };
 
-  const answerTo = async ({ i: id, s: subject }: Extract<Header, { t: 'ask' }>, handler: Handler, body: string): Promise<void> => {
+  const answerTo = async (
+    { i: id, s: subject }: Extract<Header, { t: 'ask' }>,
+    handler: Handler,
+    body: string,
+  ): Promise<void> => {
     try {
       tell({ t: 'rep', i: id }, bodyOf(await handler(received(body, subject))));
     } catch (error) {
@@ -151,7 +158,10 @@ export function openMember(onError: (error: unknown) => void): Member {
     async request<R>(subject: string, payload: object, { timeoutMs }: { timeoutMs: number }): Promise<R> {
       refuseWhenClosed();
       checkSubject(subject);
-      return payloadOf(await ask(subject, (i) => ({ t: 'req', i, s: subject }), bodyOf(payload), timeoutMs), subject) as R;
+      return payloadOf(
+        await ask(subject, (i) => ({ t: 'req', i, s: subject }), bodyOf(payload), timeoutMs),
+        subject,
+      ) as R;
     },
 
     async serve(subject, queue, handler) {
@@ -179,7 +189,8 @@ export function openMember(onError: (error: unknown) => void): Member {
       refuseWhenClosed();
       checkSubject(subject);
       const body = bodyOf(payload);
-      const way = link !== undefined && link.congested() === undefined ? link : await within(passage(), PING_MS, () => undefined);
+      const way =
+        link !== undefined && link.congested() === undefined ? link : await within(passage(), PING_MS, () => undefined);
       if (way === undefined) throw new UnavailableError('no connection to the bus');
       way.send({ header: { t: 'pub', s: subject }, body });
     },
@@ -208,7 +219,8 @@ export function openMember(onError: (error: unknown) => void): Member {
 
     attach(way) {
       link = way;
-      for (const [subject, queues] of services) for (const queue of queues.keys()) tell({ t: 'serve', s: subject, q: queue });
+      for (const [subject, queues] of services)
+        for (const queue of queues.keys()) tell({ t: 'serve', s: subject, q: queue });
       for (const subject of listeners.keys()) tell({ t: 'sub', s: subject });
       linked.resolve(way);
     },
@@ -243,12 +255,14 @@ export function openMember(onError: (error: unknown) => void): Member {
     async close() {
       if (closing) return;
       closing = true;
-      for (const [subject, queues] of services) for (const queue of queues.keys()) tell({ t: 'unserve', s: subject, q: queue });
+      for (const [subject, queues] of services)
+        for (const queue of queues.keys()) tell({ t: 'unserve', s: subject, q: queue });
       for (const subject of listeners.keys()) tell({ t: 'unsub', s: subject });
       services.clear();
       listeners.clear();
       await within(Promise.all(running), DRAIN_MS, () => undefined);
-      for (const entry of open.values()) entry.settle(new UnavailableError('the bus is closed', { outcomeUnknown: entry.sent }));
+      for (const entry of open.values())
+        entry.settle(new UnavailableError('the bus is closed', { outcomeUnknown: entry.sent }));
     },
   };
 }

@@ -1,6 +1,7 @@
 /**
- * Where the processes of one data folder meet: the socket's path, and who may open it. The hub is whoever holds the exclusive lock of `bus.lock` (an empty SQLite
- * file: the operating system frees its lock with the process), so only one process at a time ever removes or binds the socket, and a stale one is taken over safely.
+ * Where the processes of one data folder meet: the socket's path, and who may open it. The hub is whoever holds the
+ * exclusive lock of `bus.lock` (an empty SQLite file: the operating system frees its lock with the process), so only
+ * one process at a time ever removes or binds the socket, and a stale one is taken over safely.
  */
 import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,14 +24,20 @@ export interface Place {
   claim(): boolean;
   /** Gives the claim up. */
   release(): void;
-  /** For the hub: where to bind, with anything left by an earlier hub removed. @throws DataFileError when something else than a socket stands there; EngineError when there is no place with a short path */
+  /**
+   * For the hub: where to bind, with anything left by an earlier hub removed. @throws DataFileError when something else
+   * than a socket stands there; EngineError when there is no place with a short path
+   */
   prepare(): string;
   /** For the others: where the hub is, or was. */
   address(): string;
   close(): void;
 }
 
-/** Opens the place. @throws DataFileError when the folder can't be written; `claim` throws one when `bus.lock` is something else. */
+/**
+ * Opens the place. @throws DataFileError when the folder can't be written; `claim` throws one when `bus.lock` is
+ * something else.
+ */
 export function openPlace(dir: string): Place {
   const file = join(dir, 'bus.lock');
   const lock = openLock(dir, file);
@@ -44,7 +51,8 @@ export function openPlace(dir: string): Place {
       try {
         return lock.claim();
       } catch (error) {
-        // A full or read-only disk says nothing of the file; to move away a lock that is held would make two buses of one.
+        // A full or read-only disk says nothing of the file; to move away a lock that is held would make two buses of
+        // one.
         if (error instanceof Sqlite.SqliteError && !isDamage(error)) throw unavailableOf(error, file);
         throw new DataFileError(file, "is not the bus's lock file", 'move it away', { cause: error });
       }
@@ -80,19 +88,28 @@ function openLock(dir: string, file: string): FileLock {
     makeFolder(dir);
     return openFileLock(file);
   } catch (error) {
-    throw new DataFileError(file, `can't be made (${(error as Error).message})`, exhausted(dir) ?? 'check that the folder exists and that this user may write there', { cause: error });
+    throw new DataFileError(
+      file,
+      `can't be made (${(error as Error).message})`,
+      exhausted(dir) ?? 'check that the folder exists and that this user may write there',
+      { cause: error },
+    );
   }
 }
 
 /** The path without a dead socket. */
 function cleared(path: string): string {
   const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found !== undefined && !found.isSocket()) throw new DataFileError(path, "is not the bus's socket", 'move it away');
+  if (found !== undefined && !found.isSocket())
+    throw new DataFileError(path, "is not the bus's socket", 'move it away');
   rmSync(path, { force: true });
   return path;
 }
 
-/** A folder with a short path for the socket of a data folder: below TMPDIR, or where that is no better, below /tmp. @throws EngineError where there can be none */
+/**
+ * A folder with a short path for the socket of a data folder: below TMPDIR, or where that is no better, below /tmp.
+ * @throws EngineError where there can be none
+ */
 function shortFolder(dir: string): string {
   // Not `userInfo`, which fails for a user without a name.
   const uid = process.getuid?.() ?? -1;
@@ -107,7 +124,10 @@ function shortFolder(dir: string): string {
       faults.push(`${base} (${(error as Error).message})`);
     }
   }
-  throw new EngineError('DATA_DIR', `the path of ${dir} is too long for a socket (${MAX_SOCKET_PATH} bytes with /bus.sock), and none can be in ${faults.join(', nor in ')}: name a folder with a shorter path, or set TMPDIR to one`);
+  throw new EngineError(
+    'DATA_DIR',
+    `the path of ${dir} is too long for a socket (${MAX_SOCKET_PATH} bytes with /bus.sock), and none can be in ${faults.join(', nor in ')}: name a folder with a shorter path, or set TMPDIR to one`,
+  );
 }
 
 /** The folder, which nobody else can have put there or look into. */
@@ -118,7 +138,8 @@ function madePrivate(folder: string, uid: number): string {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
   const found = lstatSync(folder);
-  if (!found.isDirectory() || (uid !== -1 && found.uid !== uid)) throw new DataFileError(folder, 'belongs to someone else', 'move it away');
+  if (!found.isDirectory() || (uid !== -1 && found.uid !== uid))
+    throw new DataFileError(folder, 'belongs to someone else', 'move it away');
   chmodSync(folder, 0o700);
   return folder;
 }

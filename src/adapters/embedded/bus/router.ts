@@ -1,4 +1,7 @@
-/** The middle of the embedded bus: knows who serves and who listens, hands every frame on. Runs in the hub's process; every member, its own too, is a peer. */
+/**
+ * The middle of the embedded bus: knows who serves and who listens, hands every frame on. Runs in the hub's process;
+ * every member, its own too, is a peer.
+ */
 import type { Frame, Header } from './frames.js';
 
 /** A member as the router sees it. */

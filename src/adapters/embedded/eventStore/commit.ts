@@ -1,4 +1,7 @@
-/** Group commit: many appends in one transaction, each judged by its own expected revision, all made durable by one fsync. */
+/**
+ * Group commit: many appends in one transaction, each judged by its own expected revision, all made durable by one
+ * fsync.
+ */
 import type { Database } from 'better-sqlite3';
 import type { ExpectedRevision } from '../../../ports/eventStore.js';
 import { Sqlite } from '../driver.js';
@@ -61,34 +64,48 @@ export interface GroupCommitOptions {
 }
 
 /**
- * Returns the function that commits a group. It answers for every append and throws nothing: engine trouble fails the whole group (nothing
- * was written), anything else only the append that caused it.
+ * Returns the function that commits a group. It answers for every append and throws nothing: engine trouble fails the
+ * whole group (nothing was written), anything else only the append that caused it.
  *
- * An append whose expectation fails is a repeat, and answered as the first time, when exactly its ids stand right after the expected revision.
- * With `'any'` its first id is looked for in the whole stream, which takes time in a long one.
+ * An append whose expectation fails is a repeat, and answered as the first time, when exactly its ids stand right after
+ * the expected revision. With `'any'` its first id is looked for in the whole stream, which takes time in a long one.
  *
- * A group fails when other processes keep the file locked for `lockWaitMs`, and when the `guard` says so. The connection waits for no lock by itself any more.
+ * A group fails when other processes keep the file locked for `lockWaitMs`, and when the `guard` says so. The
+ * connection waits for no lock by itself any more.
  */
-export function groupCommit(database: Database, file: string, { lockWaitMs = LOCK_WAIT_MS, guard = UNGUARDED }: GroupCommitOptions = {}): (appends: readonly AppendRequest[]) => AppendOutcome[] {
+export function groupCommit(
+  database: Database,
+  file: string,
+  { lockWaitMs = LOCK_WAIT_MS, guard = UNGUARDED }: GroupCommitOptions = {},
+): (appends: readonly AppendRequest[]) => AppendOutcome[] {
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
   const rollback = database.prepare('ROLLBACK');
   const sealed = sealMark(database);
   const end = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck();
-  const lastRevision = database.prepare<[string], number>('SELECT revision FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1').pluck();
-  const placeOf = database.prepare<[string, string], number>('SELECT revision FROM events WHERE stream = ? AND id = ? ORDER BY revision DESC LIMIT 1').pluck();
+  const lastRevision = database
+    .prepare<[string], number>('SELECT revision FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1')
+    .pluck();
+  const placeOf = database
+    .prepare<[string, string], number>(
+      'SELECT revision FROM events WHERE stream = ? AND id = ? ORDER BY revision DESC LIMIT 1',
+    )
+    .pluck();
   const after = database
     .prepare<[string, number, number], [id: string, position: number]>(
       `SELECT id, position FROM events WHERE stream = ? AND revision > ${VALUE} ORDER BY revision LIMIT ${VALUE}`,
     )
     .raw();
-  const insert = database.prepare('INSERT INTO events (position, stream, revision, type, id, at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)');
+  const insert = database.prepare(
+    'INSERT INTO events (position, stream, revision, type, id, at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  );
 
   /** Position of the last of exactly these events right after `revision`; `undefined` when others stand there. */
   function repeated(stream: string, revision: number, fields: readonly string[]): number | undefined {
     const count = fields.length / FIELDS;
     const standing = after.all(stream, revision, count);
-    if (standing.length < count || !standing.every(([id], index) => id === fields[index * FIELDS + 1])) return undefined;
+    if (standing.length < count || !standing.every(([id], index) => id === fields[index * FIELDS + 1]))
+      return undefined;
     return standing[count - 1]![1];
   }
 
@@ -109,7 +126,16 @@ export function groupCommit(database: Database, file: string, { lockWaitMs = LOC
     }
     for (let index = 0; index < count; index++) {
       const at = index * FIELDS;
-      insert.run(lastPosition + 1 + index, stream, actual + 1 + index, fields[at], fields[at + 1], fields[at + 2], fields[at + 3], fields[at + 4]);
+      insert.run(
+        lastPosition + 1 + index,
+        stream,
+        actual + 1 + index,
+        fields[at],
+        fields[at + 1],
+        fields[at + 2],
+        fields[at + 3],
+        fields[at + 4],
+      );
     }
     return { sequence, kind: 'appended', revision: actual + count, position: lastPosition + count };
   }
@@ -150,9 +176,16 @@ export function groupCommit(database: Database, file: string, { lockWaitMs = LOC
       forgetPages(database, error);
       if (appends.length > 1 && concernsOne(error, file)) return appends.flatMap((append) => commitGroup([append]));
       const { message, code } = error as Error & { code?: string };
-      // A frame that was written but not known to be synced may still be found after a crash; on a full disk the commit's frame was never written.
+      // A frame that was written but not known to be synced may still be found after a crash; on a full disk the
+      // commit's frame was never written.
       const outcomeUnknown = committing && code !== 'SQLITE_FULL';
-      return appends.map(([sequence]) => ({ sequence, kind: 'failed', message, ...(code === undefined ? {} : { code }), outcomeUnknown }));
+      return appends.map(([sequence]) => ({
+        sequence,
+        kind: 'failed',
+        message,
+        ...(code === undefined ? {} : { code }),
+        outcomeUnknown,
+      }));
     }
   }
 

@@ -9,14 +9,27 @@ import { unavailableOf } from '../sqlite.js';
 import { threadData } from '../thread.js';
 import { feed } from './feed.js';
 import { gather } from './gather.js';
-import { eventLogFile, isPosition, logIdOf, numberOf, openEventLog, positionOf, refuseLostLog, sealEventLog, sealMark } from './log.js';
+import {
+  eventLogFile,
+  isPosition,
+  logIdOf,
+  numberOf,
+  openEventLog,
+  positionOf,
+  refuseLostLog,
+  sealEventLog,
+  sealMark,
+} from './log.js';
 import { FIRST_TIME, LAST_TIME, timeBounds } from './timeBounds.js';
 import { eventReader } from './reader.js';
 import { recentEvents } from './recent.js';
 import { watchTail } from './tail.js';
 import { openEventWriter } from './writer.js';
 
-/** Of the log's pages this much is kept in memory, in KiB: the inner pages of its index, so that a stream is found with a read or two. */
+/**
+ * Of the log's pages this much is kept in memory, in KiB: the inner pages of its index, so that a stream is found with
+ * a read or two.
+ */
 const CACHE_KIB = 16_000;
 
 /** Streams that are read in one turn: some 2 ms. */
@@ -26,18 +39,28 @@ const STREAMS_AT_ONCE = 100;
 export interface EmbeddedEventStoreOptions {
   /** The data folder; made (mode 0700) when there is none. */
   readonly dir: string;
-  /** Another thread of this process has the log open, and keeps it open for longer: see `DatabaseOptions.openElsewhere`. */
+  /**
+   * Another thread of this process has the log open, and keeps it open for longer: see `DatabaseOptions.openElsewhere`.
+   */
   readonly openElsewhere?: boolean;
-  /** Threads are started with the store, not when each is first needed: the program's own files may be replaced while a service runs. Default false. */
+  /**
+   * Threads are started with the store, not when each is first needed: the program's own files may be replaced while a
+   * service runs. Default false.
+   */
   readonly longLived?: boolean;
 }
 
 /**
- * Opens the log in a data folder, or begins a new one. Appends are written by a thread of their own, many at a time with one fsync; reads are
- * made on this thread, in slices of a few ms.
- * @throws DataFileError when the file is not a whole event log of this program, when it is gone while read models of one are there, or the folder can't be used; UnavailableError when the disk is full.
+ * Opens the log in a data folder, or begins a new one. Appends are written by a thread of their own, many at a time
+ * with one fsync; reads are made on this thread, in slices of a few ms.
+ * @throws DataFileError when the file is not a whole event log of this program, when it is gone while read models of
+ * one are there, or the folder can't be used; UnavailableError when the disk is full.
  */
-export async function openEmbeddedEventStore({ dir, openElsewhere = false, longLived = false }: EmbeddedEventStoreOptions): Promise<EventStore> {
+export async function openEmbeddedEventStore({
+  dir,
+  openElsewhere = false,
+  longLived = false,
+}: EmbeddedEventStoreOptions): Promise<EventStore> {
   const file = eventLogFile(resolve(dir));
   // It would look at files that are open.
   if (!openElsewhere) refuseLostLog(file);
@@ -62,7 +85,17 @@ export async function openEmbeddedEventStore({ dir, openElsewhere = false, longL
   }
 
   const readSlice = gather(
-    ({ stream, from, limit, into }: { readonly stream: string; readonly from: number; readonly limit: number; readonly into: RecordedEvent[] }) => {
+    ({
+      stream,
+      from,
+      limit,
+      into,
+    }: {
+      readonly stream: string;
+      readonly from: number;
+      readonly limit: number;
+      readonly into: RecordedEvent[];
+    }) => {
       refuseWhenClosed();
       return reader.readStream(stream, from, limit, into);
     },
@@ -139,8 +172,16 @@ export async function openEmbeddedEventStore({ dir, openElsewhere = false, longL
 
     async timeBounds(within) {
       refuseWhenClosed();
-      const bounds = await timeBounds(reader, within.from ?? FIRST_TIME, within.to ?? LAST_TIME, numberOf(within.after), () => refuseWhenClosed());
-      return bounds === undefined ? undefined : { after: positionOrNone(bounds.first - 1), through: positionOf(bounds.last) };
+      const bounds = await timeBounds(
+        reader,
+        within.from ?? FIRST_TIME,
+        within.to ?? LAST_TIME,
+        numberOf(within.after),
+        () => refuseWhenClosed(),
+      );
+      return bounds === undefined
+        ? undefined
+        : { after: positionOrNone(bounds.first - 1), through: positionOf(bounds.last) };
     },
 
     async seal() {

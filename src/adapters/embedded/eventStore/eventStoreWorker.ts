@@ -15,7 +15,10 @@ export type WriterMessage = readonly AppendRequest[] | 'close';
 /** `ready` once, then the answers to one group, in one message. */
 export type WriterAnswer = 'ready' | readonly AppendOutcome[];
 
-/** The WAL is moved into the file after about so many pages. Pages of many streams are touched at random, the inner pages of the index again and again: rarely, then each of these is moved once. */
+/**
+ * The WAL is moved into the file after about so many pages. Pages of many streams are touched at random, the inner
+ * pages of the index again and again: rarely, then each of these is moved once.
+ */
 const PAGES = 4_000;
 /** Of so many, where the thread for that could not keep up, it is moved before the next group. */
 const MOST_PAGES = 10_000;
@@ -25,7 +28,8 @@ const INNER_PAGES = 4;
 function serve(port: MessagePort, data: ThreadData): void {
   const { file, opened } = data;
   const database = openEventLog(file, { openElsewhere: true });
-  // Room for the inner pages of its index. A wider cache costs more than it saves: where index pages were split, SQLite walks all that are kept, at the commit that everybody waits for.
+  // Room for the inner pages of its index. A wider cache costs more than it saves: where index pages were split, SQLite
+  // walks all that are kept, at the commit that everybody waits for.
   database.pragma('cache_size = -4000');
   // A group may touch more pages than are kept: they wait in memory for its commit.
   database.pragma('cache_spill = OFF');
@@ -70,7 +74,10 @@ function serve(port: MessagePort, data: ThreadData): void {
   void checkpoints.loaded.then(() => port.postMessage('ready' satisfies WriterAnswer));
 }
 
-/** About how many pages a group writes: one of the index for each append, since streams stand there at random; the events; and the inner pages. */
+/**
+ * About how many pages a group writes: one of the index for each append, since streams stand there at random; the
+ * events; and the inner pages.
+ */
 function pagesOf(appends: number, bytes: number): number {
   return appends + bytes / PAGE_BYTES + INNER_PAGES;
 }

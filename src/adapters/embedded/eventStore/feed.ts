@@ -31,8 +31,16 @@ export interface FeedOptions {
   readonly closed: () => boolean;
 }
 
-/** As `readAll`, or with a tail as `follow`, in the port. A follower tries again for ever when the engine is unavailable. */
-export async function* feed(after: Position | undefined, filter: EventFilter, options: ReadOptions, source: FeedOptions): AsyncGenerator<EventBatch, void> {
+/**
+ * As `readAll`, or with a tail as `follow`, in the port. A follower tries again for ever when the engine is
+ * unavailable.
+ */
+export async function* feed(
+  after: Position | undefined,
+  filter: EventFilter,
+  options: ReadOptions,
+  source: FeedOptions,
+): AsyncGenerator<EventBatch, void> {
   const { reader, tail, recent, closed } = source;
   const { batchSize = DEFAULT_BATCH, signal, onTrouble } = options;
   const stopped = (): boolean => closed() || signal?.aborted === true;
@@ -55,7 +63,8 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
       size += slice.size;
       at = slice.through;
       end = reader.end();
-      if (at >= end || events.length >= batchSize || size >= BATCH_SIZE) return { events, position: positionOf(at), caughtUp: at >= end };
+      if (at >= end || events.length >= batchSize || size >= BATCH_SIZE)
+        return { events, position: positionOf(at), caughtUp: at >= end };
       await turn();
       if (stopped()) break;
     }
@@ -65,7 +74,9 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
   /** The next batch from memory; `undefined` when not all of it is there. */
   function rememberedBatch(): EventBatch | undefined {
     const slice = recent?.after(position, batchSize, matches);
-    return slice === undefined ? undefined : { events: slice.events, position: positionOf(slice.through), caughtUp: slice.last };
+    return slice === undefined
+      ? undefined
+      : { events: slice.events, position: positionOf(slice.through), caughtUp: slice.last };
   }
 
   for (;;) {
@@ -86,14 +97,16 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
       if (tail === undefined || !(error instanceof UnavailableError)) throw error;
       onTrouble?.(error);
       // Rejects when the signal ends it, which is looked at next.
-      await sleep(RETRY_MS, undefined, { ref: false, ...(signal === undefined ? {} : { signal }) }).catch(() => undefined);
+      await sleep(RETRY_MS, undefined, { ref: false, ...(signal === undefined ? {} : { signal }) }).catch(
+        () => undefined,
+      );
     }
   }
 }
 
 /**
- * Resolves at once, or after everything else had its turn when this reader, and whoever works on its batches, has had one. One that has waited lets the turn end, too: under load more is
- * appended in it, which then makes one batch.
+ * Resolves at once, or after everything else had its turn when this reader, and whoever works on its batches, has had
+ * one. One that has waited lets the turn end, too: under load more is appended in it, which then makes one batch.
  */
 function turns(): () => Promise<void> {
   let since = performance.now();

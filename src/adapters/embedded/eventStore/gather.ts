@@ -1,6 +1,7 @@
 /**
- * Reads that are asked for in one turn of the event loop are made together, when the rest of the turn is done. Doing one kind of work many times over, the
- * processor finds code and data in its caches; in between the parts of one request after another it does not, and takes about twice as long for all of it.
+ * Reads that are asked for in one turn of the event loop are made together, when the rest of the turn is done. Doing
+ * one kind of work many times over, the processor finds code and data in its caches; in between the parts of one
+ * request after another it does not, and takes about twice as long for all of it.
  */
 import { BESIDE_SLICE_MS, slices } from '../../../async/slices.js';
 
@@ -12,14 +13,23 @@ interface Asked<Q, A> {
 
 /** How questions are answered together. */
 export interface GatherOptions {
-  /** So many a turn, and no more than are answered in a slice (`slices.ts`); the others wait for the next, so that nothing else is held up. */
+  /**
+   * So many a turn, and no more than are answered in a slice (`slices.ts`); the others wait for the next, so that
+   * nothing else is held up.
+   */
   readonly atOnce: number;
   /** Runs all the work of one turn; what it throws beside the work fails every question of that turn. */
   readonly around?: (work: () => void) => void;
 }
 
-/** Gathers questions, and has each answered at the end of the turn in which it is asked, in their order; what `answer` throws fails that question alone. */
-export function gather<Q, A>(answer: (question: Q) => A, { atOnce, around = (work) => work() }: GatherOptions): (question: Q) => Promise<A> {
+/**
+ * Gathers questions, and has each answered at the end of the turn in which it is asked, in their order; what `answer`
+ * throws fails that question alone.
+ */
+export function gather<Q, A>(
+  answer: (question: Q) => A,
+  { atOnce, around = (work) => work() }: GatherOptions,
+): (question: Q) => Promise<A> {
   let asked: Asked<Q, A>[] = [];
 
   function answerThem(): void {

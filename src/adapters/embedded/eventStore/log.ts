@@ -19,13 +19,18 @@ export function eventLogFile(dir: string): string {
 }
 
 /**
- * Refuses a folder that has read models but no event log: they were made from one, which is lost, and a new one must not pass for it.
+ * Refuses a folder that has read models but no event log: they were made from one, which is lost, and a new one must
+ * not pass for it.
  * @throws DataFileError
  */
 export function refuseLostLog(file: string): void {
   // In this order: another process that makes both right now makes the log first.
   if (!hasReadStore(dirname(file)) || !isEmpty(file) || !isEmpty(`${file}-wal`)) return;
-  throw new DataFileError(file, `is empty or gone, and ${READ_STORE_FILE} beside it was made from a log`, `restore the log from a backup (gift restore); to begin a new one, delete ${READ_STORE_FILE} with its -wal and -shm too`);
+  throw new DataFileError(
+    file,
+    `is empty or gone, and ${READ_STORE_FILE} beside it was made from a log`,
+    `restore the log from a backup (gift restore); to begin a new one, delete ${READ_STORE_FILE} with its -wal and -shm too`,
+  );
 }
 
 function isEmpty(file: string): boolean {
@@ -37,10 +42,17 @@ function isEmpty(file: string): boolean {
  * @throws DataFileError, UnavailableError as `openDatabase` does.
  */
 export function openEventLog(file: string, mode: { readonly?: boolean; openElsewhere?: boolean }): Database {
-  return openDatabase(file, { kind: 'event log', applicationId: APPLICATION_ID, version: SCHEMA_VERSION, create, ...mode });
+  return openDatabase(file, {
+    kind: 'event log',
+    applicationId: APPLICATION_ID,
+    version: SCHEMA_VERSION,
+    create,
+    ...mode,
+  });
 }
 
-// What a filter looks at stands before data, so that rows passed over are not read whole. Positions are given out by us, one after the other:
+// What a filter looks at stands before data, so that rows passed over are not read whole. Positions are given out by
+// us, one after the other:
 // a rolled back transaction leaves no gap.
 function create(database: Database): void {
   database.exec(`
@@ -74,7 +86,8 @@ export function sealMark(database: Database): () => boolean {
 }
 
 /**
- * Seals the log for good, over a connection of its own; this thread must have the file open. Waits for the transaction under way.
+ * Seals the log for good, over a connection of its own; this thread must have the file open. Waits for the transaction
+ * under way.
  * @throws UnavailableError, DataFileError
  */
 export function sealEventLog(file: string): void {
@@ -99,7 +112,10 @@ export function isPosition(text: string): boolean {
   return /^[0-9]{16}$/.test(text) && Number(text) <= Number.MAX_SAFE_INTEGER;
 }
 
-/** The number in a position; 0, which comes before all events, for `undefined`. @throws RangeError when it is not a position of this engine. */
+/**
+ * The number in a position; 0, which comes before all events, for `undefined`. @throws RangeError when it is not a
+ * position of this engine.
+ */
 export function numberOf(position: Position | undefined): number {
   if (position === undefined) return 0;
   if (!isPosition(position)) throw new RangeError(`not a position of the embedded event store: ${position}`);

@@ -6,7 +6,9 @@ import { keepOwner } from '../../../keepOwner.js';
 import { syncFolder } from '../../../syncFolder.js';
 import { eventLogFile } from './log.js';
 
-/** A folder within a data folder (on its disk) for a log in the making; `remove` takes it away with whatever it holds. */
+/**
+ * A folder within a data folder (on its disk) for a log in the making; `remove` takes it away with whatever it holds.
+ */
 export function prepareEventLog(dataDir: string): { readonly dir: string; remove(): void } {
   const dir = mkdtempSync(join(dataDir, 'restoring-'));
   keepOwner(dir);

@@ -1,4 +1,6 @@
-/** Reads of the event log on the thread that has opened it, each in slices short enough not to hold up anything else. */
+/**
+ * Reads of the event log on the thread that has opened it, each in slices short enough not to hold up anything else.
+ */
 import type { Database, Statement } from 'better-sqlite3';
 import type { EventFilter, RecordedEvent } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
@@ -15,7 +17,16 @@ const STREAM_SLICE = 500;
 const SHORT_STREAM = 8;
 
 /** An event as it stands in the file; data and metadata are JSON. */
-export type EventRow = readonly [position: number, stream: string, revision: number, type: string, id: string, at: string, data: string, metadata: string];
+export type EventRow = readonly [
+  position: number,
+  stream: string,
+  revision: number,
+  type: string,
+  id: string,
+  at: string,
+  data: string,
+  metadata: string,
+];
 
 const COLUMNS = 'position, stream, revision, type, id, at, data, metadata';
 
@@ -37,11 +48,19 @@ export interface EventReader {
   end(): number;
   /** Number of the position of the last event of a stream; 0 while it has none. */
   lastOf(stream: string): number;
-  /** Number of the first (`last`: the last) position after `after` and up to `through` whose event's time lies within these; 0: there is none. */
+  /**
+   * Number of the first (`last`: the last) position after `after` and up to `through` whose event's time lies within
+   * these; 0: there is none.
+   */
   timedWithin(edge: 'first' | 'last', after: number, through: number, from: string, to: string): number;
-  /** Adds events of the stream from revision `from` on to `into`, at most `limit`. @returns whether there may be more. */
+  /**
+   * Adds events of the stream from revision `from` on to `into`, at most `limit`. @returns whether there may be more.
+   */
   readStream(stream: string, from: number, limit: number, into: RecordedEvent[]): boolean;
-  /** All reads of `work` see the same state of the log: to begin and to end a snapshot takes longer than to read a short stream in it. */
+  /**
+   * All reads of `work` see the same state of the log: to begin and to end a snapshot takes longer than to read a short
+   * stream in it.
+   */
   together(work: () => void): void;
   /** Prepares a scan. */
   scan(filter: EventFilter): Scan;
@@ -50,13 +69,21 @@ export interface EventReader {
 /** Reads `file` through `database`. */
 export function eventReader(database: Database, file: string): EventReader {
   const endOf = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck();
-  const lastOf = database.prepare<[string], number>('SELECT position FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1').pluck();
+  const lastOf = database
+    .prepare<[string], number>('SELECT position FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1')
+    .pluck();
   const timed = (order: 'ASC' | 'DESC'): Statement<[number, number, string, string], number> =>
-    database.prepare<[number, number, string, string], number>(`SELECT position FROM events WHERE position > ${VALUE} AND position <= ${VALUE} AND at >= ? AND at <= ? ORDER BY position ${order} LIMIT 1`).pluck();
+    database
+      .prepare<[number, number, string, string], number>(
+        `SELECT position FROM events WHERE position > ${VALUE} AND position <= ${VALUE} AND at >= ? AND at <= ? ORDER BY position ${order} LIMIT 1`,
+      )
+      .pluck();
   const firstTimed = timed('ASC');
   const lastTimed = timed('DESC');
   const stream = database
-    .prepare<[string, number, number], EventRow>(`SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ${VALUE} ORDER BY revision LIMIT ${VALUE}`)
+    .prepare<[string, number, number], EventRow>(
+      `SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ${VALUE} ORDER BY revision LIMIT ${VALUE}`,
+    )
     .raw();
 
   const together = database.transaction((work: () => void) => work());
@@ -66,7 +93,10 @@ export function eventReader(database: Database, file: string): EventReader {
       return read();
     } catch (error) {
       if (error instanceof SyntaxError) {
-        throw new UnavailableError(`${file}: an event is no JSON (${error.message})`, { cause: error, told: 'what its disk gives is damaged' });
+        throw new UnavailableError(`${file}: an event is no JSON (${error.message})`, {
+          cause: error,
+          told: 'what its disk gives is damaged',
+        });
       }
       forgetPages(database, error);
       throw unavailableOf(error, file);
@@ -76,7 +106,8 @@ export function eventReader(database: Database, file: string): EventReader {
   return {
     end: () => guarded(() => endOf.get()!),
     lastOf: (name) => guarded(() => lastOf.get(name) ?? 0),
-    timedWithin: (edge, after, through, from, to) => guarded(() => (edge === 'first' ? firstTimed : lastTimed).get(after, through, from, to) ?? 0),
+    timedWithin: (edge, after, through, from, to) =>
+      guarded(() => (edge === 'first' ? firstTimed : lastTimed).get(after, through, from, to) ?? 0),
 
     readStream: (name, from, limit, into) =>
       guarded(() => {
@@ -97,7 +128,9 @@ export function eventReader(database: Database, file: string): EventReader {
       const condition = conditionOf(filter);
       if (condition === undefined) return (_after, through) => ({ events: [], through, size: 0 });
       const statement: Statement<(string | number)[], EventRow> = guarded(() =>
-        database.prepare(`SELECT ${COLUMNS} FROM events WHERE position > ${VALUE} AND position <= ${VALUE} ${condition.sql} ORDER BY position LIMIT ${VALUE}`),
+        database.prepare(
+          `SELECT ${COLUMNS} FROM events WHERE position > ${VALUE} AND position <= ${VALUE} ${condition.sql} ORDER BY position LIMIT ${VALUE}`,
+        ),
       );
       statement.raw();
       return (after, through, limit) =>

@@ -1,4 +1,7 @@
-/** The last events that this process has appended, kept as they stand in the log: its own followers need not read them back from the file. */
+/**
+ * The last events that this process has appended, kept as they stand in the log: its own followers need not read them
+ * back from the file.
+ */
 import type { RecordedEvent } from '../../../ports/eventStore.js';
 import { FIELDS, sizeOf } from './commit.js';
 import { eventOf, type EventRow } from './reader.js';
@@ -29,9 +32,14 @@ export interface RecentSlice {
 
 /** The remembered end of the log. */
 export interface RecentEvents {
-  /** Remembers what was stored, in log order. Where another process has appended in between, all before is forgotten. */
+  /**
+   * Remembers what was stored, in log order. Where another process has appended in between, all before is forgotten.
+   */
   add(append: StoredAppend): void;
-  /** Looks at what comes after a position, for at most `limit` events that match; `undefined` where not all of it is remembered, or there is nothing. */
+  /**
+   * Looks at what comes after a position, for at most `limit` events that match; `undefined` where not all of it is
+   * remembered, or there is nothing.
+   */
   after(position: number, limit: number, matches: (stream: string, type: string) => boolean): RecentSlice | undefined;
 }
 
@@ -53,7 +61,8 @@ export function recentEvents(): RecentEvents {
   function makeRoom(): void {
     if (kept.length <= MOST.events && size <= MOST.size) return;
     let count = 0;
-    for (; count < kept.length && (kept.length - count > MOST.events / 2 || size > MOST.size / 2); count++) size -= kept[count]!.size;
+    for (; count < kept.length && (kept.length - count > MOST.events / 2 || size > MOST.size / 2); count++)
+      size -= kept[count]!.size;
     kept = kept.slice(count);
     first += count;
   }
@@ -68,8 +77,18 @@ export function recentEvents(): RecentEvents {
         first = begin;
       }
       for (let index = 0; index < count; index++) {
-        const [type, id, at, data, metadata] = fields.slice(index * FIELDS, (index + 1) * FIELDS) as [string, string, string, string, string];
-        const one: Kept = { row: [begin + index, stream, revision - count + 1 + index, type, id, at, data, metadata], size: sizeOf([data, metadata]), event: undefined };
+        const [type, id, at, data, metadata] = fields.slice(index * FIELDS, (index + 1) * FIELDS) as [
+          string,
+          string,
+          string,
+          string,
+          string,
+        ];
+        const one: Kept = {
+          row: [begin + index, stream, revision - count + 1 + index, type, id, at, data, metadata],
+          size: sizeOf([data, metadata]),
+          event: undefined,
+        };
         kept.push(one);
         size += one.size;
       }

@@ -1,16 +1,21 @@
-/** Tells those who wait for the log to grow: at once for appends that are made here, by polling for those of another thread or process. */
+/**
+ * Tells those who wait for the log to grow: at once for appends that are made here, by polling for those of another
+ * thread or process.
+ */
 
 /**
- * How often the log's end is looked at while somebody waits, in ms: another process's append must be seen within 50. A projector on another thread than the appends goes by this, too, unless
- * somebody waits for it (`signals.ts`): what has gathered meanwhile is folded and stored in one go, which costs a third less than group by group.
+ * How often the log's end is looked at while somebody waits, in ms: another process's append must be seen within 50. A
+ * projector on another thread than the appends goes by this, too, unless somebody waits for it (`signals.ts`): what has
+ * gathered meanwhile is folded and stored in one go, which costs a third less than group by group.
  */
 const POLL_MS = 20;
 
 /** The log's growing end. */
 export interface Tail {
   /**
-   * Resolves when the log has grown past `position`, the signal is aborted, or the tail is closed; or when its end can't be read: the reader will see why.
-   * `own`: only appends made here came lately, so that others' appends may as well be found by the next poll.
+   * Resolves when the log has grown past `position`, the signal is aborted, or the tail is closed; or when its end
+   * can't be read: the reader will see why. `own`: only appends made here came lately, so that others' appends may as
+   * well be found by the next poll.
    */
   past(position: number, signal: AbortSignal | undefined, own?: boolean): Promise<void>;
   /** The log has grown to `position`. */

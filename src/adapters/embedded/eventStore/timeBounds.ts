@@ -1,4 +1,7 @@
-/** Where in the log events of a span of time stand, whatever the order of their times: every event's time outside that part is looked at, in slices. */
+/**
+ * Where in the log events of a span of time stand, whatever the order of their times: every event's time outside that
+ * part is looked at, in slices.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventReader } from './reader.js';
 
@@ -10,12 +13,17 @@ export const FIRST_TIME = '';
 export const LAST_TIME = '~';
 
 /**
- * The first and the last position after `after` whose event's time lies within these; `undefined`: none does. Others have their turns in between.
+ * The first and the last position after `after` whose event's time lies within these; `undefined`: none does. Others
+ * have their turns in between.
  * @param stillOpen throws where the log was closed meanwhile
  * @throws UnavailableError, DataFileError
  */
 export async function timeBounds(
-  reader: Pick<EventReader, 'end' | 'timedWithin'>, from: string, to: string, after: number, stillOpen: () => void,
+  reader: Pick<EventReader, 'end' | 'timedWithin'>,
+  from: string,
+  to: string,
+  after: number,
+  stillOpen: () => void,
 ): Promise<{ readonly first: number; readonly last: number } | undefined> {
   const end = reader.end();
   let first = 0;

@@ -1,4 +1,7 @@
-/** The appending thread's side of the writing thread: gathers the appends of one tick, sends them in one message, or two where there are many, and hands out the answers. */
+/**
+ * The appending thread's side of the writing thread: gathers the appends of one tick, sends them in one message, or two
+ * where there are many, and hands out the answers.
+ */
 import { Worker } from 'node:worker_threads';
 import type { Appended, ExpectedRevision, NewEvent, StreamAppend } from '../../../ports/eventStore.js';
 import { ConflictError, EventTooLargeError, LogSealedError, MAX_APPEND_BYTES } from '../../../ports/eventStore.js';
@@ -19,9 +22,14 @@ export interface EventWriter {
   appendInOrder(appends: readonly StreamAppend[]): Promise<void>;
   /** Resolves when the thread has loaded everything, where it is started at once. */
   readonly loaded: Promise<void>;
-  /** Whether there is a thread that writes, or one can be had. Starts another where one has died. @throws UnavailableError until that one works */
+  /**
+   * Whether there is a thread that writes, or one can be had. Starts another where one has died. @throws
+   * UnavailableError until that one works
+   */
   ping(): void;
-  /** Resolves when everything appended before is answered and the thread has ended; nothing may be appended any more. */
+  /**
+   * Resolves when everything appended before is answered and the thread has ended; nothing may be appended any more.
+   */
   close(): Promise<void>;
 }
 
@@ -38,8 +46,8 @@ export interface EventWriterOptions {
 }
 
 /**
- * So many appends are sent before the turn of the event loop ends where the writer has nothing else to do: under load it then writes them while others are still being decided. Fewer would
- * not be worth an fsync.
+ * So many appends are sent before the turn of the event loop ends where the writer has nothing else to do: under load
+ * it then writes them while others are still being decided. Fewer would not be worth an fsync.
  */
 const AHEAD = 16;
 
@@ -51,8 +59,16 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** Starts no thread before the first append, unless the process is long-lived: one that only reads has none. A thread that dies is started again by the next append, or `ping`. */
-export function openEventWriter({ data, onStored, onGrown, script = new URL('./eventStoreWorker.js', import.meta.url) }: EventWriterOptions): EventWriter {
+/**
+ * Starts no thread before the first append, unless the process is long-lived: one that only reads has none. A thread
+ * that dies is started again by the next append, or `ping`.
+ */
+export function openEventWriter({
+  data,
+  onStored,
+  onGrown,
+  script = new URL('./eventStoreWorker.js', import.meta.url),
+}: EventWriterOptions): EventWriter {
   const { file } = data;
   const pending = new Map<number, Pending>();
   let sequence = 0;
@@ -78,7 +94,11 @@ export function openEventWriter({ data, onStored, onGrown, script = new URL('./e
       gathered = [];
       gatheredSize = 0;
       const ended = `the writer of ${file} ended (${cause?.message ?? 'without an error'})`;
-      failure = new UnavailableError(ended, { outcomeUnknown: true, cause, told: 'the thread that writes it has ended' });
+      failure = new UnavailableError(ended, {
+        outcomeUnknown: true,
+        cause,
+        told: 'the thread that writes it has ended',
+      });
       for (const { reject } of pending.values()) reject(failure);
       pending.clear();
     });
@@ -145,8 +165,9 @@ export function openEventWriter({ data, onStored, onGrown, script = new URL('./e
       return stored;
     },
     async appendInOrder(appends) {
-      for (let next = 0; next < appends.length; ) {
-        // What goes as one message is one transaction: all of it is stored, or nothing. The next message waits for that.
+      for (let next = 0; next < appends.length;) {
+        // What goes as one message is one transaction: all of it is stored, or nothing. The next message waits for
+        // that.
         flush();
         const outcomes: Promise<Appended>[] = [];
         do {
@@ -185,5 +206,9 @@ function fieldsOf(events: readonly NewEvent[]): string[] {
 function failureOf(failed: AppendOutcome & { kind: 'failed' }, file: string): Error {
   const error = errorOfFault(failed, file);
   if (!(error instanceof UnavailableError) || !failed.outcomeUnknown) return error;
-  return new UnavailableError(error.message, { outcomeUnknown: true, cause: error.cause, ...(error.told === undefined ? {} : { told: error.told }) });
+  return new UnavailableError(error.message, {
+    outcomeUnknown: true,
+    cause: error.cause,
+    ...(error.told === undefined ? {} : { told: error.told }),
+  });
 }

@@ -10,11 +10,17 @@ const FILE = { kind: 'read store', applicationId: 0x47665265, version: 1, create
 
 /** Pages of 4 KB are kept in memory: inner pages of the indexes above all. In KiB. */
 const READER_CACHE_KIB = 24_000;
-/** While a few documents are written at a time, the writer keeps little: where index pages were split, SQLite walks all that is kept when it commits. */
+/**
+ * While a few documents are written at a time, the writer keeps little: where index pages were split, SQLite walks all
+ * that is kept when it commits.
+ */
 const WRITER_CACHE_KIB = 4_000;
 /** While whole collections are folded at full speed, what it keeps need not be read again. */
 const FOLDING_CACHE_KIB = 32_000;
-/** At the latest after so many pages the WAL is moved into the file, before the next group; sooner while few documents are written at a time. */
+/**
+ * At the latest after so many pages the WAL is moved into the file, before the next group; sooner while few documents
+ * are written at a time.
+ */
 const CHECKPOINT_PAGES = 16_000;
 /** After a long write the WAL shrinks to this, in bytes. */
 const WAL_BYTES = 80_000_000;
@@ -24,14 +30,20 @@ export function hasReadStore(dir: string): boolean {
   return standsThere(join(dir, READ_STORE_FILE), FILE);
 }
 
-/** A connection that reads; `openElsewhere`: the process has one already, on another thread. @throws DataFileError, UnavailableError */
+/**
+ * A connection that reads; `openElsewhere`: the process has one already, on another thread. @throws DataFileError,
+ * UnavailableError
+ */
 export function openReader(file: string, { openElsewhere = false } = {}): Database {
   const database = openDatabase(file, { ...FILE, readonly: true, openElsewhere });
   database.pragma(`cache_size = -${READER_CACHE_KIB}`);
   return database;
 }
 
-/** The connection that writes, on the writer's thread; the reader is open already. @throws DataFileError, UnavailableError */
+/**
+ * The connection that writes, on the writer's thread; the reader is open already. @throws DataFileError,
+ * UnavailableError
+ */
 export function openWriter(file: string): Database {
   const database = openDatabase(file, { ...FILE, openElsewhere: true });
   // Everything here can be made again from the log: a power cut may take the last moments, in order, and nothing else.

@@ -1,7 +1,13 @@
 /** How a collection lies in SQLite: one table a version, one column a field that some index names. */
 import type { Database } from 'better-sqlite3';
 import type { CollectionSpec, Scalar } from '../../../ports/readStore.js';
-import { collectionNameOf, rememberedLayouts, storedNameOf, storedPrefixOf, versionsAmong } from '../../readStoreRules.js';
+import {
+  collectionNameOf,
+  rememberedLayouts,
+  storedNameOf,
+  storedPrefixOf,
+  versionsAmong,
+} from '../../readStoreRules.js';
 
 /** A field that can be queried and the column that holds its value. */
 export interface FieldColumn {
@@ -18,12 +24,19 @@ export interface Layout {
   readonly table: string;
   readonly columns: readonly FieldColumn[];
   /** `fields` without `id`; the SQL index ends with the id, so that ties are already in order. */
-  readonly indexes: readonly { readonly name: string; readonly fields: readonly string[]; readonly columns: readonly string[] }[];
+  readonly indexes: readonly {
+    readonly name: string;
+    readonly fields: readonly string[];
+    readonly columns: readonly string[];
+  }[];
   /** Equal for equal tables and indexes. */
   readonly key: string;
 }
 
-/** What a column holds: SQLite knows no booleans, and a number in their place would equal a number. As blobs they sort after strings. */
+/**
+ * What a column holds: SQLite knows no booleans, and a number in their place would equal a number. As blobs they sort
+ * after strings.
+ */
 export type SqlScalar = string | number | Uint8Array | null;
 
 const FALSE = new Uint8Array([0]);
@@ -34,7 +47,10 @@ export const layoutOf = rememberedLayouts(makeLayout);
 
 /** The versions of a collection that have a table, from the lowest. */
 export function versionsOf(database: Database, name: string): number[] {
-  const tables = database.prepare<[string], string>(`SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ? || '*'`).pluck().all(storedPrefixOf(name));
+  const tables = database
+    .prepare<[string], string>(`SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ? || '*'`)
+    .pluck()
+    .all(storedPrefixOf(name));
   return versionsAmong(tables, name);
 }
 

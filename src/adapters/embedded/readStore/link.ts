@@ -1,4 +1,7 @@
-/** The side of the writer that asks: gathers what is asked within a turn of the event loop into one message, and hands back the answers. */
+/**
+ * The side of the writer that asks: gathers what is asked within a turn of the event loop into one message, and hands
+ * back the answers.
+ */
 import type { Worker } from 'node:worker_threads';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { endThread, loaded } from '../thread.js';
@@ -29,10 +32,14 @@ interface Pending {
 }
 
 /**
- * Starts the writer's thread, and another should it ever die; what it had not answered then fails with an unknown outcome.
- * `errorOf` says what a fault means. `answering` is called before anybody learns of what the writer answered.
+ * Starts the writer's thread, and another should it ever die; what it had not answered then fails with an unknown
+ * outcome. `errorOf` says what a fault means. `answering` is called before anybody learns of what the writer answered.
  */
-export function openLink(start: () => Worker, errorOf: (fault: ThreadFault) => Error, answering: () => void): WriterLink {
+export function openLink(
+  start: () => Worker,
+  errorOf: (fault: ThreadFault) => Error,
+  answering: () => void,
+): WriterLink {
   const pending = new Map<number, Pending>();
   let outbox: Numbered[] = [];
   let flushing: Promise<void> | undefined;
@@ -56,7 +63,11 @@ export function openLink(start: () => Worker, errorOf: (fault: ThreadFault) => E
     });
     started.on('exit', () => {
       if (worker === started) worker = undefined;
-      failure = new UnavailableError('the read store: its writer ended', { outcomeUnknown: true, cause, told: 'the thread that writes it has ended' });
+      failure = new UnavailableError('the read store: its writer ended', {
+        outcomeUnknown: true,
+        cause,
+        told: 'the thread that writes it has ended',
+      });
       for (const { reject } of pending.values()) reject(failure);
       pending.clear();
       // It has just failed, so nobody is to do it any more.

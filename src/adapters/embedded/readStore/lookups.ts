@@ -1,6 +1,7 @@
 /**
- * Documents looked up by id. What is asked for in one turn of the event loop is looked up together, when the turn is done; where that is much, a thread of its
- * own reads, so that the main thread has its time for requests. Little is read at once: a message to a thread and back would take longer.
+ * Documents looked up by id. What is asked for in one turn of the event loop is looked up together, when the turn is
+ * done; where that is much, a thread of its own reads, so that the main thread has its time for requests. Little is
+ * read at once: a message to a thread and back would take longer.
  */
 import type { Worker } from 'node:worker_threads';
 import type { CollectionSpec, StoredDocument } from '../../../ports/readStore.js';
@@ -61,13 +62,22 @@ interface Thread {
 const MANY = 8;
 /** At most so many in one turn, or in one message: less than 2 ms of reading. */
 const AT_ONCE = 100;
-/** So many messages may wait for the thread: what comes in the meantime need not wait for all of them before it is read. */
+/**
+ * So many messages may wait for the thread: what comes in the meantime need not wait for all of them before it is read.
+ */
 const UNDER_WAY = 8;
 /** See `LookupsOptions.restartMs`. */
 const RESTART_MS = 5_000;
 
 /** Starts no thread before there is much to look up, unless it is to be there from the beginning. */
-export function openLookups({ read, memory, start, longLived = false, onDeath, restartMs = RESTART_MS }: LookupsOptions): Lookups {
+export function openLookups({
+  read,
+  memory,
+  start,
+  longLived = false,
+  onDeath,
+  restartMs = RESTART_MS,
+}: LookupsOptions): Lookups {
   let waiting: Lookup[] = [];
   let scheduled = false;
   let thread: Thread | undefined;
@@ -157,7 +167,9 @@ export function openLookups({ read, memory, start, longLived = false, onDeath, r
       // The thread alone must not keep the process alive; what it is asked must.
       if (asked.questions.length === 0) asked.worker.ref();
       asked.questions.push({ lookups, age });
-      asked.worker.postMessage([...unknown].map(([{ table }, of]) => ({ table, ids: of.map(({ id }) => id) })) satisfies ToLookupThread);
+      asked.worker.postMessage(
+        [...unknown].map(([{ table }, of]) => ({ table, ids: of.map(({ id }) => id) })) satisfies ToLookupThread,
+      );
     }
   }
 
@@ -169,7 +181,12 @@ export function openLookups({ read, memory, start, longLived = false, onDeath, r
     else lookups.forEach((lookup, index) => settle(lookup, found[2 * index], found[2 * index + 1], age));
   }
 
-  function settle({ layout, id, resolve, reject }: Lookup, position: string | undefined, body: string | undefined, age: number): void {
+  function settle(
+    { layout, id, resolve, reject }: Lookup,
+    position: string | undefined,
+    body: string | undefined,
+    age: number,
+  ): void {
     if (position === undefined || body === undefined) return resolve(undefined);
     try {
       const document = documentOf([id, position, body]);

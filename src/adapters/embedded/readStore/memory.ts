@@ -1,4 +1,6 @@
-/** Documents that the thread that has opened the store remembers for as long as nothing is written to their collection. */
+/**
+ * Documents that the thread that has opened the store remembers for as long as nothing is written to their collection.
+ */
 import { LRUCache } from 'lru-cache';
 import type { StoredDocument } from '../../../ports/readStore.js';
 import type { Layout } from './layout.js';
@@ -7,7 +9,10 @@ import type { Layout } from './layout.js';
 export interface Memory {
   /** The document, where it is remembered. */
   known(layout: Layout, id: string): StoredDocument | undefined;
-  /** Remembers the document if it was asked for before. `since`: the `age` when it was asked for; what has been forgotten since may be why it is outdated. */
+  /**
+   * Remembers the document if it was asked for before. `since`: the `age` when it was asked for; what has been
+   * forgotten since may be why it is outdated.
+   */
   remember(layout: Layout, document: StoredDocument, since: number): void;
   /** Documents of a collection, `gifts@3`, have been written since: what is remembered of it may be outdated. */
   forget(collection: string): void;
@@ -16,13 +21,17 @@ export interface Memory {
 }
 
 /**
- * Documents of one collection that are remembered as long as nothing is written to it: what many others are joined with is asked for again and again.
- * Only what was asked for lately is: a million gifts, each looked up once, would only drive one another out.
+ * Documents of one collection that are remembered as long as nothing is written to it: what many others are joined with
+ * is asked for again and again. Only what was asked for lately is: a million gifts, each looked up once, would only
+ * drive one another out.
  */
 const REMEMBERED = 20_000;
 /** So many ids, as their hashes, are known to have been asked for lately: a power of two. */
 const ASKED = 65_536;
-/** So many collections are remembered, a quarter of a MB each at least: twice as many as there are read models. Each build of one has a collection of its own, which readers leave for the next. */
+/**
+ * So many collections are remembered, a quarter of a MB each at least: twice as many as there are read models. Each
+ * build of one has a collection of its own, which readers leave for the next.
+ */
 const COLLECTIONS = 16;
 
 /** What is remembered of one collection. */

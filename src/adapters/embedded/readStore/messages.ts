@@ -1,4 +1,7 @@
-/** What the thread that has opened the store asks of the writer's thread and of the one that looks documents up, and how they answer. Everything is plain data. */
+/**
+ * What the thread that has opened the store asks of the writer's thread and of the one that looks documents up, and how
+ * they answer. Everything is plain data.
+ */
 import type { Checkpoint, Scalar } from '../../../ports/readStore.js';
 import type { ThreadFault } from '../sqlite.js';
 import type { Layout } from './layout.js';
@@ -6,12 +9,18 @@ import type { Layout } from './layout.js';
 /** A batch with its bodies as JSON. */
 export interface PackedBatch {
   readonly layout: Layout;
-  /** One document after another: id, position, body, then the values of the layout's columns. One flat array crosses threads fastest. */
+  /**
+   * One document after another: id, position, body, then the values of the layout's columns. One flat array crosses
+   * threads fastest.
+   */
   readonly rows: readonly Scalar[];
   readonly checkpoint?: Checkpoint;
 }
 
-/** A part of one `write`. When a part fails, those after it are not written: a checkpoint must not get ahead of its documents. */
+/**
+ * A part of one `write`. When a part fails, those after it are not written: a checkpoint must not get ahead of its
+ * documents.
+ */
 export interface WritePart {
   readonly kind: 'write';
   /** The same in all parts of one `write`. */
@@ -23,7 +32,13 @@ export interface WritePart {
 
 /** One change to a record. */
 export type RecordRequest =
-  | { readonly kind: 'put'; readonly key: string; readonly value: string; readonly expected: number | undefined; readonly expiresAt: number | undefined }
+  | {
+      readonly kind: 'put';
+      readonly key: string;
+      readonly value: string;
+      readonly expected: number | undefined;
+      readonly expiresAt: number | undefined;
+    }
   | { readonly kind: 'delete'; readonly key: string; readonly expected: number | undefined };
 
 /** A document put right. */
@@ -41,7 +56,12 @@ export type WriterRequest =
   | { readonly kind: 'ensure'; readonly layout: Layout; readonly deferIndexes: boolean }
   | { readonly kind: 'drop'; readonly layout: Layout }
   | { readonly kind: 'correct'; readonly layout: Layout; readonly corrections: readonly PackedCorrection[] }
-  | { readonly kind: 'activate'; readonly name: string; readonly version: number; readonly expected: number | undefined }
+  | {
+      readonly kind: 'activate';
+      readonly name: string;
+      readonly version: number;
+      readonly expected: number | undefined;
+    }
   | { readonly kind: 'deactivate'; readonly name: string; readonly version: number }
   | { readonly kind: 'bind'; readonly logId: string };
 
@@ -68,7 +88,7 @@ export type FromWriter = 'ready' | readonly Answer[];
 export type ToLookupThread = readonly { readonly table: string; readonly ids: readonly string[] }[] | 'close';
 
 /**
- * `ready` once, then an answer to each message: position and body (JSON) of one document after another, `undefined` twice where there is none.
- * `undefined` alone: it could not read.
+ * `ready` once, then an answer to each message: position and body (JSON) of one document after another, `undefined`
+ * twice where there is none. `undefined` alone: it could not read.
  */
 export type FromLookupThread = 'ready' | readonly (string | undefined)[] | undefined;

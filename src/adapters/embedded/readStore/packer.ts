@@ -1,4 +1,6 @@
-/** Turns batches into messages for the writer, a slice at a time, so that the event loop is never held up by a big one. */
+/**
+ * Turns batches into messages for the writer, a slice at a time, so that the event loop is never held up by a big one.
+ */
 import { MAX_BATCH_BYTES } from '../../../ports/readStore.js';
 import type { CollectionSpec, Correction, Scalar, StoredDocument, WriteBatch } from '../../../ports/readStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
@@ -10,7 +12,9 @@ import type { PackedBatch, PackedCorrection } from './messages.js';
 
 /** Writes batches through the link, one call after another. */
 export interface Packer {
-  /** Resolves once everything is committed. @throws Error when a batch is over the port's limits; what the link throws. */
+  /**
+   * Resolves once everything is committed. @throws Error when a batch is over the port's limits; what the link throws.
+   */
   write(batches: readonly WriteBatch[]): Promise<void>;
 }
 
@@ -34,7 +38,8 @@ export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent' | '
     let fault: { readonly error: unknown } | undefined;
     /** A writer that has died took the parts before with it: those after must not bring a checkpoint past them. */
     function refuseIfTorn(): void {
-      if (link.deaths() !== deaths) throw new UnavailableError('the read store: its writer ended', { outcomeUnknown: true });
+      if (link.deaths() !== deaths)
+        throw new UnavailableError('the read store: its writer ended', { outcomeUnknown: true });
     }
     async function turn(): Promise<void> {
       refuseIfTorn();
@@ -55,7 +60,11 @@ export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent' | '
     return { done: fault === undefined ? done : done.then(() => Promise.reject(fault.error)) };
   }
 
-  async function packBatch({ collection, documents, checkpoint }: WriteBatch, turn: () => Promise<void>, add: (part: PackedBatch) => void): Promise<void> {
+  async function packBatch(
+    { collection, documents, checkpoint }: WriteBatch,
+    turn: () => Promise<void>,
+    add: (part: PackedBatch) => void,
+  ): Promise<void> {
     const layout = layoutOf(collection);
     const { columns } = layout;
     let rows: Scalar[] = [];
@@ -79,8 +88,10 @@ export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent' | '
       rows.push(id, position, json);
       if (columns.length > 0) addValues(rows, columns, body as Readonly<Record<string, unknown>>);
     }
-    if (bytes > MAX_BATCH_BYTES) throw new Error(`a batch for ${layout.name} has ${bytes} bytes, at most ${MAX_BATCH_BYTES} are allowed`);
-    if (rows.length > 0 || checkpoint !== undefined) add({ layout, rows, ...(checkpoint === undefined ? {} : { checkpoint }) });
+    if (bytes > MAX_BATCH_BYTES)
+      throw new Error(`a batch for ${layout.name} has ${bytes} bytes, at most ${MAX_BATCH_BYTES} are allowed`);
+    if (rows.length > 0 || checkpoint !== undefined)
+      add({ layout, rows, ...(checkpoint === undefined ? {} : { checkpoint }) });
   }
 
   return {

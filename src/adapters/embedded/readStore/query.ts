@@ -18,7 +18,8 @@ const OPERATORS = { gte: '>=', gt: '>', lte: '<=', lt: '<' } as const;
 
 /**
  * What follows `FROM` for a query, without order and page.
- * @throws Error when the query's fields (those it sorts by too) are not the first fields of one index, or a condition has an unknown operator.
+ * @throws Error when the query's fields (those it sorts by too) are not the first fields of one index, or a condition
+ * has an unknown operator.
  */
 export function whereOf(layout: Layout, query: Query): Sql {
   const where = conditionsOf(layout.name, layout.indexes, query);
@@ -37,7 +38,10 @@ export function pageOf(layout: Layout, query: Query): Sql {
   const sort = query.sort ?? [];
   const order = sort.map(([field, direction]) => `${columnOf(layout, field)} ${direction === 1 ? 'ASC' : 'DESC'}`);
   if (!sort.some(([field]) => field === 'id')) order.push(sort.at(-1)?.[1] === -1 ? 'id DESC' : 'id ASC');
-  return { text: ` ORDER BY ${order.join(', ')} LIMIT ${VALUE} OFFSET ${VALUE}`, parameters: [query.limit ?? -1, query.skip ?? 0] };
+  return {
+    text: ` ORDER BY ${order.join(', ')} LIMIT ${VALUE} OFFSET ${VALUE}`,
+    parameters: [query.limit ?? -1, query.skip ?? 0],
+  };
 }
 
 function columnOf(layout: Layout, field: string): string {
@@ -73,11 +77,16 @@ function beginsWith(column: string, prefix: string): Sql {
   return { text: `${column} >= ${VALUE} AND ${column} < ${VALUE}`, parameters: [prefix, end] };
 }
 
-/** A bound finds only values of its own type: SQLite would go on from numbers ('' ends them) to strings (x'' ends them) to booleans. */
+/**
+ * A bound finds only values of its own type: SQLite would go on from numbers ('' ends them) to strings (x'' ends them)
+ * to booleans.
+ */
 function between(column: string, bounds: Bounds): Sql {
   const terms: string[] = [];
   const parameters: SqlScalar[] = [];
-  const given = (['gte', 'gt', 'lte', 'lt'] as const).flatMap((name) => (bounds[name] === undefined ? [] : [{ name, value: bounds[name] }]));
+  const given = (['gte', 'gt', 'lte', 'lt'] as const).flatMap((name) =>
+    bounds[name] === undefined ? [] : [{ name, value: bounds[name] }],
+  );
   for (const { name, value } of given) {
     if (value === null) {
       terms.push(name === 'gte' || name === 'lte' ? `${column} IS NULL` : '0');

@@ -1,4 +1,7 @@
-/** The embedded read store: documents and records in one SQLite file, read on the thread that opens it (many at once on another), written on one of its own. */
+/**
+ * The embedded read store: documents and records in one SQLite file, read on the thread that opens it (many at once on
+ * another), written on one of its own.
+ */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -26,7 +29,10 @@ import { createWaiters } from './waiters.js';
 export interface EmbeddedReadStoreOptions {
   /** The data folder; made (mode 0700) when there is none. */
   readonly dir: string;
-  /** Another thread of this process has the store open, and keeps it open for longer: see `DatabaseOptions.openElsewhere`. */
+  /**
+   * Another thread of this process has the store open, and keeps it open for longer: see
+   * `DatabaseOptions.openElsewhere`.
+   */
   readonly openElsewhere?: boolean;
   /** See `EmbeddedEventStoreOptions.longLived`. */
   readonly longLived?: boolean;
@@ -35,19 +41,28 @@ export interface EmbeddedReadStoreOptions {
 }
 
 /**
- * Opens the read store of a data folder. Several processes may have it open side by side. What was written survives a killed process;
- * a power cut may take the last moments of it, never a document without the checkpoints after it.
- * A collection that was never made reads as empty; writing to it makes it, without secondary indexes.
+ * Opens the read store of a data folder. Several processes may have it open side by side. What was written survives a
+ * killed process; a power cut may take the last moments of it, never a document without the checkpoints after it. A
+ * collection that was never made reads as empty; writing to it makes it, without secondary indexes.
  * @throws DataFileError when the file is foreign, damaged or newer than this program; it is left as it was.
  * @throws UnavailableError when the disk is full or the file is locked.
  */
-export async function openEmbeddedReadStore({ dir, logger, openElsewhere = false, longLived = false }: EmbeddedReadStoreOptions): Promise<ReadStore> {
+export async function openEmbeddedReadStore({
+  dir,
+  logger,
+  openElsewhere = false,
+  longLived = false,
+}: EmbeddedReadStoreOptions): Promise<ReadStore> {
   const file = resolve(dir, READ_STORE_FILE);
   const database = openReader(file, { openElsewhere });
   const data = threadData(file, longLived);
   const snapshot = readSnapshot(database);
   // Whoever learns that something is written must find it.
-  const link = openLink(() => thread('readStoreWorker.js'), (fault) => errorOfFault(fault, file), snapshot.renew);
+  const link = openLink(
+    () => thread('readStoreWorker.js'),
+    (fault) => errorOfFault(fault, file),
+    snapshot.renew,
+  );
   const packer = createPacker(link);
   const reader = createReader(database);
   const memory = createMemory();
@@ -57,11 +72,16 @@ export async function openEmbeddedReadStore({ dir, logger, openElsewhere = false
     start: availableParallelism() > 1 ? () => thread('readStoreLookupWorker.js') : undefined,
     // Beside another thread of the process it is there to fold, which looks up few at a time.
     longLived: longLived && !openElsewhere,
-    onDeath: (err) => logger?.warn({ err }, 'the read store: the thread that looks documents up ended, they are looked up without it'),
+    onDeath: (err) =>
+      logger?.warn({ err }, 'the read store: the thread that looks documents up ended, they are looked up without it'),
   });
   const dataVersion = database.prepare<[], number>('PRAGMA data_version').pluck();
-  const documentsVersions = database.prepare<[], readonly [collection: string, version: string]>(DOCUMENTS_VERSIONS).raw();
-  const checkpointOf = database.prepare<[string], Position>('SELECT position FROM checkpoint WHERE projection = ?').pluck();
+  const documentsVersions = database
+    .prepare<[], readonly [collection: string, version: string]>(DOCUMENTS_VERSIONS)
+    .raw();
+  const checkpointOf = database
+    .prepare<[string], Position>('SELECT position FROM checkpoint WHERE projection = ?')
+    .pluck();
   const activeVersion = database.prepare<[string], number>('SELECT version FROM pointer WHERE name = ?').pluck();
   const waiters = createWaiters({
     version: () => readNow(() => dataVersion.get() as number),
@@ -82,7 +102,9 @@ export async function openEmbeddedReadStore({ dir, logger, openElsewhere = false
 
   function failure(error: unknown): unknown {
     forgetPages(database, error);
-    return database.open ? unavailableOf(error, file) : new UnavailableError('the read store is closed', { cause: error });
+    return database.open
+      ? unavailableOf(error, file)
+      : new UnavailableError('the read store is closed', { cause: error });
   }
 
   /** The versions, of the file and of each collection's documents, that the remembered documents are of. */
@@ -156,7 +178,11 @@ export async function openEmbeddedReadStore({ dir, logger, openElsewhere = false
       signals.tell({ kind: 'stored', checkpoints: written });
     },
     async correct(collection, corrections) {
-      return link.call<boolean[]>({ kind: 'correct', layout: layoutOf(collection), corrections: packCorrections(collection, corrections) });
+      return link.call<boolean[]>({
+        kind: 'correct',
+        layout: layoutOf(collection),
+        corrections: packCorrections(collection, corrections),
+      });
     },
     async checkpoint(projection) {
       return readNow(() => checkpointOf.get(projection));

@@ -1,4 +1,7 @@
-/** Reads documents on the thread that asks: SQLite answers from its cache in microseconds, less than a message to another thread takes. */
+/**
+ * Reads documents on the thread that asks: SQLite answers from its cache in microseconds, less than a message to
+ * another thread takes.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database, Statement } from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
@@ -12,7 +15,10 @@ import { pageOf, whereOf } from './query.js';
 /** The reads of the port. A collection that isn't there yet is empty. */
 export interface Reader {
   get(layout: Layout, id: string): StoredDocument | undefined;
-  getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]): Promise<(StoredDocument<B> | undefined)[]>;
+  getMany<B extends Body>(
+    collection: CollectionSpec,
+    ids: readonly string[],
+  ): Promise<(StoredDocument<B> | undefined)[]>;
   find<B extends Body>(collection: CollectionSpec, query: Query): Promise<StoredDocument<B>[]>;
   count(collection: CollectionSpec, query: Query): number;
 }
@@ -21,7 +27,10 @@ type Row = readonly [id: string, position: string, body: string];
 
 /** Documents read between two turns of the event loop: about 2 ms. */
 const CHUNK = 256;
-/** A page of so many is read at once, so that all of it is of one moment: one that moved on meanwhile would have whoever goes on behind it pass over what stood in between. */
+/**
+ * A page of so many is read at once, so that all of it is of one moment: one that moved on meanwhile would have whoever
+ * goes on behind it pass over what stood in between.
+ */
 const PAGE = 1_024;
 /** Queries are few kinds, with ever new parameters. */
 const STATEMENTS = 300;
@@ -54,7 +63,10 @@ export function createReader(database: Database): Reader {
     return orEmpty(() => statement(sql).all(...parameters) as R[], []);
   }
 
-  async function getMany<B extends Body>({ table }: Layout, ids: readonly string[]): Promise<(StoredDocument<B> | undefined)[]> {
+  async function getMany<B extends Body>(
+    { table }: Layout,
+    ids: readonly string[],
+  ): Promise<(StoredDocument<B> | undefined)[]> {
     const documents = Array<StoredDocument<B> | undefined>(ids.length).fill(undefined);
     const sql = `SELECT wanted.key, d.id, d.position, d.body FROM json_each(?) AS wanted CROSS JOIN ${table} AS d ON d.id = wanted.value`;
     for (let start = 0; start < ids.length; start += CHUNK) {
@@ -86,7 +98,8 @@ export function createReader(database: Database): Reader {
         }
         return documents;
       }
-      // A long result is read like any list of ids, in turns; which documents are in it was decided at once. One that a repair deletes meanwhile is left out.
+      // A long result is read like any list of ids, in turns; which documents are in it was decided at once. One that a
+      // repair deletes meanwhile is left out.
       const ids = rows<readonly [string]>(`SELECT id FROM ${where.text}${page.text}`, parameters).map(([id]) => id);
       return (await getMany<B>(layout, ids)).filter((document) => document !== undefined);
     },

@@ -1,4 +1,7 @@
-/** Records in SQLite: compare-and-set decided in the writer's transaction, so it holds across processes; reads on the thread that has opened the store. */
+/**
+ * Records in SQLite: compare-and-set decided in the writer's transaction, so it holds across processes; reads on the
+ * thread that has opened the store.
+ */
 import type { Database } from 'better-sqlite3';
 import type { Records, StoredRecord } from '../../../ports/readStore.js';
 import { afterPrefix } from '../../prefix.js';
@@ -22,10 +25,16 @@ export interface RecordsTable {
 
 /** @param database the writer's connection. */
 export function recordsTable(database: Database): RecordsTable {
-  const version = database.prepare<[string, number], number>(`SELECT version FROM record WHERE key = ? AND ${ALIVE}`).pluck();
-  const replace = database.prepare<[string, string, number, number | null]>('INSERT OR REPLACE INTO record (key, value, version, expires_at) VALUES (?, ?, ?, ?)');
+  const version = database
+    .prepare<[string, number], number>(`SELECT version FROM record WHERE key = ? AND ${ALIVE}`)
+    .pluck();
+  const replace = database.prepare<[string, string, number, number | null]>(
+    'INSERT OR REPLACE INTO record (key, value, version, expires_at) VALUES (?, ?, ?, ?)',
+  );
   const remove = database.prepare<[string]>('DELETE FROM record WHERE key = ?');
-  const sweep = database.prepare<[number]>(`DELETE FROM record WHERE rowid IN (SELECT rowid FROM record WHERE expires_at <= ${VALUE} LIMIT ${SWEEP_ROWS})`);
+  const sweep = database.prepare<[number]>(
+    `DELETE FROM record WHERE rowid IN (SELECT rowid FROM record WHERE expires_at <= ${VALUE} LIMIT ${SWEEP_ROWS})`,
+  );
   return {
     change(request, now) {
       const current = version.get(request.key, now) ?? 0;
@@ -56,22 +65,36 @@ type Row = readonly [key: string, value: string, version: number, expiresAt: num
 export function openRecords(database: Database, { read, change }: RecordsAccess): Records {
   const columns = 'SELECT key, value, version, expires_at FROM record WHERE';
   const one = database.prepare<[string, number], Row>(`${columns} key = ? AND ${ALIVE}`).raw();
-  const from = database.prepare<[string, number, number], Row>(`${columns} key >= ${VALUE} AND ${ALIVE} ORDER BY key LIMIT ${VALUE}`).raw();
-  const range = database.prepare<[string, string, number, number], Row>(`${columns} key >= ${VALUE} AND key < ${VALUE} AND ${ALIVE} ORDER BY key LIMIT ${VALUE}`).raw();
+  const from = database
+    .prepare<[string, number, number], Row>(`${columns} key >= ${VALUE} AND ${ALIVE} ORDER BY key LIMIT ${VALUE}`)
+    .raw();
+  const range = database
+    .prepare<[string, string, number, number], Row>(
+      `${columns} key >= ${VALUE} AND key < ${VALUE} AND ${ALIVE} ORDER BY key LIMIT ${VALUE}`,
+    )
+    .raw();
   return {
     async get<V>(key: string) {
       const row = read(() => one.get(key, Date.now()));
       return row === undefined ? undefined : recordOf<V>(row);
     },
     async put(key, value, options = {}) {
-      return change<number | undefined>({ kind: 'put', key, value: recordJson(key, value), expected: options.expected, expiresAt: options.expiresAt });
+      return change<number | undefined>({
+        kind: 'put',
+        key,
+        value: recordJson(key, value),
+        expected: options.expected,
+        expiresAt: options.expiresAt,
+      });
     },
     async delete(key, expected) {
       return change<boolean>({ kind: 'delete', key, expected });
     },
     async list<V>(prefix: string, limit = -1) {
       const end = afterPrefix(prefix);
-      const rows = read(() => (end === undefined ? from.all(prefix, Date.now(), limit) : range.all(prefix, end, Date.now(), limit)));
+      const rows = read(() =>
+        end === undefined ? from.all(prefix, Date.now(), limit) : range.all(prefix, end, Date.now(), limit),
+      );
       return rows.map((row) => recordOf<V>(row));
     },
   };

@@ -1,4 +1,7 @@
-/** The tables of collections as the writer keeps them: made, filled, dropped. Every function runs within the caller's transaction. */
+/**
+ * The tables of collections as the writer keeps them: made, filled, dropped. Every function runs within the caller's
+ * transaction.
+ */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Scalar } from '../../../ports/readStore.js';
 import { sqlScalar } from './layout.js';
@@ -9,8 +12,9 @@ import type { PackedBatch, PackedCorrection } from './messages.js';
 export const DOCUMENTS_CHANGED = `INSERT INTO setting (name, value) VALUES ('documents:' || ?, '1') ON CONFLICT (name) DO UPDATE SET value = CAST(value + 1 AS TEXT)`;
 
 /**
- * What differs for a collection whenever its documents may have changed, by its name and version. The file's own version says too little about what
- * may be remembered: it changes with every lease that is renewed, and gifts change far more often than purchases.
+ * What differs for a collection whenever its documents may have changed, by its name and version. The file's own
+ * version says too little about what may be remembered: it changes with every lease that is renewed, and gifts change
+ * far more often than purchases.
  */
 export const DOCUMENTS_VERSIONS = `SELECT substr(name, 11), value FROM setting WHERE name GLOB 'documents:*'`;
 
@@ -19,9 +23,14 @@ export interface Tables {
   /** Makes what is missing; a column that a new index needs is filled from the documents there are. */
   ensure(layout: Layout, deferIndexes: boolean): void;
   drop(layout: Layout): void;
-  /** Writes the documents, then the checkpoint; what is older than what stands there is skipped. Makes the table if it must. */
+  /**
+   * Writes the documents, then the checkpoint; what is older than what stands there is skipped. Makes the table if it
+   * must.
+   */
   write(batch: PackedBatch): void;
-  /** Puts documents right by compare-and-set of their positions. Makes the table if it must. @returns whether each was. */
+  /**
+   * Puts documents right by compare-and-set of their positions. Makes the table if it must. @returns whether each was.
+   */
   correct(layout: Layout, corrections: readonly PackedCorrection[]): boolean[];
   /** Forgets what it knows of the tables there are: a transaction was rolled back, or another process changed them. */
   forget(): void;
@@ -29,7 +38,10 @@ export interface Tables {
 
 /** How documents get into a table. Parameters: id, position, body, the columns. */
 interface Plan {
-  /** Inserts a document, or replaces one of a lower position whose columns stay as they are: then SQLite leaves the indexes alone. */
+  /**
+   * Inserts a document, or replaces one of a lower position whose columns stay as they are: then SQLite leaves the
+   * indexes alone.
+   */
   readonly put: Statement<SqlScalar[]>;
   /** Replaces one of a lower position, whatever its columns; absent where there are none. */
   readonly replace?: Statement<SqlScalar[]>;
@@ -48,13 +60,19 @@ export function tablesOf(database: Database): Tables {
   function ensure(layout: Layout, deferIndexes: boolean): void {
     const { table, columns, indexes } = layout;
     // `id` and the fields have no type: SQLite would turn a number that is compared with a TEXT column into a string.
-    const declared = ['id NOT NULL PRIMARY KEY', 'position TEXT NOT NULL', 'body TEXT NOT NULL', ...columns.map(({ column }) => column)];
+    const declared = [
+      'id NOT NULL PRIMARY KEY',
+      'position TEXT NOT NULL',
+      'body TEXT NOT NULL',
+      ...columns.map(({ column }) => column),
+    ];
     database.exec(`CREATE TABLE IF NOT EXISTS ${table} (${declared.join(', ')})`);
     const present = new Set(columnNames.all(unquoted(table)));
     for (const { field, column } of columns) if (!present.has(unquoted(column))) addColumn(table, field, column);
     if (deferIndexes) return;
     for (const index of indexes) {
-      if (index.columns.length > 0) database.exec(`CREATE INDEX IF NOT EXISTS ${index.name} ON ${table} (${[...index.columns, 'id'].join(', ')})`);
+      if (index.columns.length > 0)
+        database.exec(`CREATE INDEX IF NOT EXISTS ${index.name} ON ${table} (${[...index.columns, 'id'].join(', ')})`);
     }
   }
 
@@ -114,7 +132,9 @@ function writeAll({ put, replace }: Plan, rows: readonly Scalar[], width: number
   const starts: number[] = [];
   for (let start = 0; start < rows.length; start += width) starts.push(start);
   // Of one id the first given goes first: the sort is stable.
-  starts.sort((a, b) => ((rows[a] as string) < (rows[b] as string) ? -1 : (rows[a] as string) > (rows[b] as string) ? 1 : 0));
+  starts.sort((a, b) =>
+    (rows[a] as string) < (rows[b] as string) ? -1 : (rows[a] as string) > (rows[b] as string) ? 1 : 0,
+  );
   for (const start of starts) {
     if (replace === undefined) put.run(rows[start] as string, rows[start + 1] as string, rows[start + 2] as string);
     else {
@@ -130,11 +150,19 @@ function correctOne(database: Database, { table, columns }: Layout, { id, expect
   const values = row?.map(sqlScalar) ?? [];
   if (expected === undefined) {
     if (row === undefined) return database.prepare(`SELECT 1 FROM ${table} WHERE id = ?`).get(id) === undefined;
-    return database.prepare(`INSERT OR IGNORE INTO ${table} (${all.join(', ')}) VALUES (${all.map(() => '?').join(', ')})`).run(...values).changes === 1;
+    return (
+      database
+        .prepare(`INSERT OR IGNORE INTO ${table} (${all.join(', ')}) VALUES (${all.map(() => '?').join(', ')})`)
+        .run(...values).changes === 1
+    );
   }
-  if (row === undefined) return database.prepare(`DELETE FROM ${table} WHERE id = ? AND position = ?`).run(id, expected).changes === 1;
+  if (row === undefined)
+    return database.prepare(`DELETE FROM ${table} WHERE id = ? AND position = ?`).run(id, expected).changes === 1;
   const changed = all.map((column) => `${column} = ?`).join(', ');
-  return database.prepare(`UPDATE ${table} SET ${changed} WHERE id = ? AND position = ?`).run(...values, id, expected).changes === 1;
+  return (
+    database.prepare(`UPDATE ${table} SET ${changed} WHERE id = ? AND position = ?`).run(...values, id, expected)
+      .changes === 1
+  );
 }
 
 function unquoted(name: string): string {

@@ -1,4 +1,7 @@
-/** Who waits for a projection to come somewhere. Thousands may: one timer looks for all of them, and only while there are any. */
+/**
+ * Who waits for a projection to come somewhere. Thousands may: one timer looks for all of them, and only while there
+ * are any.
+ */
 import type { Position } from '../../../ports/eventStore.js';
 
 /** The waiters of one store. */
@@ -7,7 +10,10 @@ export interface Waiters {
   advanced(projection: string, position: Position): void;
   /** The projection's checkpoint is gone. */
   forget(projection: string): void;
-  /** Resolves true once the projection is at or past `position`, false after `timeoutMs` or when closed. @throws what `stored` throws. */
+  /**
+   * Resolves true once the projection is at or past `position`, false after `timeoutMs` or when closed. @throws what
+   * `stored` throws.
+   */
   reached(projection: string, position: Position, timeoutMs: number): Promise<boolean>;
   /** Ends all waiting. */
   close(): void;
@@ -18,7 +24,10 @@ export interface Stored {
   /** Changes whenever another connection has written. */
   version(): number;
   checkpoint(projection: string): Position | undefined;
-  /** Told that somebody begins to wait: of all who begin in one turn of the event loop with the first, and once more after the last. */
+  /**
+   * Told that somebody begins to wait: of all who begin in one turn of the event loop with the first, and once more
+   * after the last.
+   */
   wanted(): void;
 }
 

@@ -1,4 +1,7 @@
-/** The writer of the embedded read store: takes requests in their order and commits them in groups. Runs on a thread of its own. */
+/**
+ * The writer of the embedded read store: takes requests in their order and commits them in groups. Runs on a thread of
+ * its own.
+ */
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../driver.js';
 import { FilesGoneError, UNGUARDED, type WriteGuard } from '../openedFiles.js';
@@ -25,17 +28,23 @@ export interface Writer {
   run(requests: readonly Numbered[]): void;
 }
 
-/** A transaction takes no more when it has so many changes or is so old (ms): other requests and other processes wait meanwhile. */
+/**
+ * A transaction takes no more when it has so many changes or is so old (ms): other requests and other processes wait
+ * meanwhile.
+ */
 const GROUP_CHANGES = 20_000;
 const GROUP_MS = 50;
 /**
- * After so many changes the WAL is moved into the file, once so many small groups have come in a row. Not between the big groups of a rebuild, nor where a lease is renewed among them:
- * page after page would be moved again and again.
+ * After so many changes the WAL is moved into the file, once so many small groups have come in a row. Not between the
+ * big groups of a rebuild, nor where a lease is renewed among them: page after page would be moved again and again.
  */
 const CHECKPOINT_CHANGES = 4_000;
 const SMALL_GROUPS_IN_A_ROW = 10;
 const SMALL_GROUP_CHANGES = 1_000;
-/** After so many small groups in a row, some seconds under load, nothing is folded at full speed any more: a rebuild that gives way to requests writes few documents at a time, too. */
+/**
+ * After so many small groups in a row, some seconds under load, nothing is folded at full speed any more: a rebuild
+ * that gives way to requests writes few documents at a time, too.
+ */
 const SMALL_GROUPS = 1_000;
 /** Expired records are looked for so often, in ms, as long as anything is written. */
 const SWEEP_MS = 10_000;
@@ -51,9 +60,14 @@ export interface WriterOptions {
 }
 
 /**
- * A writer on this connection. `now` decides what has expired. A request fails when another process keeps the file locked for `lockWaitMs`, and when the `guard` says so.
+ * A writer on this connection. `now` decides what has expired. A request fails when another process keeps the file
+ * locked for `lockWaitMs`, and when the `guard` says so.
  */
-export function createWriter(database: Database, port: WriterPort, { now = Date.now, lockWaitMs = LOCK_WAIT_MS, guard = UNGUARDED }: WriterOptions = {}): Writer {
+export function createWriter(
+  database: Database,
+  port: WriterPort,
+  { now = Date.now, lockWaitMs = LOCK_WAIT_MS, guard = UNGUARDED }: WriterOptions = {},
+): Writer {
   const tables = tablesOf(database);
   const records = recordsTable(database);
   const begin = database.prepare('BEGIN IMMEDIATE');
@@ -199,7 +213,10 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
     if (roomy !== smallGroups < SMALL_GROUPS) makeRoom(database, roomy ? 'few' : 'many');
   }
 
-  /** One transaction of what is there and what comes meanwhile. When it fails, each request is tried by itself, so that it fails alone. */
+  /**
+   * One transaction of what is there and what comes meanwhile. When it fails, each request is tried by itself, so that
+   * it fails alone.
+   */
   function commitGroup(): void {
     const taken: Numbered[] = [];
     try {
@@ -220,7 +237,8 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
       breathe(performance.now() - begun);
     } catch (error) {
       // Without the lock nothing was taken; waiting for it anew for each request would take for ever.
-      if (taken.length === 0) for (let numbered = next(); numbered !== undefined; numbered = next()) fail(numbered, faultOf(error));
+      if (taken.length === 0)
+        for (let numbered = next(); numbered !== undefined; numbered = next()) fail(numbered, faultOf(error));
       const until = performance.now() + lockWaitMs;
       for (const numbered of taken) commitAlone(numbered, until);
     }
@@ -260,5 +278,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
 
 function faultOf(error: unknown): ThreadFault {
   const { message } = error as Error;
-  return error instanceof Sqlite.SqliteError || error instanceof FilesGoneError ? { message, code: error.code } : { message };
+  return error instanceof Sqlite.SqliteError || error instanceof FilesGoneError
+    ? { message, code: error.code }
+    : { message };
 }

@@ -9,11 +9,17 @@ import { openBusInProcess } from '../../../support/busProcess.js';
 busContract('embedded, in one process', () => opened((dir) => openEmbeddedBus({ dir, onError: () => undefined })));
 busContract('embedded, in two processes', () => opened((dir) => openBusInProcess({ dir })));
 busContract('embedded, the hub in another process', async () => {
-  const under = await opened((dir) => openEmbeddedBus({ dir, onError: () => undefined }), (dir) => openBusInProcess({ dir }));
+  const under = await opened(
+    (dir) => openEmbeddedBus({ dir, onError: () => undefined }),
+    (dir) => openBusInProcess({ dir }),
+  );
   return under;
 });
 
-async function opened(openSecond: (dir: string) => Promise<Bus>, openFirst: (dir: string) => Promise<Bus> = (dir) => openEmbeddedBus({ dir, onError: () => undefined })) {
+async function opened(
+  openSecond: (dir: string) => Promise<Bus>,
+  openFirst: (dir: string) => Promise<Bus> = (dir) => openEmbeddedBus({ dir, onError: () => undefined }),
+) {
   const dir = await mkdtemp(join(tmpdir(), 'bus-'));
   const members = [await openFirst(dir)];
   return {

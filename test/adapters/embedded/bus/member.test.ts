@@ -21,7 +21,8 @@ const refusal = (promise: Promise<unknown>): Promise<Error> =>
   );
 
 /** The number of a frame. */
-const numberOf = (frame: Frame | undefined): number => (frame !== undefined && 'i' in frame.header ? frame.header.i : Number.NaN);
+const numberOf = (frame: Frame | undefined): number =>
+  frame !== undefined && 'i' in frame.header ? frame.header.i : Number.NaN;
 
 /** Two ends of one socket. */
 async function pair(): Promise<{ near: Socket; far: Socket; end: () => void }> {
@@ -90,7 +91,10 @@ test('a request waits while the way is congested, and is not sent after its dead
   assert.equal(sent, []);
   room();
   await published;
-  assert.equal(sent.map(({ header }) => header.t), ['req', 'pub']);
+  assert.equal(
+    sent.map(({ header }) => header.t),
+    ['req', 'pub'],
+  );
   const [request] = sent;
   member.receive({ header: { t: 'rep', i: numberOf(request) }, body: '{"n":1}' });
   assert.equal(await answer, { n: 1 });
@@ -100,11 +104,23 @@ test('a hub that is too busy to answer for a while keeps nobody from serving: it
   const member = openMember(() => undefined);
   const sent: Frame[] = [];
   member.attach({ send: (frame) => void sent.push(frame), congested: () => undefined });
-  const [served] = await Promise.all([member.serve('a', 'q', async () => ({ n: 1 })), member.subscribe('b', () => undefined)]);
-  assert.equal(sent.filter(({ header }) => header.t === 'serve' || header.t === 'sub').map(({ header }) => header), [{ t: 'serve', s: 'a', q: 'q' }, { t: 'sub', s: 'b' }]);
+  const [served] = await Promise.all([
+    member.serve('a', 'q', async () => ({ n: 1 })),
+    member.subscribe('b', () => undefined),
+  ]);
+  assert.equal(
+    sent.filter(({ header }) => header.t === 'serve' || header.t === 'sub').map(({ header }) => header),
+    [
+      { t: 'serve', s: 'a', q: 'q' },
+      { t: 'sub', s: 'b' },
+    ],
+  );
   member.receive({ header: { t: 'ask', i: 7, s: 'a', q: 'q' }, body: '{}' });
   await served();
-  assert.equal(sent.find(({ header }) => header.t === 'rep'), { header: { t: 'rep', i: 7 }, body: '{"n":1}' });
+  assert.equal(
+    sent.find(({ header }) => header.t === 'rep'),
+    { header: { t: 'rep', i: 7 }, body: '{"n":1}' },
+  );
 });
 
 test('a member reports what only a hub should get', () => {
@@ -164,7 +180,11 @@ test('the sender to a congested peer is held until the peer has caught up', asyn
 test('a connection tells when the other side takes less than comes, and when it has caught up', async () => {
   const { near, far, end } = await pair();
   far.pause();
-  const connection = openConnection(near, { onFrame: () => undefined, onClose: () => undefined, onError: () => undefined });
+  const connection = openConnection(near, {
+    onFrame: () => undefined,
+    onClose: () => undefined,
+    onError: () => undefined,
+  });
   const body = JSON.stringify({ text: 'x'.repeat(900_000) });
   assert.is(connection.congested(), undefined);
   connection.send({ header: { t: 'pub', s: 'a' }, body });
@@ -206,7 +226,11 @@ test('a side that takes nothing for too long is cut off', async () => {
 test('a held connection reads nothing until every hold is over; one that ends closes even if the other side does not', async () => {
   const { near, far, end } = await pair();
   const got: Frame[] = [];
-  const connection = openConnection(near, { onFrame: (frame) => void got.push(frame), onClose: () => undefined, onError: () => undefined });
+  const connection = openConnection(near, {
+    onFrame: (frame) => void got.push(frame),
+    onClose: () => undefined,
+    onError: () => undefined,
+  });
   let first = (): void => undefined;
   let second = (): void => undefined;
   connection.hold(new Promise((resolve) => (first = resolve)));

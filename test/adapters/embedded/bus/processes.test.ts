@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -60,9 +69,14 @@ test('when the hub is killed the others meet again soon, and serve and hear as b
   await one.serve('who', 'who', async () => ({ by: 'one' }));
   await one.subscribe('news', (news) => heard.push(news));
   let release = (): void => undefined;
-  await two.serve('hangs', 'hangs', () => new Promise((resolve) => {
-    release = () => resolve({});
-  }));
+  await two.serve(
+    'hangs',
+    'hangs',
+    () =>
+      new Promise((resolve) => {
+        release = () => resolve({});
+      }),
+  );
   const hanging = refusal(one.request('hangs', {}, { timeoutMs: 5_000 }));
   await sleep(50);
   await hub.kill();
@@ -113,12 +127,21 @@ test('many that open at once all meet', async ({ open }) => {
   const members = await Promise.all(Array.from({ length: 8 }, () => open()));
   await Promise.all(members.map((member, n) => member.serve(`m${n}`, 'q', async () => ({ n }))));
   for (const member of members) {
-    const answers = await Promise.all(members.map((_, n) => member.request<{ n: number }>(`m${n}`, {}, { timeoutMs: 2_000 })));
-    assert.equal(answers.map(({ n }) => n), members.map((_, n) => n));
+    const answers = await Promise.all(
+      members.map((_, n) => member.request<{ n: number }>(`m${n}`, {}, { timeoutMs: 2_000 })),
+    );
+    assert.equal(
+      answers.map(({ n }) => n),
+      members.map((_, n) => n),
+    );
   }
 });
 
-test('the socket and its lock are for their owner only, and the socket is gone with the last member', async ({ dir, open, members }) => {
+test('the socket and its lock are for their owner only, and the socket is gone with the last member', async ({
+  dir,
+  open,
+  members,
+}) => {
   await open();
   for (const name of ['bus.sock', 'bus.lock']) assert.is(statSync(join(dir, name)).mode & 0o777, 0o600, name);
   await members.pop()?.close();
@@ -131,11 +154,14 @@ test('the socket of a killed process is taken over', async ({ dir, open }) => {
   assert.ok(statSync(join(dir, 'bus.sock')).isSocket());
   const bus = await open();
   await bus.ping();
-  assert.equal(await openBusInProcess({ dir }).then(async (second) => {
-    await second.ping();
-    await second.close();
-    return 'met';
-  }), 'met');
+  assert.equal(
+    await openBusInProcess({ dir }).then(async (second) => {
+      await second.ping();
+      await second.close();
+      return 'met';
+    }),
+    'met',
+  );
 });
 
 test('a folder whose path is too long for a socket meets under a short one', async ({ dir, open, members }) => {
@@ -150,7 +176,11 @@ test('a folder whose path is too long for a socket meets under a short one', asy
   rmSync(join(socket, '..'), { recursive: true });
 });
 
-test('a short link to a folder with a long path, and the folder itself, are one bus, wherever temporary files are to go', async ({ dir, open, members }) => {
+test('a short link to a folder with a long path, and the folder itself, are one bus, wherever temporary files are to go', async ({
+  dir,
+  open,
+  members,
+}) => {
   const before = process.env['TMPDIR'];
   const long = join(dir, 'x'.repeat(60), 'y'.repeat(60));
   mkdirSync(long, { recursive: true });
@@ -173,27 +203,27 @@ test('a short link to a folder with a long path, and the folder itself, are one 
   }
 });
 
-test('files that are not the bus\'s are named and left alone', async ({ dir, open }) => {
+test("files that are not the bus's are named and left alone", async ({ dir, open }) => {
   writeFileSync(join(dir, 'bus.lock'), 'a diary, long enough to be no empty file'.repeat(50));
-  assert.match((await refusal(open())).message, 'bus.lock is not the bus\'s lock file');
+  assert.match((await refusal(open())).message, "bus.lock is not the bus's lock file");
   assert.match(readFileSync(join(dir, 'bus.lock'), 'utf8'), 'a diary');
   rmSync(join(dir, 'bus.lock'));
   writeFileSync(join(dir, 'bus.sock'), 'a sock');
-  assert.match((await refusal(open())).message, 'bus.sock is not the bus\'s socket');
+  assert.match((await refusal(open())).message, "bus.sock is not the bus's socket");
   assert.is(readFileSync(join(dir, 'bus.sock'), 'utf8'), 'a sock');
   rmSync(join(dir, 'bus.sock'));
   mkdirSync(join(dir, 'bus.sock'));
-  assert.match((await refusal(open())).message, 'bus.sock is not the bus\'s socket');
+  assert.match((await refusal(open())).message, "bus.sock is not the bus's socket");
   rmSync(join(dir, 'bus.sock'), { recursive: true });
   await open();
 });
 
-test('a folder that can\'t be used is named', async ({ dir, open }) => {
+test("a folder that can't be used is named", async ({ dir, open }) => {
   writeFileSync(join(dir, 'file'), '');
   assert.match((await refusal(open(join(dir, 'file', 'data')))).message, /bus.lock can't be made/);
 });
 
-test('who can\'t take over says so and tries again until it can', async ({ dir, open, errors }) => {
+test("who can't take over says so and tries again until it can", async ({ dir, open, errors }) => {
   const hub = await openBusInProcess({ dir });
   const bus = await open();
   await bus.serve('who', 'who', async () => ({ by: 'me' }));
@@ -201,7 +231,7 @@ test('who can\'t take over says so and tries again until it can', async ({ dir, 
   mkdirSync(join(dir, 'bus.sock'));
   await hub.kill();
   while (errors.length === 0) await sleep(5);
-  assert.match(errors[0]?.message ?? '', 'not the bus\'s socket');
+  assert.match(errors[0]?.message ?? '', "not the bus's socket");
   assert.instance(await refusal(bus.ping()), UnavailableError);
   rmSync(join(dir, 'bus.sock'), { recursive: true });
   assert.equal(await answeredWithin(2_000, bus, 'who'), { by: 'me' });
@@ -244,14 +274,39 @@ test('bytes that make no sense are refused and reported; everyone else goes on',
   const refused = errors.length;
   const notJson = Buffer.concat([Buffer.from([0, 0, 0, 7, 0, 0, 0, 3]), Buffer.from('{{{')]);
   const tooLongHeader = Buffer.from([0, 0, 0, 4, 0, 0, 0, 9]);
-  const odd = ['7', 'null', '{}', '{"t":"what"}', '{"t":"constructor"}', '{"t":"req","i":"1","s":"who"}', '{"t":"serve","s":"who"}', '{"t":"ask","i":1,"s":"a","q":"b"}', '{"t":"rep","i":99}', '{"t":"gone","i":1}', '{"t":"pong","i":1}'];
+  const odd = [
+    '7',
+    'null',
+    '{}',
+    '{"t":"what"}',
+    '{"t":"constructor"}',
+    '{"t":"req","i":"1","s":"who"}',
+    '{"t":"serve","s":"who"}',
+    '{"t":"ask","i":1,"s":"a","q":"b"}',
+    '{"t":"rep","i":99}',
+    '{"t":"gone","i":1}',
+    '{"t":"pong","i":1}',
+  ];
   const nonsense = [notJson, tooLongHeader, ...odd.map((head) => raw(head))];
   assert.not(await say(() => errors.length >= refused + nonsense.length, ...nonsense), 'still connected');
   assert.is(errors.length, refused + nonsense.length);
-  assert.not(await say(() => true, raw('{"t":"drop","i":5}'), raw('{"t":"unserve","s":"no","q":"no"}'), raw('{"t":"unsub","s":"no"}')));
+  assert.not(
+    await say(
+      () => true,
+      raw('{"t":"drop","i":5}'),
+      raw('{"t":"unserve","s":"no","q":"no"}'),
+      raw('{"t":"unsub","s":"no"}'),
+    ),
+  );
   const before = errors.length;
-  assert.not(await say(() => errors.length > before, raw('{"t":"req","i":1,"s":"who"}', 'not json')), 'the handler never sees it');
-  assert.equal(errors.slice(before).map(({ message }) => message), ['a message on who that is no JSON']);
+  assert.not(
+    await say(() => errors.length > before, raw('{"t":"req","i":1,"s":"who"}', 'not json')),
+    'the handler never sees it',
+  );
+  assert.equal(
+    errors.slice(before).map(({ message }) => message),
+    ['a message on who that is no JSON'],
+  );
   assert.equal(await bus.request('who', {}, { timeoutMs: 1_000 }), { by: 'me' });
 });
 

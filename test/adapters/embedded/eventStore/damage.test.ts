@@ -36,12 +36,16 @@ test('damage deep inside is told when it is met, and not before', () =>
     isDamage(await failureOf(Promise.all(Array.from({ length: 40 }, (_, n) => damaged.read(`stream-${n}`)))));
     const ended = new AbortController();
     const told: unknown[] = [];
-    const following = batchesOf(damaged.follow(undefined, {}, { signal: ended.signal, onTrouble: (error) => void told.push(error) }));
+    const following = batchesOf(
+      damaged.follow(undefined, {}, { signal: ended.signal, onTrouble: (error) => void told.push(error) }),
+    );
     await until(() => told.length > 1, 'two tries');
     ended.abort();
     await following;
     for (const error of told) isDamage(error);
-    isDamage(await failureOf(Promise.all(Array.from({ length: 40 }, (_, n) => damaged.append(`stream-${n}`, [event()], 49)))));
+    isDamage(
+      await failureOf(Promise.all(Array.from({ length: 40 }, (_, n) => damaged.append(`stream-${n}`, [event()], 49)))),
+    );
   }));
 
 test('a read that fails for a moment fails what is asked then; a follower goes on by itself and misses nothing', () =>
@@ -49,14 +53,25 @@ test('a read that fails for a moment fails what is asked then; a follower goes o
     const store = await open();
     const ended = new AbortController();
     const trouble: unknown[] = [];
-    const following = batchesOf(store.follow(undefined, {}, { signal: ended.signal, onTrouble: (error) => void trouble.push(error) }));
+    const following = batchesOf(
+      store.follow(undefined, {}, { signal: ended.signal, onTrouble: (error) => void trouble.push(error) }),
+    );
     const appended: string[] = [];
     for (const fault of DISK_FAULTS) {
       const before = trouble.length;
       failReads(fault);
       try {
-        for (const ask of [() => store.end(), () => store.read('stream'), () => batchesOf(store.readAll(undefined)), () => store.ping()]) assert.instance(await failureOf(ask()), UnavailableError, fault[0]);
-        await until(() => trouble.slice(before).some((error) => error instanceof UnavailableError), 'the follower to meet it');
+        for (const ask of [
+          () => store.end(),
+          () => store.read('stream'),
+          () => batchesOf(store.readAll(undefined)),
+          () => store.ping(),
+        ])
+          assert.instance(await failureOf(ask()), UnavailableError, fault[0]);
+        await until(
+          () => trouble.slice(before).some((error) => error instanceof UnavailableError),
+          'the follower to meet it',
+        );
       } finally {
         failReads();
       }
@@ -64,10 +79,16 @@ test('a read that fails for a moment fails what is asked then; a follower goes o
       appended.push(one.id);
       await store.append('stream', [one], 'any');
       await until(() => trouble.at(-1) === undefined, 'the follower to go on');
-      assert.equal((await store.read('stream')).map(({ id }) => id), appended);
+      assert.equal(
+        (await store.read('stream')).map(({ id }) => id),
+        appended,
+      );
     }
     ended.abort();
-    assert.equal((await following).flatMap((batch) => batch.events.map(({ id }) => id)), appended);
+    assert.equal(
+      (await following).flatMap((batch) => batch.events.map(({ id }) => id)),
+      appended,
+    );
   }));
 
 test('an event whose text is no JSON any more is damage', () =>
@@ -89,7 +110,10 @@ test('a log whose file was removed or replaced while it is open is not well: wha
     await store.ping();
     const file = eventLogFile(dir);
     renameSync(file, `${file}.old`);
-    assert.match(((await failureOf(store.ping())) as Error).message, /events\.db was removed or replaced under the service: writes are refused until it is started again/);
+    assert.match(
+      ((await failureOf(store.ping())) as Error).message,
+      /events\.db was removed or replaced under the service: writes are refused until it is started again/,
+    );
     copyFileSync(`${file}.old`, file);
     assert.instance(await failureOf(store.ping()), UnavailableError);
     rmSync(file);
@@ -118,7 +142,10 @@ test('a log that is gone or emptied while read models of it are there is refused
       lost();
       const error = await failureOf(openEmbeddedEventStore({ dir }));
       assert.instance(error, DataFileError);
-      assert.match((error as Error).message, /events\.db is empty or gone, and read\.db beside it was made from a log: restore the log from a backup .* delete read\.db/);
+      assert.match(
+        (error as Error).message,
+        /events\.db is empty or gone, and read\.db beside it was made from a log: restore the log from a backup .* delete read\.db/,
+      );
       assert.is(statSync(eventLogFile(dir), { throwIfNoEntry: false })?.size, [0, undefined][index]);
     }
     rmSync(join(dir, 'read.db'));

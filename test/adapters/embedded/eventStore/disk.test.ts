@@ -40,7 +40,11 @@ testWhere(test, mountable, NO_MOUNT, 'a full disk fails appends, loses nothing a
     assert.instance(refused.error, UnavailableError);
     assert.is((refused.error as UnavailableError).outcomeUnknown, false);
     assert.ok(stored.length > 3);
-    assert.instance(await failureOf(store.append('more', [large(), large()], 'none')), UnavailableError, 'it stays full');
+    assert.instance(
+      await failureOf(store.append('more', [large(), large()], 'none')),
+      UnavailableError,
+      'it stays full',
+    );
     const held = async (): Promise<string[]> => idsOf(await eventsOf(store.readAll(undefined)));
     assert.equal((await held()).toSorted(), idsOf(stored).toSorted(), 'reading goes on');
 
@@ -77,7 +81,8 @@ testWhere(test, limitable, noLimit, 'a write that fails leaves the outcome open,
     const other = await startEventStore(dir);
     try {
       const first = await other.append('stream', [event()], 'none');
-      const limit = (bytes: string): void => void execFileSync('prlimit', ['--pid', String(other.pid), `--fsize=${bytes}:unlimited`]);
+      const limit = (bytes: string): void =>
+        void execFileSync('prlimit', ['--pid', String(other.pid), `--fsize=${bytes}:unlimited`]);
       limit(String(statSync(join(dir, 'events.db-wal')).size + 5_000));
       const batch = [large()];
       const failure = (await failureOf(other.append('stream', batch, first.revision))) as UnavailableError;
@@ -93,6 +98,7 @@ testWhere(test, limitable, noLimit, 'a write that fails leaves the outcome open,
     } finally {
       await other.kill();
     }
-  }));
+  }),
+);
 
 test.run();

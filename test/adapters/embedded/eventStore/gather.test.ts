@@ -40,14 +40,17 @@ test('only so many in one turn; nobody is left out or overtaken', async () => {
   await turn();
   assert.equal(order, ['1', '2', 'turn']);
   await all;
-  assert.equal(order.filter((one) => one !== 'turn'), ['1', '2', '3', '4', '5']);
+  assert.equal(
+    order.filter((one) => one !== 'turn'),
+    ['1', '2', '3', '4', '5'],
+  );
 });
 
 test('what takes long ends its turn: the others are answered in the next ones, in order', async () => {
   const order: string[] = [];
   const ask = gather(
     (question: number) => {
-      for (const until = performance.now() + 2 * BESIDE_SLICE_MS; performance.now() < until; );
+      for (const until = performance.now() + 2 * BESIDE_SLICE_MS; performance.now() < until;);
       order.push(String(question));
     },
     { atOnce: 10 },
@@ -79,11 +82,17 @@ test('one that fails, fails alone; one turn that fails as a whole, fails all of 
     },
   );
   const outcomes = await Promise.allSettled([ask(1), ask(-2), ask(3)]);
-  assert.equal(outcomes.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled']);
+  assert.equal(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  );
   assert.instance((outcomes[1] as PromiseRejectedResult).reason, RangeError);
   broken = true;
   const failed = await Promise.allSettled([ask(1), ask(2)]);
-  assert.equal(failed.map((one) => (one as PromiseRejectedResult).reason?.message), ['cannot begin', 'cannot begin']);
+  assert.equal(
+    failed.map((one) => (one as PromiseRejectedResult).reason?.message),
+    ['cannot begin', 'cannot begin'],
+  );
   broken = false;
   assert.is(await ask(5), 5);
 });

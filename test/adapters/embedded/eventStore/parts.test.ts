@@ -29,7 +29,11 @@ test('positions are 16 digits; anything else is refused', () => {
   assert.is(positionOf(42), '0000000000000042');
   assert.is(numberOf('0000000000000042'), 42);
   assert.is(numberOf(undefined), 0);
-  for (const odd of ['', '42', '000000000000004x', 'C:42/P:42']) assert.throws(() => numberOf(odd), (error: Error) => error instanceof RangeError);
+  for (const odd of ['', '42', '000000000000004x', 'C:42/P:42'])
+    assert.throws(
+      () => numberOf(odd),
+      (error: Error) => error instanceof RangeError,
+    );
 });
 
 test('a new log has no end and no events; an append needs an event', () =>
@@ -61,7 +65,12 @@ test('what is appended moves from the WAL into the file while appending goes on'
     const size = (): number => statSync(eventLogFile(dir)).size;
     const before = size();
     // Fewer pages than SQLite waits for by itself.
-    for (let n = 0; n < 60; n++) await Promise.all(Array.from({ length: 100 }, () => store.append(`stream-${randomUUID()}`, [event('Moved', { text: 'x'.repeat(500) })], 'none')));
+    for (let n = 0; n < 60; n++)
+      await Promise.all(
+        Array.from({ length: 100 }, () =>
+          store.append(`stream-${randomUUID()}`, [event('Moved', { text: 'x'.repeat(500) })], 'none'),
+        ),
+      );
     await until(() => size() > before + 1_000_000, 'the file to grow');
     await store.close();
     assert.is(statSync(`${eventLogFile(dir)}-wal`, { throwIfNoEntry: false }), undefined, 'nobody holds it open');
@@ -72,7 +81,9 @@ test('more than one group holds is sent at once', () =>
     const store = await open();
     await Promise.all([
       ...Array.from({ length: 1_500 }, (_, n) => store.append(`small-${n}`, [event()], 'none')),
-      ...Array.from({ length: 12 }, (_, n) => store.append(`large-${n}`, [event('Large', { text: 'x'.repeat(900_000) })], 'none')),
+      ...Array.from({ length: 12 }, (_, n) =>
+        store.append(`large-${n}`, [event('Large', { text: 'x'.repeat(900_000) })], 'none'),
+      ),
     ]);
     assert.is(await store.end(), positionOf(1_512));
     const batches = await batchesOf(store.readAll(undefined, { streams: ['large-'] }));
@@ -80,7 +91,10 @@ test('more than one group holds is sent at once', () =>
     assert.is(batches.flatMap((batch) => batch.events).length, 12);
     await store.append('large-stream', batches.flatMap((batch) => batch.events).slice(0, 1), 'none');
     await store.append('large-stream', [event('Large', { text: 'y'.repeat(900_000) }), event()], 0);
-    assert.equal((await store.read('large-stream')).map(({ revision }) => revision), [0, 1, 2]);
+    assert.equal(
+      (await store.read('large-stream')).map(({ revision }) => revision),
+      [0, 1, 2],
+    );
     const reading = failureOf(store.read('large-stream'));
     await store.close();
     assert.instance(await reading, UnavailableError);
@@ -91,9 +105,17 @@ test('an append that can not be written fails alone', () =>
     const file = eventLogFile(dir);
     const database = openEventLog(file, {});
     const commit = groupCommit(database, file);
-    const request = (sequence: number, type: unknown): AppendRequest => [sequence, `stream-${sequence}`, 'none', [type as string, `id-${sequence}`, 'at', '{}', '{}']];
+    const request = (sequence: number, type: unknown): AppendRequest => [
+      sequence,
+      `stream-${sequence}`,
+      'none',
+      [type as string, `id-${sequence}`, 'at', '{}', '{}'],
+    ];
     const outcomes = commit([request(1, 'A'), request(2, null), request(3, {}), request(4, 'B')]);
-    assert.equal(outcomes.map(({ kind }) => kind), ['appended', 'failed', 'failed', 'appended']);
+    assert.equal(
+      outcomes.map(({ kind }) => kind),
+      ['appended', 'failed', 'failed', 'appended'],
+    );
     assert.equal(outcomes[3], { sequence: 4, kind: 'appended', revision: 0, position: 2 });
     assert.is(outcomes[1]!.kind === 'failed' && outcomes[1]!.outcomeUnknown, false);
     database.close();
@@ -105,10 +127,27 @@ test('a lock that is never given back fails the group', () =>
     const [database, other] = [openEventLog(file, {}), openEventLog(file, {})];
     other.exec('BEGIN IMMEDIATE');
     const commit = groupCommit(database, file, { lockWaitMs: 10 });
-    const request = (sequence: number): AppendRequest => [sequence, 's', 'any', ['A', `id-${sequence}`, 'at', '{}', '{}']];
-    assert.equal(commit([request(1), request(2)]), [1, 2].map((sequence) => ({ sequence, kind: 'failed', message: 'database is locked', code: 'SQLITE_BUSY', outcomeUnknown: false })));
+    const request = (sequence: number): AppendRequest => [
+      sequence,
+      's',
+      'any',
+      ['A', `id-${sequence}`, 'at', '{}', '{}'],
+    ];
+    assert.equal(
+      commit([request(1), request(2)]),
+      [1, 2].map((sequence) => ({
+        sequence,
+        kind: 'failed',
+        message: 'database is locked',
+        code: 'SQLITE_BUSY',
+        outcomeUnknown: false,
+      })),
+    );
     other.exec('ROLLBACK');
-    assert.equal(commit([request(1), request(2)]).map(({ kind }) => kind), ['appended', 'appended']);
+    assert.equal(
+      commit([request(1), request(2)]).map(({ kind }) => kind),
+      ['appended', 'appended'],
+    );
     database.close();
     other.close();
   }));
@@ -118,17 +157,33 @@ test('a writer whose disk is slow, and who writes one group after the other, lea
     const file = eventLogFile(dir);
     const busy = openEventLog(file, {});
     const stop = new Int32Array(new SharedArrayBuffer(4));
-    const waiter = new Worker(WAITER, { eval: true, workerData: { commit: import.meta.resolve('../../../../src/adapters/embedded/eventStore/commit.js'), log: import.meta.resolve('../../../../src/adapters/embedded/eventStore/log.js'), file, stop } });
+    const waiter = new Worker(WAITER, {
+      eval: true,
+      workerData: {
+        commit: import.meta.resolve('../../../../src/adapters/embedded/eventStore/commit.js'),
+        log: import.meta.resolve('../../../../src/adapters/embedded/eventStore/log.js'),
+        file,
+        stop,
+      },
+    });
     const done = once(waiter, 'message') as Promise<[{ readonly kinds: readonly string[]; readonly ms: number }]>;
     const commit = groupCommit(slow(busy), file);
     await once(waiter, 'online');
-    const request = (sequence: number): AppendRequest => [sequence, `busy-${sequence}`, 'none', ['A', `busy-${sequence}`, 'at', '{}', '{}']];
+    const request = (sequence: number): AppendRequest => [
+      sequence,
+      `busy-${sequence}`,
+      'none',
+      ['A', `busy-${sequence}`, 'at', '{}', '{}'],
+    ];
     const until = performance.now() + 20_000;
     let groups = 0;
     while (Atomics.load(stop, 0) === 0 && performance.now() < until) commit([request(++groups)]);
     const [{ kinds, ms }] = await done;
     busy.close();
-    assert.equal(kinds, Array.from({ length: 10 }, () => 'appended'));
+    assert.equal(
+      kinds,
+      Array.from({ length: 10 }, () => 'appended'),
+    );
     assert.ok(ms < 4_000, `ten appends took ${ms.toFixed(0)} ms beside ${groups} groups`);
   }));
 
@@ -191,7 +246,12 @@ test('a thread that dies leaves its appends open; the next append starts another
     const file = eventLogFile(dir);
     const database = openEventLog(file, {});
     const script = join(dir, 'writer.mjs');
-    const writer = openEventWriter({ data: threadData(file), onStored: () => undefined, onGrown: () => undefined, script: pathToFileURL(script) });
+    const writer = openEventWriter({
+      data: threadData(file),
+      onStored: () => undefined,
+      onGrown: () => undefined,
+      script: pathToFileURL(script),
+    });
     const ends = async (): Promise<UnavailableError> => {
       const error = (await within(20_000, failureOf(writer.append('stream', [event()], 'none')))) as UnavailableError;
       assert.instance(error, UnavailableError);
@@ -202,7 +262,10 @@ test('a thread that dies leaves its appends open; the next append starts another
     assert.match((await ends()).message, /ended \(out of memory\)/);
     writeFileSync(script, `process.exit(1)`);
     assert.match((await ends()).message, /ended \(without an error\)/);
-    writeFileSync(script, `import ${JSON.stringify(new URL('../../../../src/adapters/embedded/eventStore/eventStoreWorker.js', import.meta.url).href)}`);
+    writeFileSync(
+      script,
+      `import ${JSON.stringify(new URL('../../../../src/adapters/embedded/eventStore/eventStoreWorker.js', import.meta.url).href)}`,
+    );
     assert.equal(await writer.append('stream', [event()], 'none'), { revision: 0, position: positionOf(1) });
     await writer.close();
     database.close();
@@ -214,25 +277,42 @@ test('the writer is sent the first of many appends while others are still being 
     const database = openEventLog(file, {});
     const script = join(dir, 'writer.mjs');
     // Answers with the size of the message as the revision.
-    writeFileSync(script, [
-      `import { parentPort } from 'node:worker_threads';`,
-      `let position = 0;`,
-      `parentPort.on('message', (message) => {`,
-      `  if (message === 'close') return parentPort.close();`,
-      `  parentPort.postMessage(message.map(([sequence]) => ({ sequence, kind: 'appended', revision: message.length, position: ++position })));`,
-      `});`,
-    ].join('\n'));
-    const writer = openEventWriter({ data: threadData(file), onStored: () => undefined, onGrown: () => undefined, script: pathToFileURL(script) });
+    writeFileSync(
+      script,
+      [
+        `import { parentPort } from 'node:worker_threads';`,
+        `let position = 0;`,
+        `parentPort.on('message', (message) => {`,
+        `  if (message === 'close') return parentPort.close();`,
+        `  parentPort.postMessage(message.map(([sequence]) => ({ sequence, kind: 'appended', revision: message.length, position: ++position })));`,
+        `});`,
+      ].join('\n'),
+    );
+    const writer = openEventWriter({
+      data: threadData(file),
+      onStored: () => undefined,
+      onGrown: () => undefined,
+      script: pathToFileURL(script),
+    });
     const together = async (count: number): Promise<number[]> => {
-      const appended = await Promise.all(Array.from({ length: count }, async (_, n) => writer.append(`stream-${n}`, [event()], 'none')));
+      const appended = await Promise.all(
+        Array.from({ length: count }, async (_, n) => writer.append(`stream-${n}`, [event()], 'none')),
+      );
       return [...new Set(appended.map(({ revision }) => revision))];
     };
     assert.equal(await together(15), [15]);
     assert.equal(await together(16), [16]);
     assert.equal(await together(60), [16, 44], 'one part ahead: what comes while the writer is at work goes as one');
     const sizes: number[] = [];
-    const counting = openEventWriter({ data: threadData(file), onStored: ({ revision }) => sizes.push(revision), onGrown: () => undefined, script: pathToFileURL(script) });
-    await counting.appendInOrder(Array.from({ length: 40 }, (_, n) => ({ stream: `ordered-${n}`, events: [event()], expected: 'none' as const })));
+    const counting = openEventWriter({
+      data: threadData(file),
+      onStored: ({ revision }) => sizes.push(revision),
+      onGrown: () => undefined,
+      script: pathToFileURL(script),
+    });
+    await counting.appendInOrder(
+      Array.from({ length: 40 }, (_, n) => ({ stream: `ordered-${n}`, events: [event()], expected: 'none' as const })),
+    );
     assert.equal([...new Set(sizes)], [40]);
     await Promise.all([writer.close(), counting.close()]);
     database.close();
@@ -243,15 +323,25 @@ test('what waits to be sent when the thread dies is open, too, and is not sent t
     const file = eventLogFile(dir);
     const database = openEventLog(file, {});
     const script = join(dir, 'writer.mjs');
-    const worker = JSON.stringify(new URL('../../../../src/adapters/embedded/eventStore/eventStoreWorker.js', import.meta.url).href);
+    const worker = JSON.stringify(
+      new URL('../../../../src/adapters/embedded/eventStore/eventStoreWorker.js', import.meta.url).href,
+    );
     const died = JSON.stringify(join(dir, 'died'));
-    writeFileSync(script, [
-      `import { existsSync, writeFileSync } from 'node:fs';`,
-      `import { parentPort } from 'node:worker_threads';`,
-      `if (existsSync(${died})) await import(${worker});`,
-      `else parentPort.once('message', () => { writeFileSync(${died}, ''); process.exit(1); });`,
-    ].join('\n'));
-    const writer = openEventWriter({ data: threadData(file), onStored: () => undefined, onGrown: () => undefined, script: pathToFileURL(script) });
+    writeFileSync(
+      script,
+      [
+        `import { existsSync, writeFileSync } from 'node:fs';`,
+        `import { parentPort } from 'node:worker_threads';`,
+        `if (existsSync(${died})) await import(${worker});`,
+        `else parentPort.once('message', () => { writeFileSync(${died}, ''); process.exit(1); });`,
+      ].join('\n'),
+    );
+    const writer = openEventWriter({
+      data: threadData(file),
+      onStored: () => undefined,
+      onGrown: () => undefined,
+      script: pathToFileURL(script),
+    });
     const open: Promise<unknown>[] = [];
     let dead = false;
     while (!dead) {
@@ -269,12 +359,26 @@ test('what waits to be sent when the thread dies is open, too, and is not sent t
     database.close();
   }));
 
-const NOTHING: Omit<EventReader, 'end' | 'scan'> = { readStream: () => false, lastOf: () => 0, timedWithin: () => 0, together: (work) => work() };
-const recorded = (position: number): RecordedEvent => ({ ...event(), stream: 's', revision: position - 1, position: positionOf(position) });
+const NOTHING: Omit<EventReader, 'end' | 'scan'> = {
+  readStream: () => false,
+  lastOf: () => 0,
+  timedWithin: () => 0,
+  together: (work) => work(),
+};
+const recorded = (position: number): RecordedEvent => ({
+  ...event(),
+  stream: 's',
+  revision: position - 1,
+  position: positionOf(position),
+});
 
 test('a follower goes on when the engine is available again; readAll fails', async () => {
   const failures = [new UnavailableError('locked'), undefined, new UnavailableError('locked again')];
-  const scan = (after: number, through: number): Slice => ({ events: Array.from({ length: through - after }, (_, n) => recorded(after + n + 1)), through, size: 1 });
+  const scan = (after: number, through: number): Slice => ({
+    events: Array.from({ length: through - after }, (_, n) => recorded(after + n + 1)),
+    through,
+    size: 1,
+  });
   const reader: EventReader = {
     ...NOTHING,
     end() {
@@ -285,12 +389,25 @@ test('a follower goes on when the engine is available again; readAll fails', asy
     scan: () => scan,
   };
   const tail = watchTail(() => 3);
-  const seen = await readUntil(feed(undefined, {}, { batchSize: 1 }, { reader, tail, closed: () => false }), (all) => all.length === 3, 3_000);
-  assert.equal(seen.map(({ revision }) => revision), [0, 1, 2]);
+  const seen = await readUntil(
+    feed(undefined, {}, { batchSize: 1 }, { reader, tail, closed: () => false }),
+    (all) => all.length === 3,
+    3_000,
+  );
+  assert.equal(
+    seen.map(({ revision }) => revision),
+    [0, 1, 2],
+  );
   failures.push(new UnavailableError('locked'));
-  assert.instance(await failureOf(batchesOf(feed(undefined, {}, {}, { reader, closed: () => false }))), UnavailableError);
+  assert.instance(
+    await failureOf(batchesOf(feed(undefined, {}, {}, { reader, closed: () => false }))),
+    UnavailableError,
+  );
   failures.push(new RangeError('a fault') as UnavailableError);
-  assert.instance(await failureOf(batchesOf(feed(undefined, {}, {}, { reader, tail, closed: () => false }))), RangeError);
+  assert.instance(
+    await failureOf(batchesOf(feed(undefined, {}, {}, { reader, tail, closed: () => false }))),
+    RangeError,
+  );
 });
 
 test('a filtered read lets others have their turn, and passes over less where that takes long', async () => {
@@ -347,7 +464,8 @@ test('who waits for the log to grow is woken by growth past its place, by its si
   await within(20_000, tail.past(100, AbortSignal.abort()));
   const signal = new AbortController();
   const woken: string[] = [];
-  const wait = (name: string, position: number, by?: AbortSignal): Promise<void> => tail.past(position, by).then(() => void woken.push(name));
+  const wait = (name: string, position: number, by?: AbortSignal): Promise<void> =>
+    tail.past(position, by).then(() => void woken.push(name));
   const waits = [wait('at 5', 5), wait('at 7', 7), wait('aborted', 100, signal.signal), wait('engine', 100)];
   await sleep(50);
   assert.equal(woken, []);
@@ -381,8 +499,14 @@ test('streams of more events than one slice are read whole', () =>
   inFolder(async ({ open }) => {
     const store = await open();
     await store.append('long', events(1_200), 'none');
-    assert.equal((await store.read('long')).map(({ data }) => (data as { n: number }).n), Array.from({ length: 1_200 }, (_, n) => n));
-    assert.equal((await store.read('long', { from: 100, limit: 1_000 })).map(({ revision }) => revision), Array.from({ length: 1_000 }, (_, n) => 100 + n));
+    assert.equal(
+      (await store.read('long')).map(({ data }) => (data as { n: number }).n),
+      Array.from({ length: 1_200 }, (_, n) => n),
+    );
+    assert.equal(
+      (await store.read('long', { from: 100, limit: 1_000 })).map(({ revision }) => revision),
+      Array.from({ length: 1_000 }, (_, n) => 100 + n),
+    );
     assert.is((await store.read('long', { limit: 500 })).length, 500);
   }));
 
@@ -393,10 +517,14 @@ test('streams whose events are large are read whole, few of them or many, also f
     for (const count of [5, 8, 21]) {
       const stream = `large-${count}`;
       await Promise.all(Array.from({ length: count }, () => store.append(stream, [event('Large', { text })], 'any')));
-      const read = async (options?: { from?: number; limit?: number }): Promise<number[]> => (await store.read(stream, options)).map(({ revision }) => revision);
+      const read = async (options?: { from?: number; limit?: number }): Promise<number[]> =>
+        (await store.read(stream, options)).map(({ revision }) => revision);
       const all = Array.from({ length: count }, (_, n) => n);
       assert.equal(await read(), all);
-      assert.equal([await read({ from: 2 }), await read({ limit: count - 1 }), await read({ from: 1, limit: 4 })], [all.slice(2), all.slice(0, -1), all.slice(1, 5)]);
+      assert.equal(
+        [await read({ from: 2 }), await read({ limit: count - 1 }), await read({ from: 1, limit: 4 })],
+        [all.slice(2), all.slice(0, -1), all.slice(1, 5)],
+      );
     }
   }));
 
@@ -405,9 +533,15 @@ test('a prefix at the end of all characters matches what begins with it', () =>
     const store = await open();
     const names = ['\u{10FFFF}', '\u{10FFFF}x', 'a\u{10FFFF}b', 'b', '\uD7FFa', '\uE000'];
     for (const name of names) await store.append(name, [event()], 'none');
-    const found = async (prefix: string): Promise<string[]> => (await batchesOf(store.readAll(undefined, { streams: [prefix] }))).flatMap((batch) => batch.events.map(({ stream }) => stream));
+    const found = async (prefix: string): Promise<string[]> =>
+      (await batchesOf(store.readAll(undefined, { streams: [prefix] }))).flatMap((batch) =>
+        batch.events.map(({ stream }) => stream),
+      );
     for (const prefix of ['\u{10FFFF}', 'a\u{10FFFF}', '\uD7FF', 'b', '']) {
-      assert.equal(await found(prefix), names.filter((name) => name.startsWith(prefix)));
+      assert.equal(
+        await found(prefix),
+        names.filter((name) => name.startsWith(prefix)),
+      );
     }
   }));
 

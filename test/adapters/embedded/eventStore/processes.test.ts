@@ -20,7 +20,11 @@ function assertWhole(log: readonly RecordedEvent[]): void {
   assert.is(new Set(idsOf(log)).size, log.length);
 }
 
-async function withProcesses(dir: string, count: number, run: (processes: EventStoreProcess[]) => Promise<void>): Promise<void> {
+async function withProcesses(
+  dir: string,
+  count: number,
+  run: (processes: EventStoreProcess[]) => Promise<void>,
+): Promise<void> {
   const processes = await Promise.all(Array.from({ length: count }, () => startEventStore(dir)));
   try {
     await run(processes);

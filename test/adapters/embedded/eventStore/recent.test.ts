@@ -10,12 +10,15 @@ import { inFolder } from '../../../support/eventStoreFolder.js';
 
 const test = suite('Embedded event store: what it has just appended');
 const ALL = (): boolean => true;
-const fields = (...types: string[]): string[] => types.flatMap((type) => [type, `id-${type}`, '2026-01-01T00:00:00.000Z', `{"is":"${type}"}`, '{}']);
-const typesOf = (slice: { readonly events: readonly RecordedEvent[] } | undefined): string[] | undefined => slice?.events.map(({ type }) => type);
+const fields = (...types: string[]): string[] =>
+  types.flatMap((type) => [type, `id-${type}`, '2026-01-01T00:00:00.000Z', `{"is":"${type}"}`, '{}']);
+const typesOf = (slice: { readonly events: readonly RecordedEvent[] } | undefined): string[] | undefined =>
+  slice?.events.map(({ type }) => type);
 
 /** Metadata and all: events as plain data. */
 const plain = (all: readonly RecordedEvent[]): unknown => JSON.parse(JSON.stringify(all));
-const readAll = async (store: EventStore): Promise<RecordedEvent[]> => (await batchesOf(store.readAll(undefined))).flatMap((batch) => batch.events);
+const readAll = async (store: EventStore): Promise<RecordedEvent[]> =>
+  (await batchesOf(store.readAll(undefined))).flatMap((batch) => batch.events);
 
 test('is known from any place in it to its end, of one event as of many, and not from before it', () => {
   const recent = recentEvents();
@@ -24,11 +27,14 @@ test('is known from any place in it to its end, of one event as of many, and not
   recent.add({ stream: 'b', revision: 0, position: 13, fields: fields('C') });
   const { events: all, ...rest } = recent.after(10, 10, ALL)!;
   assert.equal(rest, { through: 13, last: true });
-  assert.equal(all.map(({ position, stream, revision, type, id, data }) => [position, stream, revision, type, id, data]), [
-    [positionOf(11), 'a', 3, 'A', 'id-A', { is: 'A' }],
-    [positionOf(12), 'a', 4, 'B', 'id-B', { is: 'B' }],
-    [positionOf(13), 'b', 0, 'C', 'id-C', { is: 'C' }],
-  ]);
+  assert.equal(
+    all.map(({ position, stream, revision, type, id, data }) => [position, stream, revision, type, id, data]),
+    [
+      [positionOf(11), 'a', 3, 'A', 'id-A', { is: 'A' }],
+      [positionOf(12), 'a', 4, 'B', 'id-B', { is: 'B' }],
+      [positionOf(13), 'b', 0, 'C', 'id-C', { is: 'C' }],
+    ],
+  );
   assert.equal(typesOf(recent.after(12, 10, ALL)), ['C']);
   for (const position of [0, 9, 13, 14]) assert.is(recent.after(position, 10, ALL), undefined, `after ${position}`);
 });
@@ -54,12 +60,14 @@ test('begins anew behind what others have appended', () => {
 
 test('is bounded by number and by size', () => {
   const many = recentEvents();
-  for (let position = 1; position <= 5_000; position++) many.add({ stream: 'a', revision: position, position, fields: fields('A') });
+  for (let position = 1; position <= 5_000; position++)
+    many.add({ stream: 'a', revision: position, position, fields: fields('A') });
   assert.is(many.after(3_900, 9_999, ALL), undefined);
   assert.is(many.after(4_500, 9_999, ALL)?.events.length, 500);
   const large = recentEvents();
   const text = JSON.stringify('x'.repeat(900_000));
-  for (let position = 1; position <= 12; position++) large.add({ stream: 'a', revision: position, position, fields: ['L', 'id', 'at', text, '{}'] });
+  for (let position = 1; position <= 12; position++)
+    large.add({ stream: 'a', revision: position, position, fields: ['L', 'id', 'at', text, '{}'] });
   assert.is(large.after(6, 10, ALL), undefined);
   assert.is(large.after(10, 10, ALL)?.events.length, 2);
 });
@@ -69,7 +77,10 @@ test('a follower is given it as it would have read it, and the same to every fol
     const store = await open();
     await store.append('before', events(3), 'none');
     const seen: RecordedEvent[][] = [[], []];
-    const following = seen.map(async (into) => void into.push(...(await readUntil(store.follow(undefined), (all) => all.some(({ type }) => type === 'Last')))));
+    const following = seen.map(
+      async (into) =>
+        void into.push(...(await readUntil(store.follow(undefined), (all) => all.some(({ type }) => type === 'Last')))),
+    );
     const odd = { ...event('Odd', { kept: 'ü\u2028', gone: undefined, when: new Date(0) }) } as NewEvent;
     for (let n = 0; n < 20; n++) await store.append('gift-1', [event('Some', { n })], n === 0 ? 'none' : n - 1);
     await store.append('gift-1', [odd, event('Last')], 19);
@@ -94,11 +105,17 @@ test('repeats, conflicts and appends of other processes in between: followers se
       ]);
       if (n % 7 === 0) await ours.append(`ours-${n % 3}`, own, 'any');
     }
-    await Promise.all([ours.append('ours-9', [event('Last')], 'none'), theirs.append('theirs-9', [event('Last')], 'none')]);
+    await Promise.all([
+      ours.append('ours-9', [event('Last')], 'none'),
+      theirs.append('theirs-9', [event('Last')], 'none'),
+    ]);
     const log = plain(await readAll(ours)) as RecordedEvent[];
     assert.is(log.length, 60 + 30 + 2);
     for (const seen of await Promise.all(following)) assert.equal(plain(seen), log);
-    assert.equal(plain(await filtered), log.filter(({ type }) => type === 'Odd' || type === 'Last'));
+    assert.equal(
+      plain(await filtered),
+      log.filter(({ type }) => type === 'Odd' || type === 'Last'),
+    );
   }));
 
 test('a batch from it is said to reach the log’s end only where it does', async () => {
@@ -107,9 +124,23 @@ test('a batch from it is said to reach the log’s end only where it does', asyn
   const unread = (): never => {
     throw new Error('the file is read');
   };
-  const reader: EventReader = { end: () => 5, lastOf: unread, timedWithin: () => 0, readStream: unread, together: unread, scan: unread };
+  const reader: EventReader = {
+    end: () => 5,
+    lastOf: unread,
+    timedWithin: () => 0,
+    readStream: unread,
+    together: unread,
+    scan: unread,
+  };
   const batches = await batchesOf(feed(undefined, {}, { batchSize: 2 }, { reader, recent, closed: () => false }));
-  assert.equal(batches.map(({ events: all, position, caughtUp }) => [all.length, position, caughtUp]), [[2, positionOf(2), false], [2, positionOf(4), false], [1, positionOf(5), true]]);
+  assert.equal(
+    batches.map(({ events: all, position, caughtUp }) => [all.length, position, caughtUp]),
+    [
+      [2, positionOf(2), false],
+      [2, positionOf(4), false],
+      [1, positionOf(5), true],
+    ],
+  );
 });
 
 test('a follower that falls far behind reads on from the file', () =>
@@ -119,11 +150,15 @@ test('a follower that falls far behind reads on from the file', () =>
     const seen: number[] = [];
     for await (const batch of store.follow(undefined, {}, { batchSize: 100 })) {
       // More than is remembered, before it asks again.
-      if (seen.length === 0) await Promise.all(Array.from({ length: 2_999 }, (_, n) => store.append(`s-${n + 1}`, [event()], 'none')));
+      if (seen.length === 0)
+        await Promise.all(Array.from({ length: 2_999 }, (_, n) => store.append(`s-${n + 1}`, [event()], 'none')));
       seen.push(...batch.events.map(({ position }) => Number(position)));
       if (seen.length >= 3_000) break;
     }
-    assert.equal(seen, Array.from({ length: 3_000 }, (_, n) => n + 1));
+    assert.equal(
+      seen,
+      Array.from({ length: 3_000 }, (_, n) => n + 1),
+    );
   }));
 
 test.run();

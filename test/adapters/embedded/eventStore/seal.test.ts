@@ -62,11 +62,23 @@ test('appends in order: log order is the order given, whatever the streams; agai
     });
     await store.appendInOrder!(appends);
     await store.appendInOrder!(appends);
-    assert.equal(idsOf(await eventsOf(store.readAll(undefined))), appends.flatMap((append) => idsOf(append.events)));
-    const large = Array.from({ length: 20 }, () => ({ stream: newStream(), events: [event('Large', { text: 'x'.repeat(900_000) })], expected: 'none' as const }));
+    assert.equal(
+      idsOf(await eventsOf(store.readAll(undefined))),
+      appends.flatMap((append) => idsOf(append.events)),
+    );
+    const large = Array.from({ length: 20 }, () => ({
+      stream: newStream(),
+      events: [event('Large', { text: 'x'.repeat(900_000) })],
+      expected: 'none' as const,
+    }));
     await store.appendInOrder!(large);
-    assert.equal(idsOf(await eventsOf(store.readAll(undefined, { types: ['Large'] }))), large.flatMap((append) => idsOf(append.events)));
-    const conflict = (await failureOf(store.appendInOrder!([{ stream: streams[0]!, events: [event()], expected: 'none' }]))) as Error;
+    assert.equal(
+      idsOf(await eventsOf(store.readAll(undefined, { types: ['Large'] }))),
+      large.flatMap((append) => idsOf(append.events)),
+    );
+    const conflict = (await failureOf(
+      store.appendInOrder!([{ stream: streams[0]!, events: [event()], expected: 'none' }]),
+    )) as Error;
     assert.is(conflict.name, 'ConflictError');
     await store.close();
   }));

@@ -41,7 +41,11 @@ test('a file of a newer program, and damaged ones, are refused and left alone', 
   const dir = await newFolder();
   const file = join(dir, 'read.db');
   const store = await openEmbeddedReadStore({ dir });
-  await filled(store, Array.from({ length: 500 }, (_, n) => ({ n, text: 'x'.repeat(100) })), [['n']]);
+  await filled(
+    store,
+    Array.from({ length: 500 }, (_, n) => ({ n, text: 'x'.repeat(100) })),
+    [['n']],
+  );
   await store.close();
   assert.equal(readdirSync(dir), ['read.db'], 'closing leaves one file');
   const good = readFileSync(file);
@@ -62,18 +66,31 @@ test('damage met later is told for what it is', async () => {
   const dir = await newFolder();
   const file = join(dir, 'read.db');
   const store = await openEmbeddedReadStore({ dir });
-  const collection = await filled(store, Array.from({ length: 990 }, (_, n) => ({ n, text: 'x'.repeat(500) })), []);
+  const collection = await filled(
+    store,
+    Array.from({ length: 990 }, (_, n) => ({ n, text: 'x'.repeat(500) })),
+    [],
+  );
   await store.close();
   const bytes = readFileSync(file);
   const middle = Math.floor(bytes.length / 2 / 4_096) * 4_096;
-  writeFileSync(file, Buffer.concat([bytes.subarray(0, middle), Buffer.alloc(8 * 4_096, 7), bytes.subarray(middle + 8 * 4_096)]));
+  writeFileSync(
+    file,
+    Buffer.concat([bytes.subarray(0, middle), Buffer.alloc(8 * 4_096, 7), bytes.subarray(middle + 8 * 4_096)]),
+  );
   const damaged = await openEmbeddedReadStore({ dir });
   const ids = Array.from({ length: 990 }, (_, n) => `d${String(n).padStart(2, '0')}`);
   const met = await rejectionOf(damaged.getMany(collection, ids));
   assert.instance(met, UnavailableError);
   assert.match(met.message, /read\.db: .+ \(SQLITE_CORRUPT/);
   assert.is((met as UnavailableError).told, 'what its disk gives is damaged');
-  const write = damaged.write([batch(collection, ids.map((id) => doc(id, 2_000, {})), 2_000)]);
+  const write = damaged.write([
+    batch(
+      collection,
+      ids.map((id) => doc(id, 2_000, {})),
+      2_000,
+    ),
+  ]);
   assert.instance(await rejectionOf(write), UnavailableError);
   assert.is(await damaged.checkpoint(projectionOf(collection)), undefined);
   await damaged.close();
@@ -87,7 +104,13 @@ test('a read that fails for a moment fails what is asked then, and nothing after
   for (const fault of DISK_FAULTS) {
     failReads(fault);
     try {
-      const asking = [() => store.get(collection, 'd00'), () => store.getMany(collection, ['d00', 'd01']), () => store.find(collection, {}), () => store.records.get('x'), () => store.active('y')];
+      const asking = [
+        () => store.get(collection, 'd00'),
+        () => store.getMany(collection, ['d00', 'd01']),
+        () => store.find(collection, {}),
+        () => store.records.get('x'),
+        () => store.active('y'),
+      ];
       for (const ask of asking) {
         assert.instance(await rejectionOf(ask()), UnavailableError, fault[0]);
       }
@@ -125,8 +148,15 @@ async function fullDisk(): Promise<void> {
   const text = 'x'.repeat(1_500);
   const group = (k: number) =>
     store.write([
-      batch(collection, Array.from({ length: 300 }, (_, n) => doc(`${k}-${n}`, k, { n, text }))),
-      batch(collection, Array.from({ length: 300 }, (_, n) => doc(`${k}+${n}`, k, { n, text })), k),
+      batch(
+        collection,
+        Array.from({ length: 300 }, (_, n) => doc(`${k}-${n}`, k, { n, text })),
+      ),
+      batch(
+        collection,
+        Array.from({ length: 300 }, (_, n) => doc(`${k}+${n}`, k, { n, text })),
+        k,
+      ),
     ]);
   let stored = 0;
   let failure: unknown;
@@ -140,7 +170,11 @@ async function fullDisk(): Promise<void> {
   }
   assert.instance(failure, UnavailableError);
   assert.ok(stored > 0);
-  const full = await Promise.allSettled([group(stored + 1), store.records.put('large', 'x'.repeat(3_000_000)), group(stored + 2)]);
+  const full = await Promise.allSettled([
+    group(stored + 1),
+    store.records.put('large', 'x'.repeat(3_000_000)),
+    group(stored + 2),
+  ]);
   for (const outcome of full) assert.instance((outcome as PromiseRejectedResult).reason, UnavailableError);
   const checkpoint = Number(await store.checkpoint(projectionOf(collection)));
   assert.ok(checkpoint <= stored, 'no checkpoint without its documents');
@@ -148,10 +182,18 @@ async function fullDisk(): Promise<void> {
   rmSync(ballast);
   await group(stored + 1);
   // Of a write that failed some documents may stand there, which no checkpoint speaks of.
-  const ids = Array.from({ length: stored + 1 }, (_, k) => ['-', '+'].flatMap((sign) => Array.from({ length: 300 }, (_unused, n) => `${k + 1}${sign}${n}`))).flat();
-  assert.ok((await store.getMany(collection, ids)).every((document) => document !== undefined), 'everything up to the checkpoint is there');
+  const ids = Array.from({ length: stored + 1 }, (_, k) =>
+    ['-', '+'].flatMap((sign) => Array.from({ length: 300 }, (_unused, n) => `${k + 1}${sign}${n}`)),
+  ).flat();
+  assert.ok(
+    (await store.getMany(collection, ids)).every((document) => document !== undefined),
+    'everything up to the checkpoint is there',
+  );
   const others = (await store.find(collection, {})).map(({ id }) => id).filter((id) => !ids.includes(id));
-  assert.ok(others.every((id) => /^\d+/.exec(id)?.[0] === String(stored + 2)), 'and nothing but what was to be written after it');
+  assert.ok(
+    others.every((id) => /^\d+/.exec(id)?.[0] === String(stored + 2)),
+    'and nothing but what was to be written after it',
+  );
   assert.is(Number(await store.checkpoint(projectionOf(collection))), stored + 1);
   assert.is(await store.records.put('small', 1), 1);
   await store.close();

@@ -19,7 +19,9 @@ const test = suite('Embedded read store: looking documents up');
 const collection = newCollection();
 const other = newCollection();
 
-/** Answers with where it was read; finds no `none…`, can't read `bad…`, dies of `fatal…`, is in no hurry with `slow…`. */
+/**
+ * Answers with where it was read; finds no `none…`, can't read `bad…`, dies of `fatal…`, is in no hurry with `slow…`.
+ */
 const SCRIPTED = `
   const { parentPort } = require('node:worker_threads');
   const answer = (asked) => {
@@ -59,8 +61,11 @@ function scripted(options: Omit<Partial<LookupsOptions>, 'onDeath'> = {}) {
 }
 
 const many = (name: string, amount = 20): string[] => Array.from({ length: amount }, (_, n) => `${name}${n}`);
-const all = async (lookups: Lookups, ids: readonly string[]) => Promise.all(ids.map((id) => lookups.get(collection, id)));
-const byWhom = async (lookups: Lookups, ids: readonly string[]) => [...new Set((await all(lookups, ids)).map((document) => (document?.body as { by?: string })?.by))];
+const all = async (lookups: Lookups, ids: readonly string[]) =>
+  Promise.all(ids.map((id) => lookups.get(collection, id)));
+const byWhom = async (lookups: Lookups, ids: readonly string[]) => [
+  ...new Set((await all(lookups, ids)).map((document) => (document?.body as { by?: string })?.by)),
+];
 
 /** Asks until the thread answers: it is started by the first who ask for much, and they don't wait for it. */
 async function withThread(lookups: Lookups): Promise<void> {
@@ -72,14 +77,26 @@ test('little is read here, at the end of the turn; much by the thread, once ther
   const little = all(lookups, many('a', 7));
   await Promise.resolve();
   assert.equal(here, [], 'not before the turn ends');
-  assert.equal((await little).map((document) => document?.id), many('a', 7));
+  assert.equal(
+    (await little).map((document) => document?.id),
+    many('a', 7),
+  );
   assert.is(threads(), 0);
   assert.equal(await byWhom(lookups, many('b')), ['here'], 'nobody waits for the thread to start');
   assert.is(threads(), 1);
   await withThread(lookups);
   here.length = 0;
-  const found = await Promise.all([...many('c').map((id) => lookups.get(collection, id)), ...many('d').map((id) => lookups.get(other, id)), lookups.get(collection, 'none'), lookups.get(collection, 'e')]);
-  assert.equal(found.map((document) => document?.id), [...many('c'), ...many('d'), undefined, 'e'], 'each gets its own');
+  const found = await Promise.all([
+    ...many('c').map((id) => lookups.get(collection, id)),
+    ...many('d').map((id) => lookups.get(other, id)),
+    lookups.get(collection, 'none'),
+    lookups.get(collection, 'e'),
+  ]);
+  assert.equal(
+    found.map((document) => document?.id),
+    [...many('c'), ...many('d'), undefined, 'e'],
+    'each gets its own',
+  );
   const tables = found.map((document) => (document?.body as { table?: string })?.table);
   assert.is(new Set(tables.slice(0, 20)).size, 1);
   assert.is(tables[41], tables[0]);
@@ -93,7 +110,10 @@ test('more than fits into a turn, and more than the thread is sent at once, is a
   const { lookups } = scripted();
   await withThread(lookups);
   const ids = [...many('slow', 1), ...many('x', 3_000)];
-  assert.equal((await all(lookups, ids)).map((document) => document?.id), ids);
+  assert.equal(
+    (await all(lookups, ids)).map((document) => document?.id),
+    ids,
+  );
   await lookups.close();
 });
 
@@ -108,7 +128,10 @@ test('what the thread can not read is read here, and who asked for it learns why
   const { lookups } = scripted();
   await withThread(lookups);
   const outcomes = await Promise.allSettled([...many('a'), 'bad'].map((id) => lookups.get(collection, id)));
-  assert.equal(outcomes.map(({ status }) => status), [...many('a').map(() => 'fulfilled'), 'rejected']);
+  assert.equal(
+    outcomes.map(({ status }) => status),
+    [...many('a').map(() => 'fulfilled'), 'rejected'],
+  );
   assert.is(((outcomes[20] as PromiseRejectedResult).reason as Error).message, "can't read bad");
   assert.equal(await byWhom(lookups, many('b')), ['thread'], 'and it goes on');
   await lookups.close();
@@ -196,7 +219,10 @@ test('closing answers what was asked before; what comes after is read here', asy
   const asked = all(lookups, ['slow', ...many('a')]);
   await turn();
   const closing = lookups.close();
-  assert.equal((await asked).map((document) => document?.id), ['slow', ...many('a')]);
+  assert.equal(
+    (await asked).map((document) => document?.id),
+    ['slow', ...many('a')],
+  );
   await closing;
   assert.equal(await byWhom(lookups, many('b')), ['here']);
   await lookups.close();
@@ -206,21 +232,38 @@ test('the store’s own thread finds what stands in the file, and the same is mi
   const dir = await newFolder();
   const store = await openEmbeddedReadStore({ dir });
   await store.ensure(collection);
-  await store.write([batch(collection, many('d', 500).map((id, n) => doc(id, n + 1, { n, text: 'ä€😀\u0000' })))]);
+  await store.write([
+    batch(
+      collection,
+      many('d', 500).map((id, n) => doc(id, n + 1, { n, text: 'ä€😀\u0000' })),
+    ),
+  ]);
   const lookups = openLookups({
     read: (_, id) => {
       throw new Error(`${id} was to be read by the thread`);
     },
     memory: createMemory,
     onDeath: unexpected,
-    start: () => new Worker(new URL('../../../../src/adapters/embedded/readStore/readStoreLookupWorker.js', import.meta.url), { workerData: { file: join(dir, READ_STORE_FILE) } }),
+    start: () =>
+      new Worker(new URL('../../../../src/adapters/embedded/readStore/readStoreLookupWorker.js', import.meta.url), {
+        workerData: { file: join(dir, READ_STORE_FILE) },
+      }),
   });
   await Promise.allSettled(many('d').map((id) => lookups.get(collection, id)));
-  while ((await Promise.allSettled(many('d').map((id) => lookups.get(collection, id)))).some(({ status }) => status === 'rejected')) await wait(10);
+  while (
+    (await Promise.allSettled(many('d').map((id) => lookups.get(collection, id)))).some(
+      ({ status }) => status === 'rejected',
+    )
+  )
+    await wait(10);
   const found = await all(lookups, ['none', ...many('d', 499)]);
   assert.equal(found, [undefined, ...many('d', 499).map((id, n) => doc(id, n + 1, { n, text: 'ä€😀\u0000' }))]);
   assert.is(found[1]?.position, at(1));
-  assert.match((await rejectionOf(Promise.all(many('x').map((id) => lookups.get(other, id))))).message, 'by the thread', 'a collection that is not there');
+  assert.match(
+    (await rejectionOf(Promise.all(many('x').map((id) => lookups.get(other, id))))).message,
+    'by the thread',
+    'a collection that is not there',
+  );
   await lookups.close();
   await store.close();
   await rm(dir, { recursive: true });

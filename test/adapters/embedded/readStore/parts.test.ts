@@ -42,7 +42,10 @@ test('a writer that dies fails what it had not answered, and another takes its p
   assert.is(told, 0);
   assert.is(await called, 'bind');
   assert.is(told, 1);
-  const failed = await Promise.all([rejectionOf(link.call({ kind: 'drop', layout: layoutOf(newCollection()) })), rejectionOf(link.call(bind))]);
+  const failed = await Promise.all([
+    rejectionOf(link.call({ kind: 'drop', layout: layoutOf(newCollection()) })),
+    rejectionOf(link.call(bind)),
+  ]);
   for (const error of failed) {
     assert.instance(error, UnavailableError);
     assert.ok((error as UnavailableError).outcomeUnknown);
@@ -84,7 +87,11 @@ test('a write whose writer dies in between fails, and its checkpoint is not writ
     started.push(worker);
     return worker;
   };
-  const link = openLink(start, ({ message }) => new Error(message), () => undefined);
+  const link = openLink(
+    start,
+    ({ message }) => new Error(message),
+    () => undefined,
+  );
   let sent = 0;
   const packer = createPacker({
     ...link,
@@ -95,7 +102,13 @@ test('a write whose writer dies in between fails, and its checkpoint is not writ
   });
   const collection = newCollection();
   const text = 'x'.repeat(1_900);
-  const batches = Array.from({ length: 40 }, (_, k) => batch(collection, Array.from({ length: 1_000 }, (_unused, n) => doc(`${n}`, k, { text })), k < 38 ? undefined : k));
+  const batches = Array.from({ length: 40 }, (_, k) =>
+    batch(
+      collection,
+      Array.from({ length: 1_000 }, (_unused, n) => doc(`${n}`, k, { text })),
+      k < 38 ? undefined : k,
+    ),
+  );
   const error = await rejectionOf(packer.write(batches));
   assert.instance(error, UnavailableError);
   assert.ok((error as UnavailableError).outcomeUnknown);
@@ -127,17 +140,30 @@ test('a large write is packed in slices, its checkpoint last', async () => {
   const { packer, parts, turns } = packerOnPaper();
   const collection = newCollection([['n']]);
   const text = 'x'.repeat(1_900);
-  const batches = Array.from({ length: 20 }, (_, k) => batch(collection, Array.from({ length: 1_000 }, (_unused, n) => doc(`${n}`, k, { n, text })), k));
+  const batches = Array.from({ length: 20 }, (_, k) =>
+    batch(
+      collection,
+      Array.from({ length: 1_000 }, (_unused, n) => doc(`${n}`, k, { n, text })),
+      k,
+    ),
+  );
   await packer.write(batches);
   assert.ok(turns() >= 2, `${turns()} turns`);
   const writes = parts.flatMap((part) => (part.kind === 'write' ? [part] : []));
-  assert.is(writes.findIndex(({ last }) => last), writes.length - 1);
+  assert.is(
+    writes.findIndex(({ last }) => last),
+    writes.length - 1,
+  );
   const packed = writes.flatMap((part) => part.batches);
-  assert.is(packed.reduce((sum, { rows }) => sum + rows.length, 0), 20_000 * 4);
+  assert.is(
+    packed.reduce((sum, { rows }) => sum + rows.length, 0),
+    20_000 * 4,
+  );
   let documents = 0;
   for (const { rows, checkpoint } of packed) {
     documents += rows.length / 4;
-    if (checkpoint !== undefined) assert.is(documents, (Number(checkpoint.position) + 1) * 1_000, 'with or after its documents');
+    if (checkpoint !== undefined)
+      assert.is(documents, (Number(checkpoint.position) + 1) * 1_000, 'with or after its documents');
   }
 });
 
@@ -149,8 +175,13 @@ test('a body that is no JSON fails its write without a checkpoint, and the next 
   assert.instance(await rejectionOf(bad), TypeError);
   await good;
   assert.equal(
-    parts.map((part) => (part.kind === 'write' ? [part.call, part.last, part.batches.map(({ checkpoint }) => checkpoint?.position)] : part)),
-    [[1, true, []], [2, true, [at(2)]]],
+    parts.map((part) =>
+      part.kind === 'write' ? [part.call, part.last, part.batches.map(({ checkpoint }) => checkpoint?.position)] : part,
+    ),
+    [
+      [1, true, []],
+      [2, true, [at(2)]],
+    ],
   );
 });
 
@@ -188,7 +219,13 @@ test('who waits for less than others do is answered by what the file says now', 
   });
   const later = waiters.reached('a@1', at(9), 5_000);
   stored = at(5);
-  assert.ok(await Promise.race([waiters.reached('a@1', at(5), 5_000), Promise.resolve().then(async () => Promise.resolve(false))]), 'at once');
+  assert.ok(
+    await Promise.race([
+      waiters.reached('a@1', at(5), 5_000),
+      Promise.resolve().then(async () => Promise.resolve(false)),
+    ]),
+    'at once',
+  );
   const looked = looks;
   void waiters.reached('a@1', at(9), 5_000);
   assert.is(looks, looked, 'for no more than others wait for');
@@ -201,7 +238,11 @@ test('that somebody waits is told with the first who begins in a turn and after 
   const waiters = createWaiters({ version: () => 1, checkpoint: () => at(3), wanted: () => (told += 1) });
   assert.ok(await waiters.reached('a@1', at(3), 5_000));
   assert.is(told, 0);
-  const waiting = [waiters.reached('a@1', at(9), 5_000), waiters.reached('a@1', at(9), 5_000), waiters.reached('b@1', at(8), 5_000)];
+  const waiting = [
+    waiters.reached('a@1', at(9), 5_000),
+    waiters.reached('a@1', at(9), 5_000),
+    waiters.reached('b@1', at(8), 5_000),
+  ];
   assert.is(told, 1);
   const turn = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
   await turn();
@@ -248,8 +289,10 @@ test('the end of a prefix', () => {
 });
 
 test('names that can not be a table are refused', () => {
-  for (const name of ['', 'A', 'a-b', 'a"b', 'a b', 'ä']) assert.throws(() => layoutOf({ name, version: 1, indexes: [] }), /only lower-case/);
-  for (const version of [0, -1, 1.5, Number.NaN]) assert.throws(() => layoutOf({ name: 'a', version, indexes: [] }), /whole number/);
+  for (const name of ['', 'A', 'a-b', 'a"b', 'a b', 'ä'])
+    assert.throws(() => layoutOf({ name, version: 1, indexes: [] }), /only lower-case/);
+  for (const version of [0, -1, 1.5, Number.NaN])
+    assert.throws(() => layoutOf({ name: 'a', version, indexes: [] }), /whole number/);
 });
 
 test('a page is of one moment, however much is written while its documents are made: who goes on behind its last one misses none', async () => {
@@ -258,11 +301,15 @@ test('a page is of one moment, however much is written while its documents are m
   const layout = layoutOf(things);
   database.exec('CREATE TABLE checkpoint (projection TEXT NOT NULL PRIMARY KEY, position TEXT NOT NULL)');
   const tables = tablesOf(database);
-  const write = (n: number, id: number, position: number): void => tables.write({ layout, rows: [`d${id}`, at(position), JSON.stringify({ n }), n] });
+  const write = (n: number, id: number, position: number): void =>
+    tables.write({ layout, rows: [`d${id}`, at(position), JSON.stringify({ n }), n] });
   for (let id = 1; id <= 600; id++) write(id, id, id);
   const finding = createReader(database).find(things, { sort: [['n', 1]], limit: 500 });
   write(1_000, 500, 1_000);
-  assert.equal((await finding).map(({ body }) => (body as { n: number }).n), Array.from({ length: 500 }, (_, index) => index + 1));
+  assert.equal(
+    (await finding).map(({ body }) => (body as { n: number }).n),
+    Array.from({ length: 500 }, (_, index) => index + 1),
+  );
   database.close();
 });
 

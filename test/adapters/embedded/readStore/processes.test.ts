@@ -35,7 +35,9 @@ test('what another process writes is noticed at once', () =>
     const other = await startReadStore(dir);
     try {
       for (let n = 1; n <= 5; n++) {
-        const reached = store.reached(projectionOf(OTHERS), at(n), 5_000).then((there) => ({ there, when: performance.now() }));
+        const reached = store
+          .reached(projectionOf(OTHERS), at(n), 5_000)
+          .then((there) => ({ there, when: performance.now() }));
         await sleep(20);
         await other.write(n);
         const written = performance.now();
@@ -67,7 +69,9 @@ test('what was asked for again is remembered while records and other collections
       const anew = await store.get(OTHERS, 'd1');
       assert.is.not(anew, known);
       assert.equal(anew, known);
-      const [corrected] = await store.correct(OTHERS, [{ id: 'd1', expected: at(1), document: doc('d1', 1, { n: 'right' }) }]);
+      const [corrected] = await store.correct(OTHERS, [
+        { id: 'd1', expected: at(1), document: doc('d1', 1, { n: 'right' }) },
+      ]);
       assert.ok(corrected);
       await turn();
       assert.equal((await store.get(OTHERS, 'd1'))?.body, { n: 'right' });
@@ -126,7 +130,12 @@ test('the event loop goes round while much is read and written', () =>
     await store.ensure(collection);
     const ids = Array.from({ length: 10_000 }, (_unused, n) => `${(n * 7_919) % 10_000}`);
     const write = store.write(
-      Array.from({ length: 10 }, (_unused, k) => batch(collection, ids.slice(k * 1_000, k * 1_000 + 1_000).map((id) => doc(id, 1, { n: 1, text: 'x'.repeat(300) })))),
+      Array.from({ length: 10 }, (_unused, k) =>
+        batch(
+          collection,
+          ids.slice(k * 1_000, k * 1_000 + 1_000).map((id) => doc(id, 1, { n: 1, text: 'x'.repeat(300) })),
+        ),
+      ),
     );
     assert.ok((await turnsDuring(write)) >= 5);
     assert.ok((await turnsDuring(store.getMany(collection, ids))) >= 30);
@@ -138,7 +147,9 @@ test('thousands may wait for a projection', () =>
   inFolder(async (_, store) => {
     const collection = await filled(store, []);
     const projection = projectionOf(collection);
-    const waiting = Array.from({ length: 5_000 }, (_unused, n) => store.reached(projection, at(1 + ((n * 37) % 5_000)), n % 10 === 0 ? 1 : 20_000));
+    const waiting = Array.from({ length: 5_000 }, (_unused, n) =>
+      store.reached(projection, at(1 + ((n * 37) % 5_000)), n % 10 === 0 ? 1 : 20_000),
+    );
     await sleep(30);
     for (let n = 1_000; n <= 5_000; n += 1_000) await store.write([batch(collection, [], n)]);
     const answers = await Promise.all(waiting);

@@ -5,7 +5,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openReader, openWriter, READ_STORE_FILE } from '../../../../src/adapters/embedded/readStore/file.js';
 import { layoutOf } from '../../../../src/adapters/embedded/readStore/layout.js';
-import type { Answer, Numbered, PackedBatch, WriterRequest } from '../../../../src/adapters/embedded/readStore/messages.js';
+import type {
+  Answer,
+  Numbered,
+  PackedBatch,
+  WriterRequest,
+} from '../../../../src/adapters/embedded/readStore/messages.js';
 import { createWriter } from '../../../../src/adapters/embedded/readStore/writer.js';
 import { at } from '../../../support/readStoreDocuments.js';
 import { newFolder } from '../../../support/readStoreEmbedded.js';
@@ -31,8 +36,17 @@ const LAYOUT = layoutOf({ name: 'things', version: 1, indexes: [{ fields: ['n'] 
 const TABLE = 'doc_things_1';
 
 function packed(from: number, count: number, checkpoint?: number): PackedBatch {
-  const rows = Array.from({ length: count }, (_, n) => [`d${from + n}`, at(from + n), JSON.stringify({ n, text: 'x'.repeat(300) }), n]).flat();
-  return { layout: LAYOUT, rows, ...(checkpoint === undefined ? {} : { checkpoint: { projection: LAYOUT.name, position: at(checkpoint) } }) };
+  const rows = Array.from({ length: count }, (_, n) => [
+    `d${from + n}`,
+    at(from + n),
+    JSON.stringify({ n, text: 'x'.repeat(300) }),
+    n,
+  ]).flat();
+  return {
+    layout: LAYOUT,
+    rows,
+    ...(checkpoint === undefined ? {} : { checkpoint: { projection: LAYOUT.name, position: at(checkpoint) } }),
+  };
 }
 
 function write(call: number, batches: readonly PackedBatch[], last = true): WriterRequest {
@@ -69,7 +83,11 @@ test.before.each(async (context) => {
     },
     count: (table) => other.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get() as number,
   };
-  const port = { receive: () => meanwhile.shift() ?? [], answer: (answers: readonly Answer[]) => void groups.push([...answers]), checkpoint: () => void bench.checkpoints++ };
+  const port = {
+    receive: () => meanwhile.shift() ?? [],
+    answer: (answers: readonly Answer[]) => void groups.push([...answers]),
+    checkpoint: () => void bench.checkpoints++,
+  };
   const writer = createWriter(database, port, { now: () => bench.now, lockWaitMs: 50 });
   Object.assign(context, { bench, dir });
 });
@@ -89,7 +107,10 @@ test('what comes while it works joins the group', ({ bench }) => {
 });
 
 test('records go before documents', ({ bench }) => {
-  const order = bench.run(write(1, [packed(1, 1)]), { kind: 'activate', name: 'x', version: 1, expected: undefined }, put('a')).flat().map(({ id }) => id);
+  const order = bench
+    .run(write(1, [packed(1, 1)]), { kind: 'activate', name: 'x', version: 1, expected: undefined }, put('a'))
+    .flat()
+    .map(({ id }) => id);
   assert.equal(order, [3, 1, 2]);
 });
 
@@ -115,31 +136,74 @@ test('it keeps much in memory while much is written at a time, and for a while a
 });
 
 test('a request that fails fails alone', ({ bench }) => {
-  bench.other.exec('CREATE TRIGGER refuse BEFORE INSERT ON record WHEN NEW.key = \'bad\' BEGIN SELECT RAISE(ABORT, \'refused\'); END');
+  bench.other.exec(
+    "CREATE TRIGGER refuse BEFORE INSERT ON record WHEN NEW.key = 'bad' BEGIN SELECT RAISE(ABORT, 'refused'); END",
+  );
   const answers = bench.run(put('a'), put('bad'), write(1, [packed(1, 3, 3)]), put('b')).flat();
-  assert.equal(answers.map(({ id, fault }) => [id, fault?.message]), [[1, undefined], [2, 'refused'], [4, undefined], [3, undefined]]);
+  assert.equal(
+    answers.map(({ id, fault }) => [id, fault?.message]),
+    [
+      [1, undefined],
+      [2, 'refused'],
+      [4, undefined],
+      [3, undefined],
+    ],
+  );
   assert.equal([bench.count('record'), bench.count(TABLE), bench.count('checkpoint')], [2, 3, 1]);
 });
 
 test('when a part of a write fails, what comes after it is not written', ({ bench }) => {
   bench.run(write(1, [packed(1, 1)]));
-  bench.other.exec(`CREATE TRIGGER refuse BEFORE INSERT ON ${TABLE} WHEN NEW.id = 'd15' BEGIN SELECT RAISE(ABORT, 'refused'); END`);
-  const together = bench.run(write(2, [packed(10, 10)], false), write(2, [packed(20, 10)], false), write(2, [packed(30, 10, 39)]), write(3, [packed(50, 1)])).flat();
-  assert.equal(together.map(({ id, fault }) => [id, fault?.message]), [[3, 'refused'], [4, undefined]]);
+  bench.other.exec(
+    `CREATE TRIGGER refuse BEFORE INSERT ON ${TABLE} WHEN NEW.id = 'd15' BEGIN SELECT RAISE(ABORT, 'refused'); END`,
+  );
+  const together = bench
+    .run(
+      write(2, [packed(10, 10)], false),
+      write(2, [packed(20, 10)], false),
+      write(2, [packed(30, 10, 39)]),
+      write(3, [packed(50, 1)]),
+    )
+    .flat();
+  assert.equal(
+    together.map(({ id, fault }) => [id, fault?.message]),
+    [
+      [3, 'refused'],
+      [4, undefined],
+    ],
+  );
   bench.run(write(4, [packed(10, 10)], false));
   const apart = bench.run(write(4, [packed(20, 10)], false), write(4, [packed(30, 10, 39)])).flat();
-  assert.equal(apart.map(({ id, fault }) => [id, fault?.message]), [[2, 'refused']]);
+  assert.equal(
+    apart.map(({ id, fault }) => [id, fault?.message]),
+    [[2, 'refused']],
+  );
   assert.equal([bench.count(TABLE), bench.count('checkpoint')], [2, 0]);
   bench.other.exec('DROP TRIGGER refuse');
-  assert.equal(bench.run(write(4, [packed(10, 30, 39)])).flat(), [{ id: 1 }], 'it is forgotten once the last part has come');
+  assert.equal(
+    bench.run(write(4, [packed(10, 30, 39)])).flat(),
+    [{ id: 1 }],
+    'it is forgotten once the last part has come',
+  );
 });
 
 test('a full disk fails what does not fit, and nothing else', ({ bench }) => {
   bench.run(write(1, [packed(1, 100, 100)]));
   bench.database.pragma(`max_page_count = ${(bench.database.pragma('page_count', { simple: true }) as number) + 20}`);
-  const answers = bench.run(write(2, [packed(1_000, 1_000)], false), write(2, [packed(2_000, 10, 2_010)]), write(3, [packed(101, 5, 105)])).flat();
-  assert.equal(answers.map(({ id, fault }) => [id, fault?.code]), [[2, 'SQLITE_FULL'], [3, undefined]]);
-  assert.equal([bench.count(TABLE), bench.other.prepare('SELECT position FROM checkpoint').pluck().get()], [105, at(105)]);
+  const answers = bench
+    .run(write(2, [packed(1_000, 1_000)], false), write(2, [packed(2_000, 10, 2_010)]), write(3, [packed(101, 5, 105)]))
+    .flat();
+  assert.equal(
+    answers.map(({ id, fault }) => [id, fault?.code]),
+    [
+      [2, 'SQLITE_FULL'],
+      [3, undefined],
+    ],
+  );
+  assert.equal(
+    [bench.count(TABLE), bench.other.prepare('SELECT position FROM checkpoint').pluck().get()],
+    [105, at(105)],
+  );
   bench.database.pragma('max_page_count = 1000000');
   assert.equal(bench.run(write(2, [packed(1_000, 1_000, 1_999)])).flat(), [{ id: 1 }]);
   assert.is(bench.count(TABLE), 1_105);
@@ -150,7 +214,10 @@ test('a lock that another process holds is waited for, not for ever', ({ bench }
   const started = performance.now();
   const answers = bench.run(put('a'), write(1, [packed(1, 1)], false), write(1, [packed(2, 1, 2)])).flat();
   const ms = performance.now() - started;
-  assert.equal(answers.map(({ fault }) => fault?.code), ['SQLITE_BUSY', 'SQLITE_BUSY']);
+  assert.equal(
+    answers.map(({ fault }) => fault?.code),
+    ['SQLITE_BUSY', 'SQLITE_BUSY'],
+  );
   assert.ok(ms >= 45 && ms < 2_000, `${ms} ms`);
   bench.other.exec('ROLLBACK');
   assert.equal(bench.run(put('a'), write(1, [packed(2, 1, 2)])).flat(), [{ id: 1, value: 1 }, { id: 2 }]);
@@ -187,7 +254,9 @@ test('expired records are taken away after a clock that was ahead for a moment h
   assert.is(bench.count('record'), 2);
 });
 
-test('the WAL is moved after many changes by few at a time, not between big groups, nor for a small one among them', ({ bench }) => {
+test('the WAL is moved after many changes by few at a time, not between big groups, nor for a small one among them', ({
+  bench,
+}) => {
   bench.run(write(1, [packed(0, 2_500)]));
   bench.run(write(2, [packed(2_500, 2_500)]));
   bench.run(put('lease'));
