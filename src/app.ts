@@ -7,7 +7,7 @@ import type { createApi } from './api/api.js';
 import { health } from './api/health.js';
 import { metricsPage } from './api/metrics.js';
 import { application } from './api/server.js';
-import { type Resources, resources } from './async/resources.js';
+import { type Resources, resources } from './lib/async/resources.js';
 import type { Config } from './config.js';
 import { keyedHash } from './domain/keyedHash.js';
 import { type Engines, openEngines } from './engines.js';

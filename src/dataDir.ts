@@ -1,8 +1,8 @@
 /** The data folder: made where there is none. */
 import { realpathSync } from 'node:fs';
-import { EngineError } from './adapters/engineError.js';
-import { exhausted } from './folderTrouble.js';
-import { makeFolder } from './makeFolder.js';
+import { EngineError } from './lib/engineError.js';
+import { exhausted } from './lib/files/folderErrors.js';
+import { makeFolder } from './lib/files/folders.js';
 
 /**
  * SQLite takes paths of 512 bytes, links followed (`MAX_PATHNAME`); the longest name that stands below the folder has

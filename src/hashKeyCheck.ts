@@ -3,7 +3,7 @@
  * be found, and an import would add every voucher code once more, so that it is handed out twice: such a process must
  * not begin.
  */
-import { EngineError } from './adapters/engineError.js';
+import { EngineError } from './lib/engineError.js';
 import type { User, UsernameTaken } from './domain/account.js';
 import { accountStream, usernameStream } from './domain/account.js';
 import { type KeyedHash, keyedHash } from './domain/keyedHash.js';

@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { EngineError } from './adapters/engineError.js';
+import { EngineError } from './lib/engineError.js';
 import type { Config } from './config.js';
 import { makeDataDir } from './dataDir.js';
-import { linkFile } from './folderTrouble.js';
-import { keepOwner } from './keepOwner.js';
-import { syncFolder } from './syncFolder.js';
+import { linkFile } from './lib/files/folderErrors.js';
+import { keepOwner } from './lib/files/keepOwner.js';
+import { syncFolder } from './lib/files/syncFolder.js';
 
 /** Where the key of access tokens is kept within DATA_DIR. */
 export const TOKEN_KEY_FILE = 'token.key';

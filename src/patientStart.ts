@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { NoAnswerError } from './adapters/engineError.js';
+import { NoAnswerError } from './lib/engineError.js';
 import { diskRemedy } from './diskRemedy.js';
 import { UnavailableError } from './ports/unavailable.js';
 

@@ -5,7 +5,7 @@
  * release builds them.
  */
 import type { PartHealth, Readiness } from './api/health.js';
-import { within } from './async/within.js';
+import { within } from './lib/async/within.js';
 import type { Config } from './config.js';
 import type { Engines } from './engines.js';
 import { storedPosition } from './ports/storedPosition.js';

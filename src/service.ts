@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { VERSION, startApp } from './app.js';
 import { type Config, ConfigError, loadConfig } from './config.js';
-import { createLogger } from './logging/logger.js';
+import { createLogger } from './lib/logging/logger.js';
 import { startPatiently } from './patientStart.js';
 import { startFailure } from './startFailure.js';
 import { startTelemetry } from './tracing/telemetry.js';

@@ -1,9 +1,9 @@
 /** Why the service did not start, for whoever started it. */
 import { DataFileError } from './adapters/embedded/sqlite.js';
-import { EngineError } from './adapters/engineError.js';
+import { EngineError } from './lib/engineError.js';
 import type { Config } from './config.js';
 import { diskRemedy } from './diskRemedy.js';
-import { exhausted } from './folderTrouble.js';
+import { exhausted } from './lib/files/folderErrors.js';
 import { UnavailableError } from './ports/unavailable.js';
 
 /** What to change, in a sentence; `undefined` for what was not foreseen. */

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readStore.js';
-import { EngineError } from '../src/adapters/engineError.js';
+import { EngineError } from '../src/lib/engineError.js';
 import { openMongoReadStore } from '../src/adapters/mongodb/readStore.js';
 import { openReadStore } from '../src/engines.js';
 import type { NewEvent, RecordedEvent } from '../src/ports/eventStore.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { EngineError } from '../src/adapters/engineError.js';
+import { EngineError } from '../src/lib/engineError.js';
 import type { DomainEvent } from '../src/domain/decider.js';
 import { keyedHash } from '../src/domain/keyedHash.js';
 import { refuseUnlessHashKeyFits } from '../src/hashKeyCheck.js';

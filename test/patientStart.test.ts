@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { EngineError, NoAnswerError } from '../src/adapters/engineError.js';
+import { EngineError, NoAnswerError } from '../src/lib/engineError.js';
 import { startPatiently } from '../src/patientStart.js';
 import { UnavailableError } from '../src/ports/unavailable.js';
 

@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startApp } from '../src/app.js';
 import { loadConfig } from '../src/config.js';
-import { createLogger } from '../src/logging/logger.js';
+import { createLogger } from '../src/lib/logging/logger.js';
 import { addressOf, makesDeadLinks } from '../src/publicUrl.js';
 
 const test = suite('where callers reach the service');

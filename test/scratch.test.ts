@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { EngineError } from '../src/adapters/engineError.js';
+import { EngineError } from '../src/lib/engineError.js';
 import { openScratch } from '../src/scratch.js';
 import { UnavailableError } from '../src/ports/unavailable.js';
 import { underMode } from './support/otherUser.js';

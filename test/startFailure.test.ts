@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { EngineError } from '../src/adapters/engineError.js';
+import { EngineError } from '../src/lib/engineError.js';
 import { DataFileError } from '../src/adapters/embedded/sqlite.js';
 import { UnavailableError } from '../src/ports/unavailable.js';
 import { startFailure } from '../src/startFailure.js';

@@ -1,9 +1,9 @@
 /** The HTTP API put together: authentication, commands, read models, routes. */
 import type Koa from 'koa';
 import type { Logger } from 'pino';
-import type { Resources } from '../async/resources.js';
-import { within } from '../async/within.js';
-import { currentTime } from '../clock.js';
+import type { Resources } from '../lib/async/resources.js';
+import { within } from '../lib/async/within.js';
+import { currentTime } from '../lib/clock.js';
 import { openChargeOutcomes } from '../commands/chargeOutcomes.js';
 import { codePool } from '../commands/codePool.js';
 import { paymentQuestions } from '../commands/paymentAction.js';

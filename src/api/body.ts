@@ -4,7 +4,7 @@ import { parse as parseForm } from 'node:querystring';
 import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import type { Context } from 'koa';
-import { shortened } from '../callerWords.js';
+import { shortened } from '../lib/quotedText.js';
 import { repeatedNames } from '../commands/import/repeatedNames.js';
 import { askForBody } from './askForBody.js';
 import { CallerLeftError } from './callerLeft.js';

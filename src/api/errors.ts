@@ -2,7 +2,7 @@
  * The only place that knows statuses: every error a caller can get, with its status and exact message (spec 7,
  * decisions 1 to 7).
  */
-import { inAscii, shortened } from '../callerWords.js';
+import { inAscii, shortened } from '../lib/quotedText.js';
 import { EventTooLargeError } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { Refusal } from '../domain/refusal.js';

@@ -6,7 +6,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { shortened } from '../callerWords.js';
+import { shortened } from '../lib/quotedText.js';
 import type { Role } from '../domain/account.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Position } from '../ports/eventStore.js';

@@ -2,7 +2,7 @@
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { ReadBySome } from '../readModels.js';
-import { within } from '../async/within.js';
+import { within } from '../lib/async/within.js';
 import { HttpError } from './errors.js';
 
 /** How long a read waits for the position it asks for, and a write for its own read models, milliseconds. */

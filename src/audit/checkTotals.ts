@@ -3,7 +3,7 @@
  * and every gift that its purchase's seed gives is read by its own stream, and summed anew. The totals come from the
  * log in its order, these sums from the streams one by one: what either misses shows, to the penny.
  */
-import { inParallel } from '../async/inParallel.js';
+import { inParallel } from '../lib/async/inParallel.js';
 import { type GiftIssued, type GiftRedeemed, giftStream } from '../domain/gift.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
@@ -11,7 +11,7 @@ import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js
 import { UnavailableError } from '../ports/unavailable.js';
 import type { ReadModel } from '../projections/readModel.js';
 import type { TransactionDocument } from '../projections/transactions.js';
-import { slices } from '../async/slices.js';
+import { slices } from '../lib/async/slices.js';
 import { upTo } from './giftHistory.js';
 import { type LogRange, isInRange, readRange } from './range.js';
 import type { TimeZone } from './times.js';

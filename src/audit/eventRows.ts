@@ -1,5 +1,5 @@
 /** Events as rows: of a CSV file, of a table. */
-import { shortened } from '../callerWords.js';
+import { shortened } from '../lib/quotedText.js';
 import type { Cell } from './csv.js';
 import type { EventView } from './eventView.js';
 

@@ -2,7 +2,7 @@
  * Every event of a gift's life, across streams: what was bought, paid, issued, told, redeemed, vouchered, and what
  * could not be done (decisions 11).
  */
-import { inParallel } from '../async/inParallel.js';
+import { inParallel } from '../lib/async/inParallel.js';
 import type { VoucherAssigned } from '../domain/gift.js';
 import { giftStream } from '../domain/gift.js';
 import { deriveGiftIds, giftIdOf } from '../domain/giftIds.js';
@@ -13,7 +13,7 @@ import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
 import { voucherCodeStream } from '../domain/voucherCode.js';
 import { walletStream } from '../domain/wallet.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import { slices } from '../async/slices.js';
+import { slices } from '../lib/async/slices.js';
 import { ownShare } from './ownShare.js';
 import { streamBetween } from './streamBetween.js';
 

@@ -16,7 +16,7 @@ import {
   transactionStream,
 } from '../domain/purchase.js';
 import { tellingsOf } from '../domain/telling.js';
-import { inParallel } from '../async/inParallel.js';
+import { inParallel } from '../lib/async/inParallel.js';
 import type { EventStore } from '../ports/eventStore.js';
 
 /** Streams read side by side. */

@@ -11,7 +11,7 @@ import type { RefundedAtProvider } from '../domain/lateMoney.js';
 import { type PaymentCharged, transactionStream } from '../domain/purchase.js';
 import type { GiftsRefunded, RefundFailed } from '../domain/refund.js';
 import { idOf } from '../domain/streamName.js';
-import { inParallel } from '../async/inParallel.js';
+import { inParallel } from '../lib/async/inParallel.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { LedgerEntry, PaymentLedger } from '../ports/paymentLedger.js';
 import { openSpanFeed } from './spanFeed.js';

@@ -1,6 +1,6 @@
 /** What a redemption was, found again for the event that reverses it: that names it by its id alone. */
 import type { GiftRedeemed, GiftUnredeemed } from '../domain/gift.js';
-import { inParallel } from '../async/inParallel.js';
+import { inParallel } from '../lib/async/inParallel.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 
 /** Redemptions remembered at least, at most twice as many: most that are reversed are reversed soon. */

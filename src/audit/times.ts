@@ -1,5 +1,5 @@
 /** Times and days as auditors spell them: in a time zone, read once into UTC (decisions 11). */
-import { inAscii, shortened } from '../callerWords.js';
+import { inAscii, shortened } from '../lib/quotedText.js';
 
 /** The zone of days and of times without an offset, unless another is asked for. */
 export const DEFAULT_ZONE = 'Europe/London';

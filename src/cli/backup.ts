@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Command } from 'commander';
-import { EngineError } from '../adapters/engineError.js';
-import { currentTime } from '../clock.js';
+import { EngineError } from '../lib/engineError.js';
+import { currentTime } from '../lib/clock.js';
 import { BackupExistsError, backupLog } from '../commands/backup/backupLog.js';
 import { type Config, loadConfig } from '../config.js';
 import { keyedHash } from '../domain/keyedHash.js';

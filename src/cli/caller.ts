@@ -1,7 +1,7 @@
 /** In whose name the command line acts. */
 import { randomUUID } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
-import { currentTime } from '../clock.js';
+import { currentTime } from '../lib/clock.js';
 import type { CommandContext } from '../commands/context.js';
 import type { Caller } from '../ports/eventStore.js';
 

@@ -8,8 +8,8 @@ import { openEventStore, openReadStore, openStoredEvents } from '../engines.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { type ReadModels, openReadModels } from '../readModels.js';
-import { temporaryFolder } from '../makeFolder.js';
-import { type Resources, resources } from '../async/resources.js';
+import { temporaryFolder } from '../lib/files/folders.js';
+import { type Resources, resources } from '../lib/async/resources.js';
 import { hasEventLog } from './dataFolder.js';
 import { CommandFailure, type Terminal } from './terminal.js';
 

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { Sight } from '../audit/eventView.js';
-import { currentTime } from '../clock.js';
+import { currentTime } from '../lib/clock.js';
 import { type AccessRecorder, type Asker, accessRecorder } from '../commands/recordAccess.js';
 import type { AccessRequest } from '../domain/access.js';
 import { MAX_REASON } from '../domain/reason.js';

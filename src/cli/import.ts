@@ -3,7 +3,7 @@ import { constants } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { Command } from 'commander';
-import { currentTime } from '../clock.js';
+import { currentTime } from '../lib/clock.js';
 import { type ImportFault, ImportFaultsError } from '../commands/import/faults.js';
 import {
   type ImportReport,

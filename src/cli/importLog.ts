@@ -8,7 +8,7 @@ import type { Config } from '../config.js';
 import { openEventStore } from '../engines.js';
 import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';
 import { findHashKey, loadKeys } from '../keys.js';
-import { temporaryFolder } from '../makeFolder.js';
+import { temporaryFolder } from '../lib/files/folders.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { hasEventLog } from './dataFolder.js';
 import { type Terminal, writeLines } from './terminal.js';

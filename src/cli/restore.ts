@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
 import { placeEventLog, prepareEventLog } from '../adapters/embedded/eventStore/place.js';
-import { currentTime } from '../clock.js';
+import { currentTime } from '../lib/clock.js';
 import { type Backup, BackupDamagedError, checkBackup } from '../commands/backup/backupFile.js';
 import { restoreLog } from '../commands/backup/restoreLog.js';
 import { CopyInterruptedError, CopyRefusedError } from '../commands/copyLog.js';

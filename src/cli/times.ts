@@ -1,6 +1,6 @@
 /** Times as options of subcommands. */
 import { TimeError, type TimeZone, pastInstant, timeZone } from '../audit/times.js';
-import { currentTime } from '../clock.js';
+import { currentTime } from '../lib/clock.js';
 import { CommandFailure, EXIT } from './terminal.js';
 
 /** The zone of `--time-zone`. @throws CommandFailure */

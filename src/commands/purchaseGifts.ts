@@ -1,6 +1,6 @@
 /** PurchaseGifts: one append for all gifts of a purchase, then the outcome of its charge (spec 4.4, decisions 3). */
 import { randomBytes } from 'node:crypto';
-import { inSlices } from '../async/slices.js';
+import { inSlices } from '../lib/async/slices.js';
 import { fold } from '../domain/decider.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';

@@ -13,7 +13,7 @@ import type { EventStore, Position } from '../ports/eventStore.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
 import { handle } from './handle.js';
-import { inParallel } from '../async/inParallel.js';
+import { inParallel } from '../lib/async/inParallel.js';
 
 /** What support asks for. */
 export interface RefundOrder {

@@ -3,7 +3,7 @@ import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import RateLimiterStoreAbstract from 'rate-limiter-flexible/lib/RateLimiterStoreAbstract.js';
 import type { Records } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { CLOCK_SLACK_MS } from '../clock.js';
+import { CLOCK_SLACK_MS } from '../lib/clock.js';
 
 /** A lost compare-and-set means that another one's count was stored, so this many in a row are a fault of the store. */
 const MAX_TURNS = 1_000;

@@ -2,7 +2,7 @@
  * How the installation stands, read from its engines when somebody asks, once a second at most: any process shows it,
  * also when the one that works is dead.
  */
-import { within } from '../async/within.js';
+import { within } from '../lib/async/within.js';
 import type { Engines } from '../engines.js';
 import { FEED_TYPES } from '../processors/feed.js';
 import type { ProcessStatus } from '../processors/status.js';

@@ -3,7 +3,7 @@ import { cancel, type IssuedGift } from '../domain/gift.js';
 import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../domain/lateMoney.js';
 import type { MadePurchase } from '../domain/purchase.js';
 import { madeByHand } from '../domain/refund.js';
-import { inParallel } from '../async/inParallel.js';
+import { inParallel } from '../lib/async/inParallel.js';
 import { AT_ONCE, changeGift, type GiftChangeDeps, type StandingGift, visitGifts } from './giftChanges.js';
 import type { Seen } from './seen.js';
 

@@ -2,7 +2,7 @@
  * Charges one purchase: claims it in its stream, asks whoever holds the money, records the answer. Safe to repeat at
  * any point.
  */
-import { CLOCK_SLACK_MS } from '../clock.js';
+import { CLOCK_SLACK_MS } from '../lib/clock.js';
 import type { PaymentMethod } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
 import { fold } from '../domain/decider.js';

@@ -5,7 +5,7 @@
 import { fold } from '../domain/decider.js';
 import { type GiftEvent, giftAggregate, giftStream, type IssuedGift } from '../domain/gift.js';
 import { issueGifts, type MadePurchase } from '../domain/purchase.js';
-import { inParallel } from '../async/inParallel.js';
+import { inParallel } from '../lib/async/inParallel.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
 import type { Reason, Writer } from './writing.js';
 

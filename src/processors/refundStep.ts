@@ -3,7 +3,7 @@
  * given back, records the answer. Safe to repeat at any point, and side by side: what is to be done next is read from
  * the streams each time.
  */
-import { inParallel } from '../async/inParallel.js';
+import { inParallel } from '../lib/async/inParallel.js';
 import { fold } from '../domain/decider.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { giftAggregate, type GiftIssued, giftStream, type IssuedGift } from '../domain/gift.js';

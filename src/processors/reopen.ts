@@ -7,7 +7,7 @@ import { deriveGiftIds } from '../domain/giftIds.js';
 import { attemptOf, type NotificationEvent, notificationStream } from '../domain/notification.js';
 import { parkedStream, type WorkParked } from '../domain/parked.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
-import { inParallel } from '../async/inParallel.js';
+import { inParallel } from '../lib/async/inParallel.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { PurchaseTrigger } from './purchase.js';
 

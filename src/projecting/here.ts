@@ -1,5 +1,5 @@
 /** What the role `projector` does: keeps the read models up to date, and rebuilds what is asked for. */
-import { resources } from '../async/resources.js';
+import { resources } from '../lib/async/resources.js';
 import { startRebuilder } from '../projections/rebuilding/rebuilder.js';
 import { type ProjectorOptions, startProjector } from '../projections/running/projector.js';
 import type { Followers } from '../supervision/followers.js';

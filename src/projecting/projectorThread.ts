@@ -5,8 +5,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../adapters/embedded/readStore/readStore.js';
-import { resources } from '../async/resources.js';
-import { createLogger } from '../logging/logger.js';
+import { resources } from '../lib/async/resources.js';
+import { createLogger } from '../lib/logging/logger.js';
 import { PROJECTIONS } from '../readModels.js';
 import { startTelemetry } from '../tracing/telemetry.js';
 import { upToDateEvents } from '../upToDateEvents.js';

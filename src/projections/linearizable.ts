@@ -10,8 +10,8 @@
 import type { EventStore, LocalLog, Position } from '../ports/eventStore.js';
 import type { Body } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { inTurns } from '../async/inTurns.js';
-import { within } from '../async/within.js';
+import { inTurns } from '../lib/async/inTurns.js';
+import { within } from '../lib/async/within.js';
 import type { ReadModel } from './readModel.js';
 
 /** A log, as far as it is asked here. */

@@ -1,6 +1,6 @@
 /** How the process managers stand: what is open, what was given up, and who works. */
-import { inParallel } from '../async/inParallel.js';
-import { inSlices } from '../async/slices.js';
+import { inParallel } from '../lib/async/inParallel.js';
+import { inSlices } from '../lib/async/slices.js';
 import { isSettled } from '../audit/parkedSettled.js';
 import { PARKED_NAMES, type ParkedName } from '../domain/parked.js';
 import type { EventStore } from '../ports/eventStore.js';

@@ -5,7 +5,7 @@
  */
 import { ExponentialBackoff, halfJitterGenerator } from 'cockatiel';
 import type { Logger } from 'pino';
-import { pause } from '../async/pause.js';
+import { pause } from '../lib/async/pause.js';
 import { UnavailableError } from '../ports/unavailable.js';
 
 /**

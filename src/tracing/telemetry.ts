@@ -6,7 +6,7 @@
 import type * as Api from '@opentelemetry/api';
 import type { Context, DiagLogger, Link, Span as OtelSpan, SpanContext } from '@opentelemetry/api';
 import type { Logger } from 'pino';
-import { within } from '../async/within.js';
+import { within } from '../lib/async/within.js';
 import { exportersWanted } from './exporters.js';
 import { type Span, type SpanDescription, switchTracing, type Tracing } from './spans.js';
 

@@ -13,7 +13,7 @@ import {
   handleWhen,
 } from 'cockatiel';
 import type { Logger } from 'pino';
-import { CLOCK_SLACK_MS } from '../clock.js';
+import { CLOCK_SLACK_MS } from '../lib/clock.js';
 import { inSpan } from '../tracing/spans.js';
 import { NotNowError, TroubleError } from './trouble.js';
 

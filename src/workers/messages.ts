@@ -4,7 +4,7 @@
  */
 import { Ajv, type Schema, type ValidateFunction } from 'ajv';
 import type { Channel } from '../domain/notification.js';
-import { OWN_SCHEMAS } from '../ownSchemas.js';
+import { OWN_SCHEMAS } from '../lib/schemaOptions.js';
 
 /** Subjects of requests. */
 export const SUBJECTS = {

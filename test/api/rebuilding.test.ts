@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import type { AppOptions } from '../../src/app.js';
-import { resources } from '../../src/async/resources.js';
+import { resources } from '../../src/lib/async/resources.js';
 import type { ReadStore, WriteBatch } from '../../src/ports/readStore.js';
 import { collectionOf, type Projection } from '../../src/projections/projection.js';
 import { formerOf, rebuildOf } from '../../src/projections/running/builds.js';

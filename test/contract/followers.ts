@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
-import { resources } from '../../src/async/resources.js';
+import { resources } from '../../src/lib/async/resources.js';
 import { openChargeOutcomes } from '../../src/commands/chargeOutcomes.js';
 import { transactionStream } from '../../src/domain/purchase.js';
 import { type Bus, NoRespondersError } from '../../src/ports/bus.js';

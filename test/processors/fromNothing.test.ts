@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { READ_STORE_FILE } from '../../src/adapters/embedded/readStore/file.js';
-import { inParallel } from '../../src/async/inParallel.js';
+import { inParallel } from '../../src/lib/async/inParallel.js';
 import { EMBEDDED } from '../support/engines.js';
 import { purchaseOf } from '../support/giftFlow.js';
 import { openRealProviders, type RealProviders } from '../support/realProviders.js';

@@ -1,6 +1,6 @@
 /** Locks between the processes of one machine: the operating system frees them with the process, however that ends. */
 import { closeSync, openSync } from 'node:fs';
-import { keepOwner } from '../../keepOwner.js';
+import { keepOwner } from '../../lib/files/keepOwner.js';
 import { Sqlite } from './driver.js';
 
 /** A lock, as one process sees it. */

@@ -2,9 +2,9 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Database } from 'better-sqlite3';
-import { exhausted, noInodes } from '../../folderTrouble.js';
-import { keepOwner } from '../../keepOwner.js';
-import { makeFolder } from '../../makeFolder.js';
+import { exhausted, noInodes } from '../../lib/files/folderErrors.js';
+import { keepOwner } from '../../lib/files/keepOwner.js';
+import { makeFolder } from '../../lib/files/folders.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { Sqlite } from './driver.js';
 import { FilesGoneError } from './openedFiles.js';

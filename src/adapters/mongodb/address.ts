@@ -2,7 +2,7 @@
 import { MongoClient, MongoCompatibilityError, MongoServerError, MongoServerSelectionError } from 'mongodb';
 import type { MongoClientOptions } from 'mongodb';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { EngineError, NoAnswerError } from '../engineError.js';
+import { EngineError, NoAnswerError } from '../../lib/engineError.js';
 
 /** The setting that names the server. */
 const SETTING = 'MONGODB_URL';

@@ -1,5 +1,5 @@
 /** Makes and drops collections with their indexes. */
-import { EngineError } from '../engineError.js';
+import { EngineError } from '../../lib/engineError.js';
 import { versionsAmong } from '../readStoreRules.js';
 import { storedBodyOf } from '../storedBody.js';
 import { isMissing, isPresent } from './failures.js';

@@ -5,7 +5,7 @@
 import type { Collection, Db, DbOptions, Document, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { within } from '../../async/within.js';
+import { within } from '../../lib/async/within.js';
 import { LateError, failureOf, foundNoServer, wasClosed } from './failures.js';
 
 /**

@@ -1,6 +1,6 @@
 /** Reads documents. A collection that isn't there is empty. */
 import type { Filter, FindCursor } from 'mongodb';
-import { inParallel } from '../../async/inParallel.js';
+import { inParallel } from '../../lib/async/inParallel.js';
 import type { Body, CollectionSpec, Query, StoredDocument } from '../../ports/readStore.js';
 import { documentOf, layoutOf } from './layout.js';
 import type { Layout, MongoDocument } from './layout.js';

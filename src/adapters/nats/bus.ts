@@ -3,7 +3,7 @@
  * the log's id.
  */
 import { type Msg, NatsError, type Subscription, headers } from 'nats';
-import { within } from '../../async/within.js';
+import { within } from '../../lib/async/within.js';
 import { type Bus, RemoteError, type Unsubscribe } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { bodyOf, checkSubject, payloadOf } from '../busPayload.js';

@@ -1,6 +1,6 @@
 /** The connection to what stands at NATS_URL, and what is wrong with it in words for who set it. */
 import { connect, type NatsConnection, NatsError } from 'nats';
-import { EngineError, NoAnswerError } from '../engineError.js';
+import { EngineError, NoAnswerError } from '../../lib/engineError.js';
 
 const SETTING = 'NATS_URL';
 /** The oldest server that is tested against. Before 2.2 there are no headers, and nobody says that nobody answers. */

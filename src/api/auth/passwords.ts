@@ -1,7 +1,7 @@
 /** Checks passwords and client secrets, a few at once: each takes 19 MiB and a core for some 25 ms. */
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { hashPassword, verifyPassword } from '../../commands/passwords.js';
+import { hashPassword, verifyPassword } from '../../lib/passwordHash.js';
 import { gate } from './gate.js';
 
 /** How many wait for their turn at most; the next is told to come back. */

@@ -3,7 +3,7 @@
  * A session (the token's family) hands out pairs of an access and a refresh token, numbered from 0. Access tokens last
  * until they expire or the session ends.
  */
-import { CLOCK_SLACK_MS } from '../../clock.js';
+import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 
 /**
  * How long a spent refresh token still gives another pair: its answer may have been lost, or two tabs asked at once.

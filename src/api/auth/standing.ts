@@ -10,7 +10,7 @@ import {
 } from '../../projections/accounts.js';
 import { folded } from '../../projections/folded.js';
 import type { ReadModel } from '../../projections/readModel.js';
-import { within } from '../../async/within.js';
+import { within } from '../../lib/async/within.js';
 import { FRESH_MS, type FreshCache, freshCache } from './freshCache.js';
 import type { Session } from './rotation.js';
 

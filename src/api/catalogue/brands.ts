@@ -2,7 +2,7 @@
  * Brands (spec 4.5): those that are active, visible to the caller, and have active products, their own or consolidated
  * ones they accept.
  */
-import { inSlices } from '../../async/slices.js';
+import { inSlices } from '../../lib/async/slices.js';
 import type { Brand } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';

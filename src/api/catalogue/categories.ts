@@ -1,5 +1,5 @@
 /** Categories of products (spec 4.5). */
-import { inSlices } from '../../async/slices.js';
+import { inSlices } from '../../lib/async/slices.js';
 import type { Category } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';

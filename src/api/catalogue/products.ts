@@ -1,5 +1,5 @@
 /** Products (spec 4.5): those that are active, of an active brand, and visible to the caller. */
-import { inSlices } from '../../async/slices.js';
+import { inSlices } from '../../lib/async/slices.js';
 import type { Product } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';

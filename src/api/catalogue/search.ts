@@ -4,7 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import MiniSearch, { type SearchOptions, type SearchResult } from 'minisearch';
-import { inSlices } from '../../async/slices.js';
+import { inSlices } from '../../lib/async/slices.js';
 import type { Product } from '../../domain/catalogue.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import Supercluster, { type PointFeature } from 'supercluster';
-import { inSlices } from '../../async/slices.js';
+import { inSlices } from '../../lib/async/slices.js';
 import type { Brand, Store } from '../../domain/catalogue.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { placeOf, type Box, type Place } from './tileGrid.js';

@@ -1,5 +1,5 @@
 /** Map tiles of stores (spec 4.6, decisions 7). */
-import { inSlices } from '../../async/slices.js';
+import { inSlices } from '../../lib/async/slices.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
 import { HttpError } from '../errors.js';
 import type { Route } from '../route.js';

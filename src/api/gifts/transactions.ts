@@ -8,7 +8,7 @@ import { type GiftDocument, gifts as giftsProjection } from '../../projections/g
 import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { basePathOf } from '../../publicUrl.js';
-import { inSlices } from '../../async/slices.js';
+import { inSlices } from '../../lib/async/slices.js';
 import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from '../embed.js';
 import { type Embedded, embeddedCollector } from '../embedded.js';
 import { FIELD_HEADER, HttpError } from '../errors.js';

@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { csvLine } from '../../audit/csv.js';
 import { EVENT_COLUMNS, eventRow } from '../../audit/eventRows.js';
 import { type EventView, eventView } from '../../audit/eventView.js';
-import { currentTime } from '../../clock.js';
+import { currentTime } from '../../lib/clock.js';
 import { accessStream } from '../../domain/access.js';
 import { withLog } from '../engines.js';
 import { accessRequest, cliAccess, outputOptions } from '../exports.js';

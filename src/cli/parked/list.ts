@@ -1,6 +1,6 @@
 /** `gift parked list`: what waits for a person. */
 import { Command, Option } from 'commander';
-import { shortened } from '../../callerWords.js';
+import { shortened } from '../../lib/quotedText.js';
 import { type ParkedEntry, parkedInLog, parkedView } from '../../audit/parkedView.js';
 import { PARKED_NAMES, type ParkedName, type ParkedState } from '../../domain/parked.js';
 import type { EventStore } from '../../ports/eventStore.js';

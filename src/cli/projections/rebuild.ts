@@ -1,7 +1,7 @@
 /** `gift projections rebuild` and `rollback`: builds a read model anew beside the one in use, and swaps it in. */
 import { Command } from 'commander';
-import { pause } from '../../async/pause.js';
-import { currentTime } from '../../clock.js';
+import { pause } from '../../lib/async/pause.js';
+import { currentTime } from '../../lib/clock.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Projection } from '../../projections/projection.js';
 import type { RebuildProgress } from '../../projections/rebuilding/progress.js';

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { EventStore, Position } from '../../ports/eventStore.js';
-import { syncFolder } from '../../syncFolder.js';
+import { syncFolder } from '../../lib/files/syncFolder.js';
 import { canonicalText, logHash } from '../logHash.js';
 import { type Backup, BackupDamagedError, checkBackup, writeBackup } from './backupFile.js';
 

@@ -11,7 +11,7 @@ import { checkEntries } from './checks.js';
 import { type ImportFault, ImportFaultsError, faultCollector } from './faults.js';
 import { underKnownIds } from './knownCodes.js';
 import { readLogState } from './logState.js';
-import { inParallel } from '../../async/inParallel.js';
+import { inParallel } from '../../lib/async/inParallel.js';
 import { type ImportChange, type ImportPlan, type PlannedAppend, planImport } from './plan.js';
 import { type SecretHashes, secretHashes } from './secrets.js';
 import { checkShapes } from './shapes.js';

@@ -13,7 +13,7 @@ import { type Entry, putEntry, retireEntry } from '../../domain/entry.js';
 import { addVoucherCode, withdrawVoucherCode } from '../../domain/voucherCode.js';
 import { type WalletToppedUp, walletStream } from '../../domain/wallet.js';
 import type { ExpectedRevision } from '../../ports/eventStore.js';
-import { inSlices } from '../../async/slices.js';
+import { inSlices } from '../../lib/async/slices.js';
 import { type ArrayName, type IdKind, KIND_OF_ARRAY } from './file.js';
 import type { LogState, Stored } from './logState.js';
 import type { SecretHashes } from './secrets.js';

@@ -4,7 +4,7 @@ import type { Brand, Category, Integration, Merchant, Product, Segment, Store } 
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { normalisePhoneNumber } from '../../domain/phoneNumber.js';
 import { isUsername, normaliseUsername, opaqueString } from '../../domain/precis.js';
-import { inSlices } from '../../async/slices.js';
+import { inSlices } from '../../lib/async/slices.js';
 import type { ArrayName, CheckedFile, FileArrays, Placed } from './file.js';
 
 /** Days that a gift is valid where its product doesn't say (decisions 4). */

@@ -2,7 +2,7 @@
  * Keeps the whole catalogue in memory, for commands and queries to join: each API process has its own, at most 250 ms
  * behind the read model.
  */
-import { pause } from '../../async/pause.js';
+import { pause } from '../../lib/async/pause.js';
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Followers } from '../../supervision/followers.js';

@@ -2,7 +2,7 @@
  * Folds some documents of a projection afresh, in memory: for repairs and samples. It reads the log once, however many
  * they are.
  */
-import { BESIDE_SLICE_MS, slices } from '../../async/slices.js';
+import { BESIDE_SLICE_MS, slices } from '../../lib/async/slices.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { StoredDocument } from '../../ports/readStore.js';
 import { documentIdsOf, foldOne } from '../foldOne.js';

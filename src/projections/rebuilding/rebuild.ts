@@ -4,7 +4,7 @@
  * in. One rebuild of a projection at a time: whoever builds holds a lease.
  */
 import type { Logger } from 'pino';
-import { pause } from '../../async/pause.js';
+import { pause } from '../../lib/async/pause.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore, StoredRecord } from '../../ports/readStore.js';
 import type { Projection } from '../projection.js';

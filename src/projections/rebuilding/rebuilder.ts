@@ -2,7 +2,7 @@
  * Carries out the rebuilds that were asked for without anybody who builds them
  * (`POST /ops/projections/{name}/rebuild`): in any process with the role projector.
  */
-import { pause } from '../../async/pause.js';
+import { pause } from '../../lib/async/pause.js';
 import { type Followers, followers as ownFollowers } from '../../supervision/followers.js';
 import type { Projection } from '../projection.js';
 import { REBUILDS, sameVersion, type Rebuild } from '../running/builds.js';

@@ -1,7 +1,7 @@
 /**
  * Sees to it that the leading projector does what it is asked to: where none runs, this process leads until it is done.
  */
-import { pause } from '../../async/pause.js';
+import { pause } from '../../lib/async/pause.js';
 import type { Projection } from '../projection.js';
 import { startProjector } from '../running/projector.js';
 import type { RebuildDeps } from './rebuild.js';

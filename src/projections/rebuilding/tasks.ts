@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { within } from '../../async/within.js';
+import { within } from '../../lib/async/within.js';
 import type { ReadStore } from '../../ports/readStore.js';
 
 /** How often a task says that it lives, in ms. */

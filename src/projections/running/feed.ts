@@ -1,5 +1,5 @@
 /** One reading of the log that serves several projections: reading, folding and storing overlap. */
-import { BESIDE_SLICE_MS, slices, type Slices } from '../../async/slices.js';
+import { BESIDE_SLICE_MS, slices, type Slices } from '../../lib/async/slices.js';
 import type { EventBatch, EventStore, Position, ReadOptions } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { inBatchSpan } from '../../tracing/batches.js';

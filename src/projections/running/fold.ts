@@ -1,5 +1,5 @@
 /** Folds events into the documents of one projection, in memory. */
-import type { Slices } from '../../async/slices.js';
+import type { Slices } from '../../lib/async/slices.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { documentIdsOf, foldOne, type NoteQuarantine } from '../foldOne.js';

@@ -4,7 +4,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
-import { pause } from '../../async/pause.js';
+import { pause } from '../../lib/async/pause.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore, StoredRecord } from '../../ports/readStore.js';
 import type { FollowerRun } from '../../supervision/followers.js';

@@ -6,7 +6,7 @@
  * waits for the end of its time.
  */
 import type { Logger } from 'pino';
-import { pause } from '../../async/pause.js';
+import { pause } from '../../lib/async/pause.js';
 import type { Records } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { hasEnded, lives, processLife } from './processLife.js';

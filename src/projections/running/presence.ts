@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
-import { pause } from '../../async/pause.js';
+import { pause } from '../../lib/async/pause.js';
 import { hasEnded, isOfThisMachine, processLife } from './processLife.js';
 
 const PREFIX = 'present/';

@@ -1,6 +1,6 @@
 /** Swapping builds in, and dropping those that nobody needs any more. Only the leading projector does either. */
 import type { Logger } from 'pino';
-import { pause } from '../../async/pause.js';
+import { pause } from '../../lib/async/pause.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { checkpointName } from '../projection.js';
 import {

@@ -7,7 +7,7 @@
  * that send `Gift-Position` get 503, and readiness, status and log say so.
  */
 import type { Logger } from 'pino';
-import { pause } from '../../async/pause.js';
+import { pause } from '../../lib/async/pause.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import type { Projection } from '../projection.js';

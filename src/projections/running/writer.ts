@@ -1,5 +1,5 @@
 /** Stores what units have folded: one write at a time, each with everything that has come up during the one before. */
-import { BESIDE_SLICE_MS, slices } from '../../async/slices.js';
+import { BESIDE_SLICE_MS, slices } from '../../lib/async/slices.js';
 import type { ReadStore, StoredDocument, WriteBatch } from '../../ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
 import type { Lease } from './lease.js';

@@ -4,7 +4,7 @@
  * attempt.
  */
 import type { Logger } from 'pino';
-import { inParallel } from '../../async/inParallel.js';
+import { inParallel } from '../../lib/async/inParallel.js';
 import { guard, type GuardOptions } from '../guard.js';
 import { type SendReply, type SendRequest, tellingKey } from '../messages.js';
 import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';

@@ -2,7 +2,7 @@
 import { Ajv } from 'ajv';
 import Stripe from 'stripe';
 import type { PaymentNews } from '../../domain/paymentNews.js';
-import { OWN_SCHEMAS } from '../../ownSchemas.js';
+import { OWN_SCHEMAS } from '../../lib/schemaOptions.js';
 import { SignatureError } from '../signature.js';
 import { type EventReader, MalformedEventError, type ToldNews } from './providerEvents.js';
 import { CURRENCY } from './stripeAnswers.js';

@@ -3,7 +3,7 @@
  * failures like any other.
  */
 import Stripe from 'stripe';
-import { within } from '../../async/within.js';
+import { within } from '../../lib/async/within.js';
 
 type HttpClient = ReturnType<typeof Stripe.createNodeHttpClient>;
 type Body = Awaited<ReturnType<HttpClient['makeRequest']>>;

@@ -1,11 +1,11 @@
 import type { Document } from 'mongodb';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { EngineError } from '../../../src/adapters/engineError.js';
+import { EngineError } from '../../../src/lib/engineError.js';
 import { layoutOf } from '../../../src/adapters/mongodb/layout.js';
 import { filterOf, sortOf } from '../../../src/adapters/mongodb/query.js';
 import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
-import { inParallel } from '../../../src/async/inParallel.js';
+import { inParallel } from '../../../src/lib/async/inParallel.js';
 import type { Body, CollectionSpec, Query, ReadStore } from '../../../src/ports/readStore.js';
 import { PROJECTIONS } from '../../../src/readModels.js';
 import { recordCommands, telling } from '../../support/mongoCommands.js';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { EngineError } from '../../../src/adapters/engineError.js';
+import { EngineError } from '../../../src/lib/engineError.js';
 import { addressOf, engineErrorOf } from '../../../src/adapters/mongodb/address.js';
 import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import { HELLO, openedWell, startFakeMongo } from '../../support/fakeMongo.js';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, headers } from 'nats';
 import { suite } from 'uvu';
-import { EngineError } from '../../../src/adapters/engineError.js';
+import { EngineError } from '../../../src/lib/engineError.js';
 import { openNatsBus } from '../../../src/adapters/nats/bus.js';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../../src/ports/bus.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { passwords } from '../../../src/api/auth/passwords.js';
-import { hashPassword } from '../../../src/commands/passwords.js';
+import { hashPassword } from '../../../src/lib/passwordHash.js';
 
 const test = suite('passwords');
 const free = async (): Promise<void> => undefined;

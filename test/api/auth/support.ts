@@ -5,7 +5,7 @@ import type { Records, StoredRecord } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import type { AccountDocument, ClientDocument, UserDocument } from '../../../src/projections/accounts.js';
 import type { ReadModel } from '../../../src/projections/readModel.js';
-import { hashPassword } from '../../../src/commands/passwords.js';
+import { hashPassword } from '../../../src/lib/passwordHash.js';
 
 export const hash: KeyedHash = keyedHash(Buffer.from('a key of tests, of thirty-two bytes and more'));
 export const TOKEN_KEY = 'a token key of tests with more than thirty-two bytes';

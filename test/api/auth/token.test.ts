@@ -12,7 +12,7 @@ import { throttle } from '../../../src/api/auth/throttle.js';
 import { HttpError } from '../../../src/api/errors.js';
 import type { Route, RouteCaller } from '../../../src/api/route.js';
 import { httpApplication } from '../../../src/api/server.js';
-import { hashPassword } from '../../../src/commands/passwords.js';
+import { hashPassword } from '../../../src/lib/passwordHash.js';
 import { opaqueString } from '../../../src/domain/precis.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type MemoryEvents, memoryEvents } from '../../support/memoryEvents.js';

@@ -10,7 +10,7 @@ import { giftExample } from '../../../src/api/gifts/schemas.js';
 import { startApp, type App } from '../../../src/app.js';
 import { loadConfig } from '../../../src/config.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
-import { createLogger } from '../../../src/logging/logger.js';
+import { createLogger } from '../../../src/lib/logging/logger.js';
 import type { Json } from '../../support/service.js';
 import { faultsOf, operationsOf, resolved } from './check.js';
 

@@ -11,7 +11,7 @@ import { positionGate } from '../../../src/api/positions.js';
 import { httpApplication } from '../../../src/api/server.js';
 import { accessRecorder } from '../../../src/commands/recordAccess.js';
 import { keyedHash } from '../../../src/domain/keyedHash.js';
-import { createLogger } from '../../../src/logging/logger.js';
+import { createLogger } from '../../../src/lib/logging/logger.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { asUser } from '../../support/calls.js';
 import { type MemoryEvents, memoryEvents } from '../../support/memoryEvents.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import type { Slices } from '../../../src/async/slices.js';
+import type { Slices } from '../../../src/lib/async/slices.js';
 import type { RecordedEvent } from '../../../src/ports/eventStore.js';
 import type { ReadStore, StoredDocument } from '../../../src/ports/readStore.js';
 import type { Projection } from '../../../src/projections/projection.js';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { BESIDE_SLICE_MS, slices } from '../../../src/async/slices.js';
+import { BESIDE_SLICE_MS, slices } from '../../../src/lib/async/slices.js';
 import { MAX_BATCH_BYTES, type StoredDocument, type WriteBatch } from '../../../src/ports/readStore.js';
 import { documentCache } from '../../../src/projections/running/documentCache.js';
 import { openUnit } from '../../../src/projections/running/unit.js';

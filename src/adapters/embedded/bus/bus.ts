@@ -6,8 +6,8 @@
 import { chmodSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { slices } from '../../../async/slices.js';
-import { keepOwner } from '../../../keepOwner.js';
+import { slices } from '../../../lib/async/slices.js';
+import { keepOwner } from '../../../lib/files/keepOwner.js';
 import type { Bus } from '../../../ports/bus.js';
 import { type Connection, openConnection } from './connection.js';
 import type { Frame } from './frames.js';

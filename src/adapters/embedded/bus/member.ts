@@ -1,5 +1,5 @@
 /** One process's end of the embedded bus: its handlers, its open requests, whatever way its frames go at the moment. */
-import { within } from '../../../async/within.js';
+import { within } from '../../../lib/async/within.js';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../../ports/bus.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { bodyOf, checkSubject, payloadOf } from '../../busPayload.js';

@@ -3,7 +3,7 @@
  * one kind of work many times over, the processor finds code and data in its caches; in between the parts of one
  * request after another it does not, and takes about twice as long for all of it.
  */
-import { BESIDE_SLICE_MS, slices } from '../../../async/slices.js';
+import { BESIDE_SLICE_MS, slices } from '../../../lib/async/slices.js';
 
 interface Asked<Q, A> {
   readonly question: Q;

@@ -1,9 +1,9 @@
 /** A new event log is made beside its place and put there whole, so that nobody ever finds half of one. */
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { linkFile } from '../../../folderTrouble.js';
-import { keepOwner } from '../../../keepOwner.js';
-import { syncFolder } from '../../../syncFolder.js';
+import { linkFile } from '../../../lib/files/folderErrors.js';
+import { keepOwner } from '../../../lib/files/keepOwner.js';
+import { syncFolder } from '../../../lib/files/syncFolder.js';
 import { eventLogFile } from './log.js';
 
 /**

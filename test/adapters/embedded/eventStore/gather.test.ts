@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { gather } from '../../../../src/adapters/embedded/eventStore/gather.js';
-import { BESIDE_SLICE_MS } from '../../../../src/async/slices.js';
+import { BESIDE_SLICE_MS } from '../../../../src/lib/async/slices.js';
 
 const test = suite('gathered reads');
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { shortened } from '../src/callerWords.js';
-import { malformedParameter, malformedPlace } from '../src/unicodeText.js';
+import { shortened } from '../../src/lib/quotedText.js';
+import { malformedParameter, malformedPlace } from '../../src/lib/unicodeText.js';
 
 const test = suite('Unicode text');
 

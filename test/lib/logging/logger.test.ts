@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createLogger, cutGiftIds } from '../../src/logging/logger.js';
+import { createLogger, cutGiftIds } from '../../../src/lib/logging/logger.js';
 
 const test = suite('the log');
 
@@ -141,7 +141,7 @@ test('more keys than are remembered are still known', () => {
 
 /** Runs a script that logs to standard output, in a process of its own. */
 async function run(script: string): Promise<{ code: number | null; lines: string[] }> {
-  const logger = new URL('../../src/logging/logger.js', import.meta.url).href;
+  const logger = new URL('../../../src/lib/logging/logger.js', import.meta.url).href;
   const child = spawn(
     process.execPath,
     [

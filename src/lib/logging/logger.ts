@@ -3,7 +3,7 @@
  * over.
  */
 import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino';
-import { shortened } from '../callerWords.js';
+import { shortened } from '../quotedText.js';
 import { currentTime } from '../clock.js';
 import { openLogDestination } from './destination.js';
 

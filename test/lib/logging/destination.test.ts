@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openLogDestination } from '../../src/logging/destination.js';
-import { fillDisk, NO_MOUNT, smallDisk } from '../support/smallDisk.js';
-import { testWhere } from '../support/testWhere.js';
+import { openLogDestination } from '../../../src/lib/logging/destination.js';
+import { fillDisk, NO_MOUNT, smallDisk } from '../../support/smallDisk.js';
+import { testWhere } from '../../support/testWhere.js';
 
 interface Context {
   folder: string;
@@ -82,7 +82,7 @@ testWhere(test, disk !== undefined, NO_MOUNT, 'a disk that was full takes lines 
   }
 });
 
-const MODULE = new URL('../../src/logging/destination.js', import.meta.url).href;
+const MODULE = new URL('../../../src/lib/logging/destination.js', import.meta.url).href;
 
 /** A process that runs a script with `openLogDestination` at hand. */
 function writer(script: string) {

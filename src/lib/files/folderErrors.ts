@@ -4,7 +4,7 @@
  */
 import { linkSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { EngineError } from './adapters/engineError.js';
+import { EngineError } from '../engineError.js';
 
 /** The nearest folder above that is there tells of the file system that a new one would be on. */
 function fileSystemOf(

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { inParallel } from '../../src/async/inParallel.js';
+import { inParallel } from '../../../src/lib/async/inParallel.js';
 
 const test = suite('in parallel');
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { resources } from '../../src/async/resources.js';
+import { resources } from '../../../src/lib/async/resources.js';
 
 const test = suite('resources');
 

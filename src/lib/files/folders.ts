@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, mkdtempSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { exhausted } from './folderTrouble.js';
-import { EngineError } from './adapters/engineError.js';
+import { exhausted } from './folderErrors.js';
+import { EngineError } from '../engineError.js';
 
 /** Makes a folder for a short time; who has it removes it. @throws EngineError naming TMPDIR where there can be none */
 export function temporaryFolder(prefix: string): string {

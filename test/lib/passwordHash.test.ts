@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { hashPassword, verifyPassword } from '../../src/commands/passwords.js';
+import { hashPassword, verifyPassword } from '../../src/lib/passwordHash.js';
 
 const test = suite('commands/passwords');
 

@@ -1,7 +1,7 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { within } from '../../src/async/within.js';
+import { within } from '../../../src/lib/async/within.js';
 
 const test = suite('within');
 const never = new Promise<string>(() => undefined);
