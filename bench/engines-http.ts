@@ -16,7 +16,7 @@ import { MongoClient } from 'mongodb';
 import { giftStream } from '../src/domain/gift.js';
 import { gifts as giftsProjection } from '../src/projections/gifts.js';
 import { layoutOf } from '../src/adapters/mongodb/layout.js';
-import { collectionOf } from '../src/projections/projection.js';
+import { collectionOf } from '../src/runtime/readmodels/projection.js';
 import { buyer, importCatalogue, scratch, tillOf, tokensOf } from './support/data.js';
 import { inFlight } from './support/contest.js';
 import { load } from './support/load.js';

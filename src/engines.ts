@@ -16,7 +16,7 @@ import type { Bus } from './ports/bus.js';
 import type { EventStore } from './ports/eventStore.js';
 import type { ReadStore } from './ports/readStore.js';
 import { UnavailableError } from './ports/unavailable.js';
-import { lostWitness } from './projections/running/witness.js';
+import { lostWitness } from './runtime/log/logAnchor.js';
 import { upToDateEvents } from './upToDateEvents.js';
 
 /** The engines of one process. */

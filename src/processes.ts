@@ -4,7 +4,7 @@ import { shortcodeOf } from './domain/giftIds.js';
 import type { Engines } from './engines.js';
 import { type Processors, runProcessors } from './processors/run.js';
 import type { ReadModels } from './readModels.js';
-import type { Followers } from './supervision/followers.js';
+import type { Followers } from './runtime/supervision/followers.js';
 
 /** What they are wired with. */
 export interface ProcessesOptions {

@@ -11,13 +11,13 @@ import type { Engines } from './engines.js';
 import { storedPosition } from './ports/storedPosition.js';
 import { UnavailableError } from './ports/unavailable.js';
 import { PROCESS_LEASE } from './processors/run.js';
-import { checkpointName, type Projection } from './projections/projection.js';
-import { buildOf, sameVersion } from './projections/running/builds.js';
-import type { LeaderWatch } from './projections/running/leaderWatch.js';
-import { unkeptOf } from './projections/running/unkept.js';
+import { checkpointName, type Projection } from './runtime/readmodels/projection.js';
+import { buildOf, sameVersion } from './runtime/readmodels/builds.js';
+import type { LeaderWatch } from './runtime/coordination/leaderWatch.js';
+import { unkeptOf } from './runtime/readmodels/orphanedModels.js';
 import { isReadBySome } from './readModels.js';
-import type { AppendWatch } from './supervision/appendWatch.js';
-import { failingWords, type FollowerHealth } from './supervision/followers.js';
+import type { AppendWatch } from './runtime/supervision/appendWatch.js';
+import { failingWords, type FollowerHealth } from './runtime/supervision/followers.js';
 
 /**
  * A projection counts as caught up when it reaches the log's end, as it was when asked, within this time, milliseconds.

@@ -16,7 +16,7 @@ import { openReadStore } from '../src/engines.js';
 import type { NewEvent, RecordedEvent } from '../src/ports/eventStore.js';
 import type { ReadStore } from '../src/ports/readStore.js';
 import { UnavailableError } from '../src/ports/unavailable.js';
-import { putWitness } from '../src/projections/running/witness.js';
+import { putWitness } from '../src/runtime/log/logAnchor.js';
 import { gift } from './support/cli.js';
 import { startEventStoreDouble } from './support/eventStoreDouble.js';
 import { HELLO, openedWell, startFakeMongo } from './support/fakeMongo.js';

@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Engines } from '../src/engines.js';
-import { checkpointName, collectionOf } from '../src/projections/projection.js';
+import { checkpointName, collectionOf } from '../src/runtime/readmodels/projection.js';
 import { type ReadinessOptions, readinessOf } from '../src/readiness.js';
 import type { EventStore } from '../src/ports/eventStore.js';
 import type { ReadStore } from '../src/ports/readStore.js';
 import { UnavailableError } from '../src/ports/unavailable.js';
-import { watchAppends } from '../src/supervision/appendWatch.js';
+import { watchAppends } from '../src/runtime/supervision/appendWatch.js';
 import { until } from './support/until.js';
 import { PROJECTIONS } from '../src/readModels.js';
 import { buy, installed, type Installation, redeem, settled } from './support/projecting.js';

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkpointName } from '../../src/projections/projection.js';
+import { checkpointName } from '../../src/runtime/readmodels/projection.js';
 import { PROJECTIONS } from '../../src/readModels.js';
 import { GIFT } from './command.js';
 import { type HistoryGift, generateHistory } from './history.js';

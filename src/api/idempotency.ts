@@ -6,7 +6,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { CLOCK_SLACK_MS } from '../lib/clock.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Records } from '../ports/readStore.js';
-import type { Holder, Presence } from '../projections/running/presence.js';
+import type { Holder, Presence } from '../runtime/coordination/presence.js';
 import type { Principal } from './auth/principal.js';
 import { HttpError } from './errors.js';
 import type { Seen } from './route.js';

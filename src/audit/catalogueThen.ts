@@ -5,7 +5,7 @@ import { UnavailableError } from '../ports/unavailable.js';
 import { type CatalogueDocument, catalogueProjection } from '../projections/catalogue/catalogue.js';
 import { catalogueState } from '../projections/catalogue/state.js';
 import type { Catalogue } from '../projections/catalogue/wholeCatalogue.js';
-import type { ReadModel } from '../projections/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/readModel.js';
 
 /** How long the read model may take to reach the position; then the log is read instead. */
 const REACH_MS = 1_000;

@@ -9,7 +9,7 @@ import { deriveGiftIds } from '../domain/giftIds.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import type { ReadModel } from '../projections/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import type { TransactionDocument } from '../projections/transactions.js';
 import { slices } from '../lib/async/slices.js';
 import { upTo } from './giftHistory.js';

@@ -10,7 +10,7 @@ import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
 import { idOf } from '../domain/streamName.js';
 import type { EventFilter, EventStore, RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { type AskedModel, getAtLogEnd } from '../projections/getAtLogEnd.js';
+import { type AskedModel, getAtLogEnd } from '../runtime/readmodels/getAtLogEnd.js';
 import type { ReadModels } from '../readModels.js';
 import type { KnownGifts } from './giftHistory.js';
 

@@ -4,7 +4,7 @@
  */
 import { parkedId, type ParkedName, type ParkedState, PARKED_NAMES, parkedStream } from '../domain/parked.js';
 import type { Caller, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import { folded } from '../projections/folded.js';
+import { folded } from '../runtime/readmodels/folded.js';
 import { type ParkedDocument, parkedProjection } from '../projections/parked.js';
 import { streamBetween } from './streamBetween.js';
 

@@ -4,7 +4,7 @@
  */
 import { idOf } from '../domain/streamName.js';
 import type { EventStore } from '../ports/eventStore.js';
-import type { Followers } from '../supervision/followers.js';
+import type { Followers } from '../runtime/supervision/followers.js';
 
 /** One wait for one transaction. */
 export interface OutcomeWatch {

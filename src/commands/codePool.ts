@@ -6,7 +6,7 @@ import { fold } from '../domain/decider.js';
 import { Refusal } from '../domain/refusal.js';
 import { assignVoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
-import type { ReadModel } from '../projections/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import {
   type PoolCode,
   type VoucherCodeDocument,

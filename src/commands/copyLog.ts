@@ -14,7 +14,7 @@ import {
   type StreamAppend,
 } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { shareOf } from '../projections/rebuilding/share.js';
+import { shareOf } from '../runtime/coordination/share.js';
 import { canonicalText, logHash } from './logHash.js';
 
 /** Events read at a time. Each batch is stored before the next is. */

@@ -19,9 +19,9 @@ import { Refusal } from '../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogue/view.js';
-import { getAtLogEnd, MISSING_WAIT_MS } from '../projections/getAtLogEnd.js';
+import { getAtLogEnd, MISSING_WAIT_MS } from '../runtime/readmodels/getAtLogEnd.js';
 import type { GiftDocument } from '../projections/gifts.js';
-import type { ReadModel } from '../projections/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import { type CommandContext, ownEvents } from './context.js';
 import { type Handled, handle } from './handle.js';
 

@@ -18,7 +18,7 @@ import { Refusal } from '../domain/refusal.js';
 import { ConflictError, type EventStore, type RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { ParkedDocument } from '../projections/parked.js';
-import type { ReadModel } from '../projections/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import { type CommandContext, ownEvents, recordable } from './context.js';
 import { giveUpCharge } from './giveUpCharge.js';
 import { giveUpTelling } from './giveUpTelling.js';

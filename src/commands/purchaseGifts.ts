@@ -16,7 +16,7 @@ import { Refusal } from '../domain/refusal.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { AccountDocument, PaymentMethodDocument } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogue/view.js';
-import type { ReadModel } from '../projections/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import type { ChargeOutcomes } from './chargeOutcomes.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';

@@ -1,5 +1,5 @@
 /** The followers of this process, and whether any process of the installation leads. */
-import type { FollowerHealth } from '../supervision/followers.js';
+import type { FollowerHealth } from '../runtime/supervision/followers.js';
 import type { Exposition, Sample } from './exposition.js';
 
 /** What is shown. */

@@ -6,10 +6,10 @@ import { within } from '../lib/async/within.js';
 import type { Engines } from '../engines.js';
 import { FEED_TYPES } from '../processors/feed.js';
 import type { ProcessStatus } from '../processors/status.js';
-import { checkpointName, type Projection } from '../projections/projection.js';
-import { buildOf, keptBuild, sameVersion } from '../projections/running/builds.js';
-import { lagBehind } from '../projections/running/lag.js';
-import { listQuarantined } from '../projections/running/quarantine.js';
+import { checkpointName, type Projection } from '../runtime/readmodels/projection.js';
+import { buildOf, keptBuild, sameVersion } from '../runtime/readmodels/builds.js';
+import { lagBehind } from '../runtime/log/lag.js';
+import { listQuarantined } from '../runtime/readmodels/quarantine.js';
 import type { Exposition, MetricText, Sample } from './exposition.js';
 import { parkedWork } from './parkedWork.js';
 

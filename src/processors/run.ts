@@ -1,12 +1,12 @@
 /** Runs the process managers: of several processes the one with the lease works, the others stand by. */
 import { randomUUID } from 'node:crypto';
 import type { Records } from '../ports/readStore.js';
-import { acquireLease, LEASE_MS } from '../projections/running/lease.js';
+import { acquireLease, LEASE_MS } from '../runtime/coordination/lease.js';
 import { processCheckpoints } from './checkpoint.js';
 import { PATIENCE, type Patience } from './retry.js';
 import { type SessionDeps, workThrough } from './session.js';
 import { type ProcessStatus, processTally } from './status.js';
-import { type Followers, followers as ownFollowers } from '../supervision/followers.js';
+import { type Followers, followers as ownFollowers } from '../runtime/supervision/followers.js';
 
 /** The process managers' lease. */
 export const PROCESS_LEASE = 'purchase-process';

@@ -7,7 +7,7 @@ import { giftStream } from '../domain/gift.js';
 import { type GiftsPurchased, issueGifts } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
-import type { FollowerRun } from '../supervision/followers.js';
+import type { FollowerRun } from '../runtime/supervision/followers.js';
 import { BESIDE_SLICE_MS, inSlices, slices } from '../lib/async/slices.js';
 import { within } from '../lib/async/within.js';
 import { charge, type ChargeDeps } from './chargeStep.js';

@@ -5,7 +5,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import { symbols, type DestinationStream, type Logger } from 'pino';
-import type { FollowerHealth, FollowerRun, Followers, RestartOptions } from '../supervision/followers.js';
+import type { FollowerHealth, FollowerRun, Followers, RestartOptions } from '../runtime/supervision/followers.js';
 import type { Projecting } from './here.js';
 
 /** What the thread is started with. */

@@ -1,8 +1,8 @@
 /** What the role `projector` does: keeps the read models up to date, and rebuilds what is asked for. */
 import { resources } from '../lib/async/resources.js';
-import { startRebuilder } from '../projections/rebuilding/rebuilder.js';
-import { type ProjectorOptions, startProjector } from '../projections/running/projector.js';
-import type { Followers } from '../supervision/followers.js';
+import { startRebuilder } from '../runtime/readmodels/maintenance/rebuilder.js';
+import { type ProjectorOptions, startProjector } from '../runtime/readmodels/projector.js';
+import type { Followers } from '../runtime/supervision/followers.js';
 
 /** The role at work. */
 export interface Projecting {

@@ -10,7 +10,7 @@ import { createLogger } from '../lib/logging/logger.js';
 import { PROJECTIONS } from '../readModels.js';
 import { startTelemetry } from '../tracing/telemetry.js';
 import { upToDateEvents } from '../upToDateEvents.js';
-import { followers } from '../supervision/followers.js';
+import { followers } from '../runtime/supervision/followers.js';
 import type { FromProjectorThread, ProjectorThreadData } from './beside.js';
 import { giveWay } from './giveWay.js';
 import { projectHere } from './here.js';

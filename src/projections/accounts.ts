@@ -18,7 +18,7 @@ import type { Happened } from '../domain/decider.js';
 import { type Entry, entryEventType, evolveEntry } from '../domain/entry.js';
 import { kindOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import { type Projection, typesOf } from './projection.js';
+import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 
 /** `user-{id}`. `credential` rises with each change that ends the user's sessions: a new password, being disabled. */
 export interface UserDocument extends User {

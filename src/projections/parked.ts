@@ -11,7 +11,7 @@ import {
   type ParkedWork,
 } from '../domain/parked.js';
 import type { Caller, Position, RecordedEvent } from '../ports/eventStore.js';
-import { type Projection, typesOf } from './projection.js';
+import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 
 /** `{parkedId}`. */
 export interface ParkedDocument extends ParkedWork {

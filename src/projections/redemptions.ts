@@ -4,7 +4,7 @@
  */
 import type { GiftRedeemed } from '../domain/gift.js';
 import { idOf } from '../domain/streamName.js';
-import { type Projection, typesOf } from './projection.js';
+import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 
 /** `{redemptionId}`. */
 export interface RedemptionGiftDocument {

@@ -10,8 +10,8 @@ import type {
 } from '../domain/purchase.js';
 import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import { folded } from './folded.js';
-import { type Projection, typesOf } from './projection.js';
+import { folded } from '../runtime/readmodels/folded.js';
+import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 
 /** `{transactionId}`. Secret: `seed`. Personal: `message`. Money is pence, times are ISO 8601, UTC, milliseconds. */
 export interface TransactionDocument {

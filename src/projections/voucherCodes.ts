@@ -10,8 +10,8 @@ import {
   voucherCodeAggregate,
   voucherCodeOfStream,
 } from '../domain/voucherCode.js';
-import { type Projection, typesOf } from './projection.js';
-import type { ReadModel } from './readModel.js';
+import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
+import type { ReadModel } from '../runtime/readmodels/readModel.js';
 
 /** `voucherCode-{segmentId}-{hash}`. Secret: `code`, `pin`. */
 export interface VoucherCodeDocument {

@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { Records } from '../ports/readStore.js';
-import type { FollowerHealth } from '../supervision/followers.js';
+import type { FollowerHealth } from '../runtime/supervision/followers.js';
 import type { PartStanding } from './standing.js';
 
 const PREFIX = 'failing/';

@@ -5,10 +5,10 @@ import type { ReadStore } from '../ports/readStore.js';
 import { storedPosition } from '../ports/storedPosition.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../processors/checkpoint.js';
 import { PROCESS_LEASE } from '../processors/run.js';
-import { checkpointName, type Projection } from '../projections/projection.js';
-import { keptBuild } from '../projections/running/builds.js';
-import { leaseState, type LeaseState } from '../projections/running/lease.js';
-import { keeperLease } from '../projections/running/unkept.js';
+import { checkpointName, type Projection } from '../runtime/readmodels/projection.js';
+import { keptBuild } from '../runtime/readmodels/builds.js';
+import { leaseState, type LeaseState } from '../runtime/coordination/lease.js';
+import { keeperLease } from '../runtime/readmodels/orphanedModels.js';
 import type { OwnParts } from './failingParts.js';
 import type { LastHolder } from './standing.js';
 

@@ -10,8 +10,8 @@ import { openWork } from '../processors/openWork.js';
 import { purchaseHistory } from '../processors/reopen.js';
 import { PROCESS_LEASE } from '../processors/run.js';
 import type { OpenWork } from '../processors/work.js';
-import { rate } from '../projections/rebuilding/rate.js';
-import { lagBehind } from '../projections/running/lag.js';
+import { rate } from '../runtime/readmodels/maintenance/rate.js';
+import { lagBehind } from '../runtime/log/lag.js';
 import { type Glances, holderOf, lastHolderOf } from './glances.js';
 import { COUNT, inTenths, type ProcessStanding } from './standing.js';
 

@@ -2,13 +2,13 @@
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { storedPosition } from '../ports/storedPosition.js';
-import { checkpointName, type Projection } from '../projections/projection.js';
-import { type RebuildProgress, toldProgress } from '../projections/rebuilding/progress.js';
-import { rate } from '../projections/rebuilding/rate.js';
-import { buildOf, keptBuild, keptFormers, type Rebuild, rebuildOf } from '../projections/running/builds.js';
-import { lagBehind } from '../projections/running/lag.js';
-import { listQuarantined } from '../projections/running/quarantine.js';
-import { keeperLease, unkeptOf } from '../projections/running/unkept.js';
+import { checkpointName, type Projection } from '../runtime/readmodels/projection.js';
+import { type RebuildProgress, toldProgress } from '../runtime/readmodels/maintenance/progress.js';
+import { rate } from '../runtime/readmodels/maintenance/rate.js';
+import { buildOf, keptBuild, keptFormers, type Rebuild, rebuildOf } from '../runtime/readmodels/builds.js';
+import { lagBehind } from '../runtime/log/lag.js';
+import { listQuarantined } from '../runtime/readmodels/quarantine.js';
+import { keeperLease, unkeptOf } from '../runtime/readmodels/orphanedModels.js';
 import { type Glances, holderOf, lastHolderOf } from './glances.js';
 import { COUNT, inTenths, type ProjectionStanding, type RebuildStanding, type ServedStanding } from './standing.js';
 

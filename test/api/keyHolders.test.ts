@@ -11,7 +11,7 @@ import { suite } from 'uvu';
 import { giftStream } from '../../src/domain/gift.js';
 import { notificationStream } from '../../src/domain/notification.js';
 import type { Engines } from '../../src/engines.js';
-import { processLife } from '../../src/projections/running/processLife.js';
+import { processLife } from '../../src/runtime/coordination/processLife.js';
 import { openTestEngines } from '../support/engines.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
 import {

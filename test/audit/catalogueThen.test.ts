@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { catalogueThen } from '../../src/audit/catalogueThen.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { CatalogueDocument } from '../../src/projections/catalogue/catalogue.js';
-import type { ReadModel } from '../../src/projections/readModel.js';
+import type { ReadModel } from '../../src/runtime/readmodels/readModel.js';
 import { memoryEvents } from '../support/memoryEvents.js';
 
 const test = suite('audit/catalogueThen');

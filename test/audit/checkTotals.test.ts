@@ -12,7 +12,7 @@ import { foldTotals, sumOf } from '../../src/audit/totals.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import type { ReadModel } from '../../src/projections/readModel.js';
+import type { ReadModel } from '../../src/runtime/readmodels/readModel.js';
 import type { TransactionDocument } from '../../src/projections/transactions.js';
 
 const test = suite<{ dir: string; events: EventStore }>('audit/checkTotals');

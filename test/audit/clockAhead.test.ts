@@ -16,7 +16,7 @@ import { timeZone } from '../../src/audit/times.js';
 import { foldTotals } from '../../src/audit/totals.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
-import type { ReadModel } from '../../src/projections/readModel.js';
+import type { ReadModel } from '../../src/runtime/readmodels/readModel.js';
 import type { TransactionDocument } from '../../src/projections/transactions.js';
 
 const test = suite<{ dir: string; events: EventStore }>('a clock that was ahead');

@@ -9,8 +9,8 @@ import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/e
 import { openMongoReadStore } from '../../src/adapters/mongodb/readStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { gifts } from '../../src/projections/gifts.js';
-import { buildOf, rebuildOf } from '../../src/projections/running/builds.js';
-import { startProjector } from '../../src/projections/running/projector.js';
+import { buildOf, rebuildOf } from '../../src/runtime/readmodels/builds.js';
+import { startProjector } from '../../src/runtime/readmodels/projector.js';
 import { gift, type Ran, sink } from '../support/cli.js';
 import { type MongoServer, mongoMissing, startMongo } from '../support/mongoServer.js';
 import { silent } from '../support/projecting.js';

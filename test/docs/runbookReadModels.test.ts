@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import { gifts } from '../../src/projections/gifts.js';
-import { collectionOf } from '../../src/projections/projection.js';
+import { collectionOf } from '../../src/runtime/readmodels/projection.js';
 import { untilReady } from '../support/service.js';
 import { buyInto, inTrouble, readLog } from '../support/trouble.js';
 import { eventually } from '../support/until.js';

@@ -27,7 +27,7 @@ import { loadKeys } from '../../src/keys.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { gifts } from '../../src/projections/gifts.js';
-import { checkpointName, collectionOf } from '../../src/projections/projection.js';
+import { checkpointName, collectionOf } from '../../src/runtime/readmodels/projection.js';
 import { PROJECTIONS } from '../../src/readModels.js';
 import { type TestEngines, openTestEngines } from '../support/engines.js';
 import { chances } from '../support/faultyBus.js';

@@ -4,7 +4,7 @@ import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
 import { transactions, type TransactionDocument } from '../../src/projections/transactions.js';
-import type { Projection } from '../../src/projections/projection.js';
+import type { Projection } from '../../src/runtime/readmodels/projection.js';
 import { sameHiddenClass } from '../support/hiddenClass.js';
 import { newEvent, purchase } from '../support/projecting.js';
 

@@ -5,7 +5,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PARKED_NAMES } from '../../src/domain/parked.js';
-import type { Projection } from '../../src/projections/projection.js';
+import type { Projection } from '../../src/runtime/readmodels/projection.js';
 import { isReadBySome, PROJECTIONS } from '../../src/readModels.js';
 import { foldHash, HISTORY_TYPES } from '../support/releasedHistory.js';
 

@@ -6,8 +6,8 @@ import * as assert from 'uvu/assert';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import { voucherCodeStream } from '../../src/domain/voucherCode.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
-import { collectionOf } from '../../src/projections/projection.js';
-import { openReadModel } from '../../src/projections/readModel.js';
+import { collectionOf } from '../../src/runtime/readmodels/projection.js';
+import { openReadModel } from '../../src/runtime/readmodels/readModel.js';
 import {
   type VoucherCodeDocument,
   codesOfGift,

@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { gifts } from '../../src/projections/gifts.js';
 import { transactions } from '../../src/projections/transactions.js';
-import type { Projection } from '../../src/projections/projection.js';
+import type { Projection } from '../../src/runtime/readmodels/projection.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../../src/processors/checkpoint.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import type { PartStanding, ProcessStanding, ProjectionStanding } from '../../src/standing/standing.js';
@@ -12,7 +12,7 @@ import { failingParts, reportFailing } from '../../src/standing/failingParts.js'
 import { standings } from '../../src/standing/standings.js';
 import { eventOf, type House, openHouse, phone } from '../support/house.js';
 import { buy, installed, settled, silent } from '../support/projecting.js';
-import type { FollowerHealth } from '../../src/supervision/followers.js';
+import type { FollowerHealth } from '../../src/runtime/supervision/followers.js';
 import { until } from '../support/until.js';
 
 const test = suite('standing');

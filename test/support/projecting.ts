@@ -15,7 +15,7 @@ import { transactionStream, type GiftsPurchased, type PurchaseReceiver } from '.
 import type { Appended, EventStore, ExpectedRevision, NewEvent } from '../../src/ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument } from '../../src/ports/readStore.js';
 import { gifts } from '../../src/projections/gifts.js';
-import { startProjector, type Projector, type ProjectorOptions } from '../../src/projections/running/projector.js';
+import { startProjector, type Projector, type ProjectorOptions } from '../../src/runtime/readmodels/projector.js';
 import { transactions } from '../../src/projections/transactions.js';
 import { until } from './until.js';
 

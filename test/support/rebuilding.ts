@@ -5,11 +5,16 @@ import { giftStream } from '../../src/domain/gift.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
-import type { Projection } from '../../src/projections/projection.js';
-import { openReadModel } from '../../src/projections/readModel.js';
-import { beginRebuild, build, type RebuildDeps, seizeBuilding } from '../../src/projections/rebuilding/rebuild.js';
-import { asBuild, rebuildOf } from '../../src/projections/running/builds.js';
-import type { Pace } from '../../src/projections/running/pace.js';
+import type { Projection } from '../../src/runtime/readmodels/projection.js';
+import { openReadModel } from '../../src/runtime/readmodels/readModel.js';
+import {
+  beginRebuild,
+  build,
+  type RebuildDeps,
+  seizeBuilding,
+} from '../../src/runtime/readmodels/maintenance/rebuild.js';
+import { asBuild, rebuildOf } from '../../src/runtime/readmodels/builds.js';
+import type { Pace } from '../../src/runtime/coordination/pace.js';
 import { FULL_SPEED } from './fullSpeed.js';
 import { append, silent } from './projecting.js';
 import { until } from './until.js';

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { changedTypes, dataUpToDate } from '../../src/domain/upcasters.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
-import { type Projection, touchedBy } from '../../src/projections/projection.js';
+import { type Projection, touchedBy } from '../../src/runtime/readmodels/projection.js';
 
 const [USERS_GIFT, PHONES_GIFT, OPEN_GIFT, DECLINED_GIFT] = [
   'gift-000b0168b4cdd08dc055',

@@ -3,7 +3,7 @@ import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import type { AccountDocument } from '../../projections/accounts.js';
-import type { ReadModel } from '../../projections/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import type { Route } from '../route.js';
 import { accessTokens } from './accessTokens.js';
 import { type CallerAddress, callerAddress } from './address.js';

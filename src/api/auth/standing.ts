@@ -8,8 +8,8 @@ import {
   type UserDocument,
   accountsProjection,
 } from '../../projections/accounts.js';
-import { folded } from '../../projections/folded.js';
-import type { ReadModel } from '../../projections/readModel.js';
+import { folded } from '../../runtime/readmodels/folded.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { within } from '../../lib/async/within.js';
 import { FRESH_MS, type FreshCache, freshCache } from './freshCache.js';
 import type { Session } from './rotation.js';

@@ -9,7 +9,7 @@ import type { Records } from '../../ports/readStore.js';
 import { HttpError } from '../errors.js';
 import { networkOf } from './address.js';
 import { keyedGate } from './gate.js';
-import { RecordsLimiter } from '../../limits/recordsLimiter.js';
+import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
 
 const WINDOW_SECONDS = 900;
 const LIMITS = { pair: 10, username: 100, address: 100 };

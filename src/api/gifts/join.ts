@@ -6,9 +6,9 @@ import { type GiftIssued, ownerOf } from '../../domain/gift.js';
 import { transactionStream } from '../../domain/purchase.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { AccountDocument } from '../../projections/accounts.js';
-import { folded } from '../../projections/folded.js';
+import { folded } from '../../runtime/readmodels/folded.js';
 import { type GiftDocument, gifts as giftsProjection } from '../../projections/gifts.js';
-import type { ReadModel } from '../../projections/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
 
 /** A gift with what its representation needs. */

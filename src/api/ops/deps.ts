@@ -1,9 +1,9 @@
 /** What the routes under `/ops` work with. */
 import type { Logger } from 'pino';
 import type { Engines } from '../../engines.js';
-import type { Projection } from '../../projections/projection.js';
-import type { Asked, RebuildDeps } from '../../projections/rebuilding/rebuild.js';
-import type { Tasks } from '../../projections/rebuilding/tasks.js';
+import type { Projection } from '../../runtime/readmodels/projection.js';
+import type { Asked, RebuildDeps } from '../../runtime/readmodels/maintenance/rebuild.js';
+import type { Tasks } from '../../runtime/readmodels/maintenance/tasks.js';
 import type { ProviderSettings } from '../../providerSettings.js';
 import type { ReadModels } from '../../readModels.js';
 import type { Standings } from '../../standing/standings.js';

@@ -10,7 +10,7 @@ import { MASK } from '../../domain/fieldClasses.js';
 import { giftStream } from '../../domain/gift.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type AccountDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';
-import { folded } from '../../projections/folded.js';
+import { folded } from '../../runtime/readmodels/folded.js';
 import { gifts } from '../../projections/gifts.js';
 import { transactionIn } from '../../projections/transactions.js';
 import type { ReadModels } from '../../readModels.js';

@@ -3,7 +3,7 @@
  */
 import type { BegunExport } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
-import type { Projection } from '../../projections/projection.js';
+import type { Projection } from '../../runtime/readmodels/projection.js';
 import {
   abortRebuild,
   beginRebuild,
@@ -11,9 +11,9 @@ import {
   checkRebuild,
   RebuildRefusedError,
   seizeBuilding,
-} from '../../projections/rebuilding/rebuild.js';
-import { rebuildOf } from '../../projections/running/builds.js';
-import type { Lease } from '../../projections/running/lease.js';
+} from '../../runtime/readmodels/maintenance/rebuild.js';
+import { rebuildOf } from '../../runtime/readmodels/builds.js';
+import type { Lease } from '../../runtime/coordination/lease.js';
 import { PROJECTIONS } from '../../readModels.js';
 import { rebuildShown } from '../../standing/projections.js';
 import type { RebuildStanding } from '../../standing/standing.js';

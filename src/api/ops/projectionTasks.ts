@@ -1,14 +1,14 @@
 /** Verification and repair of a read model: they take a while, so they are begun, and looked at. */
 import type { BegunExport } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
-import type { Difference } from '../../projections/rebuilding/differences.js';
-import { forgetFound, foundIds, keepFound } from '../../projections/rebuilding/found.js';
-import { MAX_REPAIRS, repair, RepairRefusedError } from '../../projections/rebuilding/repair.js';
-import type { RepairOutcome } from '../../projections/rebuilding/repairOrders.js';
-import { type Task, type TaskKind, TaskRunningError } from '../../projections/rebuilding/tasks.js';
-import { verifyAll, VerifyRefusedError, verifySample } from '../../projections/rebuilding/verify.js';
-import { type Build, buildOf } from '../../projections/running/builds.js';
-import type { Pace } from '../../projections/running/pace.js';
+import type { Difference } from '../../runtime/readmodels/maintenance/differences.js';
+import { forgetFound, foundIds, keepFound } from '../../runtime/readmodels/maintenance/lastFindings.js';
+import { MAX_REPAIRS, repair, RepairRefusedError } from '../../runtime/readmodels/maintenance/repair.js';
+import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
+import { type Task, type TaskKind, TaskRunningError } from '../../runtime/readmodels/maintenance/tasks.js';
+import { verifyAll, VerifyRefusedError, verifySample } from '../../runtime/readmodels/maintenance/verify.js';
+import { type Build, buildOf } from '../../runtime/readmodels/builds.js';
+import type { Pace } from '../../runtime/coordination/pace.js';
 import { openScratch } from '../../scratch.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import { HttpError } from '../errors.js';

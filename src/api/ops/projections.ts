@@ -1,8 +1,8 @@
 /** Read models as support sees them: how they stand, rebuilt, verified and repaired while they are served. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Projection } from '../../projections/projection.js';
-import { considerate } from '../../projections/running/pace.js';
+import type { Projection } from '../../runtime/readmodels/projection.js';
+import { considerate } from '../../runtime/coordination/pace.js';
 import { PROJECTIONS } from '../../readModels.js';
 import type { ProjectionStanding } from '../../standing/standing.js';
 import { dataSchema } from '../catalogue/schemas.js';

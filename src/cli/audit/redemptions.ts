@@ -11,7 +11,7 @@ import {
 } from '../../audit/redemptions.js';
 import type { LogRange } from '../../audit/range.js';
 import type { Position } from '../../ports/eventStore.js';
-import { shareOf } from '../../projections/rebuilding/share.js';
+import { shareOf } from '../../runtime/coordination/share.js';
 import { withLog } from '../engines.js';
 import { CSV_RULE, accessRequest, cliAccess, outputOptions, reasonOf } from '../exports.js';
 import { type Goal, progressBar } from '../progress.js';

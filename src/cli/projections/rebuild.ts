@@ -3,8 +3,8 @@ import { Command } from 'commander';
 import { pause } from '../../lib/async/pause.js';
 import { currentTime } from '../../lib/clock.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import type { Projection } from '../../projections/projection.js';
-import type { RebuildProgress } from '../../projections/rebuilding/progress.js';
+import type { Projection } from '../../runtime/readmodels/projection.js';
+import type { RebuildProgress } from '../../runtime/readmodels/maintenance/progress.js';
 import {
   abortRebuild,
   type Asked,
@@ -12,11 +12,11 @@ import {
   beginRollback,
   build,
   seizeBuilding,
-} from '../../projections/rebuilding/rebuild.js';
-import { seeThrough } from '../../projections/rebuilding/seeThrough.js';
-import { buildOf, buildText, formerOf, type Rebuild, rebuildOf } from '../../projections/running/builds.js';
-import { considerate } from '../../projections/running/pace.js';
-import { LeaseLostError } from '../../projections/running/writer.js';
+} from '../../runtime/readmodels/maintenance/rebuild.js';
+import { seeThrough } from '../../runtime/readmodels/maintenance/waitWithStandby.js';
+import { buildOf, buildText, formerOf, type Rebuild, rebuildOf } from '../../runtime/readmodels/builds.js';
+import { considerate } from '../../runtime/coordination/pace.js';
+import { LeaseLostError } from '../../runtime/readmodels/writer.js';
 import { PROJECTIONS } from '../../readModels.js';
 import { inTenths } from '../../standing/standing.js';
 import { commandLineCaller } from '../caller.js';

@@ -1,6 +1,6 @@
 /** `gift projections status`: how the read models and the process managers stand. */
 import { Command } from 'commander';
-import { numberOf, buildText } from '../../projections/running/builds.js';
+import { numberOf, buildText } from '../../runtime/readmodels/builds.js';
 import { PROJECTIONS } from '../../readModels.js';
 import type {
   FormerStanding,
@@ -12,7 +12,7 @@ import type {
   Standing,
 } from '../../standing/standing.js';
 import { standings } from '../../standing/standings.js';
-import { failingWords } from '../../supervision/followers.js';
+import { failingWords } from '../../runtime/supervision/followers.js';
 import { withStores } from '../engines.js';
 import { jsonLine, printable, tableLines } from '../output.js';
 import { type Terminal, writeLines } from '../terminal.js';

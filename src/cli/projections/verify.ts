@@ -3,19 +3,19 @@
  * right.
  */
 import { Command, InvalidArgumentError } from 'commander';
-import type { Difference } from '../../projections/rebuilding/differences.js';
-import { forgetFound, foundIds, keepFound } from '../../projections/rebuilding/found.js';
-import { repair, RepairRefusedError } from '../../projections/rebuilding/repair.js';
-import type { RepairOutcome } from '../../projections/rebuilding/repairOrders.js';
+import type { Difference } from '../../runtime/readmodels/maintenance/differences.js';
+import { forgetFound, foundIds, keepFound } from '../../runtime/readmodels/maintenance/lastFindings.js';
+import { repair, RepairRefusedError } from '../../runtime/readmodels/maintenance/repair.js';
+import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
 import {
   verifyAll,
   VerifyInterruptedError,
   type VerifyOptions,
   VerifyRefusedError,
   verifySample,
-} from '../../projections/rebuilding/verify.js';
-import { buildOf } from '../../projections/running/builds.js';
-import { considerate } from '../../projections/running/pace.js';
+} from '../../runtime/readmodels/maintenance/verify.js';
+import { buildOf } from '../../runtime/readmodels/builds.js';
+import { considerate } from '../../runtime/coordination/pace.js';
 import { openScratch } from '../../scratch.js';
 import { inTenths } from '../../standing/standing.js';
 import { withStores } from '../engines.js';

@@ -5,8 +5,8 @@
 import { pause } from '../../lib/async/pause.js';
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import type { Followers } from '../../supervision/followers.js';
-import type { ReadModel } from '../readModel.js';
+import type { Followers } from '../../runtime/supervision/followers.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import type { CatalogueDocument } from './catalogue.js';
 import { catalogueState } from './state.js';
 import type { Catalogue } from './wholeCatalogue.js';

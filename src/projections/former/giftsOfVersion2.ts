@@ -1,6 +1,6 @@
 /** `gifts` as version 2 folded it: a voucher did not say when it came to expire later. */
 import type { Body } from '../../ports/readStore.js';
-import type { Projection } from '../projection.js';
+import type { Projection } from '../../runtime/readmodels/projection.js';
 
 /** What both versions have of a document here. */
 type Vouchered = Body & { readonly voucher?: { readonly updated_at?: string } };

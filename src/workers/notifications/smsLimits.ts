@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache';
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
-import { RecordsLimiter } from '../../limits/recordsLimiter.js';
+import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
 import type { Records } from '../../ports/readStore.js';
 import { NotNowError } from '../trouble.js';
 

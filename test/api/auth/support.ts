@@ -4,7 +4,7 @@ import { normaliseUsername } from '../../../src/domain/precis.js';
 import type { Records, StoredRecord } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import type { AccountDocument, ClientDocument, UserDocument } from '../../../src/projections/accounts.js';
-import type { ReadModel } from '../../../src/projections/readModel.js';
+import type { ReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { hashPassword } from '../../../src/lib/passwordHash.js';
 
 export const hash: KeyedHash = keyedHash(Buffer.from('a key of tests, of thirty-two bytes and more'));

@@ -5,7 +5,7 @@ import { codePool } from '../../../src/commands/codePool.js';
 import { importCatalogue } from '../../../src/commands/import/importCatalogue.js';
 import { giftStream } from '../../../src/domain/gift.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
-import { openReadModel } from '../../../src/projections/readModel.js';
+import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { type VoucherCodeDocument, voucherCodesProjection } from '../../../src/projections/voucherCodes.js';
 import { answerOf, checked, unharmed } from '../../support/answers.js';
 import { isGeneratedCode } from '../../support/generatedCode.js';

@@ -1,0 +1,81 @@
+/** Counters for rate-limiter-flexible that stand in the records, so that all processes count together. */
+import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
+import RateLimiterStoreAbstract from 'rate-limiter-flexible/lib/RateLimiterStoreAbstract.js';
+import type { Records } from '../../ports/readStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { CLOCK_SLACK_MS } from '../../lib/clock.js';
+
+/** A lost compare-and-set means that another one's count was stored, so this many in a row are a fault of the store. */
+const MAX_TURNS = 1_000;
+
+interface Count {
+  readonly points: number;
+  /** Milliseconds since the epoch: when counting starts anew. */
+  readonly expire: number;
+}
+
+/**
+ * Counts points by key over a window that starts with the first. No count is lost, whatever runs side by side: a
+ * counter changes by compare-and-set. Every method rejects with UnavailableError when the records can't be reached;
+ * `consume` rejects with RateLimiterRes when the points are used up.
+ */
+export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
+  readonly #records: Records;
+  readonly #now: () => number;
+
+  /** `duration` in seconds; `now` in milliseconds. */
+  constructor(options: { records: Records; now: () => number; keyPrefix: string; points: number; duration: number }) {
+    super({ keyPrefix: options.keyPrefix, points: options.points, duration: options.duration });
+    this.#records = options.records;
+    this.#now = options.now;
+  }
+
+  override async _upsert(key: string, points: number, msDuration: number, forceExpire: boolean): Promise<Count> {
+    for (let turn = 0; turn < MAX_TURNS; turn += 1) {
+      const record = await this.#records.get<Count>(key);
+      const old = record === undefined || forceExpire ? undefined : this.#open(record.value);
+      const next = {
+        points: Math.max(0, (old?.points ?? 0) + points),
+        expire: old?.expire ?? this.#now() + msDuration,
+      };
+      // What is given back after its window has ended is no longer counted anyway.
+      if (old === undefined && points < 0) return next;
+      const version = await this.#records.put(key, next, { expected: record?.version ?? 0, expiresAt: next.expire });
+      if (version !== undefined) return next;
+    }
+    throw new UnavailableError('a counter could not be stored');
+  }
+
+  override async _get(key: string): Promise<Count | null> {
+    const record = await this.#records.get<Count>(key);
+    const count = record === undefined ? undefined : this.#open(record.value);
+    // Noted, or it would begin anew at each look. Whoever counts meanwhile notes it, too.
+    if (record !== undefined && count !== undefined && count !== record.value)
+      await this.#records.put(key, count, { expected: record.version, expiresAt: count.expire });
+    return count ?? null;
+  }
+
+  /**
+   * A count whose window is open still. Where more of it is left than it ever had, the clock was set back since, or
+   * another host's is ahead: it has one more window.
+   */
+  #open(count: Count): Count | undefined {
+    const left = count.expire - this.#now();
+    if (left <= 0) return undefined;
+    const window = this.duration * 1_000;
+    return left <= window + CLOCK_SLACK_MS ? count : { points: count.points, expire: this.#now() + window };
+  }
+
+  override async _delete(key: string): Promise<boolean> {
+    return this.#records.delete(key);
+  }
+
+  override _getRateLimiterRes(_key: string, changedPoints: number, count: Count): RateLimiterRes {
+    return new RateLimiterRes(
+      Math.max(0, this.points - count.points),
+      Math.max(0, count.expire - this.#now()),
+      count.points,
+      count.points === changedPoints,
+    );
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * Builds: a version of a projection may be built several times, each in a collection of its own, so that one can be
+ * made anew beside the one that serves. The collection's number tells both: `gifts@2` is version 2 as it was first
+ * built, `gifts@2000003` its third rebuild.
+ */
+import type { ReadStore, StoredRecord } from '../../ports/readStore.js';
+import type { Projection } from './projection.js';
+
+/** More rebuilds than a version will ever see. */
+const BUILDS = 1_000_000;
+
+/** Which version of a projection's code filled a collection, and how often it had been built before. */
+export interface Build {
+  readonly version: number;
+  /** 0: as it was first built; 1: its first rebuild. */
+  readonly build: number;
+}
+
+/** The number of a build's collection. */
+export function numberOf({ version, build }: Build): number {
+  return build === 0 ? version : version * BUILDS + build;
+}
+
+/** The build that a collection's number tells of. */
+export function buildOf(number: number): Build {
+  return number < BUILDS
+    ? { version: number, build: 0 }
+    : { version: Math.floor(number / BUILDS), build: number % BUILDS };
+}
+
+/** Later builds, and builds of later versions, rank higher. */
+export function rankOf(number: number): number {
+  const { version, build } = buildOf(number);
+  return version * BUILDS + build;
+}
+
+/** A build in words: `version 2`, `version 2, build 3`. */
+export function buildText(number: number): string {
+  const { version, build } = buildOf(number);
+  return build === 0 ? `version ${version}` : `version ${version}, build ${build}`;
+}
+
+/**
+ * That readers use what another release's code filled, and who can do something about it; to be told where this code
+ * can't.
+ * @param own the version that this code makes. @param waiting what comes of waiting, where the other release is an
+ * earlier one
+ */
+export function otherReleaseText(name: string, active: number, own: number, waiting: string): string {
+  const later = buildOf(active).version > own;
+  const instead = later
+    ? 'end the processes of that release and start those of this one, which then takes its own version into use'
+    : waiting;
+  return `${name}: ${buildText(active)} is in use, this program makes version ${own}: use gift of the ${later ? 'later' : 'earlier'} release that made it, or ${instead}`;
+}
+
+/** The projection as it fills the collection of that number. */
+export function asBuild(projection: Projection, number: number): Projection {
+  return number === projection.version ? projection : { ...projection, version: number };
+}
+
+/** Whether two collections are filled by the same code. */
+export function sameVersion(one: number, other: number): boolean {
+  return buildOf(one).version === buildOf(other).version;
+}
+
+/**
+ * The projection as it keeps the collection of that number up to date, be it of a former version; `undefined`: this
+ * code does not know how that was filled.
+ */
+export function foldOf(projection: Projection, number: number): Projection | undefined {
+  const fold = [projection, ...(projection.former ?? [])].find(({ version }) => sameVersion(version, number));
+  return fold === undefined ? undefined : asBuild(fold, number);
+}
+
+/**
+ * The projection as this code keeps it: the build in use where this code's version filled it, else the one of its
+ * version that was last in use, or the first.
+ * @param active the number in use. @throws UnavailableError
+ */
+export async function keptBuild(
+  store: Pick<ReadStore, 'records'>,
+  projection: Projection,
+  active: number | undefined,
+): Promise<Projection> {
+  const { name, version } = projection;
+  if (active !== undefined && sameVersion(active, version)) return asBuild(projection, active);
+  const former =
+    active === undefined
+      ? undefined
+      : withEarlier(await formerOf(store, name)).find(({ number }) => sameVersion(number, version));
+  return asBuild(projection, former?.number ?? (await firstNumber(store, projection)));
+}
+
+const firstKey = (name: string, version: number): string => `first/${name}@${version}`;
+
+/** The number under which a version's first build is made: its own, unless that build was given up. */
+async function firstNumber(
+  { records }: Pick<ReadStore, 'records'>,
+  { name, version }: Pick<Projection, 'name' | 'version'>,
+): Promise<number> {
+  return (await records.get<number>(firstKey(name, version)))?.value ?? version;
+}
+
+/** From now on a version's first build is made under this number. @throws UnavailableError */
+export async function beginUnder({ records }: Pick<ReadStore, 'records'>, name: string, number: number): Promise<void> {
+  await records.put(firstKey(name, buildOf(number).version), number);
+}
+
+/**
+ * One rebuild under way. A record: losing it leaves an unfinished collection that is dropped some time later, and
+ * nothing else.
+ */
+export interface Rebuild {
+  /** The collection's number. */
+  readonly target: number;
+  /** What was in use when it began; `undefined`: nothing. */
+  readonly from: number | undefined;
+  readonly kind: 'rebuild' | 'rollback';
+  /**
+   * `building`, until it has caught up; `ready`: the leading projector is to take it over and swap it in; `swapping`:
+   * it does. `aborting`: whoever builds it is to stop, and who aborted it drops it; `leaving`: the leading projector
+   * drops it.
+   */
+  readonly state: 'building' | 'ready' | 'swapping' | 'aborting' | 'leaving';
+  /** Whether somebody's command builds it; else any process with the role projector does. */
+  readonly attended: boolean;
+  readonly by: string;
+  readonly reason?: string;
+  /** When it was asked for: ISO 8601, UTC, milliseconds. */
+  readonly at: string;
+}
+
+/** A build that is kept though readers have left it. */
+interface Left {
+  readonly number: number;
+  /** When it may be dropped: milliseconds since the epoch. */
+  readonly until: number;
+}
+
+/** What was in use before the last swap, kept for a rollback. */
+export interface Former extends Left {
+  /**
+   * What the last deployment had replaced, where that swap was a rebuild's: the release that made it may still be
+   * brought back.
+   */
+  readonly release?: Left;
+}
+
+/** Before the names of the records of rebuilds. */
+export const REBUILDS = 'rebuild/';
+
+/** The rebuild of a projection that is under way, if any. @throws UnavailableError */
+export async function rebuildOf(
+  { records }: Pick<ReadStore, 'records'>,
+  name: string,
+): Promise<StoredRecord<Rebuild> | undefined> {
+  return records.get<Rebuild>(REBUILDS + name);
+}
+
+/**
+ * Notes a rebuild in place of what stood there at `expected` (0: nothing). @returns the record's version; `undefined`:
+ * something else stands there. @throws UnavailableError
+ */
+export async function putRebuild(
+  { records }: Pick<ReadStore, 'records'>,
+  name: string,
+  rebuild: Rebuild,
+  expected: number,
+): Promise<number | undefined> {
+  return records.put(REBUILDS + name, rebuild, { expected });
+}
+
+/** What can be rolled back to; `undefined`: nothing. @throws UnavailableError */
+export async function formerOf({ records }: Pick<ReadStore, 'records'>, name: string): Promise<Former | undefined> {
+  return (await records.get<Former>(`former/${name}`))?.value;
+}
+
+const withEarlier = (former: Former | undefined): Left[] =>
+  [former, former?.release].filter((one) => one !== undefined);
+
+/** The former builds that are still to be kept, the last one first. @throws UnavailableError */
+export async function keptFormers(store: Pick<ReadStore, 'records'>, name: string): Promise<Left[]> {
+  return withEarlier(await formerOf(store, name)).filter(({ until }) => until > Date.now());
+}
+
+/** The last build of another version than that number's, where it is still to be kept. @throws UnavailableError */
+export async function keptRelease(
+  store: Pick<ReadStore, 'records'>,
+  name: string,
+  other: number,
+): Promise<Left | undefined> {
+  return (await keptFormers(store, name)).find(({ number }) => !sameVersion(number, other));
+}
+
+/** @throws UnavailableError */
+export async function putFormer({ records }: Pick<ReadStore, 'records'>, name: string, former: Former): Promise<void> {
+  await records.put(`former/${name}`, former);
+}
+
+/**
+ * A number that no build of the version has ever had: what a process that was cut off may still write must not get into
+ * another's collection.
+ * @throws UnavailableError
+ */
+export async function nextNumber(
+  store: Pick<ReadStore, 'records' | 'active' | 'versions'>,
+  { name, version }: Pick<Projection, 'name' | 'version'>,
+): Promise<number> {
+  const key = `builds/${name}@${version}`;
+  for (;;) {
+    const last = await store.records.get<number>(key);
+    const known = [last?.value ?? 0, ...(await store.versions(name)), (await store.active(name)) ?? 0];
+    const build =
+      Math.max(
+        0,
+        ...known
+          .map(buildOf)
+          .filter((one) => one.version === version)
+          .map((one) => one.build),
+      ) + 1;
+    const number = numberOf({ version, build });
+    if ((await store.records.put(key, number, { expected: last?.version ?? 0 })) !== undefined) return number;
+  }
+}

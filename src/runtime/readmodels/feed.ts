@@ -1,0 +1,150 @@
+/** One reading of the log that serves several projections: reading, folding and storing overlap. */
+import { BESIDE_SLICE_MS, slices, type Slices } from '../../lib/async/slices.js';
+import type { EventBatch, EventStore, Position, ReadOptions } from '../../ports/eventStore.js';
+import type { ReadStore } from '../../ports/readStore.js';
+import { inBatchSpan } from '../../tracing/batches.js';
+import { foldEvents } from './fold.js';
+import type { Lease } from '../coordination/lease.js';
+import { dirtyCount, type Unit } from './runningBuild.js';
+import { type Witness, witnessOf } from '../log/logAnchor.js';
+import { makeWriter, type Writer } from './writer.js';
+
+/** Events read at once: few enough that taking them in holds up nobody. */
+const READ_EVENTS = 1_000;
+/** For work beside what serves, whose memory is to stay small. */
+export const FEW_DIRTY = 10_000;
+/** Documents that may wait to be stored; then folding waits for the write under way. */
+const MAX_DIRTY = 30_000;
+
+/** What a feed works on. */
+export interface FeedOptions {
+  readonly events: EventStore;
+  readonly store: ReadStore;
+  readonly lease: Pick<Lease, 'held'>;
+  /** Ends the feed: what is folded by then is still stored. */
+  readonly signal: AbortSignal;
+  /** Called once, when everything up to the log's end is folded and stored; what is appended meanwhile waits. */
+  readonly caughtUp: (units: readonly Unit[]) => Promise<void>;
+  /** End as soon as `caughtUp` has been called. */
+  readonly untilCaughtUp?: boolean;
+  /** Documents that may wait to be stored; default 30,000. */
+  readonly maxDirty?: number;
+  /** Told the last event of what has just been folded. */
+  readonly seen?: (event: Witness) => void;
+  /** See `ReadOptions.onTrouble`. */
+  readonly onTrouble?: ReadOptions['onTrouble'];
+}
+
+/**
+ * Feeds the units from the least advanced on, until `signal`.
+ * @throws UnavailableError, LeaseLostError or whatever else went wrong: then what is in memory is void, and the units
+ * are to be opened anew.
+ */
+export async function runFeed(units: readonly Unit[], options: FeedOptions): Promise<void> {
+  const {
+    events,
+    store,
+    lease,
+    signal,
+    caughtUp,
+    untilCaughtUp = false,
+    maxDirty = MAX_DIRTY,
+    seen,
+    onTrouble,
+  } = options;
+  const stop = new AbortController();
+  const stopped = AbortSignal.any([signal, stop.signal]);
+  let failure: { readonly error: unknown } | undefined;
+  const writer = makeWriter(units, store, lease, (error) => {
+    failure = { error };
+    stop.abort(error);
+  });
+  const time = pressure(units, writer, maxDirty, stop.signal);
+  const after = leastAdvanced(units);
+  const names = units.map((unit) => unit.checkpoint);
+  const types = [...new Set(units.flatMap((unit) => unit.projection.types))];
+
+  const arrive = async (): Promise<void> => {
+    // What was remembered of the way there would be too much to keep.
+    for (const unit of units) unit.cache.clear();
+    await caughtUp(units);
+  };
+  let reached = await isAtEnd(events, after);
+  if (reached) await arrive();
+  if (reached && untilCaughtUp) return;
+
+  const batches = events
+    .follow(after, { types }, { batchSize: READ_EVENTS, signal: stopped, onTrouble })
+    [Symbol.asyncIterator]();
+  let next = ask(batches);
+  try {
+    for (;;) {
+      const { value: batch, done } = await next;
+      if (done === true || stopped.aborted) break;
+      next = ask(batches);
+      // At the log's end nothing has run before: what few events there are need not wait a turn.
+      if (reached) time.begin();
+      await inBatchSpan(names, batch.events, async () => {
+        for (const unit of units) {
+          await foldEvents(unit, store, batch.events, time);
+          if (unit.folded === undefined || unit.folded < batch.position) unit.folded = batch.position;
+        }
+      });
+      const last = batch.events.at(-1);
+      if (last !== undefined) seen?.(witnessOf(last));
+      writer.kick();
+      if (reached || !batch.caughtUp) continue;
+      await writer.drain();
+      if (stopped.aborted) break;
+      reached = true;
+      await arrive();
+      if (untilCaughtUp) break;
+    }
+  } finally {
+    stop.abort();
+    await next.catch(() => undefined);
+    await writer.drain();
+  }
+  if (failure !== undefined) throw failure.error;
+}
+
+/** Asks for the next batch, ahead of its use. */
+function ask(batches: AsyncIterator<EventBatch>): Promise<IteratorResult<EventBatch>> {
+  const next = batches.next();
+  // Whoever awaits it gets the error; a feed that ends before must not leave it unhandled.
+  next.catch(() => undefined);
+  return next;
+}
+
+/** `undefined`, the log's beginning, is before everything. */
+function leastAdvanced(units: readonly Unit[]): Position | undefined {
+  let least: Position | undefined = units[0]?.folded;
+  for (const { folded } of units) {
+    if (folded === undefined) return undefined;
+    if (least === undefined || folded < least) least = folded;
+  }
+  return least;
+}
+
+/** Whether there is nothing to read: then following says nothing until something is appended. */
+async function isAtEnd(events: EventStore, after: Position | undefined): Promise<boolean> {
+  const end = await events.end();
+  return end === undefined || (after !== undefined && after >= end);
+}
+
+/** Folding rests when its slice is used up, and longer when the store can't keep up. */
+function pressure(units: readonly Unit[], writer: Writer, maxDirty: number, failed: AbortSignal): Slices {
+  const time = slices(BESIDE_SLICE_MS);
+  return {
+    begin: time.begin,
+    due: () => time.due() || dirtyCount(units) >= maxDirty,
+    async rest() {
+      while (dirtyCount(units) >= maxDirty) {
+        failed.throwIfAborted();
+        writer.kick();
+        await writer.turn();
+      }
+      await time.rest();
+    },
+  };
+}

@@ -1,0 +1,115 @@
+/**
+ * What differs between a document as it is served and as the log says, field by field, and as far as anybody may see
+ * it.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { FIELD_CLASSES, type FieldClasses, MASK } from '../../../domain/fieldClasses.js';
+import type { Position } from '../../../ports/eventStore.js';
+import type { StoredDocument } from '../../../ports/readStore.js';
+import { isOutOfService, isQuarantined } from '../quarantine.js';
+
+/** One field that differs. A value that is absent is left out; one that is secret or personal is masked. */
+export interface FieldDifference {
+  /** Its path in the document: `redemption.redeemed`, `receivers.0`. */
+  readonly field: string;
+  readonly served?: unknown;
+  readonly log?: unknown;
+}
+
+/** One document that differs. */
+export interface Difference {
+  readonly id: string;
+  /**
+   * `missing`: the log knows it, readers don't; `extra`: the other way round; `quarantined`: out of service;
+   * `unfoldable`: served, though the log can't be folded.
+   */
+  readonly kind: 'missing' | 'extra' | 'different' | 'quarantined' | 'unfoldable';
+  readonly servedAt?: Position;
+  readonly logAt?: Position;
+  readonly fields: readonly FieldDifference[];
+}
+
+/** Fields of documents that no event names. */
+const OTHERS = ['pin', 'hash'];
+
+/** The last names of all fields of events that may not be shown to everybody: documents keep the names. */
+const HIDDEN: ReadonlySet<string> = new Set([
+  ...OTHERS,
+  ...Object.entries(FIELD_CLASSES as Readonly<Record<string, FieldClasses>>).flatMap(([, { secret, personal }]) =>
+    [...secret, ...personal].map((path) => path.replaceAll('[]', '').split('.').at(-1) ?? path),
+  ),
+]);
+
+/** The difference between the two, if there is one. `undefined`: no such document. */
+export function differenceOf(
+  projection: string,
+  id: string,
+  served: StoredDocument | undefined,
+  log: StoredDocument | undefined,
+): Difference | undefined {
+  if (isDeepStrictEqual(served, log)) return undefined;
+  const places = {
+    ...(served === undefined ? {} : { servedAt: served.position }),
+    ...(log === undefined ? {} : { logAt: log.position }),
+  };
+  const kind = kindOf(served, log);
+  if (kind !== 'different') return { id, kind, ...places, fields: [] };
+  const fields: FieldDifference[] = [];
+  if (served?.position !== log?.position)
+    fields.push({ field: '(position)', served: served?.position, log: log?.position });
+  compare(served?.body, log?.body, [], (path, one, other) => {
+    const hides = (name: string): boolean => projection !== 'catalogue' && HIDDEN.has(name);
+    const hidden = path.some(hides);
+    const shown = (value: unknown): unknown => (hidden && value !== null ? MASK : maskedWithin(value, hides));
+    fields.push({
+      field: path.join('.'),
+      ...(one === undefined ? {} : { served: shown(one) }),
+      ...(other === undefined ? {} : { log: shown(other) }),
+    });
+  });
+  return { id, kind, ...places, fields };
+}
+
+/** A container stands beside something else altogether: what is hidden within it stays so. */
+function maskedWithin(value: unknown, hides: (name: string) => boolean): unknown {
+  if (!isContainer(value)) return value;
+  return JSON.parse(
+    JSON.stringify(value, (name, inner: unknown) => (hides(name) && inner !== null ? MASK : inner)),
+  ) as unknown;
+}
+
+function kindOf(served: StoredDocument | undefined, log: StoredDocument | undefined): Difference['kind'] {
+  if (served === undefined) return 'missing';
+  if (isOutOfService(served.body)) return 'quarantined';
+  if (log === undefined) return 'extra';
+  return isQuarantined(log.body) ? 'unfoldable' : 'different';
+}
+
+/** Calls `differs` for each leaf, and for each value that only one of the two has. */
+function compare(
+  one: unknown,
+  other: unknown,
+  path: readonly string[],
+  differs: (path: readonly string[], one: unknown, other: unknown) => void,
+): void {
+  if (isDeepStrictEqual(one, other)) return;
+  // One that only one side has is shown leaf by leaf, too: some of its leaves may be hidden.
+  const [left, right] = [partsOf(one, other), partsOf(other, one)];
+  const keys =
+    left === undefined || right === undefined ? [] : [...new Set([...Object.keys(left), ...Object.keys(right)])];
+  for (const key of keys) compare(left?.[key], right?.[key], [...path, key], differs);
+  if (keys.length === 0) differs(path, one, other);
+}
+
+/** The parts of a container that is compared with another of its kind, or with nothing. */
+function partsOf(value: unknown, other: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (value === undefined && isContainer(other)) return {};
+  return isContainer(value) &&
+    (other === undefined || (isContainer(other) && Array.isArray(value) === Array.isArray(other)))
+    ? value
+    : undefined;
+}
+
+function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}

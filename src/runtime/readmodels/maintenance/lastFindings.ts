@@ -1,0 +1,50 @@
+/** What the last verification of a read model found, kept for `repair --found`. */
+import type { ReadStore } from '../../../ports/readStore.js';
+import { MAX_REPAIRS } from './repair.js';
+
+/** Before the names of the records of what a verification found. */
+const FOUND = 'found/';
+/** Ids that one record holds. */
+const FOUND_IDS = 500;
+/** How long they are kept, in ms. */
+const FOUND_MS = 7 * 86_400_000;
+
+/**
+ * Collects what a verification finds, for `repair --found`. What an earlier one found is forgotten. @throws
+ * UnavailableError
+ */
+export async function keepFound(
+  store: ReadStore,
+  name: string,
+): Promise<{ add(id: string): Promise<void>; end(): Promise<void> }> {
+  await forgetFound(store, name);
+  let ids: string[] = [];
+  let kept = 0;
+  const putIds = async (): Promise<void> => {
+    if (ids.length === 0) return;
+    await store.records.put(`${FOUND}${name}/${String(kept).padStart(6, '0')}`, ids, {
+      expiresAt: Date.now() + FOUND_MS,
+    });
+    kept += ids.length;
+    ids = [];
+  };
+  return {
+    async add(id) {
+      // More are a matter for a rebuild.
+      if (kept + ids.length > MAX_REPAIRS) return;
+      ids.push(id);
+      if (ids.length === FOUND_IDS) await putIds();
+    },
+    end: putIds,
+  };
+}
+
+/** What the last verification found. @throws UnavailableError */
+export async function foundIds({ records }: Pick<ReadStore, 'records'>, name: string): Promise<string[]> {
+  return (await records.list<string[]>(`${FOUND}${name}/`)).flatMap(({ value }) => value);
+}
+
+/** Forgets it: it has been repaired. @throws UnavailableError */
+export async function forgetFound({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
+  for (const { key } of await records.list(`${FOUND}${name}/`)) await records.delete(key);
+}

@@ -1,0 +1,175 @@
+/**
+ * How far a rebuild has come: counted while it runs, and told in a record, so that it can be seen from anywhere and is
+ * known when it goes on.
+ */
+import type { Logger } from 'pino';
+import type { EventStore, Position } from '../../../ports/eventStore.js';
+import type { ReadStore } from '../../../ports/readStore.js';
+import { positionFault, shownPosition } from '../../../ports/storedPosition.js';
+import type { Unit } from '../runningBuild.js';
+import { shareOf } from '../../coordination/share.js';
+
+/** Rates are of the last so many ms. */
+const RATE_MS = 5_000;
+
+/** How far a rebuild has come. Events are those that the projection folds. */
+export interface RebuildProgress {
+  readonly events: number;
+  /** Of so many, as far as can be told from how much of the log has been read; `undefined` at the beginning. */
+  readonly total: number | undefined;
+  readonly perSecond: number;
+  /** How much of the log has been read, 0 to 1; `undefined` where that can't be told. */
+  readonly share: number | undefined;
+  /** As fast as that share grows; `undefined` while it does not. */
+  readonly secondsLeft: number | undefined;
+  readonly position: Position | undefined;
+}
+
+/** So many events had been folded up to a checkpoint that is stored: whoever goes on from there counts on from it. */
+interface Counted {
+  readonly events: number;
+  readonly position: Position;
+}
+
+/** What is kept of it. */
+interface Kept {
+  readonly target: number;
+  readonly progress: RebuildProgress;
+  readonly stored?: Counted | undefined;
+}
+
+const keyOf = (name: string): string => `progress/${name}`;
+
+/** Tells how far it is. @throws UnavailableError */
+export async function tellProgress(
+  { records }: Pick<ReadStore, 'records'>,
+  name: string,
+  target: number,
+  { now, stored }: Pick<ProgressCount, 'now' | 'stored'>,
+): Promise<void> {
+  const counted = stored();
+  await records.put(keyOf(name), {
+    target,
+    progress: now(),
+    ...(counted === undefined ? {} : { stored: counted }),
+  } satisfies Kept);
+}
+
+/** What was told last of the build of that number. @throws UnavailableError */
+export async function toldProgress(
+  { records }: Pick<ReadStore, 'records'>,
+  name: string,
+  target: number,
+): Promise<Kept | undefined> {
+  const kept = (await records.get<Kept>(keyOf(name)))?.value;
+  return kept?.target === target ? kept : undefined;
+}
+
+/** Counts what a feed brings. */
+export interface ProgressCount {
+  /** What is read through it is counted. */
+  readonly counted: EventStore;
+  now(): RebuildProgress;
+  /** What of it is stored. */
+  stored(): Counted | undefined;
+}
+
+/** What is counted, and who hears of a count that can't be gone on from. */
+export interface ProgressDeps {
+  readonly events: EventStore;
+  readonly store: ReadStore;
+  readonly logger?: Pick<Logger, 'warn'>;
+}
+
+/** Begins to count, or goes on from where the unit stands. @throws UnavailableError */
+export async function progressOf(
+  { events, store, logger }: ProgressDeps,
+  name: string,
+  unit: Unit,
+): Promise<ProgressCount> {
+  const told = unit.stored === undefined ? undefined : await toldProgress(store, name, unit.projection.version);
+  let safe = told?.stored;
+  if (safe !== undefined) {
+    // At a place that the build has not stored it counts events that are still to be folded.
+    const fault =
+      (await positionFault(events, safe.position)) ??
+      (unit.stored !== undefined && safe.position > unit.stored ? 'lies beyond what was built' : undefined);
+    if (fault !== undefined) {
+      logger?.warn(
+        { projection: unit.checkpoint, position: shownPosition(safe.position) },
+        `rebuilding: the stored position of the progress ${fault}: it counts as absent, and is counted anew`,
+      );
+      safe = undefined;
+    }
+  }
+  let count = await countedTo(events, unit, safe);
+  let position = unit.stored;
+  let end = await events.end();
+  let caughtUp = end === undefined || (position !== undefined && position >= end);
+  const samples: { readonly at: number; readonly count: number; readonly share: number | undefined }[] = [
+    { at: performance.now(), count, share: shareOf(position, end) },
+  ];
+  /** Counts that are not yet stored, in log order. */
+  const coming: Counted[] = position === undefined ? [] : [{ events: count, position }];
+
+  const follow: EventStore['follow'] = async function* (...args) {
+    for await (const batch of events.follow(...args)) {
+      count += batch.events.length;
+      position = batch.position;
+      caughtUp = batch.caughtUp;
+      coming.push({ events: count, position });
+      settle();
+      if (end === undefined || position > end) end = position;
+      yield batch;
+    }
+  };
+
+  function settle(): void {
+    let passed = 0;
+    for (const { position: reached } of coming) {
+      if (unit.stored === undefined || reached > unit.stored) break;
+      passed++;
+    }
+    if (passed > 0) safe = coming.splice(0, passed).at(-1);
+  }
+
+  return {
+    counted: { ...events, follow },
+    stored() {
+      settle();
+      return safe;
+    },
+    now() {
+      const at = performance.now();
+      const share = caughtUp ? 1 : shareOf(position, end);
+      samples.push({ at, count, share });
+      while (samples.length > 2 && at - (samples[1]?.at ?? at) > RATE_MS) samples.shift();
+      const first = samples[0] ?? { at, count, share };
+      const perSecond = at === first.at ? 0 : ((count - first.count) / (at - first.at)) * 1_000;
+      const total = caughtUp
+        ? count
+        : share === undefined || share === 0
+          ? undefined
+          : Math.max(count, Math.round(count / share));
+      const gone = share === undefined || first.share === undefined ? 0 : share - first.share;
+      const secondsLeft =
+        share === undefined || gone <= 0 ? undefined : ((1 - share) / gone) * ((at - first.at) / 1_000);
+      return { events: count, total, perSecond, share, secondsLeft, position };
+    },
+  };
+}
+
+/** How many events the unit has stored: those that were told of, and the few that were stored after that. */
+async function countedTo(
+  events: EventStore,
+  { stored, projection: { types } }: Unit,
+  told: Counted | undefined,
+): Promise<number> {
+  let count = told?.events ?? 0;
+  if (stored === undefined || (told !== undefined && told.position >= stored)) return count;
+  for await (const batch of events.readAll(told?.position, { types })) {
+    for (const { position } of batch.events) if (position <= stored) count += 1;
+    if (batch.position >= stored) break;
+  }
+  return count;
+}

@@ -1,0 +1,347 @@
+/**
+ * Rebuilding a projection without anybody's noticing: a new build is made in a collection beside the one in use, from
+ * its checkpoint if it was begun before, and handed over to the leading projector once it has caught up, which swaps it
+ * in. One rebuild of a projection at a time: whoever builds holds a lease.
+ */
+import type { Logger } from 'pino';
+import { pause } from '../../../lib/async/pause.js';
+import type { EventStore } from '../../../ports/eventStore.js';
+import type { ReadStore, StoredRecord } from '../../../ports/readStore.js';
+import type { Projection } from '../projection.js';
+import {
+  asBuild,
+  buildOf,
+  buildText,
+  formerOf,
+  nextNumber,
+  otherReleaseText,
+  putRebuild,
+  REBUILDS,
+  rebuildOf,
+  sameVersion,
+  type Rebuild,
+} from '../builds.js';
+import { FEW_DIRTY, runFeed } from '../feed.js';
+import { emptyIfInvalid } from '../invalidBuilds.js';
+import { type Lease, LeaseHeldError, seizeLease } from '../../coordination/lease.js';
+import { paced, type Pace } from '../../coordination/pace.js';
+import { dropBuild, finishSwap } from '../swap.js';
+import { openUnit } from '../runningBuild.js';
+import { LeaseLostError } from '../writer.js';
+import { progressOf, type RebuildProgress, tellProgress } from './progress.js';
+
+/** How often a build looks whether it is still wanted, and tells how far it has come, in ms. */
+const TEND_MS = 1_000;
+
+/** It can't be done as things stand; the message says why, and what to do. Nothing was changed. */
+export class RebuildRefusedError extends Error {
+  override readonly name = 'RebuildRefusedError';
+  /** Something else is under way: it may be done later. */
+  readonly busy: boolean;
+  constructor(message: string, busy = false) {
+    super(message);
+    this.busy = busy;
+  }
+}
+
+/** What rebuilding needs. */
+export interface RebuildDeps {
+  readonly events: EventStore;
+  readonly store: ReadStore;
+  readonly logger: Logger;
+  /** Names who builds; see `LeaseOptions.holder`. */
+  readonly holder: string;
+  /** Time of the lease, in ms; default `LEASE_MS`. */
+  readonly leaseMs?: number;
+}
+
+/** Who asks for something, and why. */
+export interface Asked {
+  readonly by: string;
+  readonly reason?: string;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly at: string;
+}
+
+/** How a build is made. */
+export interface BuildOptions {
+  readonly pace: Pace;
+  /** Ends it: the next one goes on from there. */
+  readonly signal: AbortSignal;
+  /** Told about once a second, and at the end. */
+  readonly onProgress?: (progress: RebuildProgress) => void;
+}
+
+const leaseOf = (name: string): string => `rebuild/${name}`;
+
+/** Holds the right to build. @throws RebuildRefusedError naming who has it, UnavailableError */
+export async function seizeBuilding(
+  { store, logger, holder, leaseMs }: RebuildDeps,
+  name: string,
+  signal: AbortSignal,
+): Promise<Lease | undefined> {
+  try {
+    return await seizeLease(store.records, leaseOf(name), { holder, signal, logger, ttlMs: leaseMs });
+  } catch (error) {
+    if (!(error instanceof LeaseHeldError)) throw error;
+    throw new RebuildRefusedError(
+      `${name} is being rebuilt by ${error.holder}: wait for it, or end it with gift projections rebuild ${name} --abort`,
+      true,
+    );
+  }
+}
+
+/**
+ * Notes that a projection is to be rebuilt, where no rebuild is under way; one that was begun before goes on.
+ * `attended`: the caller builds it.
+ * @returns its record, and whether it was begun before.
+ * @throws RebuildRefusedError, UnavailableError
+ */
+export async function beginRebuild(
+  store: ReadStore,
+  projection: Projection,
+  { by, reason, at }: Asked,
+  attended: boolean,
+): Promise<{ readonly record: StoredRecord<Rebuild>; readonly resumed: boolean }> {
+  const { name, version } = projection;
+  for (;;) {
+    const { from, standing } = await checkRebuild(store, projection);
+    if (
+      standing !== undefined &&
+      sameVersion(standing.value.target, version) &&
+      (standing.value.state === 'ready' || standing.value.state === 'swapping')
+    )
+      return { record: standing, resumed: true };
+    if (standing?.value.state === 'building' && sameVersion(standing.value.target, version)) {
+      const value: Rebuild = { ...standing.value, attended };
+      const put = await putRebuild(store, name, value, standing.version);
+      if (put !== undefined) return { record: { ...standing, value, version: put }, resumed: true };
+      continue;
+    }
+    if (standing !== undefined) {
+      // Aborted by somebody who did not get to the end of it, or begun by another version's code.
+      await discardRebuild(store, name, standing);
+      continue;
+    }
+    const target = await nextNumber(store, projection);
+    const value: Rebuild = {
+      target,
+      from,
+      kind: 'rebuild',
+      state: 'building',
+      attended,
+      by,
+      at,
+      ...(reason === undefined ? {} : { reason }),
+    };
+    const put = await putRebuild(store, name, value, 0);
+    if (put !== undefined) return { record: { key: REBUILDS + name, value, version: put }, resumed: false };
+  }
+}
+
+/**
+ * Whether a rebuild could begin, as things stand. @returns what is in use, and the rebuild that was begun before.
+ * @throws RebuildRefusedError where it could not, UnavailableError
+ */
+export async function checkRebuild(
+  store: ReadStore,
+  { name, version }: Projection,
+): Promise<{ readonly from: number | undefined; readonly standing: StoredRecord<Rebuild> | undefined }> {
+  const from = await store.active(name);
+  if (from !== undefined && buildOf(from).version !== version) {
+    throw new RebuildRefusedError(
+      otherReleaseText(
+        name,
+        from,
+        version,
+        'wait: the projector builds that version and swaps it in by itself; gift projections status shows how far it is',
+      ),
+    );
+  }
+  const standing = await rebuildOf(store, name);
+  if (standing?.value.kind === 'rollback' && sameVersion(standing.value.target, version))
+    throw new RebuildRefusedError(
+      `${name} is being rolled back, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`,
+      true,
+    );
+  return { from, standing };
+}
+
+/** Ends a rebuild that nobody builds, and drops what was built. @throws UnavailableError */
+async function discardRebuild(
+  store: ReadStore,
+  name: string,
+  { key, value, version }: StoredRecord<Rebuild>,
+): Promise<void> {
+  if ((await store.active(name)) === value.target) return finishSwap(store, name, value);
+  if (value.kind === 'rebuild') await dropBuild(store, name, value.target);
+  await store.records.delete(key, version);
+  return undefined;
+}
+
+/**
+ * Builds, from where it was left, until it has caught up with the log; then it is `ready`.
+ * @returns `ready`; `aborted`: it is not wanted any more, and nothing is being written; `stopped`: by the signal.
+ * @throws LeaseLostError, UnavailableError
+ */
+export async function build(
+  deps: RebuildDeps,
+  projection: Projection,
+  target: number,
+  lease: Lease,
+  { pace, signal, onProgress }: BuildOptions,
+): Promise<'ready' | 'aborted' | 'stopped'> {
+  const { store } = deps;
+  const { name } = projection;
+  const made = asBuild(projection, target);
+  await emptyIfInvalid({ ...deps, lease }, made);
+  const unit = await openUnit(store, made);
+  const progress = await progressOf(deps, name, unit);
+  const unwanted = new AbortController();
+  const ended = new AbortController();
+  const stop = AbortSignal.any([signal, lease.lost, unwanted.signal]);
+  const wanted = async (): Promise<StoredRecord<Rebuild> | undefined> => {
+    const record = await rebuildOf(store, name);
+    return record?.value.target === target && record.value.state === 'building' ? record : undefined;
+  };
+  const tell = async (): Promise<void> => {
+    onProgress?.(progress.now());
+    await tellProgress(store, name, target, progress);
+  };
+
+  async function tend(): Promise<void> {
+    while (!ended.signal.aborted && !stop.aborted) {
+      await pause(TEND_MS, AbortSignal.any([ended.signal, stop]));
+      try {
+        if ((await wanted()) === undefined) unwanted.abort();
+        else if (!ended.signal.aborted) await tell();
+      } catch (error) {
+        // The build itself meets an engine that does not answer.
+        deps.logger.debug({ err: error, projection: name }, 'could not tell how far the rebuild is');
+      }
+    }
+  }
+
+  const tending = tend();
+  try {
+    const slowed = paced({ events: progress.counted, store }, pace);
+    await runFeed([unit], {
+      ...slowed,
+      lease,
+      signal: stop,
+      caughtUp: async () => undefined,
+      untilCaughtUp: true,
+      maxDirty: FEW_DIRTY,
+    });
+  } finally {
+    ended.abort();
+    await tending;
+  }
+  if (unwanted.signal.aborted) return 'aborted';
+  if (lease.lost.aborted) throw new LeaseLostError();
+  if (signal.aborted) return 'stopped';
+  await tell();
+  const record = await wanted();
+  if (
+    record === undefined ||
+    (await putRebuild(store, name, { ...record.value, state: 'ready' }, record.version)) === undefined
+  )
+    return 'aborted';
+  return 'ready';
+}
+
+/**
+ * Asks for the former build again: the leading projector catches it up and swaps it in, as it does a new one.
+ * @returns the number it goes back to. @throws RebuildRefusedError, UnavailableError
+ */
+export async function beginRollback(
+  store: ReadStore,
+  { name, version }: Projection,
+  { by, reason, at }: Asked,
+): Promise<number> {
+  const standing = await rebuildOf(store, name);
+  if (standing?.value.kind === 'rollback') return standing.value.target;
+  if (standing !== undefined)
+    throw new RebuildRefusedError(
+      `${name} is being rebuilt, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`,
+      true,
+    );
+  const [from, former] = [await store.active(name), await formerOf(store, name)];
+  if (former === undefined || from === former.number || !(await store.versions(name)).includes(former.number)) {
+    throw new RebuildRefusedError(`${name}: no former build is kept, so there is nothing to go back to`);
+  }
+  if (from !== undefined && !sameVersion(from, version) && sameVersion(former.number, version)) {
+    throw new RebuildRefusedError(
+      `${name}: ${buildText(from)} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the former build, ${buildText(former.number)}, into use again`,
+    );
+  }
+  if (!sameVersion(former.number, version) || from === undefined || !sameVersion(from, version)) {
+    throw new RebuildRefusedError(
+      `${name}: the former build is ${buildText(former.number)}, this program makes version ${version}: go back to that program, and it takes its own into use again`,
+    );
+  }
+  const rollback: Rebuild = {
+    target: former.number,
+    from,
+    kind: 'rollback',
+    state: 'ready',
+    attended: false,
+    by,
+    at,
+    ...(reason === undefined ? {} : { reason }),
+  };
+  if ((await putRebuild(store, name, rollback, 0)) === undefined)
+    throw new RebuildRefusedError(
+      `${name}: somebody else began a rebuild in this moment; look at gift projections status`,
+      true,
+    );
+  return former.number;
+}
+
+/**
+ * Ends a rebuild: whoever builds stops, and what was built is dropped. What the leading projector has taken over
+ * already it drops itself: then the record is still there.
+ * @returns whether it is over. @throws RebuildRefusedError when none is under way, or it is in use already;
+ * UnavailableError
+ */
+export async function abortRebuild(deps: RebuildDeps, name: string, signal: AbortSignal): Promise<'over' | 'leaving'> {
+  const { store } = deps;
+  for (;;) {
+    const record = await rebuildOf(store, name);
+    if (record === undefined) throw new RebuildRefusedError(`${name} is not being rebuilt: there is nothing to abort`);
+    const { value, version } = record;
+    if (value.state === 'swapping' || (await store.active(name)) === value.target) {
+      throw new RebuildRefusedError(
+        `${name}: the new build is being swapped in at this moment; go back with gift projections rollback ${name}`,
+        true,
+      );
+    }
+    if (value.state === 'leaving') return 'leaving';
+    const state = value.state === 'ready' ? 'leaving' : 'aborting';
+    if (value.state !== 'aborting' && (await putRebuild(store, name, { ...value, state }, version)) === undefined)
+      continue;
+    if (state === 'leaving') return 'leaving';
+    const lease = await waitForLease(deps, name, signal);
+    if (lease === undefined) return 'leaving';
+    try {
+      const marked = await rebuildOf(store, name);
+      if (marked?.value.state === 'aborting') await discardRebuild(store, name, marked);
+    } finally {
+      await lease.release();
+    }
+    return 'over';
+  }
+}
+
+/** Whoever builds sees within a second that it is not wanted any more. */
+async function waitForLease(deps: RebuildDeps, name: string, signal: AbortSignal): Promise<Lease | undefined> {
+  while (!signal.aborted) {
+    try {
+      return await seizeBuilding(deps, name, signal);
+    } catch (error) {
+      if (!(error instanceof RebuildRefusedError)) throw error;
+      await pause(TEND_MS / 4, signal);
+    }
+  }
+  return undefined;
+}

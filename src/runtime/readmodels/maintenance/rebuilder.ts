@@ -1,0 +1,60 @@
+/**
+ * Carries out the rebuilds that were asked for without anybody who builds them
+ * (`POST /ops/projections/{name}/rebuild`): in any process with the role projector.
+ */
+import { pause } from '../../../lib/async/pause.js';
+import { type Followers, followers as ownFollowers } from '../../supervision/followers.js';
+import type { Projection } from '../projection.js';
+import { REBUILDS, sameVersion, type Rebuild } from '../builds.js';
+import { considerate } from '../../coordination/pace.js';
+import { LeaseLostError } from '../writer.js';
+import { build, RebuildRefusedError, seizeBuilding, type RebuildDeps } from './rebuild.js';
+
+/** How often it looks for what was asked, in ms. */
+const LOOK_MS = 1_000;
+
+/** What it works with. */
+export interface RebuilderOptions extends RebuildDeps {
+  readonly projections: readonly Projection[];
+  /** The followers of this process, of which it is one; default its own. */
+  readonly followers?: Pick<Followers, 'start'>;
+}
+
+/** Starts looking. @returns stops: what was begun is gone on with by another process, or later. */
+export function startRebuilder({ followers, ...deps }: RebuilderOptions): { close(): Promise<void> } {
+  const { store, projections, logger } = deps;
+
+  async function look(signal: AbortSignal): Promise<void> {
+    for (const { key, value: rebuild } of await store.records.list<Rebuild>(REBUILDS)) {
+      const name = key.slice(REBUILDS.length);
+      const projection = projections.find((one) => one.name === name && sameVersion(one.version, rebuild.target));
+      if (projection !== undefined && rebuild.state === 'building' && !rebuild.attended && !signal.aborted)
+        await carryOn(projection, rebuild, signal);
+    }
+  }
+
+  async function carryOn(projection: Projection, { target }: Rebuild, signal: AbortSignal): Promise<void> {
+    const lease = await seizeBuilding(deps, projection.name, signal);
+    if (lease === undefined) return;
+    try {
+      logger.info({ projection: projection.name, build: target }, 'rebuilding');
+      const outcome = await build(deps, projection, target, lease, { pace: considerate(store.records), signal });
+      logger.info({ projection: projection.name, build: target, outcome }, 'rebuilding ended');
+    } finally {
+      await lease.release();
+    }
+  }
+
+  return (followers ?? ownFollowers({ logger })).start('rebuilds', async ({ signal, well }) => {
+    while (!signal.aborted) {
+      try {
+        await look(signal);
+      } catch (error) {
+        // Another process builds it, or goes on with it.
+        if (!(error instanceof RebuildRefusedError || error instanceof LeaseLostError)) throw error;
+      }
+      well();
+      await pause(LOOK_MS, signal);
+    }
+  });
+}

@@ -1,0 +1,145 @@
+/**
+ * Repair: folds single documents afresh from the log and has the leading projector put them in place, between two
+ * batches. A quarantined document is healed by it where this code can fold it.
+ */
+import type { ReadStore } from '../../../ports/readStore.js';
+import { checkpointName, collectionOf, type Projection } from '../projection.js';
+import { asBuild, otherReleaseText, sameVersion } from '../builds.js';
+import { paced, type Pace } from '../../coordination/pace.js';
+import { atMostBytes } from '../writer.js';
+import { foldSome } from './foldSome.js';
+import type { RebuildDeps } from './rebuild.js';
+import { placeOrder, type RepairOrder, type RepairOutcome } from './repairOrders.js';
+import { seeThrough } from './waitWithStandby.js';
+import { shareOf } from '../../coordination/share.js';
+
+/** Documents that one order names, and their bytes at most. */
+const ORDER = { documents: 200, bytes: 500_000 };
+/** How long the projector may take to reach the place up to which documents were folded, in ms. */
+const STUCK_MS = 30_000;
+/** More are a matter for a rebuild. */
+export const MAX_REPAIRS = 10_000;
+
+/** It can't be repaired as things stand; the message says why. Nothing was changed. */
+export class RepairRefusedError extends Error {
+  override readonly name = 'RepairRefusedError';
+}
+
+/** How a repair is made. */
+export interface RepairOptions {
+  readonly pace: Pace;
+  readonly signal: AbortSignal;
+  /** Told now and then how many events have been looked at, and how much of the log that is (0 to 1). */
+  readonly onProgress?: (events: number, share: number) => void;
+}
+
+/**
+ * Puts documents right.
+ * @returns what became of each, in the order of `ids`; `undefined`: stopped by the signal, and what was asked of the
+ * projector may still be done.
+ * @throws RepairRefusedError, UnavailableError
+ */
+export async function repair(
+  deps: RebuildDeps,
+  projection: Projection,
+  ids: readonly string[],
+  { pace, signal, onProgress }: RepairOptions,
+): Promise<RepairOutcome[] | undefined> {
+  const { events, store } = deps;
+  const { name } = projection;
+  const wanted = [...new Set(ids)];
+  if (wanted.length > MAX_REPAIRS)
+    throw new RepairRefusedError(
+      `${wanted.length} documents are too many to repair one by one: gift projections rebuild ${name}`,
+    );
+  const active = await store.active(name);
+  if (active === undefined) throw new RepairRefusedError(`${name} has never been built: the projector builds it`);
+  if (!sameVersion(active, projection.version))
+    throw new RepairRefusedError(
+      otherReleaseText(name, active, projection.version, 'wait until this one is in use: it is built from the log'),
+    );
+  const through = await events.end();
+  let counted = 0;
+  const documents = await foldSome({
+    events: paced({ events, store }, pace).events,
+    projection,
+    ids: new Set(wanted),
+    through,
+    signal,
+    onBatch(read, position) {
+      counted += read;
+      onProgress?.(counted, shareOf(position, through) ?? 0);
+    },
+  });
+  if (signal.aborted) return undefined;
+  const served = await servedIds(store, asBuild(projection, active), wanted);
+  const unknown = wanted.filter((id) => !documents.has(id) && !served.has(id));
+  if (unknown.length > 0)
+    throw new RepairRefusedError(`${name} has no document ${namedShortly(unknown)}, nor does the log know any`);
+
+  const keys: string[] = [];
+  for (const order of ordersOf({ name, build: active, through: through ?? null }, wanted, documents))
+    keys.push(await placeOrder(store, order));
+  const began = performance.now();
+  const outcomes = new Map<string, RepairOutcome>();
+  const done = async (): Promise<boolean> => {
+    for (const key of keys.slice()) {
+      const order = (await store.records.get<RepairOrder>(key))?.value;
+      // A leading process of another release may not know this read model, and do nothing for as long as an order
+      // lasts.
+      if (order === undefined)
+        throw new RepairRefusedError(
+          `${name}: no process has put anything in place, and none will any more: look at gift projections status, and repeat the repair`,
+        );
+      if (order.failure !== undefined) throw new RepairRefusedError(`${name}: ${order.failure}: repeat the repair`);
+      if (order.outcomes === undefined) continue;
+      for (const outcome of order.outcomes) outcomes.set(outcome.id, outcome);
+      keys.splice(keys.indexOf(key), 1);
+      await store.records.delete(key);
+    }
+    if (keys.length > 0 && performance.now() - began > STUCK_MS) {
+      const reached = await store.checkpoint(checkpointName(asBuild(projection, active)));
+      if (through !== undefined && (reached === undefined || reached < through)) {
+        for (const key of keys) await store.records.delete(key);
+        throw new RepairRefusedError(
+          `${name} is behind the log and does not catch up, so nothing can be put in place: look at gift projections status`,
+        );
+      }
+    }
+    return keys.length === 0;
+  };
+  if (!(await seeThrough(deps, projection, signal, done))) return undefined;
+  return wanted.map((id) => outcomes.get(id) ?? { id, outcome: 'same' });
+}
+
+/** A few of them, each cut: what is no id may be long. */
+function namedShortly(ids: readonly string[]): string {
+  const shown = ids.slice(0, 4).map((id) => (id.length > 40 ? `${id.slice(0, 40)}…` : id));
+  return `${shown.join(', ')}${ids.length > shown.length ? ` and ${ids.length - shown.length} more` : ''}`;
+}
+
+async function servedIds(store: ReadStore, build: Projection, ids: readonly string[]): Promise<Set<string>> {
+  const found = await store.getMany(collectionOf(build), ids);
+  return new Set(found.flatMap((document) => (document === undefined ? [] : [document.id])));
+}
+
+function* ordersOf(
+  what: Omit<RepairOrder, 'documents'>,
+  ids: readonly string[],
+  folded: ReadonlyMap<string, RepairOrder['documents'][number]['document']>,
+): Generator<RepairOrder> {
+  let documents: RepairOrder['documents'][number][] = [];
+  let bytes = 0;
+  for (const id of ids) {
+    const document = folded.get(id) ?? null;
+    const size = atMostBytes(document);
+    if (documents.length === ORDER.documents || (documents.length > 0 && bytes + size > ORDER.bytes)) {
+      yield { ...what, documents };
+      documents = [];
+      bytes = 0;
+    }
+    documents.push({ id, document });
+    bytes += size;
+  }
+  if (documents.length > 0) yield { ...what, documents };
+}

@@ -1,0 +1,196 @@
+/**
+ * Repairs as the leading projector makes them: between two batches, when everything it has folded is stored and nobody
+ * else writes. So no event is lost between the document that was folded afresh and the next one that the projector
+ * folds onto it. An order is a record.
+ */
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from 'pino';
+import type { EventStore, Position } from '../../../ports/eventStore.js';
+import type { Correction, ReadStore, StoredDocument, StoredRecord } from '../../../ports/readStore.js';
+import { positionFault, type ReachedLog, shownPosition } from '../../../ports/storedPosition.js';
+import { buildText, sameVersion } from '../builds.js';
+import type { Lease } from '../../coordination/lease.js';
+import { forgetQuarantine, isQuarantined, recordQuarantine } from '../quarantine.js';
+import type { Unit } from '../runningBuild.js';
+import { LeaseLostError } from '../writer.js';
+import { foldSome } from './foldSome.js';
+
+/** Before the names of the records of orders. */
+const REPAIRS = 'repair/';
+/** An order that nobody carries out is forgotten, in ms. */
+const ORDER_MS = 3_600_000;
+
+/** What became of one document. */
+export interface RepairOutcome {
+  readonly id: string;
+  /**
+   * `repaired`: it is what the log says now; `same`: it was; `removed`: the log knows nothing of it; `quarantined`: it
+   * still can't be folded.
+   */
+  readonly outcome: 'repaired' | 'same' | 'removed' | 'quarantined';
+  /** Why it can't be folded. */
+  readonly cause?: string;
+}
+
+/** Documents that are to be put right. */
+export interface RepairOrder {
+  /** The projection's name. */
+  readonly name: string;
+  /** The number of the build that they were folded for: another version's documents have another shape. */
+  readonly build: number;
+  /** `document: null`: the log knows nothing of it. */
+  readonly documents: readonly { readonly id: string; readonly document: StoredDocument | null }[];
+  /** The documents are as the log says up to here. */
+  readonly through: Position | null;
+  /** Once it has been carried out. */
+  readonly outcomes?: readonly RepairOutcome[];
+  /** Why it could not be. */
+  readonly failure?: string;
+}
+
+/** Places an order. @returns its record's key. @throws UnavailableError */
+export async function placeOrder({ records }: Pick<ReadStore, 'records'>, order: RepairOrder): Promise<string> {
+  const key = `${REPAIRS}${order.name}/${randomUUID()}`;
+  await records.put(key, order, { expected: 0, expiresAt: Date.now() + ORDER_MS });
+  return key;
+}
+
+/** The orders that have not been carried out. @throws UnavailableError */
+export async function openOrders({ records }: Pick<ReadStore, 'records'>): Promise<StoredRecord<RepairOrder>[]> {
+  return (await records.list<RepairOrder>(REPAIRS)).filter(
+    ({ value }) => value.outcomes === undefined && value.failure === undefined,
+  );
+}
+
+/** What refusing one needs. */
+export interface RefuseDeps {
+  readonly store: Pick<ReadStore, 'records'>;
+  readonly events: ReachedLog;
+  readonly logger: Pick<Logger, 'warn'>;
+}
+
+/** What carrying out needs. */
+export interface CarryOutDeps {
+  readonly store: ReadStore;
+  readonly events: EventStore;
+  readonly lease: Pick<Lease, 'held'>;
+}
+
+/**
+ * Ends an order whose documents are told to stand at no place in the log: none will ever have been stored up to there.
+ * @throws UnavailableError
+ */
+export async function refuseInvalid(
+  deps: RefuseDeps,
+  { key, value, version }: StoredRecord<RepairOrder>,
+): Promise<void> {
+  const { store, events, logger } = deps;
+  const fault = value.through === null ? undefined : await positionFault(events, value.through);
+  if (fault === undefined) return;
+  logger.warn(
+    { projection: value.name, position: shownPosition(value.through) },
+    `projector: the stored position of a repair ${fault}: the repair is refused`,
+  );
+  const failure = `its stored position ${fault}`;
+  await store.records.put(key, { ...value, documents: [], failure } satisfies RepairOrder, {
+    expected: version,
+    expiresAt: Date.now() + ORDER_MS,
+  });
+}
+
+/**
+ * Carries an order out on the unit that readers use, which stands at or past the order's position; or notes in it why
+ * that can't be done.
+ * @throws LeaseLostError, UnavailableError: then some of it may have been done, and the order stays open
+ */
+export async function carryOut(
+  unit: Unit,
+  { key, value: order, version }: StoredRecord<RepairOrder>,
+  { store, events, lease }: CarryOutDeps,
+): Promise<void> {
+  const end = async (result: Pick<RepairOrder, 'outcomes' | 'failure'>): Promise<void> => {
+    await store.records.put(key, { ...order, documents: [], ...result } satisfies RepairOrder, {
+      expected: version,
+      expiresAt: Date.now() + ORDER_MS,
+    });
+  };
+  const otherWriter = async (missed: readonly string[]): Promise<void> =>
+    end({ failure: `somebody else wrote ${missed.join(', ')} meanwhile` });
+
+  if (!sameVersion(order.build, unit.projection.version))
+    return end({
+      failure: `${buildText(unit.projection.version)} is in use by now, and the documents were folded by another version`,
+    });
+  const ids = order.documents.map(({ id }) => id);
+  const known = new Map(
+    order.documents.flatMap(({ id, document }) => (document === null ? [] : [[id, document] as const])),
+  );
+  const wanted = await foldSome({
+    events,
+    projection: unit.projection,
+    ids: new Set(ids),
+    documents: known,
+    after: order.through ?? undefined,
+    through: unit.stored,
+  });
+  const standing = await store.getMany(unit.collection, ids);
+  const ahead = await aheadOf(unit, standing, events);
+  if (ahead.length > 0) return otherWriter(ahead);
+  const corrections = ids.flatMap((id, index): Correction[] => {
+    const [before, after] = [standing[index], wanted.get(id)];
+    return isDeepStrictEqual(before, after) ? [] : [{ id, expected: before?.position, document: after }];
+  });
+  if (!lease.held) throw new LeaseLostError();
+  const made = await store.correct(unit.collection, corrections);
+  unit.cache.clear();
+  // Also where nothing differs: an earlier attempt may have changed documents without hearing of it.
+  await raiseEdition(store, order.name);
+  const missed = corrections.filter((_, index) => made[index] !== true).map(({ id }) => id);
+  if (missed.length > 0) return otherWriter(missed);
+  const changed = new Set(corrections.map(({ id }) => id));
+  const outcomes: RepairOutcome[] = [];
+  for (const id of ids) {
+    const after = wanted.get(id);
+    if (after !== undefined && isQuarantined(after.body)) {
+      await recordQuarantine(store.records, unit.projection, after.body.$quarantined);
+      outcomes.push({ id, outcome: 'quarantined', cause: after.body.$quarantined.cause });
+      continue;
+    }
+    await forgetQuarantine(store.records, unit.projection, id);
+    unit.quarantined = unit.quarantined.filter(({ documentId }) => documentId !== id);
+    outcomes.push({ id, outcome: !changed.has(id) ? 'same' : after === undefined ? 'removed' : 'repaired' });
+  }
+  return end({ outcomes });
+}
+
+/**
+ * Those that stand beyond what the unit has stored: the next leader wrote them, or a write that was broken off before
+ * its checkpoint; what was folded up to there would put them back. One that stands where the log has nothing yet was
+ * falsified.
+ */
+async function aheadOf(
+  { stored }: Unit,
+  standing: readonly (StoredDocument | undefined)[],
+  events: EventStore,
+): Promise<string[]> {
+  const ahead = standing.flatMap((document) =>
+    document !== undefined && (stored === undefined || document.position > stored) ? [document] : [],
+  );
+  if (ahead.length === 0) return [];
+  const end = await events.end();
+  return ahead.filter(({ position }) => end !== undefined && position <= end).map(({ id }) => id);
+}
+
+/**
+ * Whoever keeps a read model in memory reads it anew when this has changed: documents have changed that no event tells
+ * of.
+ */
+async function raiseEdition({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
+  await records.put(`edition/${name}`, {});
+}
+
+/** How often documents of a read model were put right. @throws UnavailableError */
+export async function editionOf({ records }: Pick<ReadStore, 'records'>, name: string): Promise<number> {
+  return (await records.get(`edition/${name}`))?.version ?? 0;
+}

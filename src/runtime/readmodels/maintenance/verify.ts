@@ -1,0 +1,336 @@
+/**
+ * Verification: folds the log afresh into a copy, compares it by id with what is served, and looks again at what has
+ * moved meanwhile. Nothing that is served is touched, and memory stays the same however much there is.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { EventStore, Position } from '../../../ports/eventStore.js';
+import type { CollectionSpec, ReadStore, StoredDocument } from '../../../ports/readStore.js';
+import { checkpointName, collectionOf, type Projection } from '../projection.js';
+import { foldOf, otherReleaseText } from '../builds.js';
+import { FEW_DIRTY, runFeed } from '../feed.js';
+import { lagBehind } from '../../log/lag.js';
+import { paced, type Pace } from '../../coordination/pace.js';
+import { openUnit } from '../runningBuild.js';
+import { type Difference, differenceOf } from './differences.js';
+import { foldSome } from './foldSome.js';
+import { progressOf, type RebuildProgress } from './progress.js';
+import { shareOf } from '../../coordination/share.js';
+
+/** Documents read at once; and while requests are answered, which reading and comparing hold up. */
+const PAGE = { full: 250, polite: 100 };
+/** How many documents that seem to differ are looked at again at once. */
+const SUSPECTS = 500;
+const CATCH_UP_MS = 5_000;
+/** A sample is taken from so many places. */
+const PLACES = 20;
+
+/** It can't be verified as things stand; the message says why. */
+export class VerifyRefusedError extends Error {
+  override readonly name = 'VerifyRefusedError';
+}
+
+/** What is verified, and how. */
+export interface VerifyOptions {
+  readonly events: EventStore;
+  readonly store: ReadStore;
+  readonly projection: Projection;
+  readonly pace: Pace;
+  readonly signal: AbortSignal;
+  /** How long the projector may take to catch up with the log, in ms, before it is said to be behind; default 5 s. */
+  readonly catchUpMs?: number;
+  readonly onDifference: (difference: Difference) => void | Promise<void>;
+  /** Told now and then: how far folding is, or how many documents have been compared. */
+  readonly onProgress?: (
+    progress:
+      | { readonly step: 'fold'; readonly progress: RebuildProgress }
+      | { readonly step: 'compare'; readonly documents: number },
+  ) => void;
+}
+
+/** What a verification has found. */
+export interface VerifyReport {
+  /** The number of the build that was verified. */
+  readonly build: number;
+  /** Documents that were compared. */
+  readonly documents: number;
+  readonly differences: number;
+  /** Documents that could not be compared, since the projector is behind. */
+  readonly unsettled: number;
+  /** Everything up to here was folded. */
+  readonly through: Position | undefined;
+  /** The projection had not reached the log's end in time: it is behind, or stuck. */
+  readonly behind: boolean;
+}
+
+/** The signal ended it. */
+export class VerifyInterruptedError extends Error {
+  override readonly name = 'VerifyInterruptedError';
+}
+
+/** The projection as it is served, be it with a former fold. @throws VerifyRefusedError, UnavailableError */
+async function servedBuild(store: ReadStore, projection: Projection): Promise<Projection> {
+  const active = await store.active(projection.name);
+  if (active === undefined)
+    throw new VerifyRefusedError(`${projection.name} has never been built: the projector builds it`);
+  const served = foldOf(projection, active);
+  if (served === undefined)
+    throw new VerifyRefusedError(
+      otherReleaseText(
+        projection.name,
+        active,
+        projection.version,
+        "wait until this one is in use: this program does not know the other, so it can't tell what should be there",
+      ),
+    );
+  return served;
+}
+
+/** What all comparing shares: a document as it is served now, against the log up to exactly its position. */
+function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }: VerifyOptions, served: Projection) {
+  const collection = collectionOf(served);
+  let differences = 0;
+  let unsettled = 0;
+  let behind = false;
+
+  /** Whether everything up to there that concerns the projection is stored, or is so in a moment. */
+  async function reaches(through: Position | undefined): Promise<boolean> {
+    const name = checkpointName(served);
+    if (through === undefined || (await store.reached(name, through, 0))) return true;
+    const { events: waiting, whole } = await lagBehind(events, await store.checkpoint(name), served.types, {
+      count: 1,
+    });
+    return (waiting === 0 && whole) || store.reached(name, through, catchUpMs);
+  }
+
+  return {
+    get differences() {
+      return differences;
+    },
+    get unsettled() {
+      return unsettled;
+    },
+    get behind() {
+      return behind;
+    },
+    /** @param folded the documents as the log says up to `through`, in the order of `ids`. */
+    async look(
+      ids: readonly string[],
+      folded: readonly (StoredDocument | undefined)[],
+      through: Position | undefined,
+    ): Promise<void> {
+      if (!behind) behind = !(await reaches(through));
+      const checkpoint = behind ? await store.checkpoint(checkpointName(served)) : through;
+      const now = await store.getMany(collection, ids);
+      for (const [index, id] of ids.entries()) {
+        if (signal.aborted) throw new VerifyInterruptedError();
+        const document = now[index];
+        let expected = folded[index];
+        if (document !== undefined && through !== undefined && document.position > through) {
+          // It has moved on since: so is the log's side, to the same place.
+          const known = expected === undefined ? new Map<string, StoredDocument>() : new Map([[id, expected]]);
+          expected = (
+            await foldSome({
+              events,
+              projection: served,
+              ids: new Set([id]),
+              documents: known,
+              after: through,
+              through: document.position,
+              signal,
+            })
+          ).get(id);
+        } else if (expected !== undefined && (checkpoint === undefined || expected.position > checkpoint)) {
+          unsettled += 1;
+          continue;
+        }
+        const difference = differenceOf(served.name, id, document, expected);
+        if (difference === undefined) continue;
+        differences += 1;
+        await onDifference(difference);
+      }
+    },
+  };
+}
+
+/**
+ * Verifies the whole projection. @param scratch an empty store for the copy; it is as fast as a rebuild where it is on
+ * this machine.
+ * @throws VerifyRefusedError, VerifyInterruptedError, UnavailableError
+ */
+export async function verifyAll(options: VerifyOptions & { readonly scratch: ReadStore }): Promise<VerifyReport> {
+  const { events, store, projection, pace, signal, scratch, onProgress } = options;
+  const served = await servedBuild(store, projection);
+  const unit = await openUnit(scratch, served);
+  const progress = await progressOf({ events, store: scratch }, served.name, unit);
+  const { events: slowed } = paced({ events: progress.counted, store }, pace);
+
+  async function catchUp(): Promise<void> {
+    await runFeed([unit], {
+      events: slowed,
+      store: scratch,
+      lease: { held: true },
+      signal,
+      caughtUp: async () => undefined,
+      untilCaughtUp: true,
+      maxDirty: FEW_DIRTY,
+    });
+    if (signal.aborted) throw new VerifyInterruptedError();
+  }
+
+  const telling = setInterval(() => onProgress?.({ step: 'fold', progress: progress.now() }), 200);
+  try {
+    await catchUp();
+  } finally {
+    clearInterval(telling);
+  }
+  onProgress?.({ step: 'fold', progress: progress.now() });
+
+  const judging = judge(options, served);
+  let documents = 0;
+  let suspects: string[] = [];
+  async function settle(): Promise<void> {
+    if (suspects.length === 0) return;
+    await catchUp();
+    await judging.look(suspects, await scratch.getMany(unit.collection, suspects), unit.stored);
+    suspects = [];
+  }
+  const pageSize = (): number => (pace.polite ? PAGE.polite : PAGE.full);
+  const copy = inOrder(scratch, unit.collection, pageSize);
+  const standing = inOrder(store, collectionOf(served), pageSize);
+  let [one, other] = await Promise.all([standing.next(), copy.next()]);
+  while (one !== undefined || other !== undefined) {
+    if (signal.aborted) throw new VerifyInterruptedError();
+    const order = one === undefined ? 1 : other === undefined ? -1 : byBytes(one.id, other.id);
+    if (order !== 0 || !isDeepStrictEqual(one, other)) suspects.push((order <= 0 ? one : other)?.id ?? '');
+    if (order <= 0) one = await standing.next();
+    if (order >= 0) other = await copy.next();
+    documents += 1;
+    if (suspects.length >= SUSPECTS) await settle();
+    if (documents % PAGE.polite === 0) {
+      onProgress?.({ step: 'compare', documents });
+      await pace.rest(PAGE.polite, signal);
+    }
+  }
+  await settle();
+  onProgress?.({ step: 'compare', documents });
+  const { differences, unsettled, behind } = judging;
+  return { build: served.version, documents, differences, unsettled, through: unit.stored, behind };
+}
+
+/** Documents one by one, in the order of their ids' bytes; the next page is had while one is worked on. */
+function inOrder(
+  store: ReadStore,
+  collection: CollectionSpec,
+  pageSize: () => number,
+): { next(): Promise<StoredDocument | undefined> } {
+  interface Page {
+    readonly documents: readonly StoredDocument[];
+    readonly last: boolean;
+  }
+  async function ask(after: string | undefined): Promise<Page> {
+    const limit = pageSize();
+    const documents = await store.find(collection, {
+      ...(after === undefined ? {} : { where: { id: { gt: after } } }),
+      sort: [['id', 1]],
+      limit,
+    });
+    return { documents, last: documents.length < limit };
+  }
+  let page: readonly StoredDocument[] = [];
+  let at = 0;
+  let coming: Promise<Page> | undefined = ask(undefined);
+  return {
+    async next() {
+      if (at === page.length) {
+        if (coming === undefined) return undefined;
+        const { documents, last } = await coming;
+        page = documents;
+        at = 0;
+        coming = last ? undefined : ask(page.at(-1)?.id);
+        // Whoever asks for what comes next gets its failure.
+        coming?.catch(() => undefined);
+      }
+      return page[at++];
+    },
+  };
+}
+
+/** As the read stores compare strings. */
+function byBytes(one: string, other: string): number {
+  if (one === other) return 0;
+  const beyond = /[\ud800-\uffff]/;
+  if (!beyond.test(one) && !beyond.test(other)) return one < other ? -1 : 1;
+  return Buffer.compare(Buffer.from(one), Buffer.from(other));
+}
+
+/**
+ * Verifies so many documents that are served, picked from all over the collection. What is missing altogether only the
+ * whole verification finds.
+ * @throws as `verifyAll`
+ */
+export async function verifySample(options: VerifyOptions & { readonly count: number }): Promise<VerifyReport> {
+  const { events, store, projection, pace, signal, onProgress, count } = options;
+  const served = await servedBuild(store, projection);
+  const ids = await sampleIds(store, collectionOf(served), count);
+  const through = await events.end();
+  const began = performance.now();
+  let counted = 0;
+  const { events: slowed } = paced({ events, store }, pace);
+  const folded = await foldSome({
+    events: slowed,
+    projection: served,
+    ids: new Set(ids),
+    through,
+    signal,
+    onBatch(read, position) {
+      counted += read;
+      const share = shareOf(position, through) ?? 0;
+      const perSecond = (counted / (performance.now() - began)) * 1_000;
+      const total = share > 0 ? Math.round(counted / share) : undefined;
+      onProgress?.({
+        step: 'fold',
+        progress: {
+          events: counted,
+          total,
+          perSecond,
+          share,
+          secondsLeft: total === undefined ? undefined : (total - counted) / perSecond,
+          position,
+        },
+      });
+    },
+  });
+  if (signal.aborted) throw new VerifyInterruptedError();
+  const judging = judge(options, served);
+  for (let from = 0; from < ids.length; from += SUSPECTS) {
+    const part = ids.slice(from, from + SUSPECTS);
+    await judging.look(
+      part,
+      part.map((id) => folded.get(id)),
+      through,
+    );
+  }
+  onProgress?.({ step: 'compare', documents: ids.length });
+  const { differences, unsettled, behind } = judging;
+  return { build: served.version, documents: ids.length, differences, unsettled, through, behind };
+}
+
+/** Ids from places spread over the collection by chance. */
+async function sampleIds(store: ReadStore, collection: CollectionSpec, count: number): Promise<string[]> {
+  const all = await store.count(collection, {});
+  const places = all <= count ? 1 : PLACES;
+  const each = Math.ceil(count / places);
+  const ids = new Set<string>();
+  for (let place = 0; place < places && ids.size < count; place++) {
+    // One place in each part of the collection, so that none overlaps another.
+    const part = all / places;
+    const skip = Math.floor(place * part + Math.random() * Math.max(0, part - each));
+    for (const { id } of await store.find(collection, {
+      sort: [['id', 1]],
+      skip,
+      limit: Math.min(each, count - ids.size),
+    }))
+      ids.add(id);
+  }
+  return [...ids];
+}

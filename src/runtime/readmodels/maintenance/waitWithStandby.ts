@@ -1,0 +1,35 @@
+/**
+ * Sees to it that the leading projector does what it is asked to: where none runs, this process leads until it is done.
+ */
+import { pause } from '../../../lib/async/pause.js';
+import type { Projection } from '../projection.js';
+import { startProjector } from '../projector.js';
+import type { RebuildDeps } from './rebuild.js';
+
+/** How often it looks whether it is done, in ms. */
+const LOOK_MS = 50;
+
+/**
+ * Waits until `done` says so, with a projector of this one projection standing by.
+ * @returns false when `signal` was aborted first. @throws UnavailableError, and Error when the read store belongs to
+ * another log
+ */
+export async function seeThrough(
+  deps: RebuildDeps,
+  projection: Projection,
+  signal: AbortSignal,
+  done: () => Promise<boolean>,
+): Promise<boolean> {
+  const { events, store, logger, holder, leaseMs } = deps;
+  if (await done()) return true;
+  const projector = await startProjector({ events, store, projections: [projection], logger, holder, leaseMs });
+  try {
+    while (!signal.aborted) {
+      if (await done()) return true;
+      await pause(LOOK_MS, signal);
+    }
+    return false;
+  } finally {
+    await projector.close();
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * Keeps the read models up to date: folds the log into documents, from each projection's checkpoint on, for ever.
+ *
+ * - Of several processes one does it (a lease); the others stand by and take over within 5 s.
+ * - An engine's failure is waited out; whatever was in memory is thrown away and read again, so nothing is lost and
+ * nothing counts twice.
+ * - A document that can't be folded is quarantined, alone.
+ * - A new version is built beside the one that readers use, and swapped in when it has caught up. What readers use is
+ * kept up to date meanwhile, by its former fold, or, where the leading
+ * process does not know that, by one of those that stand by (`unkept.ts`). It is also the durable sign that a
+ * projection has caught up at least once: until then readers take what is
+ *   missing as unavailable (`readModel.ts`).
+ */
+import type { Logger } from 'pino';
+import type { EventStore, Position } from '../../ports/eventStore.js';
+import type { ReadStore } from '../../ports/readStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { type FollowerRun, type Followers, followers as ownFollowers } from '../supervision/followers.js';
+import type { Projection } from './projection.js';
+import { lead } from './leader.js';
+import { acquireLease, type Lease } from '../coordination/lease.js';
+import { considerate } from '../coordination/pace.js';
+import type { Quarantined } from './quarantine.js';
+import { SwapOutdatedError } from './swap.js';
+import type { Unit } from './runningBuild.js';
+import { keepUnkept } from './orphanedModels.js';
+import { LeaseLostError } from './writer.js';
+
+/** How long a version that readers have left is kept for those that have not noticed yet, in ms. */
+const RETIRE_MS = 60_000;
+
+/** What the projector needs. */
+export interface ProjectorOptions {
+  readonly events: EventStore;
+  readonly store: ReadStore;
+  readonly projections: readonly Projection[];
+  readonly logger: Logger;
+  /** Names this process; see `LeaseOptions.holder`. */
+  readonly holder: string;
+  /** Time of the lease in ms; default `LEASE_MS`. */
+  readonly leaseMs?: number | undefined;
+  /** How long a version that readers have left is kept, in ms; default one minute. */
+  readonly retireMs?: number;
+  /** The followers of this process, of which it is one; default its own. */
+  readonly followers?: Pick<Followers, 'start'>;
+}
+
+/**
+ * One projection, as the process that keeps it knows it. How all stand, whoever keeps them, `standing.ts` finds out
+ * from the engines.
+ */
+export interface KeptProjection {
+  readonly projection: string;
+  /** The collection's number: see `builds.ts`. */
+  readonly version: number;
+  /** Everything up to here is in the read store; `undefined`: nothing yet. */
+  readonly position: Position | undefined;
+  /** Has reached the log's end since this process leads. */
+  readonly caughtUp: boolean;
+  /** Whether readers use this version. */
+  readonly active: boolean;
+  readonly quarantined: readonly Quarantined[];
+}
+
+/** A running projector. */
+export interface Projector {
+  /** What it keeps, for whoever runs it; nothing while another process leads. */
+  kept(): readonly KeptProjection[];
+  /** Stores what is folded, gives up the lease, and resolves when nothing more will be written. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts projecting, in the background.
+ * @throws Error when the read store was filled from another log.
+ */
+export async function startProjector(options: ProjectorOptions): Promise<Projector> {
+  const {
+    events,
+    store,
+    projections,
+    logger,
+    holder,
+    leaseMs,
+    retireMs = RETIRE_MS,
+    followers = ownFollowers({ logger }),
+  } = options;
+  const pace = considerate(store.records);
+  let units: readonly Unit[] = [];
+
+  await checkLog(events, store).catch((error: unknown) => {
+    if (!(error instanceof UnavailableError)) throw error;
+    logger.warn({ err: error }, 'projector: the read store does not answer, trying on');
+  });
+
+  /** Kept through failures: this process goes on from the checkpoints, and no other need take over. */
+  let lease: Lease | undefined;
+
+  async function heldLease({ signal, onTrouble }: FollowerRun): Promise<Lease | undefined> {
+    if (lease?.held === true) return lease;
+    await lease?.release();
+    const waiting = new AbortController();
+    const standingBy = keepUnkept(
+      { events, store, projections, logger, holder, leaseMs },
+      AbortSignal.any([signal, waiting.signal]),
+    );
+    lease = await acquireLease(store.records, 'projector', { holder, signal, logger, ttlMs: leaseMs, onTrouble });
+    waiting.abort();
+    await standingBy;
+    if (lease !== undefined) logger.info({ fence: lease.fence }, 'projector: leading');
+    return lease;
+  }
+
+  const onUnits = (opened: readonly Unit[]): void => {
+    units = opened;
+  };
+  /**
+   * Leads until it is to end, or the lease is lost. @throws whatever goes wrong: what was in memory is void then, and
+   * is read again from the checkpoints
+   */
+  async function run(health: FollowerRun): Promise<void> {
+    while (!health.signal.aborted) {
+      const mine = await heldLease(health);
+      if (mine === undefined) return;
+      const leading = AbortSignal.any([health.signal, mine.lost]);
+      try {
+        await checkLog(events, store);
+        await lead({
+          events,
+          store,
+          projections,
+          logger,
+          holder,
+          leaseMs,
+          lease: mine,
+          signal: leading,
+          retireMs,
+          pace,
+          health,
+          onUnits,
+        });
+      } catch (error) {
+        if (!leading.aborted && mine.held) throw error;
+      }
+    }
+  }
+
+  const follower = followers.start('projector', run, {
+    expected: (error) => error instanceof SwapOutdatedError || error instanceof LeaseLostError,
+  });
+  return {
+    kept: () => (lease?.held === true ? units.map(keptOf) : []),
+    async close() {
+      await follower.close();
+      await lease?.release();
+    },
+  };
+}
+
+function keptOf({ projection, stored, caughtUp, active, quarantined }: Unit): KeptProjection {
+  return {
+    projection: projection.name,
+    version: projection.version,
+    position: stored,
+    caughtUp,
+    active: active === projection.version,
+    quarantined: [...quarantined],
+  };
+}
+
+/** @throws Error when the read store was filled from another log. */
+async function checkLog(events: EventStore, store: ReadStore): Promise<void> {
+  const bound = await store.boundTo(events.logId);
+  if (bound !== events.logId)
+    throw new Error(
+      `the read store was filled from the log ${bound}, not from ${events.logId}: empty it, or use the other`,
+    );
+}

@@ -1,0 +1,122 @@
+/**
+ * Documents that a projection could not fold. The stored body holds nothing but the marker, so no condition on a field
+ * matches it and no half-folded document is ever shown; later events leave it alone. A record beside it lists it for
+ * support.
+ */
+import type { RecordedEvent } from '../../ports/eventStore.js';
+import type { Body, Records, StoredDocument, UnreadableBody } from '../../ports/readStore.js';
+import { checkpointName, type Projection } from './projection.js';
+
+/** One document out of service, and why. */
+export interface Quarantined {
+  /** `undefined` when the event itself could not be told which documents it touches. */
+  readonly documentId?: string;
+  /**
+   * The event that could not be folded; absent where the store could not read the document: no event is to blame then.
+   */
+  readonly eventId?: string;
+  readonly type?: string;
+  readonly stream?: string;
+  /** Of the event, or where the damaged document stood. */
+  readonly position: string;
+  /** The fold's own words, or the store's. */
+  readonly cause: string;
+}
+
+/** What a quarantined document's body holds. */
+interface QuarantineBody {
+  readonly $quarantined: Quarantined;
+}
+
+/** Whether a body is a quarantine's marker. */
+export function isQuarantined(body: Body): body is QuarantineBody {
+  return '$quarantined' in body;
+}
+
+/**
+ * Whether the store could not read it. It is listed, as a quarantined one, once a reader has met it
+ * (`damagedDocuments`), or an event touches it.
+ */
+export function isUnreadable(body: Body): body is UnreadableBody {
+  return '$unreadable' in body;
+}
+
+/** Whether nothing of the document may be shown: it is quarantined, or its store can't read it. */
+export function isOutOfService(body: Body): boolean {
+  return isQuarantined(body) || isUnreadable(body);
+}
+
+/** Describes a failure to fold `event`. */
+export function quarantineOf(event: RecordedEvent, documentId: string | undefined, error: unknown): Quarantined {
+  return {
+    ...(documentId === undefined ? {} : { documentId }),
+    eventId: event.id,
+    type: event.type,
+    stream: event.stream,
+    position: event.position,
+    cause: error instanceof Error ? error.message : String(error),
+  };
+}
+
+/** The document that stands in for one that could not be folded. */
+export function quarantineDocument(id: string, quarantined: Quarantined): StoredDocument {
+  return { id, position: quarantined.position, body: { $quarantined: quarantined } satisfies QuarantineBody };
+}
+
+const prefix = (projection: Pick<Projection, 'name' | 'version'>): string =>
+  `quarantine/${checkpointName(projection)}/`;
+
+/** Lists it for support; the same one again changes nothing. @throws UnavailableError */
+export async function recordQuarantine(
+  records: Records,
+  projection: Pick<Projection, 'name' | 'version'>,
+  quarantined: Quarantined,
+): Promise<void> {
+  await records.put(prefix(projection) + (quarantined.documentId ?? `event/${quarantined.eventId}`), quarantined);
+}
+
+/** Lists documents that readers find damaged where they are stored. */
+export interface DamagedDocuments {
+  /** Lists it, once a process, without anybody waiting. Where that fails, who meets it next tries again. */
+  note(collection: Pick<Projection, 'name' | 'version'>, document: StoredDocument<UnreadableBody>): void;
+}
+
+/** For the readers of one store. */
+export function damagedDocuments(records: Records): DamagedDocuments {
+  const noted = new Set<string>();
+  return {
+    note({ name, version }, { id, position, body }) {
+      const key = `${checkpointName({ name, version })}/${id}/${position}`;
+      if (noted.has(key)) return;
+      noted.add(key);
+      recordQuarantine(records, { name, version }, { documentId: id, position, cause: body.$unreadable }).catch(() =>
+        noted.delete(key),
+      );
+    },
+  };
+}
+
+/** What is quarantined in one version of a projection, from whatever process. @throws UnavailableError */
+export async function listQuarantined(
+  records: Records,
+  projection: Pick<Projection, 'name' | 'version'>,
+): Promise<Quarantined[]> {
+  return (await records.list<Quarantined>(prefix(projection))).map((record) => record.value);
+}
+
+/** Takes one document off the list: it has been put right. @throws UnavailableError */
+export async function forgetQuarantine(
+  records: Records,
+  projection: Pick<Projection, 'name' | 'version'>,
+  documentId: string,
+): Promise<void> {
+  await records.delete(prefix(projection) + documentId);
+}
+
+/** Empties the list, for a version that is built anew from its first event. @throws UnavailableError */
+export async function forgetQuarantined(
+  records: Records,
+  projection: Pick<Projection, 'name' | 'version'>,
+): Promise<void> {
+  for (const { key } of await records.list(prefix(projection))) await records.delete(key);
+}

@@ -1,0 +1,181 @@
+/** How queries and commands read a projection's documents, whatever its version and whichever process keeps it. */
+import type { Position } from '../../ports/eventStore.js';
+import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { checkpointName, collectionOf, type Projection } from './projection.js';
+import { editionOf } from './maintenance/repairOrders.js';
+import { damagedDocuments, isOutOfService, isUnreadable } from './quarantine.js';
+
+/** A read model as its readers see it. Every method throws UnavailableError when the read store can't be reached. */
+export interface ReadModel<B extends Body> {
+  /**
+   * The document, or `undefined` when there is none.
+   * @throws UnavailableError also when it is missing while the projection has never caught up, and when the document is
+   * quarantined.
+   */
+  get(id: string): Promise<B | undefined>;
+  /** The documents in the order of `ids`; throws as `get` does. */
+  getMany(ids: readonly string[]): Promise<(B | undefined)[]>;
+  /**
+   * The documents of a query, with their ids; quarantined ones are left out, and count for no limit. @throws
+   * UnavailableError also while the projection has never caught up.
+   */
+  find(query: Query): Promise<{ readonly id: string; readonly body: B }[]>;
+  /**
+   * Changes when documents may have changed that no event tells of: another build is in use, or some were put right.
+   * About a second late. Whoever keeps documents in memory reads them anew then.
+   */
+  edition(): string;
+  /** Waits until everything up to `position` is folded, at most `timeoutMs`. @returns whether it is. */
+  reached(position: Position, timeoutMs: number): Promise<boolean>;
+  /**
+   * A document by id shows what its own stream holds in the log, or is waited for a second: see `linearizable.ts`.
+   * Whoever appends to that stream need not wait until it is shown.
+   */
+  readonly linearizable?: true;
+}
+
+/** How long the version in use is taken as known, in ms. */
+const KNOWN_MS = 1_000;
+/** How old that knowledge may be, in ms, when a document is said not to exist. */
+const SURE_MS = 100;
+/**
+ * Older than that, in ms, it is asked for before anything is read: what readers have left is not kept up to date for
+ * ever (`projector.ts`).
+ */
+const OLD_MS = 10_000;
+
+/**
+ * Reads a projection's documents from the version in use; before one has ever caught up, from that of this code.
+ * Nothing is kept open.
+ */
+export function openReadModel<B extends Body>(
+  store: ReadStore,
+  projection: Pick<Projection<B>, 'name' | 'version' | 'indexes'>,
+): ReadModel<B> {
+  const { name } = projection;
+  let collection: CollectionSpec = collectionOf(projection);
+  /** Some version has caught up at least once since the store was empty. */
+  let complete = false;
+  let corrections = 0;
+  let knownAt = Number.NEGATIVE_INFINITY;
+  let asking: Promise<void> | undefined;
+
+  /** Asks which version is in use; callers at the same time share one question. */
+  function ask(): Promise<void> {
+    asking ??= (async () => {
+      try {
+        const asked = performance.now();
+        const [active, corrected] = await Promise.all([store.active(name), editionOf(store, name)]);
+        corrections = corrected;
+        complete = active !== undefined;
+        if (active !== undefined && active !== collection.version) collection = { ...collection, version: active };
+        knownAt = asked;
+      } finally {
+        asking = undefined;
+      }
+    })();
+    return asking;
+  }
+
+  /**
+   * Sees to it that the version in use is asked for about every second, without anybody waiting for it save the first,
+   * and the first after a long pause.
+   */
+  function refreshed(): Promise<void> | undefined {
+    const age = performance.now() - knownAt;
+    if (age < KNOWN_MS) return undefined;
+    if (age > OLD_MS) return ask();
+    // The store's failure shows in what is read next.
+    ask().catch(() => undefined);
+    return undefined;
+  }
+
+  const damaged = damagedDocuments(store.records);
+
+  /**
+   * Whether it may be shown. One that is damaged where it is stored is listed as out of service, so that an alert tells
+   * of it from the first reader on.
+   */
+  function isShown(looked: CollectionSpec, document: StoredDocument<B>): boolean {
+    const { id, position, body } = document;
+    if (isUnreadable(body)) damaged.note(looked, { id, position, body });
+    return !isOutOfService(body);
+  }
+
+  function bodyOf(looked: CollectionSpec, document: StoredDocument<B>): B {
+    if (!isShown(looked, document))
+      throw new UnavailableError(
+        `${name}: document ${document.id} is out of service: ${isUnreadable(document.body) ? document.body.$unreadable : 'it is quarantined'}`,
+      );
+    return document.body;
+  }
+
+  /**
+   * Called when something was not found: whether to look again, since another version is in use by now.
+   * @throws UnavailableError while nothing has ever caught up.
+   */
+  async function shouldLookAgain(looked: CollectionSpec): Promise<boolean> {
+    const wasComplete = complete;
+    if (!complete || performance.now() - knownAt > SURE_MS) await ask();
+    requireComplete();
+    // What has become complete since may hold it by now.
+    return !wasComplete || collection !== looked;
+  }
+
+  function requireComplete(): void {
+    if (!complete) throw new UnavailableError(`${name} is still being built`);
+  }
+
+  async function get(id: string): Promise<B | undefined> {
+    const asked = refreshed();
+    if (asked !== undefined) await asked;
+    const looked = collection;
+    const document = await store.get<B>(looked, id);
+    if (document !== undefined) return bodyOf(looked, document);
+    return (await shouldLookAgain(looked)) ? get(id) : undefined;
+  }
+
+  async function getMany(ids: readonly string[]): Promise<(B | undefined)[]> {
+    if (ids.length === 0) return [];
+    const asked = refreshed();
+    if (asked !== undefined) await asked;
+    const looked = collection;
+    const documents = await store.getMany<B>(looked, ids);
+    if (documents.includes(undefined) && (await shouldLookAgain(looked))) return getMany(ids);
+    return documents.map((document) => (document === undefined ? undefined : bodyOf(looked, document)));
+  }
+
+  async function wholeCollection(): Promise<CollectionSpec> {
+    const asked = refreshed();
+    if (asked !== undefined) await asked;
+    if (!complete) await ask();
+    requireComplete();
+    return collection;
+  }
+
+  return {
+    get,
+    getMany,
+    async find(query) {
+      const looked = await wholeCollection();
+      // Whoever reads page after page takes a short one for the last: those left out make room for others.
+      for (let { limit } = query; ; limit *= 2) {
+        const found = await store.find<B>(looked, limit === undefined ? query : { ...query, limit });
+        const shown = found.filter((document) => isShown(looked, document));
+        if (limit === undefined || found.length < limit || shown.length >= (query.limit ?? 0))
+          return shown.slice(0, query.limit).map(({ id, body }) => ({ id, body }));
+      }
+    },
+    edition: () => `${collection.version}/${corrections}`,
+    async reached(position, timeoutMs) {
+      const asked = refreshed();
+      if (asked !== undefined) await asked;
+      const waited = collection;
+      if (await store.reached(checkpointName(waited), position, timeoutMs)) return true;
+      // Once another version is in use, nobody advances the one that was waited for.
+      await ask();
+      return collection !== waited && store.reached(checkpointName(collection), position, 0);
+    },
+  };
+}

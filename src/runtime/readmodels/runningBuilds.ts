@@ -1,0 +1,58 @@
+/** Which collections the leading projector keeps up to date. */
+import type { Position } from '../../ports/eventStore.js';
+import type { ReadStore } from '../../ports/readStore.js';
+import type { Projection } from './projection.js';
+import { buildOf, foldOf, keptBuild, keptRelease, sameVersion } from './builds.js';
+import { type BuildCheck, emptyIfInvalid } from './invalidBuilds.js';
+import { openUnit, type Unit } from './runningBuild.js';
+
+/**
+ * Opens a unit for each projection: on the build in use where this code filled it, else on the one that will be; and
+ * beside it, where its fold is known, one for the former version: that in use, so that readers miss nothing until the
+ * new one is built, or that which is kept for going back. Those that stand at no place in the log are emptied first.
+ * @throws UnavailableError, LeaseLostError
+ */
+export async function openUnits(check: BuildCheck, projections: readonly Projection[]): Promise<Unit[]> {
+  const { store } = check;
+  const chosen = await Promise.all(projections.map((projection) => chosenBuilds(check, projection)));
+  const units = await Promise.all(chosen.flat().map((projection) => openUnit(store, projection)));
+  for (const unit of units)
+    if (isFormer(unit, projections) && unit.active !== unit.projection.version) unit.follows = true;
+  return units;
+}
+
+/** Whether this code knows a later version of what the unit is filled with. */
+export function isFormer({ projection: { name, version } }: Unit, projections: readonly Projection[]): boolean {
+  return projections.some((one) => one.name === name && buildOf(version).version < one.version);
+}
+
+async function chosenBuilds(check: BuildCheck, projection: Projection): Promise<Projection[]> {
+  const { store } = check;
+  const { name, version } = projection;
+  const used = await store.active(name);
+  const active = used === undefined || (await emptyIfInvalid(check, { name, version: used })) ? undefined : used;
+  const own = await keptBuild(store, projection, active);
+  const beside = active === undefined || sameVersion(active, version) ? await formerVersion(store, projection) : active;
+  const former = beside === undefined ? undefined : foldOf(projection, beside);
+  const builds = former === undefined ? [own] : [own, former];
+  for (const build of builds) if (build.version !== active) await emptyIfInvalid(check, build);
+  return builds;
+}
+
+/** The number of the former version's collection, where it is kept. */
+async function formerVersion(store: ReadStore, { name, version }: Projection): Promise<number | undefined> {
+  const kept = await keptRelease(store, name, version);
+  return kept !== undefined && (await store.versions(name)).includes(kept.number) ? kept.number : undefined;
+}
+
+/** Units that stand at the same place, the most advanced first. */
+export function groupsByPlace(units: readonly Unit[]): Unit[][] {
+  const groups = new Map<Position, Unit[]>();
+  for (const unit of units) {
+    const place = unit.folded ?? '';
+    const group = groups.get(place);
+    if (group === undefined) groups.set(place, [unit]);
+    else group.push(unit);
+  }
+  return [...groups].sort(([a], [b]) => (a < b ? 1 : -1)).map(([, group]) => group);
+}

@@ -1,0 +1,46 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { watchLeaders } from '../../../src/runtime/coordination/leaderWatch.js';
+import { acquireLease, leaseState } from '../../../src/runtime/coordination/lease.js';
+import { memoryRecords } from '../../support/memoryRecords.js';
+import { silent } from '../../support/projecting.js';
+import { until } from '../../support/until.js';
+
+const test = suite('watching whether a process leads');
+
+test('a lease that is renewed has a leader; one that is given up, or that nobody ever had, has none after a while', async () => {
+  const records = memoryRecords(Date.now);
+  const signal = new AbortController().signal;
+  const lease = await acquireLease(records, 'led', { holder: 'a', signal, logger: silent, ttlMs: 1_500 });
+  const watch = watchLeaders(records, ['led', 'never'], 2_500);
+  try {
+    assert.is(watch.nobodySince('never'), undefined, 'not known yet');
+    await until(() => watch.nobodySince('never') !== undefined);
+    assert.is(watch.nobodySince('led'), undefined);
+    await lease?.release();
+    const at = (await leaseState(records, 'led'))?.at ?? '';
+    await until(() => watch.nobodySince('led') !== undefined);
+    assert.is(watch.nobodySince('led')?.toISOString(), at, 'since it was given up');
+    const next = await acquireLease(records, 'led', { holder: 'b', signal, logger: silent, ttlMs: 1_500 });
+    await until(() => watch.nobodySince('led') === undefined);
+    await next?.release();
+  } finally {
+    await watch.close();
+  }
+});
+
+test('of a lease the holder is told, and whether it lives', async () => {
+  const records = memoryRecords(Date.now);
+  const lease = await acquireLease(records, 'led', {
+    holder: 'a',
+    signal: new AbortController().signal,
+    logger: silent,
+  });
+  const { holder, lives } = (await leaseState(records, 'led')) ?? {};
+  assert.equal([holder, lives], ['a', true]);
+  await lease?.release();
+  await records.put('lease/other', { holder: 'b', fence: 1, life: 'another-boot/pid:[1]/1/1' });
+  assert.is((await leaseState(records, 'other'))?.lives, undefined);
+});
+
+test.run();

@@ -1,0 +1,267 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Records } from '../../../src/ports/readStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { acquireLease, type Lease, type LeaseOptions } from '../../../src/runtime/coordination/lease.js';
+import { processLife } from '../../../src/runtime/coordination/processLife.js';
+import { memoryRecords } from '../../support/memoryRecords.js';
+import { silent } from '../../support/projecting.js';
+import { until } from '../../support/until.js';
+
+const TTL = 120;
+/** One whose end nobody waits for, in ms. */
+const LONG = 6_000;
+const test = suite('lease');
+
+const options = (holder: string, more: Partial<LeaseOptions> = {}): LeaseOptions => ({
+  holder,
+  signal: new AbortController().signal,
+  logger: silent,
+  ttlMs: TTL,
+  ...more,
+});
+
+async function acquire(records: Records, holder: string, ttlMs = TTL): Promise<Lease> {
+  const lease = await acquireLease(records, 'work', options(holder, { ttlMs }));
+  if (lease === undefined) throw new Error('not acquired');
+  return lease;
+}
+
+/** Records that can be cut off from one process. */
+function cuttable(records: Records): {
+  readonly records: Records;
+  cut: 'no' | 'fails' | 'silent' | 'answers are lost';
+} {
+  const self = { cut: 'no' as 'no' | 'fails' | 'silent' | 'answers are lost', records: {} as Records };
+  const reach = async <T>(call: () => Promise<T>): Promise<T> => {
+    if (self.cut === 'fails') throw new UnavailableError('cut off');
+    if (self.cut === 'silent') return new Promise<T>(() => undefined);
+    const answer = await call();
+    if (self.cut === 'answers are lost') throw new UnavailableError('cut off', { outcomeUnknown: true });
+    return answer;
+  };
+  self.records = {
+    ...records,
+    get: (key) => reach(() => records.get(key)),
+    put: (key, value, more) => reach(() => records.put(key, value, more)),
+  };
+  return self;
+}
+
+test('one holds it, the other has it as soon as it is released, with a higher fence', async () => {
+  const records = memoryRecords(Date.now);
+  const first = await acquire(records, 'a');
+  assert.ok(first.held);
+  let second: Lease | undefined;
+  const waiting = acquire(records, 'b').then((lease) => (second = lease));
+  await sleep(TTL * 2);
+  assert.is(second, undefined, 'renewed all the while');
+  assert.ok(first.held);
+  await first.release();
+  assert.not(first.held);
+  assert.ok(first.lost.aborted);
+  await waiting;
+  assert.ok((second?.fence ?? 0) > first.fence);
+  await second?.release();
+});
+
+test('what was released is had without waiting for its end', async () => {
+  const records = memoryRecords(Date.now);
+  const first = await acquire(records, 'a', LONG);
+  const waiting = acquire(records, 'b', LONG);
+  const released = performance.now();
+  await first.release();
+  const second = await waiting;
+  assert.ok(performance.now() - released < LONG / 2);
+  await second.release();
+});
+
+test('a holder cut off from the store loses it, and another takes it', async () => {
+  const shared = memoryRecords(Date.now);
+  for (const cut of ['fails', 'silent'] as const) {
+    const link = cuttable(shared);
+    const first = await acquire(link.records, `a ${cut}`);
+    link.cut = cut;
+    const second = await acquire(shared, `b ${cut}`);
+    assert.not(first.held, 'before the other has it');
+    if (cut === 'fails') await until(() => first.lost.aborted, 'the loss to be told');
+    assert.ok(second.held);
+    assert.ok(second.fence > first.fence);
+    link.cut = 'no';
+    if (cut === 'fails') await first.release();
+    assert.ok(second.held, 'the late release of the former holder changes nothing');
+    await second.release();
+  }
+});
+
+test('a frozen process that wakes up knows at once that it holds nothing', async () => {
+  const records = memoryRecords(Date.now);
+  const lease = await acquire(records, 'a');
+  // No timer runs meanwhile, as in a stopped process.
+  const wake = performance.now() + TTL + 20;
+  while (performance.now() < wake);
+  assert.not(lease.held);
+  assert.not(lease.lost.aborted, 'the timers have not run yet');
+  await until(() => lease.lost.aborted, 'the loss to be told');
+  await lease.release();
+});
+
+test('a renewal whose answer was lost is recognised as its own', async () => {
+  const link = cuttable(memoryRecords(Date.now));
+  const lease = await acquire(link.records, 'a');
+  link.cut = 'answers are lost';
+  await sleep(TTL / 2);
+  link.cut = 'no';
+  await sleep(TTL * 2);
+  assert.ok(lease.held);
+  await lease.release();
+});
+
+test('that it is still its own does not make it last longer than others take it to', async () => {
+  const records = memoryRecords(Date.now);
+  const ttlMs = 1_200;
+  let puts = 0;
+  let cut = false;
+  const down = (): never => {
+    throw new UnavailableError('cut off', { outcomeUnknown: true });
+  };
+  const first = await acquire(
+    {
+      ...records,
+      async put(key, value, more) {
+        if (cut) down();
+        const version = await records.put(key, value, more);
+        // The first renewal is stored, and heard of long after only as a failure; then no further one gets through.
+        if (++puts !== 2) return version;
+        await sleep(ttlMs * 0.2);
+        return down();
+      },
+      async get(key) {
+        if (cut) down();
+        const record = await records.get(key);
+        cut = puts >= 3;
+        return record as never;
+      },
+    },
+    'a',
+    ttlMs,
+  );
+  const second = await acquire(records, 'b', ttlMs);
+  const { held } = first;
+  await Promise.all([first.release(), second.release()]);
+  assert.ok(cut, 'it looked whose it is');
+  assert.not(held, 'before the other has it');
+});
+
+test('a store that takes most of its time to answer does not take it away', async () => {
+  const records = memoryRecords(Date.now);
+  const ttlMs = 1_200;
+  let renewals = 0;
+  const lease = await acquire(
+    {
+      ...records,
+      async put(key, value, more) {
+        const version = await records.put(key, value, more);
+        if (version !== undefined && version > 1) {
+          await sleep(ttlMs * 0.7);
+          renewals += 1;
+        }
+        return version;
+      },
+    },
+    'a',
+    ttlMs,
+  );
+  await until(() => renewals === 3 || lease.lost.aborted, 'three renewals');
+  assert.not(lease.lost.aborted);
+  await lease.release();
+});
+
+test('whoever took it meanwhile is not disturbed', async () => {
+  const records = memoryRecords(Date.now);
+  const lease = await acquire(records, 'a');
+  await records.put('lease/work', { holder: 'thief', fence: 77 });
+  await until(() => lease.lost.aborted, 'the loss to be told');
+  assert.not(lease.held);
+  await lease.release();
+  assert.equal((await records.get('lease/work'))?.value, { holder: 'thief', fence: 77 });
+  const next = await acquire(records, 'b');
+  assert.is(next.fence, 78);
+  await next.release();
+});
+
+test('a lease that it lost itself, and nobody took, a process has again at once', async () => {
+  const records = memoryRecords(Date.now);
+  await records.put('lease/work', { holder: 'a', fence: 5 });
+  const began = performance.now();
+  const lease = await acquire(records, 'a', LONG);
+  assert.ok(performance.now() - began < LONG / 2);
+  assert.is(lease.fence, 6);
+  await lease.release();
+});
+
+test('the lease of a process of this machine that was killed is had at once, that of a frozen one, or of another machine, when its time is over', async () => {
+  const child = spawn('sleep', ['60']);
+  await once(child, 'spawn');
+  const life = processLife(child.pid);
+  const records = memoryRecords(Date.now);
+  const had = async (value: object, ttlMs = TTL): Promise<number> => {
+    await records.put('lease/work', { holder: 'other', fence: 3, ...value });
+    const began = performance.now();
+    const lease = await acquire(records, 'b', ttlMs);
+    const ms = performance.now() - began;
+    assert.is(lease.fence, 4);
+    await lease.release();
+    return ms;
+  };
+  child.kill('SIGSTOP');
+  assert.ok((await had(life === undefined ? {} : { life })) >= TTL, 'frozen');
+  assert.ok((await had({ life: `another-${life}` })) >= TTL, 'on another machine');
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  // Where the system does not tell, its time is waited for.
+  if (life === undefined) assert.ok((await had({})) >= TTL);
+  else assert.ok((await had({ life }, LONG)) < LONG / 2);
+});
+
+test('waiting ends with the signal', async () => {
+  const records = memoryRecords(Date.now);
+  const held = await acquire(records, 'a');
+  const stop = new AbortController();
+  const waiting = acquireLease(records, 'work', options('b', { signal: stop.signal }));
+  setTimeout(() => {
+    stop.abort();
+  }, 10);
+  assert.is(await waiting, undefined);
+  assert.is(await acquireLease(records, 'work', options('b', { signal: AbortSignal.abort() })), undefined);
+  await held.release();
+});
+
+test('an unreachable store is waited for', async () => {
+  const link = cuttable(memoryRecords(Date.now));
+  link.cut = 'fails';
+  const waiting = acquire(link.records, 'a');
+  await sleep(60);
+  link.cut = 'no';
+  const lease = await waiting;
+  assert.ok(lease.held);
+  link.cut = 'fails';
+  await lease.release();
+});
+
+test('an error that is no outage gives it up', async () => {
+  const records = memoryRecords(Date.now);
+  let broken = false;
+  const lease = await acquire(
+    { ...records, put: async (...args) => (broken ? Promise.reject(new TypeError('bug')) : records.put(...args)) },
+    'a',
+  );
+  broken = true;
+  await until(() => lease.lost.aborted, 'the loss to be told');
+  await lease.release();
+});
+
+test.run();

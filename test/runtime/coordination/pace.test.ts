@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { EventBatch, EventStore } from '../../../src/ports/eventStore.js';
+import type { WriteBatch } from '../../../src/ports/readStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { considerate, paced, type Pace } from '../../../src/runtime/coordination/pace.js';
+import { reportServing, servingNow } from '../../../src/runtime/readmodels/serving.js';
+import { FULL_SPEED } from '../../support/fullSpeed.js';
+import { memoryRecords } from '../../support/memoryRecords.js';
+import { silent } from '../../support/projecting.js';
+import { until } from '../../support/until.js';
+
+const test = suite('pace');
+const POLITE: Pace = { polite: true, rest: async () => undefined };
+
+/** How long so many events take at that pace, in ms. */
+async function took(pace: Pace, events: number): Promise<number> {
+  const began = performance.now();
+  await pace.rest(events);
+  return performance.now() - began;
+}
+
+test('while nobody asks for anything there is no rest; while somebody does, it goes by how late they are', async () => {
+  const records = memoryRecords(Date.now);
+  assert.ok((await took(FULL_SPEED, 1_000_000)) < 50);
+  const free = considerate(records);
+  assert.ok((await took(free, 1_000_000)) < 5_000);
+  assert.is(free.polite, false);
+  await records.put('serving/one', { requests: 20, delayMs: 1 });
+  const calm = considerate(records);
+  const calmMs = await took(calm, 800);
+  assert.ok(calm.polite && calmMs > 80 && calmMs < 1_200, `${calmMs} ms at 8,000 events a second`);
+  await records.put('serving/other', { requests: 5, delayMs: 40 });
+  const held = considerate(records);
+  const heldMs = await took(held, 100);
+  assert.ok(heldMs > 180 && heldMs < 5_000, `${heldMs} ms at 500 events a second: of several the worst counts`);
+});
+
+test('it looks again every second: faster while all is well, slower when it is not, at full speed when they have gone', async () => {
+  const records = memoryRecords(Date.now);
+  const put = async (delayMs: number): Promise<unknown> => records.put('serving/one', { requests: 20, delayMs });
+  await put(1);
+  const pace = considerate(records);
+  await pace.rest(0);
+  await sleep(1_010);
+  const faster = await took(pace, 24_000);
+  assert.ok(faster > 2_350 && faster < 2_950, `${faster} ms at 10,000 a second`);
+  await put(30);
+  await sleep(1_010);
+  const slower = await took(pace, 1_000);
+  assert.ok(slower > 190, `${slower} ms at 5,000 a second`);
+  await records.delete('serving/one');
+  await sleep(1_010);
+  assert.ok((await took(pace, 1_000_000)) < 5_000);
+});
+
+test('the rest ends with the signal, and a store that does not answer leaves what was known', async () => {
+  const records = memoryRecords(Date.now);
+  await records.put('serving/one', { requests: 20, delayMs: 1 });
+  let down = false;
+  const pace = considerate({
+    ...records,
+    list: async <V>(prefix: string) => (down ? Promise.reject(new UnavailableError('down')) : records.list<V>(prefix)),
+  });
+  await pace.rest(0);
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 20);
+  const began = performance.now();
+  await pace.rest(1_000_000, stop.signal);
+  assert.ok(performance.now() - began < 10_000);
+  down = true;
+  await sleep(1_010);
+  await pace.rest(0, AbortSignal.abort());
+  assert.is(pace.polite, true);
+});
+
+test('reading goes in small batches while requests are answered, and in large ones again from the same place', async () => {
+  const asked: [string | undefined, number | undefined][] = [];
+  async function* read(
+    after: string | undefined,
+    _filter: unknown,
+    options: { readonly batchSize?: number } = {},
+  ): AsyncGenerator<EventBatch> {
+    asked.push([after, options.batchSize]);
+    for (let at = Number(after ?? 0) + 1; at <= 4; at++) yield { events: [], position: String(at), caughtUp: at === 4 };
+  }
+  let polite = true;
+  const pace: Pace = {
+    get polite() {
+      return polite;
+    },
+    rest: async () => undefined,
+  };
+  const follow = read as unknown as EventStore['follow'];
+  const { events } = paced({ events: { follow, readAll: follow }, store: { write: async () => undefined } }, pace);
+  const positions: string[] = [];
+  for await (const batch of events.follow(undefined, undefined, { batchSize: 1_000 })) {
+    positions.push(batch.position);
+    if (batch.position === '2') polite = false;
+  }
+  assert.equal(positions, ['1', '2', '3', '4'], 'each once');
+  assert.equal(asked, [
+    [undefined, 100],
+    ['2', 1_000],
+  ]);
+});
+
+test('writing goes in small parts while requests are answered, the checkpoint with the last', async () => {
+  const written: WriteBatch[][] = [];
+  const store = { write: async (batches: readonly WriteBatch[]) => void written.push([...batches]) };
+  const none = (async function* () {})() as unknown as ReturnType<EventStore['follow']>;
+  const engines = { events: { follow: () => none, readAll: () => none }, store };
+  const collection = { name: 'c', version: 1, indexes: [] };
+  const documents = Array.from({ length: 450 }, (_, n) => ({ id: `d${n}`, position: '1', body: {} }));
+  const checkpoint = { projection: 'c@1', position: '1' };
+  await paced(engines, FULL_SPEED).store.write([
+    { collection, documents, checkpoint },
+    { collection, documents: [] },
+  ]);
+  assert.equal(
+    written.map((batches) => batches.length),
+    [2],
+  );
+  written.length = 0;
+  await paced(engines, POLITE).store.write([
+    { collection, documents },
+    { collection, documents, checkpoint },
+    { collection, documents: [], checkpoint },
+  ]);
+  assert.equal(
+    written.map(([batch]) => [batch?.documents.length, batch?.checkpoint !== undefined]),
+    [
+      [200, false],
+      [200, false],
+      [50, false],
+      [200, false],
+      [200, false],
+      [50, true],
+      [0, true],
+    ],
+  );
+});
+
+test('a process that answers says so once a second, as long as it does', async () => {
+  const records = memoryRecords(Date.now);
+  const reporter = reportServing({ records, holder: 'one', logger: silent });
+  for (const route of ['/api/v2/gifts/:giftId', '/api/v2/gifts/:giftId', '/metrics', undefined])
+    reporter.answered(route);
+  await until(async () => (await records.get('serving/one')) !== undefined, 'the first report');
+  const { requests, delayMs } = await servingNow(records);
+  assert.ok(requests === 2 && delayMs >= 0 && delayMs < 500, JSON.stringify({ requests, delayMs }));
+  await records.put('serving/other', { requests: 3, delayMs: 900 });
+  assert.equal(await servingNow(records), { requests: 5, delayMs: 900 });
+  await records.delete('serving/other');
+  const [said] = await records.list('serving/');
+  const left = (said?.expiresAt ?? 0) - Date.now();
+  assert.ok(left > 1_000 && left <= 3_500, `it is taken back by itself after ${left} ms`);
+  await sleep(1_100);
+  assert.is((await records.get('serving/one'))?.version, 1, 'and then no more');
+  await reporter.close();
+});
+
+test.run();

@@ -1,0 +1,92 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pino from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import type { Records } from '../../../src/ports/readStore.js';
+import { openPresence } from '../../../src/runtime/coordination/presence.js';
+import { processLife } from '../../../src/runtime/coordination/processLife.js';
+import { memoryRecords } from '../../support/memoryRecords.js';
+import { eventually } from '../../support/until.js';
+
+const test = suite('the presence of processes');
+const logger = pino({ level: 'silent' });
+
+/** Records that a process writes no more once `frozen` says so. */
+function freezable(records: Records, frozen: () => boolean): Records {
+  return { ...records, put: async (...args) => (frozen() ? new Promise(() => undefined) : records.put(...args)) };
+}
+
+test('a process of another machine that says no more that it lives is taken for gone within 2 s, whoever began to watch before; one that lives never is', async () => {
+  const records = memoryRecords(Date.now);
+  let frozen = false;
+  const other = openPresence({ records: freezable(records, () => frozen), logger, life: 'boot-2/pid:[1]/7/100' });
+  const living = openPresence({ records, logger, life: null });
+  const here = openPresence({ records, logger, life: 'boot-1/pid:[1]/7/100' });
+  try {
+    await sleep(1_500);
+    assert.not.ok(here.isGone(other.self));
+    assert.not.ok(here.isGone(living.self));
+    frozen = true;
+    const began = performance.now();
+    // One that is started only now asks nobody how long it has been so.
+    const late = openPresence({ records, logger, life: null });
+    await eventually(() => here.isGone(other.self) && late.isGone(other.self), 5_000);
+    assert.ok(performance.now() - began < 2_000, `${performance.now() - began} ms`);
+    assert.not.ok(here.isGone(living.self));
+    assert.not.ok(here.isGone(here.self));
+    await late.close();
+  } finally {
+    await Promise.all([living.close(), here.close()]);
+  }
+  assert.equal((await records.list('present/')).length, 1, 'those that were closed left nothing');
+});
+
+test('one that nobody ever saw is waited for; while the store does not answer nobody is taken for gone', async () => {
+  const stored = memoryRecords(Date.now);
+  let down = false;
+  const records: Records = {
+    ...stored,
+    list: async (prefix) => {
+      if (down) throw new UnavailableError('down');
+      return stored.list(prefix);
+    },
+  };
+  const here = openPresence({ records, logger, life: null });
+  const never = { process: 'never-seen' };
+  try {
+    assert.not.ok(here.isGone(never));
+    await eventually(() => here.isGone(never), 3_000);
+    down = true;
+    await eventually(() => !here.isGone(never), 3_000);
+    await sleep(1_500);
+    assert.not.ok(here.isGone(never), 'what was not looked at for so long tells of nothing');
+  } finally {
+    await here.close();
+  }
+});
+
+if (processLife() === undefined) {
+  console.log('skipped: processes of this machine: this system does not tell');
+} else {
+  test('of a process of this machine its system says at once that it was killed, and never that a frozen one is gone', async () => {
+    const child = spawn('sleep', ['60']);
+    await once(child, 'spawn');
+    const here = openPresence({ records: memoryRecords(Date.now), logger });
+    try {
+      const its = { process: 'child', life: processLife(child.pid) ?? '' };
+      child.kill('SIGSTOP');
+      await sleep(1_600);
+      assert.not.ok(here.isGone(its));
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+      assert.ok(here.isGone(its));
+    } finally {
+      await here.close();
+    }
+  });
+}
+
+test.run();

@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { hasEnded, processLife } from '../../../src/runtime/coordination/processLife.js';
+
+const test = suite('the life of a process');
+const own = processLife();
+
+if (own === undefined) {
+  console.log('skipped: the life of a process: this system does not tell');
+} else {
+  test('one that runs, and one that is frozen, has not ended; one that was killed has', async () => {
+    const child = spawn('sleep', ['60']);
+    await once(child, 'spawn');
+    const life = processLife(child.pid)!;
+    assert.not.ok(hasEnded(life));
+    child.kill('SIGSTOP');
+    assert.not.ok(hasEnded(life));
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    assert.ok(hasEnded(life));
+    assert.not.ok(hasEnded(own));
+    assert.is(processLife(child.pid), undefined);
+  });
+
+  test('one that has ended and that its parent has not asked after has ended', async () => {
+    // The shell becomes a program that never asks for its child.
+    const parent = spawn('sh', ['-c', 'sleep 0.1 & echo $!; exec sleep 60']);
+    const [pid] = (await once(parent.stdout, 'data')) as [Buffer];
+    const life = processLife(Number(pid.toString()))!;
+    assert.not.ok(hasEnded(life));
+    for (let tries = 0; tries < 200 && !hasEnded(life); tries++)
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.ok(hasEnded(life));
+    parent.kill('SIGKILL');
+    await once(parent, 'exit');
+  });
+
+  test('another process under the same id is another', () => {
+    const [boot, space, id, startedAt] = own.split('/');
+    assert.ok(hasEnded([boot, space, id, Number(startedAt) + 1].join('/')));
+  });
+
+  test('one that the system hides, or does not let us look at, is not known to have ended', () => {
+    const [boot, space] = own.split('/');
+    const fault = (code: string): Error => Object.assign(new Error(code), { code });
+    const { kill } = process;
+    const { readFileSync } = fs;
+    /** What becomes of looking at a process's `stat`, and of asking whether it is there. */
+    const looked = (stat: string, asked: string | undefined): boolean => {
+      process.kill = () => {
+        if (asked === undefined) return true;
+        throw fault(asked);
+      };
+      fs.readFileSync = (() => {
+        throw fault(stat);
+      }) as unknown as typeof readFileSync;
+      syncBuiltinESMExports();
+      try {
+        return hasEnded(`${boot}/${space}/4711/1`, own);
+      } finally {
+        process.kill = kill;
+        fs.readFileSync = readFileSync;
+        syncBuiltinESMExports();
+      }
+    };
+    for (const [stat, asked, ended] of [
+      ['ENOENT', 'ESRCH', true],
+      ['ESRCH', 'ESRCH', true],
+      ['ENOENT', 'EPERM', false],
+      ['ENOENT', undefined, false],
+      ['ESRCH', undefined, false],
+      ['EPERM', 'EPERM', false],
+      ['EACCES', 'ESRCH', false],
+    ] as const)
+      assert.is(looked(stat, asked), ended, `${stat}, then ${asked ?? 'it is there'}`);
+  });
+
+  test('of another machine, another start of it, another container, or of one whose life is not told, nothing is known', () => {
+    const [boot, space] = own.split('/');
+    for (const life of [`other/${space}/999999999/1`, `${boot}/pid:[1]/999999999/1`, '', 'a/b', `${boot}/${space}`])
+      assert.not.ok(hasEnded(life), life);
+    assert.not.ok(hasEnded(`${boot}/${space}/999999999/1`, ''), 'this system does not tell who we are');
+    assert.ok(hasEnded(`${boot}/${space}/999999999/1`));
+  });
+}
+
+test.run();

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import type { Slices } from '../../../src/lib/async/slices.js';
+import type { RecordedEvent } from '../../../src/ports/eventStore.js';
+import type { ReadStore, StoredDocument } from '../../../src/ports/readStore.js';
+import type { Projection } from '../../../src/runtime/readmodels/projection.js';
+import { collectionOf } from '../../../src/runtime/readmodels/projection.js';
+import { documentCache } from '../../../src/runtime/readmodels/documentCache.js';
+import { foldEvents } from '../../../src/runtime/readmodels/fold.js';
+import type { Unit } from '../../../src/runtime/readmodels/runningBuild.js';
+
+const test = suite('fold');
+
+/** Counts the events of each stream, after a beginning that needs nothing read. */
+const counts: Projection<{ count: number }> = {
+  name: 'counts',
+  version: 1,
+  indexes: [],
+  types: ['Begun', 'Counted'],
+  begins: ['Begun'],
+  documentIds: (event) => [event.stream],
+  evolve(document, event) {
+    if (event.type === 'Begun') return { count: 0 };
+    if (document === undefined) throw new Error('counted before it was begun');
+    return { count: document.count + 1 };
+  },
+};
+
+function unitOf(): Unit {
+  return {
+    projection: counts as unknown as Projection,
+    collection: collectionOf(counts),
+    checkpoint: 'counts@1',
+    types: new Set(counts.types),
+    begins: new Set(counts.begins),
+    cache: documentCache(0),
+    dirty: new Map(),
+    writing: new Map(),
+    folded: undefined,
+    stored: undefined,
+    active: undefined,
+    caughtUp: false,
+    quarantined: [],
+    unlisted: [],
+  };
+}
+
+let position = 0;
+function event(stream: string, type: string): RecordedEvent {
+  const at = '2026-01-01T00:00:00.000Z';
+  return {
+    stream,
+    type,
+    at,
+    data: {},
+    id: String(++position),
+    revision: 0,
+    position: String(position).padStart(8, '0'),
+    metadata: { commandId: 'c', correlationId: 'c', by: {} },
+  };
+}
+
+/**
+ * A store, and a writer that stores everything and lets memory forget it at every chance there is: the worst that may
+ * come between two events.
+ */
+function forgetful(unit: Unit): {
+  readonly store: ReadStore;
+  readonly time: Slices;
+  readonly stored: Map<string, StoredDocument>;
+} {
+  const stored = new Map<string, StoredDocument>();
+  const storeAll = (): void => {
+    for (const [id, document] of unit.dirty) stored.set(id, document);
+    unit.dirty = new Map();
+    unit.cache.clear();
+  };
+  const store = {
+    async getMany(_: unknown, ids: readonly string[]) {
+      const found = ids.map((id) => stored.get(id));
+      storeAll();
+      return found;
+    },
+  } as unknown as ReadStore;
+  const time: Slices = { begin: () => undefined, due: () => true, rest: async () => storeAll() };
+  return { store, time, stored };
+}
+
+test('nothing is lost when the writer stores, and memory forgets, between any two events', async () => {
+  const unit = unitOf();
+  const { store, time, stored } = forgetful(unit);
+  const streams = Array.from({ length: 50 }, (_, index) => `s${index}`);
+  await foldEvents(
+    unit,
+    store,
+    streams.map((stream) => event(stream, 'Begun')),
+    time,
+  );
+  // Known to memory when looked for, gone when folded.
+  await foldEvents(
+    unit,
+    store,
+    [
+      event('s0', 'Begun'),
+      ...streams.map((stream) => event(stream, 'Counted')),
+      ...streams.map((stream) => event(stream, 'Counted')),
+    ],
+    time,
+  );
+  await foldEvents(
+    unit,
+    store,
+    streams.flatMap((stream) => [
+      event(stream, 'Counted'),
+      event(stream, 'Counted'),
+      event('other', 'Begun'),
+      event('other', 'Counted'),
+    ]),
+    time,
+  );
+  await time.rest();
+  assert.deepEqual(unit.quarantined, []);
+  for (const stream of streams) assert.deepEqual(stored.get(stream)?.body, { count: 4 }, stream);
+  assert.deepEqual(stored.get('other')?.body, { count: 1 });
+});
+
+test('what begins a document stands, also where an earlier event of it still waits for what was there', async () => {
+  const unit = unitOf();
+  const { store, time, stored } = forgetful(unit);
+  for (const types of [
+    ['Counted', 'Begun'],
+    ['Counted', 'Counted', 'Begun'],
+  ]) {
+    await foldEvents(
+      unit,
+      store,
+      types.map((type) => event('s', type)),
+      time,
+    );
+    await time.rest();
+    assert.deepEqual(stored.get('s')?.body, { count: 0 });
+  }
+});
+
+test('an event before the beginning of its document is quarantined alone', async () => {
+  const unit = unitOf();
+  const reported: (string | undefined)[] = [];
+  unit.report = ({ documentId }) => void reported.push(documentId);
+  const { store, time, stored } = forgetful(unit);
+  await foldEvents(
+    unit,
+    store,
+    [event('good', 'Begun'), event('bad', 'Counted'), event('good', 'Counted'), event('bad', 'Counted')],
+    time,
+  );
+  await time.rest();
+  assert.deepEqual(
+    unit.quarantined.map(({ documentId, cause }) => [documentId, cause]),
+    [['bad', 'counted before it was begun']],
+  );
+  assert.deepEqual(stored.get('good')?.body, { count: 1 });
+  assert.deepEqual(reported, ['bad']);
+});
+
+test('an event that names no document is quarantined by itself, and holds nobody up', async () => {
+  const unit = unitOf();
+  const { store, time } = forgetful(unit);
+  const nameless = { ...event('any', 'Begun'), stream: undefined as unknown as string };
+  await foldEvents(unit, store, [nameless, event('good', 'Begun')], { ...time, due: () => false });
+  assert.deepEqual(
+    unit.quarantined.map(({ eventId, documentId, cause }) => [eventId, documentId, cause]),
+    [[nameless.id, undefined, 'Begun names no document of counts']],
+  );
+  assert.deepEqual([...unit.dirty.keys()], ['good']);
+});
+
+test.run();

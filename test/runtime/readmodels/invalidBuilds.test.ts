@@ -1,0 +1,213 @@
+/** Read models whose stored checkpoint is no place in the log: they count as absent, and are built anew. */
+import pino from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ReadStore } from '../../../src/ports/readStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { gifts } from '../../../src/projections/gifts.js';
+import { checkpointName, collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
+import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
+import { beginRebuild, build, seizeBuilding } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
+import { progressOf, tellProgress } from '../../../src/runtime/readmodels/maintenance/progress.js';
+import { asBuild, buildOf, rebuildOf } from '../../../src/runtime/readmodels/builds.js';
+import { openUnit } from '../../../src/runtime/readmodels/runningBuild.js';
+import { transactions } from '../../../src/projections/transactions.js';
+import { failureOf } from '../../support/eventStoreEvents.js';
+import { FULL_SPEED } from '../../support/fullSpeed.js';
+import {
+  append,
+  buy,
+  contents,
+  type Installation,
+  installed,
+  redeem,
+  settled,
+  silent,
+} from '../../support/projecting.js';
+import { giftStream } from '../../../src/domain/gift.js';
+import { until } from '../../support/until.js';
+
+const test = suite('projector: checkpoints that are no place in the log');
+const GIFTS = gifts as unknown as Projection;
+const NOW = '2026-03-01T10:00:00.000Z';
+
+/** A stored checkpoint is never lowered, so each of these takes the place of any that is right. */
+const INVALID = {
+  'the number of nothing': '18446744073709551615',
+  'no number': 'x',
+  'beyond the log': '0000000000999999',
+  'too great': '9'.repeat(16),
+};
+
+async function storeCheckpoint(store: ReadStore, projection: Projection, position: string): Promise<void> {
+  await store.write([
+    {
+      collection: collectionOf(projection),
+      documents: [],
+      checkpoint: { projection: checkpointName(projection), position },
+    },
+  ]);
+  assert.is(await store.checkpoint(checkpointName(projection)), position);
+}
+
+function listening() {
+  const lines: { readonly msg: string; readonly projection?: string; readonly checkpoint?: string }[] = [];
+  const logger = pino(
+    { level: 'warn' },
+    { write: (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[number]) },
+  );
+  return { lines, logger };
+}
+
+/** Sold and redeemed gifts that are shown, and one more after the projector has ended. */
+async function left({ events, store, project }: Installation) {
+  const first = await buy(events, [{}, {}]);
+  await redeem(events, first.gifts[0]!);
+  const projector = await project();
+  await settled(projector, events);
+  await until(async () => (await store.active('gifts')) !== undefined, 'it is in use');
+  await projector.close();
+  return first;
+}
+
+for (const [what, position] of Object.entries(INVALID)) {
+  test(
+    `builds a read model in use anew under another number where its checkpoint is ${what}`,
+    installed(async (house) => {
+      const { events, store, project } = house;
+      const first = await left(house);
+      await storeCheckpoint(store, GIFTS, position);
+      const later = await buy(events);
+      const model = openReadModel(store, gifts);
+      const { lines, logger } = listening();
+      const projector = await project({ logger });
+      await settled(projector, events);
+      await until(async () => (await store.active('gifts')) !== undefined, 'it is in use again');
+      const active = (await store.active('gifts'))!;
+      assert.equal(buildOf(active), { version: gifts.version, build: 1 });
+      const shown = await contents(store, collectionOf(asBuild(GIFTS, active)));
+      assert.equal([...shown.keys()].toSorted(), [...first.gifts, ...later.gifts].toSorted());
+      await until(async () => (await model.find({})).length === 3, 'readers have found it');
+      assert.is(await store.checkpoint(checkpointName(transactions)), await events.end(), 'the other one just went on');
+      assert.is(await store.active('transactions'), transactions.version);
+      assert.equal(
+        lines
+          .filter(({ msg }) => msg.includes('counts as absent'))
+          .map(({ projection, checkpoint }) => [projection, checkpoint]),
+        [[checkpointName(GIFTS), position]],
+      );
+      await projector.close();
+      const again = listening();
+      await settled(await project({ logger: again.logger }), events);
+      assert.equal(again.lines, [], 'once and for all');
+      assert.is(await store.active('gifts'), active);
+    }),
+  );
+}
+
+test(
+  'shows nothing of a read model that has seen more than the log holds until it is built anew',
+  installed(async (house) => {
+    const { events, store, project } = house;
+    const [gift = ''] = (await left(house)).gifts;
+    const model = openReadModel(store, gifts);
+    assert.ok(await model.get(gift));
+    await storeCheckpoint(store, GIFTS, INVALID['beyond the log']);
+    let hold: (() => void) | undefined;
+    const held = new Promise<void>((resolve) => (hold = resolve));
+    const slow = {
+      ...events,
+      async *follow(...asked: Parameters<typeof events.follow>) {
+        await held;
+        yield* events.follow(...asked);
+      },
+    };
+    const projector = await project({ events: slow });
+    await until(async () => (await store.active('gifts')) === undefined, 'it is out of use');
+    await until(
+      async () =>
+        (await failureOf(model.get(gift).then(() => assert.unreachable('shown')))) instanceof UnavailableError,
+      'it is refused',
+    );
+    assert.instance(await failureOf(model.find({})), UnavailableError);
+    hold?.();
+    await settled(projector, events);
+    await until(
+      async () =>
+        model.get(gift).then(
+          (found) => found !== undefined,
+          () => false,
+        ),
+      'it is shown again',
+    );
+  }),
+);
+
+test(
+  'begins a rebuild from nothing where its own checkpoint is no place in the log',
+  installed(async (house) => {
+    const { events, store } = house;
+    const first = await left(house);
+    const deps = { events, store, holder: 'builder', ...listening() };
+    const { record } = await beginRebuild(store, GIFTS, { by: 'test', at: NOW }, true);
+    const { target } = record.value;
+    const collection = collectionOf(asBuild(GIFTS, target));
+    await store.ensure(collection);
+    await store.write([{ collection, documents: [{ id: 'stranger', position: INVALID['beyond the log'], body: {} }] }]);
+    await storeCheckpoint(store, asBuild(GIFTS, target), INVALID['the number of nothing']);
+    const ending = new AbortController();
+    const lease = (await seizeBuilding(deps, 'gifts', ending.signal))!;
+    assert.is(await build(deps, GIFTS, target, lease, { pace: FULL_SPEED, signal: ending.signal }), 'ready');
+    await lease.release();
+    assert.equal([...(await contents(store, collection)).keys()].toSorted(), [...first.gifts].toSorted());
+    assert.is(await store.checkpoint(`gifts@${target}`), await events.end());
+    assert.is((await rebuildOf(store, 'gifts'))?.value.state, 'ready');
+    assert.is(deps.lines.length, 1);
+    assert.is(await store.active('gifts'), gifts.version, 'what serves is left alone');
+  }),
+);
+
+test(
+  'counts the progress of a rebuild anew where it was kept at no place in the log',
+  installed(async (house) => {
+    const { events, store } = house;
+    await left(house);
+    const unit = await openUnit(store, GIFTS);
+    for (const position of [...Object.values(INVALID), (await append(events, giftStream('g'), 'Other', {})).position]) {
+      const kept = { events: 4_711, position };
+      await tellProgress(store, 'gifts', gifts.version, {
+        now: () => ({
+          events: 4_711,
+          total: undefined,
+          perSecond: 1,
+          share: undefined,
+          secondsLeft: undefined,
+          position,
+        }),
+        stored: () => kept,
+      });
+      const { lines, logger } = listening();
+      const counted = await progressOf({ events, store, logger }, 'gifts', unit);
+      assert.is(counted.now().events, 2, position);
+      assert.is(lines.length, 1, position);
+    }
+    await tellProgress(store, 'gifts', gifts.version, {
+      now: () => ({
+        events: 1,
+        total: undefined,
+        perSecond: 1,
+        share: undefined,
+        secondsLeft: undefined,
+        position: unit.stored,
+      }),
+      stored: () => ({ events: 4_711, position: unit.stored! }),
+    });
+    assert.is(
+      (await progressOf({ events, store, logger: silent }, 'gifts', unit)).now().events,
+      4_711,
+      'one that is right is gone on from',
+    );
+  }),
+);
+
+test.run();

@@ -1,0 +1,655 @@
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Sqlite } from '../../../../src/adapters/embedded/driver.js';
+import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
+import { giftStream } from '../../../../src/domain/gift.js';
+import type { ReadStore, StoredDocument } from '../../../../src/ports/readStore.js';
+import { UnavailableError } from '../../../../src/ports/unavailable.js';
+import { gifts, type GiftDocument } from '../../../../src/projections/gifts.js';
+import { collectionOf } from '../../../../src/runtime/readmodels/projection.js';
+import { openReadModel } from '../../../../src/runtime/readmodels/readModel.js';
+import type { Difference } from '../../../../src/runtime/readmodels/maintenance/differences.js';
+import { foundIds, forgetFound, keepFound } from '../../../../src/runtime/readmodels/maintenance/lastFindings.js';
+import { repair, RepairRefusedError } from '../../../../src/runtime/readmodels/maintenance/repair.js';
+import {
+  carryOut,
+  editionOf,
+  openOrders,
+  placeOrder,
+  type RepairOrder,
+} from '../../../../src/runtime/readmodels/maintenance/repairOrders.js';
+import {
+  verifyAll,
+  VerifyInterruptedError,
+  type VerifyOptions,
+  VerifyRefusedError,
+  verifySample,
+} from '../../../../src/runtime/readmodels/maintenance/verify.js';
+import { asBuild } from '../../../../src/runtime/readmodels/builds.js';
+import { listQuarantined } from '../../../../src/runtime/readmodels/quarantine.js';
+import { openUnit, type Unit } from '../../../../src/runtime/readmodels/runningBuild.js';
+import { LeaseLostError } from '../../../../src/runtime/readmodels/writer.js';
+import { FULL_SPEED } from '../../../support/fullSpeed.js';
+import { append, buy, installed, newEvent, redeem, settled, type Installation } from '../../../support/projecting.js';
+import { depsFor, GIFTS_PROJECTION, inUse, rebuild } from '../../../support/rebuilding.js';
+import { eventually, until } from '../../../support/until.js';
+
+const test = suite('verification and repair');
+const GIFTS = collectionOf(gifts);
+const never = new AbortController().signal;
+const stopped = AbortSignal.abort();
+
+interface Found {
+  readonly differences: readonly Difference[];
+  readonly report: Awaited<ReturnType<typeof verifyAll>>;
+}
+
+async function verify(house: Installation, how: { sample?: number } & Partial<VerifyOptions> = {}): Promise<Found> {
+  const differences: Difference[] = [];
+  const { sample, ...more } = how;
+  const options: VerifyOptions = {
+    events: house.events,
+    store: house.store,
+    projection: GIFTS_PROJECTION,
+    pace: FULL_SPEED,
+    signal: never,
+    onDifference: (one) => void differences.push(one),
+    ...more,
+  };
+  if (sample !== undefined) return { report: await verifySample({ ...options, count: sample }), differences };
+  const scratch = await openEmbeddedReadStore({ dir: mkdtempSync(join(house.dir, 'scratch-')) });
+  try {
+    return { report: await verifyAll({ ...options, scratch }), differences };
+  } finally {
+    await scratch.close();
+  }
+}
+
+/** Changes what is served, as nothing of ours would. */
+async function falsify(
+  { store }: Installation,
+  id: string,
+  change: (body: GiftDocument) => object,
+  position?: string,
+): Promise<void> {
+  const before = (await store.get<GiftDocument>(GIFTS, id)) as StoredDocument<GiftDocument>;
+  assert.equal(
+    await store.correct(GIFTS, [
+      {
+        id,
+        expected: before.position,
+        document: { id, position: position ?? before.position, body: change(before.body) },
+      },
+    ]),
+    [true],
+  );
+}
+
+async function outcomes(house: Installation, ids: readonly string[]): Promise<(string | undefined)[]> {
+  const made = await repair(depsFor(house.events, house.store, 'repairer'), GIFTS_PROJECTION, ids, {
+    pace: FULL_SPEED,
+    signal: never,
+  });
+  return (made ?? []).map(({ outcome }) => outcome);
+}
+
+async function refusal(
+  work: Promise<unknown>,
+  kind: typeof RepairRefusedError | typeof VerifyRefusedError,
+): Promise<string> {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  assert.instance(error, kind);
+  return (error as Error).message;
+}
+
+test(
+  'what is served says what the log says, while it is written',
+  installed(async (house) => {
+    const { events, store, project } = house;
+    const bought = await buy(
+      events,
+      Array.from({ length: 1_500 }, () => ({})),
+    );
+    const few = await buy(events, [{}, {}]);
+    await settled(await project(), events);
+    let writing = true;
+    const writes = (async () => {
+      for (let n = 0; writing; n++) {
+        await append(events, giftStream(bought.gifts[n % 40] ?? ''), 'GiftClaimed', { user_id: `u${n}` });
+        if (n % 10 === 0) await buy(events);
+      }
+    })();
+    const whole = await verify(house);
+    const sample = await verify(house, { sample: 300 });
+    writing = false;
+    await writes;
+    assert.equal(
+      [whole.differences, whole.report.differences, whole.report.unsettled, whole.report.behind],
+      [[], 0, 0, false],
+    );
+    assert.ok(whole.report.documents >= 1_502);
+    assert.equal([sample.differences, sample.report.documents, sample.report.behind], [[], 300, false]);
+    assert.ok(await store.get(GIFTS, few.gifts[0] ?? ''));
+  }),
+);
+
+test(
+  'what moves on while it is looked at is held against the log up to where it stands',
+  installed(async (house) => {
+    const { events, store, project } = house;
+    const [gift = ''] = (await buy(events)).gifts;
+    await settled(await project(), events);
+    const movesOn = async (user_id: string): Promise<void> => {
+      const { position } = await append(events, giftStream(gift), 'GiftClaimed', { user_id });
+      assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000));
+    };
+    const moving: ReadStore = {
+      ...store,
+      find: async (...asked) => movesOn('once the log was folded').then(() => store.find(...asked)) as never,
+      getMany: async (...asked) => movesOn('once it was folded again').then(() => store.getMany(...asked)) as never,
+    };
+    const { differences, report } = await verify(house, { store: moving });
+    assert.equal([differences, report.documents, report.unsettled, report.behind], [[], 1, 0, false]);
+  }),
+);
+
+test(
+  'what was falsified is found field by field, and put right',
+  installed(async (house) => {
+    const { events, store, project } = house;
+    const bought = await buy(
+      events,
+      Array.from({ length: 30 }, () => ({})),
+    );
+    const [one = '', two = '', three = '', four = '', five = '', six = ''] = bought.gifts;
+    for (const gift of [one, two, three]) await redeem(events, gift);
+    await settled(await project(), events);
+    const before = await store.getMany(GIFTS, [one, two, three, four, five, six]);
+    await falsify(house, one, (body) => ({ ...body, redemption: { ...body.redemption, redeemed: false } }));
+    await falsify(house, two, (body) => body, '9999999999999999');
+    await falsify(house, three, (body) => ({ ...body, extra: true }), '0000000000000000');
+    const [removed] = await store.getMany(GIFTS, [four]);
+    await store.correct(GIFTS, [{ id: four, expected: removed?.position, document: undefined }]);
+    await store.correct(GIFTS, [
+      { id: 'ffff', expected: undefined, document: { id: 'ffff', position: '0000000000000001', body: { index: 1 } } },
+    ]);
+    const { differences, report } = await verify(house);
+    const kinds = new Map(differences.map(({ id, kind, fields }) => [id, [kind, ...fields.map(({ field }) => field)]]));
+    assert.equal(kinds.get(one), ['different', 'redemption.redeemed']);
+    assert.equal(kinds.get(two), ['different', '(position)']);
+    assert.equal(kinds.get(three), ['different', '(position)', 'extra']);
+    assert.equal(
+      [kinds.get(four), kinds.get('ffff'), kinds.size, report.differences, report.documents],
+      [['missing'], ['extra'], 5, 5, 31],
+    );
+    assert.is((await verify(house, { sample: 31 })).report.differences, 4, 'a sample finds what is served wrongly');
+    const model = openReadModel<GiftDocument>(store, gifts);
+    const edition = model.edition();
+    assert.equal(await outcomes(house, [one, two, three, four, 'ffff', five, one]), [
+      'repaired',
+      'repaired',
+      'repaired',
+      'repaired',
+      'removed',
+      'same',
+    ]);
+    assert.equal(await store.records.list('repair/'), [], 'no order is left');
+    assert.equal(await store.getMany(GIFTS, [one, two, three, four, five, six]), before);
+    assert.is((await verify(house)).report.differences, 0);
+    await until(async () => {
+      await model.get(five);
+      return model.edition() !== edition;
+    }, 'caches to hear of it');
+    const { position } = await append(events, giftStream(one), 'GiftUnredeemed', { redemption_id: `r-${one}` });
+    assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000));
+    assert.is(
+      (await store.get<GiftDocument>(GIFTS, one))?.body.redemption?.redeemed,
+      false,
+      'the projector folds on what was repaired, not on what it remembered',
+    );
+  }),
+);
+
+test(
+  'repaired while it is written, nothing is lost',
+  installed(async (house) => {
+    const { events, store, project } = house;
+    const bought = await buy(
+      events,
+      Array.from({ length: 40 }, () => ({})),
+    );
+    await settled(await project(), events);
+    const gift = bought.gifts[0] ?? '';
+    let claims = 0;
+    let writing = true;
+    const writes = (async () => {
+      while (writing) await append(events, giftStream(gift), 'GiftClaimed', { user_id: `u${++claims}` });
+    })();
+    for (let round = 0; round < 3; round++) assert.equal((await outcomes(house, bought.gifts)).length, 40);
+    writing = false;
+    await writes;
+    const { position } = await redeem(events, gift);
+    assert.ok(await store.reached(`gifts@${gifts.version}`, position, 2_000));
+    assert.is((await store.get<GiftDocument>(GIFTS, gift))?.body.claimed_by, `u${claims}`);
+    assert.is((await verify(house)).report.differences, 0);
+  }),
+);
+
+test(
+  'a quarantined document is healed where it can be folded, and stays so where it can not',
+  installed(async (house) => {
+    const { events, store, project } = house;
+    let broken = true;
+    const evolve: typeof gifts.evolve = (document, event, id, index) => {
+      if (broken && event.type === 'GiftClaimed') throw new Error('a fault of ours');
+      return gifts.evolve(document, event, id, index);
+    };
+    const faulty = { ...GIFTS_PROJECTION, evolve: evolve as unknown as typeof GIFTS_PROJECTION.evolve };
+    const bought = await buy(events, [{}, {}]);
+    const [gift = ''] = bought.gifts;
+    await append(events, giftStream(gift), 'GiftClaimed', { user_id: 'u7' });
+    await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u3' });
+    const projector = await project({ projections: [faulty] });
+    await settled(projector, events);
+    await redeem(events, gift);
+    await settled(projector, events);
+    assert.is((await listQuarantined(store.records, gifts)).length, 2);
+    assert.equal(
+      (await verify(house, { projection: GIFTS_PROJECTION })).differences.map(({ kind }) => kind).toSorted(),
+      ['quarantined', 'quarantined'],
+    );
+    broken = false;
+    const made = await repair(depsFor(events, store), faulty, [gift, 'feedfeedfeedfeedfeed'], {
+      pace: FULL_SPEED,
+      signal: never,
+    });
+    assert.equal(
+      made?.map(({ outcome }) => outcome),
+      ['repaired', 'quarantined'],
+    );
+    assert.match(made?.[1]?.cause ?? '', /never bought/);
+    const model = openReadModel<GiftDocument>(store, gifts);
+    const healed = await model.get(gift);
+    assert.equal([healed?.claimed_by, healed?.redemption?.redeemed], ['u7', true]);
+    assert.equal(
+      (await listQuarantined(store.records, gifts)).map(({ documentId }) => documentId),
+      ['feedfeedfeedfeedfeed'],
+    );
+    assert.equal(
+      projector.kept()[0]?.quarantined.map(({ documentId }) => documentId),
+      ['feedfeedfeedfeedfeed'],
+    );
+    await append(events, giftStream(gift), 'GiftCancelled', { reason: 'refunded' });
+    await settled(projector, events);
+    assert.is((await model.get(gift))?.cancelled, true, 'and is kept up to date again');
+  }),
+);
+
+test(
+  'a document that its store can not read answers nothing, holds nobody up, and is put right',
+  installed(async (house) => {
+    const { dir, events, store, project } = house;
+    const {
+      gifts: [hit = '', touched = '', other = ''],
+    } = await buy(events, [{}, {}, {}]);
+    const projector = await project();
+    await settled(projector, events);
+    const file = new Sqlite(join(dir, 'read.db'));
+    file
+      .prepare(`UPDATE doc_gifts_${gifts.version} SET body = substr(body, 1, 20) WHERE id IN (?, ?)`)
+      .run(hit, touched);
+    file.close();
+    await projector.close();
+    const again = await project();
+    await redeem(events, touched);
+    await redeem(events, other);
+    await settled(again, events);
+    const model = openReadModel<GiftDocument>(store, gifts);
+    assert.ok((await model.get(other))?.redemption, 'the others go on');
+    for (const id of [hit, touched])
+      assert.instance(await model.get(id).catch((error: unknown) => error), UnavailableError);
+    assert.equal(
+      (await model.find({})).map(({ id }) => id),
+      [other],
+    );
+    // One by the event that could not be folded, the other by its reader.
+    const listed = await eventually(async () => {
+      const all = new Map((await listQuarantined(store.records, gifts)).map((entry) => [entry.documentId, entry]));
+      return all.size === 2 ? all : undefined;
+    });
+    assert.equal([listed.get(touched)?.type, listed.get(hit)?.type], ['GiftRedeemed', undefined]);
+    for (const { cause } of listed.values()) assert.match(cause, /^what is stored is damaged: no JSON/);
+    const { differences } = await verify(house);
+    assert.equal(
+      new Map(differences.map(({ id, kind }) => [id, kind])),
+      new Map([hit, touched].toSorted().map((id) => [id, 'quarantined'])),
+    );
+    assert.equal(await outcomes(house, [hit, touched]), ['repaired', 'repaired']);
+    assert.is((await verify(house)).report.differences, 0);
+    assert.ok((await model.get(touched))?.redemption);
+    assert.equal(await listQuarantined(store.records, gifts), []);
+  }),
+);
+
+test(
+  'it goes by the build that is served, and works where no projector runs',
+  installed(async (house) => {
+    const { events, store, project } = house;
+    const bought = await buy(
+      events,
+      Array.from({ length: 450 }, () => ({})),
+    );
+    const projector = await project();
+    await settled(projector, events);
+    const { target } = await rebuild(depsFor(events, store));
+    await inUse(store, target);
+    await projector.close();
+    await append(events, 'user-9', 'UserSeen', {});
+    const build = collectionOf(asBuild(GIFTS_PROJECTION, target));
+    const wrong = (await store.getMany(build, bought.gifts)).map((document) => ({
+      id: document?.id ?? '',
+      expected: document?.position,
+      document: { ...(document as StoredDocument), body: { wrong: true } },
+    }));
+    await store.correct(build, wrong);
+    const { differences, report } = await verify(house);
+    assert.equal([differences.length, report.build, report.behind], [450, target, false]);
+    assert.is((await outcomes(house, bought.gifts)).filter((outcome) => outcome === 'repaired').length, 450);
+    assert.is((await verify(house)).report.differences, 0);
+    await redeem(events, bought.gifts[0] ?? '');
+    const behind = await verify(house, { catchUpMs: 100 });
+    assert.equal(
+      [behind.report.behind, behind.report.unsettled, behind.report.differences],
+      [true, 1, 0],
+      'what nobody has folded yet is no difference, and is told',
+    );
+  }),
+);
+
+test(
+  'what can not be done is refused, and nothing is changed',
+  installed(async (house) => {
+    const { events, store, project } = house;
+    assert.match(await refusal(verify(house), VerifyRefusedError), /never been built/);
+    assert.match(await refusal(outcomes(house, ['x']), RepairRefusedError), /never been built/);
+    const bought = await buy(events, [{}]);
+    await settled(await project(), events);
+    const [gift = ''] = bought.gifts;
+    const before = await store.get(GIFTS, gift);
+    assert.match(
+      await refusal(outcomes(house, [gift, 'nope', 'neither']), RepairRefusedError),
+      /no document nope, neither/,
+    );
+    assert.match(
+      await refusal(
+        outcomes(
+          house,
+          Array.from({ length: 10_001 }, (_, n) => `${n}`),
+        ),
+        RepairRefusedError,
+      ),
+      /too many/,
+    );
+    assert.equal(await store.get(GIFTS, gift), before);
+    const next = { ...GIFTS_PROJECTION, version: gifts.version + 1 };
+    const inUse = new RegExp(`version ${gifts.version} is in use`);
+    assert.match(await refusal(verify(house, { projection: next }), VerifyRefusedError), inUse);
+    assert.match(
+      await refusal(
+        repair(depsFor(events, store), next, [gift], { pace: FULL_SPEED, signal: never }),
+        RepairRefusedError,
+      ),
+      inUse,
+    );
+    for (const how of [{ signal: stopped }, { signal: stopped, sample: 1 }])
+      assert.instance(await verify(house, how).catch((error: unknown) => error), VerifyInterruptedError);
+    assert.is(
+      await repair(depsFor(events, store), GIFTS_PROJECTION, [gift], { pace: FULL_SPEED, signal: stopped }),
+      undefined,
+    );
+  }),
+);
+
+test(
+  'what a former release made is held against its own fold',
+  installed(async (house) => {
+    const { events, project } = house;
+    const [one = ''] = (await buy(events, [{}, {}])).gifts;
+    await settled(await project(), events);
+    const next = {
+      ...GIFTS_PROJECTION,
+      version: gifts.version + 1,
+      former: [GIFTS_PROJECTION],
+      evolve: (...what: Parameters<typeof gifts.evolve>) => ({ ...GIFTS_PROJECTION.evolve(...what), more: true }),
+    };
+    for (const how of [{ projection: next }, { projection: next, sample: 2 }]) {
+      const { differences, report } = await verify(house, how);
+      assert.equal([differences, report.build, report.documents], [[], gifts.version, 2]);
+    }
+    await falsify(house, one, (body) => ({ ...body, more: true }));
+    for (const how of [{ projection: next }, { projection: next, sample: 2 }])
+      assert.equal(
+        (await verify(house, how)).differences.map(({ id, fields }) => [id, fields.map(({ field }) => field)]),
+        [[one, ['more']]],
+      );
+  }),
+);
+
+test(
+  'an order that meets another writer is told',
+  installed(async (house) => {
+    const { events, store, project } = house;
+    const bought = await buy(events, [{}]);
+    const [gift = ''] = bought.gifts;
+    const meddling = { ...store, correct: async () => [false] };
+    await settled(await project({ store: meddling }), events);
+    await falsify(house, gift, () => ({ wrong: true }));
+    assert.match(await refusal(outcomes(house, [gift]), RepairRefusedError), /somebody else wrote/);
+  }),
+);
+
+/** Gifts bought and folded, with nobody leading by now, and an order for them as it would be carried out. */
+async function ordered(
+  { events, store, project }: Installation,
+  count: number,
+  order: Partial<RepairOrder> = {},
+): Promise<{
+  ids: readonly string[];
+  unit: Unit;
+  key: string;
+  out(how?: { store?: ReadStore; held?: boolean }): Promise<RepairOrder | undefined>;
+}> {
+  const { gifts: ids } = await buy(
+    events,
+    Array.from({ length: count }, () => ({})),
+  );
+  const projector = await project();
+  await settled(projector, events);
+  await projector.close();
+  const documents = (await store.getMany(GIFTS, ids)).map((document) => ({
+    id: document?.id ?? '',
+    document: document ?? null,
+  }));
+  const key = await placeOrder(store, {
+    name: 'gifts',
+    build: gifts.version,
+    documents,
+    through: (await events.end()) ?? null,
+    ...order,
+  });
+  const unit = await openUnit(store, GIFTS_PROJECTION);
+  return {
+    ids,
+    unit,
+    key,
+    async out({ store: through = store, held = true } = {}) {
+      const [open] = await openOrders(store);
+      assert.ok(open, 'the order is open');
+      if (open !== undefined) await carryOut(unit, open, { store: through, events, lease: { held } });
+      return (await store.records.get<RepairOrder>(key))?.value;
+    },
+  };
+}
+
+test(
+  'an order that nobody carries out for as long as it lasts is not waited for any longer',
+  installed(async (house) => {
+    const { events, store, project } = house;
+    const [gift = ''] = (await buy(events)).gifts;
+    await settled(await project(), events);
+    const put: ReadStore['records']['put'] = async (key, value, options) =>
+      store.records.put(key, value, key.startsWith('repair/') ? { ...options, expiresAt: Date.now() - 1 } : options);
+    const deps = depsFor(events, { ...store, records: { ...store.records, put } });
+    assert.match(
+      await refusal(
+        repair(deps, GIFTS_PROJECTION, [gift], { pace: FULL_SPEED, signal: AbortSignal.timeout(5_000) }),
+        RepairRefusedError,
+      ),
+      /no process has put anything in place/,
+    );
+  }),
+);
+
+test(
+  'an order for a position that is no place in the log is refused, and others are carried out',
+  installed(async (house) => {
+    const { events, store, project } = house;
+    for (const through of ['18446744073709551615', '0000000000999999']) {
+      const { key } = await ordered(house, 1, { through });
+      const projector = await project();
+      const failed = async (): Promise<string | undefined> =>
+        (await store.records.get<RepairOrder>(key))?.value.failure;
+      await until(async () => (await failed()) !== undefined, 'it is refused');
+      assert.match(
+        (await failed()) ?? '',
+        /^its stored position (is none that an event of this log can have|lies beyond the end of the log)$/,
+      );
+      await settled(projector, events);
+      await projector.close();
+    }
+  }),
+);
+
+test(
+  'documents that stand beyond the checkpoint are not put back by a repair',
+  installed(async (house) => {
+    const { events, store } = house;
+    const {
+      ids: [gift = ''],
+      unit,
+      out,
+    } = await ordered(house, 1);
+    const { position } = await redeem(events, gift);
+    const before = (await store.get<GiftDocument>(GIFTS, gift)) as StoredDocument<GiftDocument>;
+    const newer = { id: gift, position, body: { ...before.body, claimed_by: 'u7' } };
+    await store.write([{ collection: GIFTS, documents: [newer] }]);
+    assert.ok(position > (unit.stored ?? ''), 'written by the next leader, or before a write was broken off');
+    assert.match((await out())?.failure ?? '', new RegExp(`somebody else wrote ${gift}`));
+    assert.equal(await store.get(GIFTS, gift), newer);
+  }),
+);
+
+test(
+  'who has lost the lease puts nothing right any more',
+  installed(async (house) => {
+    const {
+      ids: [gift = ''],
+      out,
+    } = await ordered(house, 1);
+    await falsify(house, gift, () => ({ wrong: true }));
+    assert.instance(await out({ held: false }).catch((error: unknown) => error), LeaseLostError);
+    assert.equal((await house.store.get<{ wrong?: boolean }>(GIFTS, gift))?.body, { wrong: true });
+    assert.is((await openOrders(house.store)).length, 1, 'the order is for the next leader');
+  }),
+);
+
+test(
+  'what was folded by another version is not put in place',
+  installed(async (house) => {
+    const {
+      ids: [gift = ''],
+      out,
+    } = await ordered(house, 1, { build: gifts.version + 1 });
+    await falsify(house, gift, () => ({ wrong: true }));
+    assert.match(
+      (await out())?.failure ?? '',
+      new RegExp(`^version ${gifts.version} is in use by now, .* another version$`),
+    );
+    assert.equal((await house.store.get<{ wrong?: boolean }>(GIFTS, gift))?.body, { wrong: true });
+  }),
+);
+
+test(
+  'what was put right is heard of in memory, also where the answer was lost or only some of it was',
+  installed(async (house) => {
+    const { store } = house;
+    const lost = await ordered(house, 1);
+    await falsify(house, lost.ids[0] ?? '', () => ({ wrong: true }));
+    const before = await editionOf(store, 'gifts');
+    const silentStore: ReadStore = {
+      ...store,
+      correct: async (...args) =>
+        store.correct(...args).then(() => Promise.reject(new UnavailableError('the answer was lost'))),
+    };
+    assert.instance(await lost.out({ store: silentStore }).catch((error: unknown) => error), UnavailableError);
+    assert.equal(
+      (await lost.out())?.outcomes?.map(({ outcome }) => outcome),
+      ['same'],
+    );
+    const after = await editionOf(store, 'gifts');
+    assert.ok(after > before, `${after} after ${before}`);
+
+    const partly = await ordered(house, 2);
+    for (const id of partly.ids) await falsify(house, id, () => ({ wrong: true }));
+    const meddled: ReadStore = {
+      ...store,
+      correct: async (collection, corrections) => [
+        ...(await store.correct(collection, corrections.slice(0, 1))),
+        false,
+      ],
+    };
+    assert.match(
+      (await partly.out({ store: meddled }))?.failure ?? '',
+      new RegExp(`somebody else wrote ${partly.ids[1]} `),
+    );
+    assert.ok((await editionOf(store, 'gifts')) > after, 'one of them has changed');
+  }),
+);
+
+test(
+  'what a verification found is kept for the repair',
+  installed(async ({ store }) => {
+    const found = await keepFound(store, 'gifts');
+    for (let n = 0; n < 1_203; n++) await found.add(`g${n}`);
+    await found.end();
+    assert.equal(
+      await foundIds(store, 'gifts'),
+      Array.from({ length: 1_203 }, (_, n) => `g${n}`),
+    );
+    assert.equal(await foundIds(store, 'transactions'), []);
+    const again = await keepFound(store, 'gifts');
+    await again.add('only');
+    await again.end();
+    assert.equal(await foundIds(store, 'gifts'), ['only']);
+    await forgetFound(store, 'gifts');
+    assert.equal(await foundIds(store, 'gifts'), []);
+  }),
+);
+
+test(
+  'an event that does not say which documents it touches is passed over',
+  installed(async (house) => {
+    const { events, project } = house;
+    await events.append('transaction-t9', [newEvent('GiftsPurchased', { transaction_id: 't9' })], 'any');
+    const bought = await buy(events, [{}]);
+    await settled(await project(), events);
+    assert.equal(await outcomes(house, bought.gifts), ['same']);
+  }),
+);
+
+test.run();

@@ -1,0 +1,275 @@
+import pino from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Engines } from '../../../src/engines.js';
+import type { ReadStore } from '../../../src/ports/readStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { gifts, type GiftDocument } from '../../../src/projections/gifts.js';
+import { checkpointName, type Projection } from '../../../src/runtime/readmodels/projection.js';
+import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
+import { SwapOutdatedError, swapIn } from '../../../src/runtime/readmodels/swap.js';
+import { openUnit } from '../../../src/runtime/readmodels/runningBuild.js';
+import { unkeptOf } from '../../../src/runtime/readmodels/orphanedModels.js';
+import { transactions } from '../../../src/projections/transactions.js';
+import { readinessOf } from '../../../src/readiness.js';
+import type { ProjectionStanding } from '../../../src/standing/standing.js';
+import { standings } from '../../../src/standing/standings.js';
+import { buy, installed, type Installation, redeem, settled, silent } from '../../support/projecting.js';
+import { until } from '../../support/until.js';
+
+const test = suite('what the leading projector does not know');
+/** Of leases, in ms: long enough that none is lost on a busy machine. */
+const leaseMs = 2_000;
+/** The version of `gifts`. */
+const V = gifts.version;
+/** A release whose engineer forgot the former fold. */
+const FORGETFUL: readonly Projection[] = [
+  { ...(gifts as unknown as Projection), version: V + 1 },
+  transactions as unknown as Projection,
+];
+/** A release from before `transactions` was added. */
+const FORMER: readonly Projection[] = [gifts as unknown as Projection];
+const NEXT = FORGETFUL[0] as Projection;
+const SERVED = checkpointName(gifts);
+
+/** The store, with the next version's documents held back until `go`. */
+function held(store: ReadStore): { readonly store: ReadStore; go(): void } {
+  let go: () => void = () => undefined;
+  const word = new Promise<void>((resolve) => (go = resolve));
+  const write: ReadStore['write'] = async (batches) => {
+    if (batches.some(({ collection }) => collection.name === 'gifts' && collection.version === V + 1)) await word;
+    return store.write(batches);
+  };
+  return { store: { ...store, write }, go };
+}
+
+/** An installation whose store holds the next version's documents back; in the end it lets them go. */
+const slowly = (work: (house: Installation, slow: ReturnType<typeof held>) => Promise<void>): (() => Promise<void>) =>
+  installed(async (house) => {
+    const slow = held(house.store);
+    try {
+      await work(house, slow);
+    } finally {
+      slow.go();
+    }
+  });
+
+/** Gifts as the earlier release left them, which has ended. */
+async function earlierRelease({ events, project }: Installation): Promise<readonly string[]> {
+  const bought = await buy(events, [{}, {}, {}, {}]);
+  const first = await project({ leaseMs });
+  await settled(first, events);
+  await first.close();
+  return bought.gifts;
+}
+
+async function standingOf({ events, store }: Installation, projection: Projection): Promise<ProjectionStanding> {
+  const looking = standings({ events, store, projections: [projection] });
+  try {
+    return (await looking.look())[0] as ProjectionStanding;
+  } finally {
+    await looking.close();
+  }
+}
+
+const readyOf = async (
+  { events, store }: Installation,
+  projection = NEXT,
+): Promise<{ ready: boolean; detail: string } | undefined> => {
+  const bus = { engine: 'none', ping: async () => undefined } as unknown as Engines['bus'];
+  return (
+    await readinessOf({
+      engines: { events, store, bus },
+      config: { payments: 'simulated', notifications: 'simulated', roles: new Set(['projector']) },
+      projections: [projection],
+      holder: 'test',
+      health: () => [],
+      leaders: { nobodySince: () => undefined },
+      appends: { failing: () => undefined },
+    })()
+  ).parts['projection gifts'];
+};
+
+test(
+  'a process of the release that knows it keeps it up to date while another leads, and stops when that one has swapped its own in',
+  slowly(async (house, slow) => {
+    const { events, store, project, openStore } = house;
+    const ids = await earlierRelease(house);
+    const leader = await project({ store: slow.store, projections: FORGETFUL, leaseMs });
+    await until(() => leader.kept().length > 0, 'the new release to lead');
+    const standby = await project({ store: await openStore(), leaseMs });
+    const { position } = await redeem(events, ids[0] ?? '');
+    assert.ok(await store.reached(SERVED, position, 4_000), 'what is served is kept up to date');
+    assert.is((await openReadModel<GiftDocument>(store, gifts).get(ids[0] ?? ''))?.redemption?.redeemed, true);
+    const standing = await standingOf(house, NEXT);
+    assert.equal([standing.version, standing.in_use, standing.holder], [V + 1, false, 'projector 2']);
+    assert.equal(
+      [standing.served?.version, standing.served?.lag_events, standing.served?.holder],
+      [V, 0, 'projector 3'],
+    );
+    assert.equal(await readyOf(house), {
+      ready: true,
+      detail: `version ${V} serves and has caught up, until version ${V + 1} is built`,
+    });
+    slow.go();
+    await until(async () => (await store.active('gifts')) === V + 1, 'the new version to be in use');
+    await until(async () => (await unkeptOf(store, 'gifts')) === undefined, 'nothing to be unkept');
+    assert.equal((await readyOf(house))?.detail, 'caught up');
+    assert.equal(standby.kept(), []);
+  }),
+);
+
+test(
+  'beside a process of a later release that leads, a process of this one is ready, and says when its own version is used again',
+  slowly(async (house, slow) => {
+    const { project } = house;
+    await earlierRelease(house);
+    slow.go();
+    await project({ projections: FORGETFUL, leaseMs });
+    await until(async () => (await house.store.active('gifts')) === V + 1, 'the later version to be in use');
+    assert.equal(await readyOf(house, gifts as unknown as Projection), {
+      ready: true,
+      detail: `version ${V + 1} serves and has caught up, until no process of its release leads`,
+    });
+  }),
+);
+
+test(
+  'whoever knows it and leads next takes it back from whoever kept it',
+  slowly(async (house, slow) => {
+    const { events, store, project, openStore } = house;
+    const ids = await earlierRelease(house);
+    const leader = await project({ store: slow.store, projections: FORGETFUL, leaseMs });
+    await until(async () => (await unkeptOf(store, 'gifts'))?.number === V, 'the new release to lead');
+    const standing = [
+      await project({ store: await openStore(), leaseMs }),
+      await project({ store: await openStore(), leaseMs }),
+    ];
+    const { position } = await redeem(events, ids[0] ?? '');
+    assert.ok(await store.reached(SERVED, position, 4_000));
+    // Its writes do not end: it is as good as gone.
+    const closed = leader.close();
+    await store.records.put('lease/projector', { holder: null, fence: 50 });
+    await until(() => standing.some((one) => one.kept().length > 0), 'one of the others to lead');
+    assert.is(await unkeptOf(store, 'gifts'), undefined);
+    const later = await redeem(events, ids[1] ?? '');
+    assert.ok(await store.reached(SERVED, later.position, 2_000));
+    const lease = await store.records.get<{ holder: string | null }>(`lease/projector/gifts@${V}`);
+    assert.is(lease?.value.holder, null, 'nobody else writes it');
+    slow.go();
+    await closed;
+  }),
+);
+
+test(
+  'where no process knows it, log, readiness and status say so, and it serves as it was left until the new version is built',
+  slowly(async (house, slow) => {
+    const { events, store, project } = house;
+    const ids = await earlierRelease(house);
+    const lines: string[] = [];
+    const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+    await project({ store: slow.store, projections: FORGETFUL, leaseMs, logger });
+    await until(() => lines.length > 0, 'a line of the log');
+    const { level, projection, serves, builds, msg } = JSON.parse(lines[0] ?? '') as Record<string, unknown>;
+    assert.equal([level, projection, serves, builds], [40, 'gifts', `version ${V}`, `version ${V + 1}`]);
+    assert.match(String(msg), /let a process of the release that made it run/);
+    const { position } = await redeem(events, ids[0] ?? '');
+    const model = openReadModel<GiftDocument>(store, NEXT as unknown as typeof gifts);
+    assert.is(
+      await model.reached(position, 100),
+      false,
+      'who waits for what was written is told that it is not there yet',
+    );
+    assert.equal(await readyOf(house), {
+      ready: false,
+      detail: `version ${V} serves and is behind, since no process that knows it keeps it up to date, until version ${V + 1} is built`,
+    });
+    const { served } = await standingOf(house, NEXT);
+    assert.equal([served?.version, served?.lag_events, served?.holder], [V, 1, null]);
+    slow.go();
+    await until(async () => (await store.active('gifts')) === V + 1, 'the new version to be in use');
+    assert.ok(await model.reached(position, 20_000));
+    assert.is((await model.get(ids[0] ?? ''))?.redemption?.redeemed, true);
+    assert.equal(
+      [await readyOf(house), (await standingOf(house, NEXT)).served],
+      [{ ready: true, detail: 'caught up' }, null],
+    );
+  }),
+);
+
+test(
+  'an engine that fails is waited for by whoever keeps it',
+  slowly(async (house, slow) => {
+    const { events, store, project, openStore } = house;
+    const ids = await earlierRelease(house);
+    await project({ store: slow.store, projections: FORGETFUL, leaseMs });
+    await until(async () => (await unkeptOf(store, 'gifts')) !== undefined, 'the new release to lead');
+    const own = await openStore();
+    let failures = 2;
+    let lists = 1;
+    const failing = async <T>(left: () => boolean, call: () => Promise<T>): Promise<T> =>
+      left() ? Promise.reject(new UnavailableError('down')) : call();
+    const flaky: ReadStore = {
+      ...own,
+      write: (batches) =>
+        failing(
+          () => failures-- > 0,
+          () => own.write(batches),
+        ),
+      records: {
+        ...own.records,
+        list: <T>(prefix: string) =>
+          failing(
+            () => prefix === 'unkept/' && lists-- > 0,
+            () => own.records.list<T>(prefix),
+          ),
+      },
+    };
+    await project({ store: flaky, leaseMs });
+    const { position } = await redeem(events, ids[0] ?? '');
+    assert.ok(await store.reached(SERVED, position, 8_000));
+    assert.ok(failures < 0);
+  }),
+);
+
+test(
+  'a leader that wakes up in the middle of a swap does not put an outdated build over a newer one',
+  installed(async (house) => {
+    const { events, store } = house;
+    await buy(events);
+    for (const version of [V, V + 1]) await store.ensure({ name: 'gifts', version, indexes: [] });
+    await store.activate('gifts', V);
+    const [serving, frozen] = [await openUnit(store, gifts as unknown as Projection), await openUnit(store, NEXT)];
+    await store.activate('gifts', V + 2);
+    const woken = await swapIn(frozen, [serving, frozen], { store, lease: { held: true }, logger: silent }).catch(
+      (error: unknown) => error,
+    );
+    assert.instance(woken, SwapOutdatedError);
+    assert.equal([await store.active('gifts'), serving.active, frozen.caughtUp], [V + 2, V, false]);
+  }),
+);
+
+test(
+  'what the release that leads has never heard of is kept up to date by a process that stands by, until one leads that knows it',
+  installed(async ({ events, store, project, openStore }) => {
+    await buy(events);
+    const first = await project({ leaseMs });
+    await settled(first, events);
+    await first.close();
+    const former = await project({ projections: FORMER, leaseMs });
+    await until(() => former.kept().length > 0, 'the former release to lead');
+    const standby = await project({ store: await openStore(), leaseMs });
+    const { position } = await buy(events);
+    assert.ok(
+      await store.reached(checkpointName(transactions), position, 4_000),
+      'what it does not know is kept up to date',
+    );
+    await former.close();
+    await until(() => standby.kept().length === 2, 'the release that knows it to lead');
+    assert.is(await unkeptOf(store, 'transactions'), undefined);
+    await buy(events);
+    await settled(standby, events);
+  }),
+);
+
+test.run();

@@ -1,0 +1,765 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { giftStream } from '../../../src/domain/gift.js';
+import { transactionStream } from '../../../src/domain/purchase.js';
+import type { EventStore } from '../../../src/ports/eventStore.js';
+import { MAX_BATCH_DOCUMENTS, type ReadStore, type WriteBatch } from '../../../src/ports/readStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { gifts, type GiftDocument } from '../../../src/projections/gifts.js';
+import { checkpointName, collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
+import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
+import { formerOf, putFormer } from '../../../src/runtime/readmodels/builds.js';
+import { startProjector } from '../../../src/runtime/readmodels/projector.js';
+import { listQuarantined } from '../../../src/runtime/readmodels/quarantine.js';
+import { lostWitness, type Witness, WITNESS, witnessOf } from '../../../src/runtime/log/logAnchor.js';
+import { transactions } from '../../../src/projections/transactions.js';
+import { append, buy, contents, installed, LEASE_TEST_MS, redeem, settled, silent } from '../../support/projecting.js';
+import { depsFor, inUse, rebuild } from '../../support/rebuilding.js';
+import { until } from '../../support/until.js';
+
+const GIFTS = collectionOf(gifts);
+const TRANSACTIONS = collectionOf(transactions);
+/** The version of `gifts`. */
+const V = gifts.version;
+const test = suite('projector');
+
+/** The store with `write` replaced. */
+const writing = (store: ReadStore, write: (batches: readonly WriteBatch[]) => Promise<void>): ReadStore => ({
+  ...store,
+  write,
+});
+
+/** Gifts in another version, whose documents say so. */
+function giftsVersion(version: number): Projection {
+  const evolve = (body: object | undefined, ...rest: [never, never, never]): object => ({
+    ...gifts.evolve(body as GiftDocument | undefined, ...rest),
+    shape: version,
+  });
+  return { ...gifts, version, evolve: evolve as Projection['evolve'] };
+}
+
+async function stored(store: ReadStore, gift: string): Promise<GiftDocument | undefined> {
+  return (await store.get<GiftDocument>(GIFTS, gift))?.body;
+}
+
+test(
+  'an empty log is caught up with at once, and said so durably',
+  installed(async ({ events, store, project }) => {
+    const projector = await project();
+    await settled(projector, events);
+    assert.is(await store.active('gifts'), V);
+    assert.equal(
+      projector.kept(),
+      [gifts, transactions].map(({ name: projection, version }) => ({
+        projection,
+        version,
+        position: undefined,
+        caughtUp: true,
+        active: true,
+        quarantined: [],
+      })),
+    );
+  }),
+);
+
+test(
+  'what is appended is in the documents soon, and every checkpoint advances',
+  installed(async ({ events, store, project }) => {
+    const projector = await project();
+    await settled(projector, events);
+    const {
+      gifts: [gift = ''],
+      transaction,
+    } = await buy(events, [{ user_id: 'u2' }]);
+    const { position } = await redeem(events, gift);
+    assert.ok(await store.reached(`gifts@${V}`, position, 20_000));
+    assert.is((await stored(store, gift))?.redemption?.redeemed, true);
+    assert.ok(
+      await store.reached(checkpointName(transactions), position, 20_000),
+      'transactions have nothing to do with it',
+    );
+    assert.is((await store.get<{ payment: string }>(TRANSACTIONS, transaction))?.body.payment, 'pending');
+    const issued = await append(events, giftStream(gift), 'GiftIssued', {});
+    assert.ok(await store.reached(`gifts@${V}`, issued.position, 20_000), 'an event that nobody folds');
+  }),
+);
+
+test(
+  'what was folded last is kept as a witness of the log, by which one that was put back is told',
+  installed(async ({ events, store, project }) => {
+    const projector = await project();
+    await settled(projector, events);
+    assert.is(await lostWitness(store.records, events), undefined, 'no witness yet');
+    const {
+      gifts: [gift = ''],
+    } = await buy(events, [{ user_id: 'u2' }]);
+    const { revision } = await redeem(events, gift);
+    const witness = async (): Promise<Witness | undefined> => (await store.records.get<Witness>(WITNESS))?.value;
+    await until(async () => (await witness())?.stream === giftStream(gift), 'a witness');
+    assert.equal(await witness(), witnessOf((await events.read(giftStream(gift), { from: revision })).at(-1)!));
+    assert.is(await lostWitness(store.records, events), undefined);
+    assert.equal(await lostWitness(store.records, { read: async () => [] }), await witness());
+    assert.equal(
+      await lostWitness(store.records, {
+        read: async (stream, options) =>
+          (await events.read(stream, options)).map((event) => ({ ...event, id: 'another' })),
+      }),
+      await witness(),
+    );
+    let looks = 0;
+    const behind: Pick<EventStore, 'read'> = {
+      read: async (stream, options) => (++looks < 3 ? [] : events.read(stream, options)),
+    };
+    assert.is(await lostWitness(store.records, behind), undefined, 'a node that is a little behind');
+  }),
+);
+
+test(
+  'another process sees the checkpoint',
+  installed(async ({ events, project, openStore }) => {
+    const elsewhere = await openStore();
+    await project();
+    const { position } = await buy(events);
+    assert.ok(await elsewhere.reached(`gifts@${V}`, position, 2_000));
+  }),
+);
+
+test(
+  'sixty-four redemptions at once make few writes',
+  installed(async ({ events, store, project }) => {
+    let writes = 0;
+    const counted = writing(store, async (batches) => {
+      writes++;
+      return store.write(batches);
+    });
+    const projector = await project({ store: counted });
+    const bought = await buy(
+      events,
+      Array.from({ length: 64 }, () => ({})),
+    );
+    await settled(projector, events);
+    writes = 0;
+    await Promise.all(bought.gifts.map(async (gift) => redeem(events, gift)));
+    await settled(projector, events);
+    assert.ok(writes > 0 && writes < 10, `${writes} writes`);
+    for (const gift of bought.gifts) assert.ok((await stored(store, gift))?.redemption);
+  }),
+);
+
+test(
+  'a purchase of 10,000 is stored in batches, its checkpoint last',
+  installed(async ({ events, store, project }) => {
+    const order: string[] = [];
+    const watched = writing(store, async (batches) => {
+      for (const { documents, checkpoint } of batches) {
+        assert.ok(documents.length <= MAX_BATCH_DOCUMENTS);
+        order.push(...documents.map(({ id }) => id));
+        if (checkpoint?.projection === `gifts@${V}`) order.push(`at ${checkpoint.position}`);
+      }
+      return store.write(batches);
+    });
+    const projector = await project({ store: watched });
+    const bought = await buy(
+      events,
+      Array.from({ length: 10_000 }, () => ({ user_id: 'u2' })),
+    );
+    await settled(projector, events);
+    const mark = order.indexOf(`at ${bought.position}`);
+    assert.equal(new Set(order.slice(0, mark).filter((entry) => !entry.startsWith('at '))).size, 10_000);
+    assert.is(await store.count(GIFTS, {}), 10_000);
+  }),
+);
+
+test(
+  'broken off in the middle of a write, it goes on from the checkpoint to the same documents',
+  installed(async ({ events, store, project, openStore }) => {
+    const bought = await buy(
+      events,
+      Array.from({ length: 2_500 }, () => ({})),
+    );
+    for (const gift of bought.gifts.slice(0, 20)) await redeem(events, gift);
+    const elsewhere = await openStore();
+    let broke = 0;
+    // As a killed process leaves it: some documents, no checkpoint.
+    const dying = writing(elsewhere, async ([first]) => {
+      if (first !== undefined)
+        await elsewhere.write([{ collection: first.collection, documents: first.documents.slice(0, 700) }]);
+      broke++;
+      throw new UnavailableError('killed');
+    });
+    const dead = await project({ store: dying });
+    await until(() => broke > 0);
+    assert.ok((await store.count(GIFTS, {})) >= 700);
+    assert.is(await store.checkpoint(`gifts@${V}`), undefined);
+    await dead.close();
+    const projector = await project();
+    await settled(projector, events);
+    const documents = await contents(store, GIFTS);
+    assert.is(documents.size, 2_500);
+    assert.is([...documents.values()].filter(({ body }) => 'redemption' in body).length, 20);
+  }),
+);
+
+test(
+  'more than memory should hold is stored on the way, and read again in pieces',
+  installed(async ({ events, store, project }) => {
+    const bought = [];
+    for (let at = 0; at < 4; at++)
+      bought.push(
+        await buy(
+          events,
+          Array.from({ length: 10_000 }, () => ({})),
+        ),
+      );
+    const first = await project();
+    await settled(first, events);
+    await first.close();
+    assert.is(await store.count(GIFTS, {}), 40_000);
+    const touched = bought.flatMap(({ gifts: ids }) => ids.slice(0, 600));
+    await Promise.all(touched.map(async (gift) => redeem(events, gift)));
+    const second = await project();
+    await settled(second, events);
+    const documents = await store.getMany<GiftDocument>(GIFTS, touched);
+    assert.ok(documents.every((document) => document?.body.redemption?.redeemed === true));
+  }),
+);
+
+test(
+  'memory full and the store failing, it starts over',
+  installed(async ({ events, store, project }) => {
+    for (let at = 0; at < 4; at++)
+      await buy(
+        events,
+        Array.from({ length: 10_000 }, () => ({})),
+      );
+    let failures = 2;
+    const flaky = writing(store, async (batches) => {
+      if (failures-- > 0) throw new UnavailableError('full');
+      return store.write(batches);
+    });
+    await settled(await project({ store: flaky }), events);
+    assert.is(await store.count(GIFTS, {}), 40_000);
+  }),
+);
+
+test(
+  'a failing store is waited for',
+  installed(async ({ events, store, project }) => {
+    let failing = true;
+    const flaky = (call: () => Promise<never>): Promise<never> =>
+      failing ? Promise.reject(new UnavailableError('down')) : call();
+    const projector = await project({
+      store: {
+        ...store,
+        write: (batches) => flaky(() => store.write(batches) as Promise<never>),
+        boundTo: (log) => flaky(() => store.boundTo(log) as Promise<never>),
+      },
+    });
+    const {
+      gifts: [gift = ''],
+    } = await buy(events);
+    await sleep(150);
+    assert.is(await stored(store, gift), undefined);
+    failing = false;
+    await settled(projector, events);
+    assert.ok(await stored(store, gift));
+    failing = true;
+    const second = await buy(events);
+    await sleep(250);
+    failing = false;
+    await store.reached(`gifts@${V}`, second.position, 5_000);
+    assert.ok(await stored(store, second.gifts[0] ?? ''));
+  }),
+);
+
+test(
+  'what fails again and again, the others doing well, is tried less and less often',
+  installed(async ({ events, store, project }) => {
+    const flaky = writing(store, async (batches) => {
+      const others = batches.filter(({ collection }) => collection.name !== GIFTS.name);
+      await store.write(others);
+      if (others.length < batches.length) throw new UnavailableError('full');
+    });
+    const waits: number[] = [];
+    const logger = pino(
+      { level: 'warn' },
+      { write: (line: string) => void waits.push((JSON.parse(line) as { restartMs: number }).restartMs) },
+    );
+    await project({ store: flaky, logger });
+    await buy(events);
+    await until(() => waits.length === 4);
+    for (const [at, most] of [100, 200, 400, 800].entries())
+      assert.ok(waits[at]! >= most / 2 && waits[at]! <= most, `${waits.join()}`);
+  }),
+);
+
+test(
+  'reading that fails, also while it folds, is tried again; an unexpected error too',
+  installed(async ({ events, store, project }) => {
+    const bought = await buy(events, [{}, {}]);
+    for (const gift of bought.gifts) await redeem(events, gift);
+    const first = await project();
+    await settled(first, events);
+    await first.close();
+    for (const gift of bought.gifts)
+      await append(events, giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}` });
+    let errors: unknown[] = [new UnavailableError('down'), new TypeError('surprise')];
+    const getMany: ReadStore['getMany'] = async (...args) => {
+      const error = errors.shift();
+      if (error !== undefined) throw error;
+      return store.getMany(...args);
+    };
+    const second = await project({ store: { ...store, getMany } });
+    await settled(second, events);
+    for (const gift of bought.gifts) assert.is((await stored(store, gift))?.redemption?.redeemed, false);
+    errors = [new UnavailableError('down')];
+    const third = await buy(events);
+    assert.ok(await store.reached(`gifts@${V}`, third.position, 2_000));
+  }),
+);
+
+test(
+  'the log failing is waited for',
+  installed(async ({ events, store, project }) => {
+    let failures = 2;
+    const flaky: EventStore = {
+      ...events,
+      end: async () => (failures-- > 0 ? Promise.reject(new UnavailableError('down')) : events.end()),
+    };
+    const projector = await project({ events: flaky });
+    const {
+      gifts: [gift = ''],
+    } = await buy(events);
+    await settled(projector, events);
+    assert.ok(await stored(store, gift));
+  }),
+);
+
+test(
+  'one leads, another takes over when it falls silent, and its late write changes nothing',
+  installed(async ({ events, store, project, openStore }) => {
+    const first = await openStore();
+    const late: (() => Promise<void>)[] = [];
+    let silentNow = false;
+    const never = new Promise<never>(() => undefined);
+    const freezing: ReadStore = {
+      ...first,
+      records: { ...first.records, put: (...args) => (silentNow ? never : first.records.put(...args)) },
+      write: async (batches) => {
+        if (!silentNow) return first.write(batches);
+        late.push(() => first.write(batches));
+        throw new UnavailableError('no answer', { outcomeUnknown: true });
+      },
+    };
+    const former = await startProjector({
+      events,
+      store: freezing,
+      projections: [gifts, transactions],
+      logger: silent,
+      holder: 'former',
+      leaseMs: LEASE_TEST_MS,
+    });
+    const {
+      gifts: [gift = ''],
+    } = await buy(events);
+    await settled(former, events);
+    const standby = await project();
+    assert.equal(standby.kept(), []);
+    silentNow = true;
+    await redeem(events, gift);
+    await until(() => late.length > 0, 'the late write');
+    const began = performance.now();
+    await until(() => standby.kept().length > 0, 'the other to take over');
+    assert.ok(performance.now() - began < LEASE_TEST_MS * 10);
+    await append(events, giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}` });
+    await settled(standby, events);
+    const before = await store.get(GIFTS, gift);
+    const checkpoint = await store.checkpoint(`gifts@${V}`);
+    for (const write of late) await write();
+    assert.equal(await store.get(GIFTS, gift), before);
+    assert.is((await stored(store, gift))?.redemption?.redeemed, false);
+    assert.is(await store.checkpoint(`gifts@${V}`), checkpoint);
+    await until(() => former.kept().length === 0, 'it to know that it leads no more');
+    // Its store never answers, so it never comes to its end.
+    void former.close();
+  }),
+);
+
+test(
+  'a process that has lost the lease writes nothing',
+  installed(async ({ events, store, project }) => {
+    let writes = 0;
+    const watched = writing(store, async (batches) => {
+      writes++;
+      return store.write(batches);
+    });
+    const projector = await project({ store: watched, leaseMs: 100 });
+    await settled(projector, events);
+    // Another takes the record, and keeps it.
+    const keeping = setInterval(() => {
+      void store.records.put('lease/projector', { holder: 'thief', fence: 1_000 });
+    }, 20);
+    await until(() => projector.kept().length === 0, 'the loss');
+    writes = 0;
+    await buy(events);
+    await sleep(150);
+    assert.is(writes, 0);
+    clearInterval(keeping);
+    await settled(projector, events);
+    assert.ok(writes > 0, 'it leads again');
+  }),
+);
+
+test(
+  'a lease that runs out while its renewal is under way, and is had again, is no error',
+  installed(async ({ events, store, project }) => {
+    const told: { readonly level: number; readonly msg: string }[] = [];
+    const logger = pino(
+      { level: 'warn' },
+      { write: (line: string) => void told.push(JSON.parse(line) as { level: number; msg: string }) },
+    );
+    const leaseMs = 1_000;
+    let late = false;
+    // Of every 600 ms it is not held for 200.
+    const records: ReadStore['records'] = {
+      ...store.records,
+      async put(key, ...rest) {
+        const version = await store.records.put(key, ...rest);
+        if (late && key === 'lease/projector') await sleep(leaseMs * 0.6);
+        return version;
+      },
+    };
+    // What ends a turn takes until it is held again.
+    const slowToEnd: EventStore = {
+      ...events,
+      async *follow(...args) {
+        try {
+          yield* events.follow(...args);
+        } finally {
+          if (late) await sleep(leaseMs * 0.3);
+        }
+      },
+    };
+    const projector = await project({ events: slowToEnd, store: { ...store, records }, logger, leaseMs });
+    await settled(projector, events);
+    late = true;
+    const again = (): boolean => told.some(({ msg }) => msg === 'projector: failed, starting again');
+    while (!again()) {
+      await buy(events);
+      await sleep(25);
+    }
+    late = false;
+    await settled(projector, events);
+    assert.equal(
+      told.filter(({ level }) => level > 40),
+      [],
+    );
+  }),
+);
+
+test(
+  'a document that can not be folded is quarantined, alone',
+  installed(async ({ events, store, project }) => {
+    const projector = await project();
+    const good = await buy(events);
+    await redeem(events, 'feedfeedfeedfeedfeed');
+    await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u3' });
+    await redeem(events, good.gifts[0] ?? '');
+    await settled(projector, events);
+    const model = openReadModel<GiftDocument>(store, gifts);
+    assert.ok((await model.get(good.gifts[0] ?? ''))?.redemption);
+    const refused = await model.get('feedfeedfeedfeedfeed').catch((error: unknown) => error);
+    assert.instance(refused, UnavailableError);
+    assert.instance(
+      await model.getMany([good.gifts[0] ?? '', 'feedfeedfeedfeedfeed']).catch((error: unknown) => error),
+      UnavailableError,
+    );
+    assert.equal(
+      (await model.find({})).map(({ id }) => id),
+      good.gifts,
+    );
+    const [listed, ...others] = projector.kept()[0]?.quarantined ?? [];
+    assert.is(others.length, 0, 'once, although a later event came');
+    assert.is(listed?.documentId, 'feedfeedfeedfeedfeed');
+    assert.is(listed?.type, 'GiftRedeemed');
+    assert.match(listed?.cause ?? '', /never bought/);
+    await projector.close();
+    const again = await project();
+    await settled(again, events);
+    assert.equal(again.kept()[0]?.quarantined, [listed], 'still listed');
+    assert.equal(await listQuarantined(store.records, gifts), [listed], 'for other processes too');
+  }),
+);
+
+test(
+  'an event whose documents can not be told is listed, and passed over',
+  installed(async ({ events, store, project }) => {
+    const projector = await project();
+    await append(events, transactionStream('t9'), 'GiftsPurchased', { transaction_id: 't9' });
+    const good = await buy(events);
+    await settled(projector, events);
+    const [listed] = projector.kept()[0]?.quarantined ?? [];
+    assert.is(listed?.documentId, undefined);
+    assert.is(listed?.stream, 'transaction-t9');
+    assert.ok(await stored(store, good.gifts[0] ?? ''));
+  }),
+);
+
+test(
+  'what is thrown need not be an Error',
+  installed(async ({ events, project }) => {
+    const throwing: Projection = {
+      ...transactions,
+      evolve() {
+        throw 'plain words' as unknown;
+      },
+    };
+    const projector = await project({ projections: [throwing] });
+    await buy(events);
+    await settled(projector, events);
+    assert.is(projector.kept()[0]?.quarantined[0]?.cause, 'plain words');
+  }),
+);
+
+test(
+  'a new version is built beside the old one and swapped in while it is read',
+  installed(async ({ events, store, project }) => {
+    const bought = await buy(
+      events,
+      Array.from({ length: 3_000 }, () => ({})),
+    );
+    const old = await project();
+    await settled(old, events);
+    const model = openReadModel<GiftDocument & { shape?: number }>(store, gifts);
+    let reading = true;
+    const shapes = new Set<number | undefined>();
+    const reads = (async () => {
+      for (let at = 0; reading; at = (at + 7) % bought.gifts.length) {
+        const body = await model.get(bought.gifts[at] ?? '');
+        assert.ok(body, 'never missing');
+        shapes.add(body?.shape);
+        if (at % 5 === 0) await sleep(1);
+      }
+    })();
+    await old.close();
+    const retireMs = 1_500;
+    const next = await project({ projections: [giftsVersion(V + 1), transactions], retireMs });
+    await settled(next, events);
+    assert.is(await store.active('gifts'), V + 1);
+    assert.is(await store.count(GIFTS, {}), 3_000, 'the old one is still there for those who read it');
+    assert.is((await formerOf(store, 'gifts'))?.number, V, 'and for the release that made it');
+    await putFormer(store, 'gifts', { number: V, until: Date.now() });
+    await until(async () => (await store.count(GIFTS, {})) === 0, 'the old one to be dropped in the end');
+    const after = await buy(events);
+    assert.ok(await model.reached(after.position, 20_000));
+    assert.is((await model.get(after.gifts[0] ?? ''))?.shape, V + 1);
+    reading = false;
+    await reads;
+    assert.equal([...shapes], [undefined, V + 1]);
+  }),
+);
+
+test(
+  'with its former fold the old version is kept up to date while the new one is built, and as long as it is kept: that release comes back without a gap',
+  installed(async ({ events, store, project }) => {
+    const bought = await buy(events, [{}, {}, {}]);
+    const old = await project();
+    await settled(old, events);
+    await old.close();
+    let release: (() => void) | undefined;
+    const built = new Promise<void>((resolve) => (release = resolve));
+    const slowly = writing(store, async (batches) => {
+      if (batches.some(({ collection }) => collection.version === V + 1)) await built;
+      return store.write(batches);
+    });
+    const release2 = [{ ...giftsVersion(V + 1), former: [gifts] }];
+    const both = await project({ store: slowly, projections: release2, retireMs: 0 });
+    const { position } = await redeem(events, bought.gifts[0] ?? '');
+    assert.ok(await store.reached(`gifts@${V}`, position, 2_000));
+    assert.is(await store.active('gifts'), V);
+    release?.();
+    await until(async () => (await store.active('gifts')) === V + 1);
+    await settled(both, events);
+    const second = await redeem(events, bought.gifts[1] ?? '');
+    assert.ok(await store.reached(`gifts@${V}`, second.position, 2_000), 'kept up to date though nobody reads it');
+    await both.close();
+    const third = await redeem(events, bought.gifts[2] ?? '');
+    const later = await project({ projections: release2, retireMs: 0 });
+    await settled(later, events);
+    assert.equal(
+      later.kept().map(({ version, active, position: at }) => [version, active, at]),
+      [
+        [V + 1, true, third.position],
+        [V, false, third.position],
+      ],
+    );
+    await later.close();
+    const back = await project({ projections: [gifts], retireMs: 0 });
+    await settled(back, events);
+    assert.is(await store.active('gifts'), V);
+    assert.is((await formerOf(store, 'gifts'))?.number, V + 1);
+    await back.close();
+    await settled(await project({ projections: release2, retireMs: 0 }), events);
+    assert.is(await store.active('gifts'), V + 1);
+  }),
+);
+
+test(
+  'a rebuild soon after a deployment does not take the way back to the former release',
+  installed(async ({ events, store, project }) => {
+    const bought = await buy(events, [{}, {}]);
+    const old = await project();
+    await settled(old, events);
+    await old.close();
+    const next: Projection = { ...giftsVersion(V + 1), former: [gifts as unknown as Projection] };
+    const leader = await project({ projections: [next], retireMs: 0 });
+    await until(async () => (await store.active('gifts')) === V + 1, 'the new one to be in use');
+    const { target } = await rebuild(depsFor(events, store), { projection: next });
+    await inUse(store, target);
+    const first = await redeem(events, bought.gifts[0] ?? '');
+    assert.ok(await store.reached(`gifts@${V}`, first.position, 2_000));
+    await leader.close();
+    const again = await project({ projections: [next], retireMs: 0 });
+    await settled(again, events);
+    const second = await redeem(events, bought.gifts[1] ?? '');
+    assert.ok(await store.reached(`gifts@${V}`, second.position, 2_000), 'kept up to date, also by who leads next');
+    assert.equal(
+      (await store.versions('gifts')).sort((a, b) => a - b),
+      [V, V + 1, target],
+    );
+    await again.close();
+    await settled(await project({ projections: [gifts], retireMs: 0 }), events);
+    assert.is(await store.active('gifts'), V);
+  }),
+);
+
+test(
+  'what a former release made is dropped when its day is over, and then not run any more',
+  installed(async ({ events, store, project }) => {
+    await buy(events);
+    const old = await project({ projections: [gifts] });
+    await settled(old, events);
+    await old.close();
+    const release2 = [{ ...giftsVersion(V + 1), former: [gifts] }];
+    const next = await project({ projections: release2, retireMs: 300 });
+    await until(async () => (await store.active('gifts')) === V + 1, 'the new one to be in use');
+    await putFormer(store, 'gifts', { number: V, until: Date.now() + 500 });
+    await sleep(400);
+    assert.equal([next.kept().length, await store.versions('gifts')], [2, [V, V + 1]]);
+    await until(
+      async () => next.kept().length === 1 && (await store.versions('gifts')).length === 1,
+      'the old one to be dropped',
+    );
+    await next.close();
+    const again = await project({ projections: release2 });
+    await settled(again, events);
+    assert.equal(
+      again.kept().map(({ version }) => version),
+      [V + 1],
+    );
+  }),
+);
+
+test(
+  'on an empty store nothing is built of former versions',
+  installed(async ({ events, store, project }) => {
+    await buy(events);
+    const first = await project({ projections: [{ ...giftsVersion(V + 1), former: [gifts] }] });
+    await settled(first, events);
+    assert.equal([first.kept().map(({ version }) => version), await store.versions('gifts')], [[V + 1], [V + 1]]);
+  }),
+);
+
+test(
+  'code of an earlier version takes its own into use again',
+  installed(async ({ events, store, project }) => {
+    await buy(events);
+    const newer = await project({ projections: [giftsVersion(V + 1)] });
+    await settled(newer, events);
+    await newer.close();
+    await settled(await project({ projections: [gifts] }), events);
+    assert.is(await store.active('gifts'), V);
+  }),
+);
+
+test(
+  'an old version that can not be dropped yet disturbs nobody',
+  installed(async ({ events, store, project }) => {
+    await buy(events);
+    for (const version of [V, V + 1]) await store.ensure({ ...GIFTS, version });
+    let asked = 0;
+    const drop = async (): Promise<void> => {
+      asked++;
+      throw new UnavailableError('busy');
+    };
+    const projector = await project({ store: { ...store, drop }, projections: [giftsVersion(V + 2)], retireMs: 0 });
+    await until(() => asked === 2);
+    const { position } = await buy(events);
+    assert.ok(await store.reached(`gifts@${V + 2}`, position, 20_000));
+    assert.ok(projector.kept()[0]?.caughtUp);
+  }),
+);
+
+test(
+  'a projection that comes later catches up by itself, then joins the others',
+  installed(async ({ events, store, project }) => {
+    await buy(events, [{}, {}]);
+    const first = await project({ projections: [gifts] });
+    await settled(first, events);
+    await first.close();
+    let feeds = 0;
+    const follow: EventStore['follow'] = (...args) => {
+      feeds++;
+      return events.follow(...args);
+    };
+    const both = await project({ events: { ...events, follow } });
+    await settled(both, events);
+    await until(() => feeds === 3, 'one feed of both');
+    const { position } = await buy(events);
+    assert.ok(await store.reached(checkpointName(transactions), position, 20_000));
+    assert.ok(await store.reached(`gifts@${V}`, position, 20_000));
+    assert.is(await store.count(TRANSACTIONS, {}), 2);
+  }),
+);
+
+test(
+  'a read store filled from another log is refused',
+  installed(async ({ events, store, project }) => {
+    await store.boundTo('another log');
+    const refused = await project().catch((error: unknown) => error);
+    assert.match(String(refused), new RegExp(`another log, not from ${events.logId}`));
+  }),
+);
+
+test(
+  'closing stores what is folded, gives the lease up and ends all writing',
+  installed(async ({ events, store, project }) => {
+    const first = await project({ leaseMs: 20_000 });
+    await settled(first, events);
+    await first.close();
+    await first.close();
+    assert.equal(first.kept(), []);
+    const { position } = await buy(events);
+    await sleep(50);
+    assert.not(await store.reached(`gifts@${V}`, position, 20));
+    const began = performance.now();
+    const second = await project({ leaseMs: 20_000 });
+    await settled(second, events);
+    assert.ok(performance.now() - began < 10_000, 'without waiting for the lease to run out');
+  }),
+);
+
+test(
+  'stopped before it ever led',
+  installed(async ({ events, store, project, openStore }) => {
+    await settled(await project(), events);
+    const other = await openStore();
+    const waiting = await project({ store: other });
+    await waiting.close();
+    assert.is(await store.active('gifts'), V);
+  }),
+);
+
+test.run();

@@ -1,0 +1,221 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { LocalLog, Position } from '../../../src/ports/eventStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { linearizable } from '../../../src/runtime/readmodels/readYourWrites.js';
+import type { ReadModel } from '../../../src/runtime/readmodels/readModel.js';
+import { failureOf } from '../../support/eventStoreEvents.js';
+
+const test = suite('linearizable reads');
+
+interface Shown {
+  readonly shown: Position;
+}
+
+/**
+ * A read model, and the log that it is behind of. Positions are one digit, documents say up to where they are shown.
+ */
+function behind() {
+  const streams = new Map<string, Position>();
+  const waits: [position: Position, timeoutMs: number][] = [];
+  const state = {
+    end: '1',
+    stands: '1',
+    edition: '1/0',
+    reads: 0,
+    looks: 0,
+    slow: false,
+    down: false,
+    fails: undefined as Error | undefined,
+  };
+  const one = (): Shown => ({ shown: state.stands });
+  const model: ReadModel<Shown> = {
+    async get() {
+      state.reads += 1;
+      return one();
+    },
+    async getMany(ids) {
+      state.reads += 1;
+      return ids.map(one);
+    },
+    find: async () => [],
+    edition: () => state.edition,
+    async reached(position, timeoutMs) {
+      waits.push([position, timeoutMs]);
+      if (state.down) throw new UnavailableError('down');
+      if (!state.slow && position > state.stands) state.stands = position;
+      return position <= state.stands;
+    },
+  };
+  const log: LocalLog = {
+    end() {
+      if (state.fails !== undefined) throw state.fails;
+      return state.end;
+    },
+    lastOf(stream) {
+      state.looks += 1;
+      return streams.get(stream);
+    },
+  };
+  const read = linearizable(model, { local: log, end: async () => log.end() }, (id) => `gift-${id}`);
+  const append = (id: string): void => {
+    state.end = String(Number(state.end) + 1);
+    streams.set(`gift-${id}`, state.end);
+  };
+  return { state, waits, read, append };
+}
+
+/** Everything so far is known to be shown. */
+async function caughtUp({ read, waits, state }: ReturnType<typeof behind>): Promise<void> {
+  await read.get('any');
+  await Promise.resolve();
+  Object.assign(state, { reads: 0, looks: 0 });
+  waits.length = 0;
+}
+
+/** So long that it may be asked again how far the model has come. */
+const pause = async (): Promise<void> => sleep(12);
+
+test('a document of which the log holds more is waited for, and read again', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.append('a');
+  assert.equal(await them.read.get('a'), { shown: '2' });
+  assert.ok(them.waits.some(([position, timeoutMs]) => position === '2' && timeoutMs === 1_000));
+  assert.is(them.state.reads, 2);
+});
+
+test('of many the furthest is waited for', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.state.slow = true;
+  for (const id of ['a', 'b', 'c']) them.append(id);
+  await them.read.getMany(['b', 'a']);
+  assert.ok(
+    them.waits.some(([position]) => position === '3'),
+    'b’s',
+  );
+  assert.is(them.state.reads, 2);
+});
+
+test('a document of which the log holds no more is answered at once, however much it holds of others', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.state.slow = true;
+  them.append('other');
+  assert.equal(await them.read.get('a'), { shown: '1' });
+  assert.is(them.state.reads, 1);
+});
+
+test('where the log has not grown no stream is looked at', async () => {
+  const them = behind();
+  await caughtUp(them);
+  for (let n = 0; n < 3; n++) await them.read.get('a');
+  assert.equal([them.state.reads, them.state.looks, them.waits.length], [3, 0, 0]);
+});
+
+test('it is noted beside the reads when the model has come to the log’s end', async () => {
+  const them = behind();
+  await caughtUp(them);
+  await pause();
+  them.append('other');
+  await them.read.get('a');
+  await Promise.resolve();
+  const { looks } = them.state;
+  await them.read.get('a');
+  assert.is(them.state.looks, looks);
+});
+
+test('what is shown after a second is answered as it is', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.state.slow = true;
+  them.append('a');
+  assert.equal(await them.read.get('a'), { shown: '1' });
+});
+
+test('many are waited for together, up to the log’s end, and read once', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.append('other');
+  const found = await them.read.getMany(Array.from({ length: 101 }, (_, n) => String(n)));
+  assert.equal(found[100], { shown: '2' });
+  assert.equal([them.state.reads, them.state.looks, them.waits], [1, 0, [['2', 1_000]]]);
+});
+
+test('another build may stand elsewhere: nothing is taken as shown by it', async () => {
+  const them = behind();
+  them.append('a');
+  await caughtUp(them);
+  them.state.edition = '2/0';
+  them.state.stands = '0';
+  assert.equal(await them.read.get('a'), { shown: '2' });
+});
+
+test('another build that comes into use while it is read is not taken for the one before', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.append('a');
+  await them.read.get('a');
+  await pause();
+  const before = them.waits.length;
+  const reading = them.read.get('a');
+  them.state.edition = '2/0';
+  them.state.stands = '0';
+  assert.equal(await reading, { shown: '2' });
+  assert.ok(them.waits.length > before);
+});
+
+test('a log that can’t be read is no log without news', async () => {
+  const them = behind();
+  them.state.fails = new UnavailableError('no log');
+  assert.instance(await failureOf(them.read.get('a')), UnavailableError);
+  assert.instance(await failureOf(them.read.getMany(Array.from({ length: 200 }, String))), UnavailableError);
+});
+
+test('how far the model has come is asked for again where that failed, and not at every read', async () => {
+  const them = behind();
+  await caughtUp(them);
+  await pause();
+  them.append('other');
+  them.state.down = true;
+  await them.read.get('a');
+  await them.read.get('b');
+  assert.is(them.waits.length, 1);
+  them.state.down = false;
+  await pause();
+  await them.read.get('a');
+  assert.is(them.waits.length, 2);
+  await Promise.resolve();
+  them.state.looks = 0;
+  await them.read.get('a');
+  assert.is(them.state.looks, 0, 'it is there');
+});
+
+test('a read store that is gone is told to who reads', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.append('a');
+  them.state.down = true;
+  assert.instance(await failureOf(them.read.get('a')), UnavailableError);
+});
+
+test('an empty log tells of nothing; without a log nearby the model is as it was', async () => {
+  const { read } = behind();
+  const empty: LocalLog = { end: () => undefined, lastOf: () => undefined };
+  assert.equal(
+    await linearizable(read, { local: empty, end: async () => undefined }, (id) => id).get('a'),
+    await read.get('a'),
+  );
+  assert.is(
+    linearizable(read, undefined, (id) => id),
+    read,
+  );
+  assert.is(
+    linearizable(read, { end: async () => undefined }, (id) => id),
+    read,
+  );
+});
+
+test.run();

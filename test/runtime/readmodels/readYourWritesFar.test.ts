@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Position } from '../../../src/ports/eventStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { linearizable } from '../../../src/runtime/readmodels/readYourWrites.js';
+import type { ReadModel } from '../../../src/runtime/readmodels/readModel.js';
+import { failureOf } from '../../support/eventStoreEvents.js';
+
+const test = suite('linearizable reads, the log elsewhere');
+
+interface Shown {
+  readonly shown: Position;
+}
+
+/**
+ * A read model, and the log that it is behind of. Positions are one digit, documents say up to where they are shown.
+ */
+function behind() {
+  const streams = new Map<string, Position>();
+  const waits: [position: Position, timeoutMs: number][] = [];
+  const state = {
+    end: '1' as Position | undefined,
+    stands: '1',
+    edition: '1/0',
+    reads: 0,
+    looks: 0,
+    ends: 0,
+    slow: false,
+    failsToLook: false,
+    held: undefined as Promise<void> | undefined,
+    fails: undefined as Error | undefined,
+    onRead: (): void => undefined,
+  };
+  const one = (): Shown => {
+    const shown = { shown: state.stands };
+    state.onRead();
+    return shown;
+  };
+  const model: ReadModel<Shown> = {
+    async get() {
+      state.reads += 1;
+      return one();
+    },
+    async getMany(ids) {
+      state.reads += 1;
+      return ids.map(one);
+    },
+    find: async () => [],
+    edition: () => state.edition,
+    async reached(position, timeoutMs) {
+      waits.push([position, timeoutMs]);
+      if (!state.slow && position > state.stands) state.stands = position;
+      return position <= state.stands;
+    },
+  };
+  const log = {
+    async end() {
+      state.ends += 1;
+      await state.held;
+      if (state.fails !== undefined) throw state.fails;
+      return state.end;
+    },
+    async lastOf(stream: string) {
+      state.looks += 1;
+      if (state.failsToLook) throw new UnavailableError('no streams');
+      return streams.get(stream);
+    },
+  };
+  const read = linearizable(model, log, (id) => `gift-${id}`);
+  const append = (id: string): void => {
+    state.end = String(Number(state.end) + 1);
+    streams.set(`gift-${id}`, state.end);
+  };
+  return { state, waits, read, append };
+}
+
+function held(): { promise: Promise<void>; answer: () => void } {
+  let answer!: () => void;
+  const promise = new Promise<void>((resolve) => (answer = resolve));
+  return { promise, answer };
+}
+
+/** Everything so far is known to be shown, and how far the model has come may be asked again. */
+async function caughtUp({ read, waits, state }: ReturnType<typeof behind>): Promise<void> {
+  await read.get('any');
+  await sleep(12);
+  Object.assign(state, { reads: 0, looks: 0, ends: 0 });
+  waits.length = 0;
+}
+
+test('a document of which the log holds more is waited for, and read again', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.state.slow = true;
+  them.append('a');
+  const reading = them.read.get('a');
+  await sleep(20);
+  them.state.slow = false;
+  assert.equal(await reading, { shown: '1' }, 'after the time that it is waited for it is answered as it is');
+  assert.ok(them.waits.some(([position, timeoutMs]) => position === '2' && timeoutMs === 1_000));
+  assert.equal(await them.read.get('a'), { shown: '2' });
+});
+
+test('what is appended after the document was read, and before the end is told, is seen', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.state.onRead = () => {
+    them.state.onRead = () => undefined;
+    them.append('a');
+  };
+  assert.equal(await them.read.get('a'), { shown: '2' });
+  assert.is(them.state.reads, 2);
+});
+
+test('a document of which the log holds no more is answered at once, however much it holds of others', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.state.slow = true;
+  them.append('other');
+  assert.equal(await them.read.get('a'), { shown: '1' });
+  assert.equal([them.state.reads, them.state.looks], [1, 1]);
+});
+
+test('where the log has not grown no stream is looked at, and all who read meanwhile ask once for its end', async () => {
+  const them = behind();
+  await caughtUp(them);
+  await Promise.all(Array.from({ length: 20 }, (_, n) => them.read.get(String(n))));
+  assert.equal([them.state.reads, them.state.looks, them.state.ends, them.waits.length], [20, 0, 1, 0]);
+});
+
+test('of a few the furthest is waited for; many are waited for together, up to the log’s end', async () => {
+  const few = behind();
+  await caughtUp(few);
+  few.state.slow = true;
+  for (const id of ['a', 'b', 'c']) few.append(id);
+  await few.read.getMany(['b', 'a']);
+  assert.ok(
+    few.waits.some(([position]) => position === '3'),
+    'b’s',
+  );
+  const many = behind();
+  await caughtUp(many);
+  many.append('other');
+  const found = await many.read.getMany(Array.from({ length: 9 }, (_, n) => String(n)));
+  assert.equal(found[8], { shown: '2' });
+  assert.is(many.state.looks, 0);
+});
+
+test('another build that comes into use while it is read is not taken for the one before', async () => {
+  const them = behind();
+  them.append('a');
+  await caughtUp(them);
+  const reading = them.read.get('a');
+  them.state.edition = '2/0';
+  them.state.stands = '0';
+  assert.equal(await reading, { shown: '2' });
+});
+
+test('while the log fails reads go on with what is shown, and once it answers again it is heeded', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.append('a');
+  them.state.fails = new UnavailableError('no log');
+  assert.equal(await them.read.get('a'), { shown: '1' });
+  assert.equal(await them.read.getMany(['a', 'b']), [{ shown: '1' }, { shown: '1' }]);
+  them.state.fails = undefined;
+  await them.read.get('b');
+  await sleep(5);
+  assert.equal(await them.read.get('a'), { shown: '2' });
+});
+
+test('a log that falls silent is waited for a second, and by no one after that until it answers', async () => {
+  const them = behind();
+  await caughtUp(them);
+  const { promise, answer } = held();
+  them.state.held = promise;
+  const began = performance.now();
+  assert.equal(await them.read.get('a'), { shown: '1' });
+  const took = performance.now() - began;
+  assert.ok(took > 900, `${took} ms`);
+  const again = performance.now();
+  await them.read.get('a');
+  assert.ok(performance.now() - again < 900);
+  them.append('a');
+  them.state.held = undefined;
+  answer();
+  await sleep(5);
+  await them.read.get('b');
+  await sleep(5);
+  assert.equal(await them.read.get('a'), { shown: '2' });
+});
+
+test('where the streams can’t be looked at, all that the log holds is waited for', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.append('a');
+  them.state.failsToLook = true;
+  assert.equal(await them.read.get('b'), { shown: '2' });
+});
+
+test('another failure than the engine’s is told; an empty log tells of nothing', async () => {
+  const them = behind();
+  them.state.fails = new TypeError('a fault');
+  assert.instance(await failureOf(them.read.get('a')), TypeError);
+  const empty = behind();
+  empty.state.end = undefined;
+  assert.equal(await empty.read.get('a'), { shown: '1' });
+});
+
+test.run();

@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { type FollowerHealth, type FollowerRun, followers } from '../../../src/runtime/supervision/followers.js';
+import { until } from '../../support/until.js';
+
+const test = suite('followers');
+
+interface Line {
+  readonly level: number;
+  readonly msg: string;
+  readonly restartMs?: number;
+}
+
+function kept() {
+  const lines: Line[] = [];
+  const parts = followers({
+    logger: pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as Line) }),
+  });
+  const health = (): FollowerHealth | undefined => parts.health()[0];
+  return { lines, parts, health };
+}
+
+const forever = ({ signal }: FollowerRun): Promise<void> =>
+  new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+
+/** An error of every class, and what is no error. */
+const ERRORS: readonly unknown[] = [
+  new UnavailableError('no disk'),
+  new RangeError('range'),
+  new TypeError('type'),
+  new Error('plain'),
+  'a text',
+  undefined,
+];
+
+test('a follower that fails with whatever class of error, or ends, is started again until it is closed', async () => {
+  const { parts, lines } = kept();
+  const left = [...ERRORS];
+  let runs = 0;
+  const follower = parts.start(
+    'f',
+    async (run) => {
+      runs += 1;
+      if (left.length > 0) throw left.shift();
+      if (runs === ERRORS.length + 1) return;
+      run.well();
+      await forever(run);
+    },
+    { restartMs: [1, 2] },
+  );
+  await until(() => runs === ERRORS.length + 2);
+  await follower.close();
+  assert.is(lines.filter(({ msg }) => msg === 'f: failed, starting again').length, ERRORS.length + 1);
+  assert.equal(parts.health(), []);
+  await sleep(20);
+  assert.is(runs, ERRORS.length + 2, 'a closed one is not started again');
+});
+
+test('what throws before its first await is a failure as any other', async () => {
+  const { parts } = kept();
+  let runs = 0;
+  const follower = parts.start(
+    'f',
+    (run) => {
+      if (++runs === 1) throw new RangeError('at once');
+      return forever(run);
+    },
+    { restartMs: [1, 1] },
+  );
+  await until(() => runs === 2);
+  await follower.close();
+});
+
+test('the waits double up to the most, less up to half by chance', async () => {
+  const { parts, lines } = kept();
+  const follower = parts.start('f', () => Promise.reject(new Error('no')), { restartMs: [8, 32] });
+  await until(() => lines.length >= 5);
+  await follower.close();
+  const waits = lines.slice(0, 5).map(({ restartMs = 0 }) => restartMs);
+  for (const [at, most] of [8, 16, 32, 32, 32].entries())
+    assert.ok((waits[at] ?? 0) >= most / 2 && (waits[at] ?? 0) <= most, `${waits.join()}`);
+});
+
+test('one failure is no failing; two are, with since when and why, until it has worked for a second', async () => {
+  const { parts, health, lines } = kept();
+  let fail: (error: Error) => void = () => undefined;
+  let works = (): void => undefined;
+  const run = ({ signal, well }: FollowerRun): Promise<void> =>
+    new Promise((resolve, reject) => {
+      works = well;
+      fail = (error) => {
+        fail = () => undefined;
+        reject(error);
+      };
+      signal.addEventListener('abort', () => resolve());
+    });
+  const follower = parts.start('f', run, { restartMs: [1, 1] });
+  assert.equal(health(), { part: 'f', failing: false, failures: 0 });
+  fail(new TypeError('/a/path'));
+  await until(() => health()?.failures === 1);
+  assert.is(health()?.failing, false);
+  const since = health()?.since ?? '';
+  assert.ok(Math.abs(Date.now() - Date.parse(since)) < 5_000);
+  await until(() => lines.length === 1);
+  await sleep(10);
+  fail(new UnavailableError('/data/events.db', { told: 'its disk is full' }));
+  await until(() => health()?.failures === 2);
+  assert.equal(health(), { part: 'f', failing: true, since, failures: 2, why: 'its disk is full' });
+  await sleep(10);
+  works();
+  assert.is(health()?.failing, true, 'an instant proves nothing');
+  await until(() => health()?.failing === false);
+  assert.equal(health(), { part: 'f', failing: false, failures: 0 });
+  assert.equal(
+    lines.map(({ level }) => level),
+    [40, 40, 30],
+  );
+  await follower.close();
+});
+
+test("what is no engine's failure is told by its class alone, and by an error in the log from the second on", async () => {
+  const { parts, health, lines } = kept();
+  const follower = parts.start('f', () => Promise.reject(new RangeError('not a position: 18446744073709551615')), {
+    restartMs: [1, 1],
+  });
+  await until(() => lines.length >= 2);
+  assert.is(health()?.why, 'RangeError: see the log of that process');
+  assert.equal(
+    lines.slice(0, 2).map(({ level }) => level),
+    [40, 50],
+  );
+  await follower.close();
+});
+
+test('one that waits for an engine by itself is failing after two seconds of that, and no more once the engine answers', async () => {
+  const { parts, health, lines } = kept();
+  let told: FollowerRun['onTrouble'] = () => undefined;
+  const follower = parts.start('f', (run) => {
+    told = run.onTrouble;
+    return forever(run);
+  });
+  told(new UnavailableError('down'));
+  told(new UnavailableError('down'));
+  assert.is(health()?.failing, false);
+  await until(() => health()?.failing === true);
+  assert.is(health()?.why, 'an engine does not answer');
+  told(undefined);
+  await until(() => health()?.failing === false);
+  assert.equal(
+    lines.map(({ msg }) => msg),
+    ['f: waits for an engine, trying on', 'f: works again'],
+  );
+  await follower.close();
+});
+
+test('followers of another thread are among them', async () => {
+  const { parts } = kept();
+  const elsewhere = { part: 'projector', failing: true, failures: 3, since: '2026-01-01T00:00:00.000Z', why: 'no' };
+  parts.include(() => [elsewhere]);
+  assert.equal(parts.health(), [elsewhere]);
+});
+
+test.run();
