@@ -30,8 +30,8 @@ import { reportFailing } from './standing/failingParts.js';
 import { watchAppends } from './runtime/supervision/appendWatch.js';
 import { followers } from './runtime/supervision/followers.js';
 import { tracedEngines } from './tracing/engines.js';
-import { openProviders } from './workers/providers.js';
-import { startWorkers } from './workers/start.js';
+import { openProviders } from './providers/openProviders.js';
+import { startWorkers } from './providers/workers.js';
 
 /** A running service. */
 export interface App {

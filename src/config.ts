@@ -1,7 +1,7 @@
 /** The settings (decisions 10): environment variables, read once and checked at start, every fault named at once. */
 import ipaddr from 'ipaddr.js';
 import { resolve } from 'node:path';
-import { type ProviderSettings, providerSettings } from './providerSettings.js';
+import { type ProviderSettings, providerSettings } from './providers/settings.js';
 import { telemetryFaults } from './tracing/settings.js';
 
 /** What a process does: serves HTTP, folds read models, runs process managers, answers on the bus. */

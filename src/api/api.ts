@@ -19,8 +19,8 @@ import { PROJECTIONS, readByAll, type ReadModels } from '../readModels.js';
 import type { OwnParts } from '../standing/failingParts.js';
 import { standings } from '../standing/standings.js';
 import type { Followers } from '../runtime/supervision/followers.js';
-import { twilioCallbacks } from '../workers/notifications/callbacks.js';
-import { openLedger } from '../workers/notifications/ledger.js';
+import { twilioCallbacks } from '../providers/notifications/callbacks.js';
+import { openLedger } from '../providers/notifications/ledger.js';
 import { createAuth } from './auth/auth.js';
 import { brandRoutes } from './catalogue/brands.js';
 import { categoryRoutes } from './catalogue/categories.js';
@@ -164,7 +164,7 @@ async function stripeRoutes(
 ): Promise<Route[]> {
   const secret = config.stripeWebhookSecret;
   if (secret === undefined) return [];
-  const { stripeEvents } = await import('../workers/payments/stripeEvents.js');
+  const { stripeEvents } = await import('../providers/payments/stripeEvents.js');
   return webhookRoutes({
     events,
     questions,

@@ -1,7 +1,7 @@
 /** Reconciles a day with every ledger there is: the payment provider's and the prepaid wallets'. */
 import type { EventStore } from '../ports/eventStore.js';
 import type { PaymentLedger } from '../ports/paymentLedger.js';
-import type { ProviderSettings } from '../providerSettings.js';
+import type { ProviderSettings } from '../providers/settings.js';
 import { type Day, type Difference, reconcile, type Reconciled, type Sums } from './reconcile.js';
 import { timeZone, TimeError } from './times.js';
 import { walletLedger } from './walletLedger.js';

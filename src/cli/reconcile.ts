@@ -10,8 +10,8 @@ import {
 import type { Difference, Sums } from '../audit/reconcile.js';
 import { DEFAULT_ZONE, TimeError } from '../audit/times.js';
 import { pounds } from '../domain/money.js';
-import { providersLedger } from '../workers/payments/ledgers.js';
-import { NotNowError, TroubleError } from '../workers/trouble.js';
+import { providersLedger } from '../providers/payments/ledgers.js';
+import { NotNowError, TroubleError } from '../providers/providerErrors.js';
 import { withStores } from './engines.js';
 import { accessRequest, cliAccess } from './exports.js';
 import { jsonLine, tableLines } from './output.js';

@@ -5,7 +5,7 @@
 import type { Bus } from '../ports/bus.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { type Check, checks, isTrouble, type RefundLookup, SUBJECTS, type Trouble } from '../workers/messages.js';
+import { type Check, checks, isTrouble, type RefundLookup, SUBJECTS, type Trouble } from '../messages/messages.js';
 
 /** How long the provider may take, milliseconds. */
 const ANSWER_MS = 10_000;

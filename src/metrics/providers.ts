@@ -1,5 +1,5 @@
 /** What providers answer, how long they take, and how their breakers stand. */
-import type { BreakerState, GuardWatch } from '../workers/guard.js';
+import type { BreakerState, GuardWatch } from '../providers/circuitBreaker.js';
 import { counts } from './counts.js';
 import type { Exposition, Sample } from './exposition.js';
 import { type Histogram, histogram } from './histogram.js';

@@ -26,7 +26,7 @@ import {
   type ChargeRequest,
   checks,
   SUBJECTS,
-} from '../workers/messages.js';
+} from '../messages/messages.js';
 import type { PurchaseWork } from './purchase.js';
 import { answered, GiveUpError, NotYetError, type Patience } from './retry.js';
 import { type Seen, seenOf } from './seen.js';

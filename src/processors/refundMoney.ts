@@ -10,7 +10,7 @@ import {
   type RefundReply,
   type RefundRequest,
   SUBJECTS,
-} from '../workers/messages.js';
+} from '../messages/messages.js';
 import { answered, type Patience } from './retry.js';
 import type { WalletPayments } from './walletPayments.js';
 import type { Reason } from './writing.js';

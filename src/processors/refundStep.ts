@@ -29,7 +29,7 @@ import {
   startAgain,
 } from '../domain/refund.js';
 import { ConflictError, type EventStore, type RecordedEvent } from '../ports/eventStore.js';
-import type { RefundRequest } from '../workers/messages.js';
+import type { RefundRequest } from '../messages/messages.js';
 import type { Retry } from './refund.js';
 import { madeMeanwhile, refundMoney, type RefundMoneyDeps } from './refundMoney.js';
 import { GiveUpError } from './retry.js';

@@ -2,7 +2,7 @@
 import { AUTHENTICATION_MS } from '../domain/purchase.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { isTrouble, type Trouble } from '../workers/messages.js';
+import { isTrouble, type Trouble } from '../messages/messages.js';
 
 /** How patient the process managers are. All in milliseconds. */
 export interface Patience {

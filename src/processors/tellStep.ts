@@ -14,7 +14,7 @@ import {
 import type { GiftsPurchased, PurchaseReceiver } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, ExpectedRevision } from '../ports/eventStore.js';
-import { checks, type SendLookup, type SendReply, type SendRequest, SUBJECTS } from '../workers/messages.js';
+import { checks, type SendLookup, type SendReply, type SendRequest, SUBJECTS } from '../messages/messages.js';
 import { type Address, addressOf, type Contact, type NotificationWork } from './notification.js';
 import { answered, GiveUpError, neverBegun, type Patience } from './retry.js';
 import { type Seen, seenOf } from './seen.js';

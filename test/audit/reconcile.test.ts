@@ -2,8 +2,8 @@ import * as assert from 'uvu/assert';
 import { type Difference, reconcile, type Reconciled } from '../../src/audit/reconcile.js';
 import { dayOf, reconcileDay } from '../../src/audit/reconcileDay.js';
 import type { LedgerEntry, PaymentLedger } from '../../src/ports/paymentLedger.js';
-import { stripeLedger } from '../../src/workers/payments/stripeLedger.js';
-import { NotNowError } from '../../src/workers/trouble.js';
+import { stripeLedger } from '../../src/providers/payments/stripeLedger.js';
+import { NotNowError } from '../../src/providers/providerErrors.js';
 import type { House } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
 import { rejects } from '../support/rejects.js';
@@ -429,7 +429,7 @@ test('a day is a day of its zone, and ends now where it is not over', () => {
 test("Stripe's list, page by page, as the log says; then with everything that can be wrong", async ({ house }) => {
   const stripe: StripeServer = await openStripeServer();
   try {
-    const { stripePayments } = await import('../../src/workers/payments/stripe.js');
+    const { stripePayments } = await import('../../src/providers/payments/stripe.js');
     const settings = { secretKey: stripe.secretKey, apiUrl: stripe.url };
     house.methods.set('prepaid', { kind: 'wallet', prepaid: true, customer: null });
     await house.append('wallet-prepaid', 'WalletToppedUp', { top_up_id: 'a', amount: 1_000 });

@@ -8,7 +8,7 @@ import { notePaymentNews } from '../../src/commands/notePaymentNews.js';
 import type { PaymentNews } from '../../src/domain/paymentNews.js';
 import { AUTHENTICATION_MS } from '../../src/domain/purchase.js';
 import type { ProcessorDeps } from '../../src/processors/run.js';
-import { SUBJECTS } from '../../src/workers/messages.js';
+import { SUBJECTS } from '../../src/messages/messages.js';
 import { chances, faultyBus, seeds } from '../support/faultyBus.js';
 import type { House } from '../support/house.js';
 import { houseWithProvidersSuite } from '../support/houseSuite.js';

@@ -6,7 +6,7 @@ import { NotOursError, NotYetError, PATIENCE } from '../../src/processors/retry.
 import { seenOf } from '../../src/processors/seen.js';
 import { walletPayments } from '../../src/processors/walletPayments.js';
 import { openWriter } from '../../src/processors/writing.js';
-import { SUBJECTS } from '../../src/workers/messages.js';
+import { SUBJECTS } from '../../src/messages/messages.js';
 import { hoursAgo, type House } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
 import { rejects } from '../support/rejects.js';

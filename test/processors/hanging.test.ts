@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import { simulatedPayments } from '../../src/workers/payments/simulated.js';
+import { simulatedPayments } from '../../src/providers/payments/simulated.js';
 import type { House } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
 

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { refundMoney, type RefundMoneyDeps } from '../../src/processors/refundMoney.js';
 import { GiveUpError } from '../../src/processors/retry.js';
 import type { WalletPayments } from '../../src/processors/walletPayments.js';
-import { type RefundRequest, SUBJECTS } from '../../src/workers/messages.js';
+import { type RefundRequest, SUBJECTS } from '../../src/messages/messages.js';
 import { rejects } from '../support/rejects.js';
 
 const test = suite('giving money back');

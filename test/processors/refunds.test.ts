@@ -7,7 +7,7 @@ import { refund } from '../../src/processors/refundStep.js';
 import { PATIENCE } from '../../src/processors/retry.js';
 import { walletPayments } from '../../src/processors/walletPayments.js';
 import { openWriter } from '../../src/processors/writing.js';
-import { SUBJECTS } from '../../src/workers/messages.js';
+import { SUBJECTS } from '../../src/messages/messages.js';
 import { faultyBus } from '../support/faultyBus.js';
 import { type Bought, hoursAgo, type House, phone, sentIn } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';

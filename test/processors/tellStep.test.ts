@@ -5,7 +5,7 @@ import type { NotificationWork } from '../../src/processors/notification.js';
 import { NotOursError, PATIENCE } from '../../src/processors/retry.js';
 import { tell, type TellDeps, type TellMemory, tellMemory } from '../../src/processors/tellStep.js';
 import { openWriter } from '../../src/processors/writing.js';
-import { SUBJECTS } from '../../src/workers/messages.js';
+import { SUBJECTS } from '../../src/messages/messages.js';
 import { type House, phone } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
 

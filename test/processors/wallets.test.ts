@@ -9,7 +9,7 @@ import type { EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { walletPayments } from '../../src/processors/walletPayments.js';
 import { openWriter, type Writer } from '../../src/processors/writing.js';
-import { SUBJECTS } from '../../src/workers/messages.js';
+import { SUBJECTS } from '../../src/messages/messages.js';
 import type { House } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
 import { everyKillPoint } from '../support/killPoints.js';

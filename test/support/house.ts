@@ -19,7 +19,7 @@ import type { EventStore, NewEvent, RecordedEvent } from '../../src/ports/eventS
 import type { ReadStore } from '../../src/ports/readStore.js';
 import type { Contact } from '../../src/processors/notification.js';
 import { type ProcessorDeps, type Processors, runProcessors } from '../../src/processors/run.js';
-import { startWorkers, type WorkerDeps } from '../../src/workers/start.js';
+import { startWorkers, type WorkerDeps } from '../../src/providers/workers.js';
 
 /** What was bought. */
 export interface Bought {

@@ -4,7 +4,7 @@
  * that are kept for 24 h with whatever was answered, test payment methods, search, a ledger.
  */
 import { randomBytes } from 'node:crypto';
-import { STRIPE_API_VERSION } from '../../src/workers/payments/stripeClient.js';
+import { STRIPE_API_VERSION } from '../../src/providers/payments/stripeClient.js';
 import { type Answered, type Asked, openStandIn, type StandIn } from './standIn.js';
 
 /** An intent, with the fields that are used. */

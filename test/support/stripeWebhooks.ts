@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import Stripe from 'stripe';
-import { STRIPE_API_VERSION } from '../../src/workers/payments/stripeClient.js';
+import { STRIPE_API_VERSION } from '../../src/providers/payments/stripeClient.js';
 import type { StripeIntent } from './stripeServer.js';
 
 /** A message as it is sent. */

@@ -4,7 +4,7 @@ import type { Engines } from '../../engines.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 import type { Asked, RebuildDeps } from '../../runtime/readmodels/maintenance/rebuild.js';
 import type { Tasks } from '../../runtime/readmodels/maintenance/tasks.js';
-import type { ProviderSettings } from '../../providerSettings.js';
+import type { ProviderSettings } from '../../providers/settings.js';
 import type { ReadModels } from '../../readModels.js';
 import type { Standings } from '../../standing/standings.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';

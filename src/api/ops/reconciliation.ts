@@ -3,8 +3,8 @@ import { type DayReport, dayOf, reconcileDay, reconciliationReport } from '../..
 import type { Difference } from '../../audit/reconcile.js';
 import { DEFAULT_ZONE } from '../../audit/times.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { providersLedger } from '../../workers/payments/ledgers.js';
-import { NotNowError, TroubleError } from '../../workers/trouble.js';
+import { providersLedger } from '../../providers/payments/ledgers.js';
+import { NotNowError, TroubleError } from '../../providers/providerErrors.js';
 import type { Exported, OpsRoute } from './frame.js';
 import type { OpsDeps } from './deps.js';
 import { inWords } from './ranges.js';

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { RateLimiterRes } from 'rate-limiter-flexible';
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js';
-import type { SignatureError } from '../../workers/signature.js';
+import type { SignatureError } from '../../providers/signature.js';
 import { networkOf } from '../auth/address.js';
 import { HttpError } from '../errors.js';
 import type { Call } from '../route.js';

@@ -11,8 +11,8 @@ import {
   MalformedEventError,
   type OtherMessage,
   type ToldNews,
-} from '../../workers/payments/providerEvents.js';
-import { SignatureError } from '../../workers/signature.js';
+} from '../../providers/payments/providerEvents.js';
+import { SignatureError } from '../../providers/signature.js';
 import { HttpError } from '../errors.js';
 import type { Answer, Call, Route, Schema } from '../route.js';
 import { refuseForgeries } from './forgeries.js';

@@ -5,15 +5,15 @@
 import type { Logger } from 'pino';
 import { noteUndelivered } from '../../commands/noteDelivery.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import { tellingKey } from '../../workers/messages.js';
+import { tellingKey } from '../../messages/messages.js';
 import {
   type CallbackReader,
   type DeliveryNews,
   replyOf,
   TWILIO_CALLBACK_PATH,
-} from '../../workers/notifications/callbacks.js';
-import type { Ledger } from '../../workers/notifications/ledger.js';
-import { SignatureError } from '../../workers/signature.js';
+} from '../../providers/notifications/callbacks.js';
+import type { Ledger } from '../../providers/notifications/ledger.js';
+import { SignatureError } from '../../providers/signature.js';
 import type { Call, Route, Schema } from '../route.js';
 import { refuseForgeries } from './forgeries.js';
 

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { HttpError } from '../../../src/api/errors.js';
 import { refuseForgeries } from '../../../src/api/webhooks/forgeries.js';
-import { SignatureError } from '../../../src/workers/signature.js';
+import { SignatureError } from '../../../src/providers/signature.js';
 
 const test = suite('forged signatures');
 

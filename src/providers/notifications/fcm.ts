@@ -1,0 +1,241 @@
+/**
+ * Push by FCM's HTTP v1 API. Every message carries the gift's id as its tag (Android, the web) or collapse id (APNs):
+ * one that is sent again replaces the one before on the device, so that an unknown outcome may be followed by another
+ * attempt.
+ */
+import type { Logger } from 'pino';
+import { inParallel } from '../../lib/async/inParallel.js';
+import { guard, type GuardOptions } from '../circuitBreaker.js';
+import { type SendReply, type SendRequest, tellingKey } from '../../messages/messages.js';
+import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../providerErrors.js';
+import { googleTokens } from './googleToken.js';
+import type { Ledger } from './ledger.js';
+import type { NotificationProvider } from './provider.js';
+import { pushTextOf } from './text.js';
+
+/** The project and its service account. */
+export interface FcmSettings {
+  readonly projectId: string;
+  readonly clientEmail: string;
+  /** Secret. PKCS #8, PEM. */
+  readonly privateKey: string;
+  /** Scheme, host and port; default Google's. */
+  readonly apiUrl?: string;
+  /** Where access tokens come from; default Google's. */
+  readonly tokenUrl?: string;
+}
+
+/** What the worker works with. */
+export interface FcmDeps {
+  readonly logger: Logger;
+  readonly ledger: Ledger;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Of one request; default 10 s. */
+  readonly timeoutMs?: number;
+  /** For so long an attempt that has not said what came of it is left alone; default 15 s. */
+  readonly settleMs?: number;
+  readonly guard?: GuardOptions;
+}
+
+const PROVIDER = 'fcm';
+const API_URL = 'https://fcm.googleapis.com';
+const TOKEN_URL = 'https://oauth2.googleapis.com/token';
+const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
+const TIMEOUT_MS = 10_000;
+const SETTLE_MS = 15_000;
+/** What Google asks of those who are told no other time. */
+const RATE_LIMIT_PAUSE_MS = 60_000;
+const AGAIN_MS = 1_000;
+const DEVICES_AT_ONCE = 8;
+
+const INVALID_TOKEN = 'invalid device token (FCM INVALID_ARGUMENT)';
+
+/** What became of one device: the message's name, or why it can't be told. */
+type DeviceAnswer = { readonly name: string } | { readonly dead: string };
+
+/** What an INVALID_ARGUMENT is about: the device's token, what else we sent, or FCM does not say. */
+type Fault = 'token' | 'payload' | 'unsaid';
+
+/** What FCM says when it refuses (firebase.google.com/docs/cloud-messaging/error-codes). */
+interface FcmFailure {
+  readonly code?: string;
+  readonly fault: Fault;
+}
+
+/** The worker. */
+export function fcmPush(
+  settings: FcmSettings,
+  { logger, ledger, now, timeoutMs = TIMEOUT_MS, settleMs = SETTLE_MS, guard: options }: FcmDeps,
+): NotificationProvider {
+  const { projectId, clientEmail, privateKey, apiUrl = API_URL, tokenUrl = TOKEN_URL } = settings;
+  const tokens = googleTokens({ clientEmail, privateKey, tokenUrl }, SCOPE, now, timeoutMs);
+  const guarded = guard(PROVIDER, logger, now, options);
+  const url = `${apiUrl}/v1/projects/${encodeURIComponent(projectId)}/messages:send`;
+
+  /** @throws RefusedError for a message that FCM takes for no device; NotNowError, TroubleError */
+  const post = async (device: string, message: object): Promise<DeviceAnswer> => {
+    const answer = await ask({ message: { token: device, ...message } });
+    if (!('unsaid' in answer)) return answer;
+    // FCM calls tokens and messages that it does not take by one name: an empty message, which it only checks, tells
+    // them apart.
+    const emptied = await ask({ validate_only: true, message: { token: device } });
+    if ('name' in emptied) throw new RefusedError(`FCM refuses the message (${answer.unsaid})`);
+    return 'unsaid' in emptied ? { dead: INVALID_TOKEN } : emptied;
+  };
+
+  const ask = async (request: object): Promise<DeviceAnswer | { readonly unsaid: string }> => {
+    const token = await tokens.token();
+    let response: Response;
+    let answer: unknown;
+    try {
+      response = await fetch(url, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify(request),
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      // What refuses may stand before FCM and answer with a page: its status and headers say enough.
+      answer = response.ok ? await response.json() : await response.json().catch(() => undefined);
+    } catch (error) {
+      throw new TroubleError('FCM did not answer', { outcomeUnknown: !neverSent(error), cause: error });
+    }
+    if (response.ok) {
+      const name =
+        answer instanceof Object && 'name' in answer && typeof answer.name === 'string' ? answer.name : undefined;
+      if (name === undefined) throw new TroubleError('FCM answered without a name', { outcomeUnknown: true });
+      return { name };
+    }
+    if (response.status === 401) tokens.forget(token);
+    return refused(response, failureOf(answer), now);
+  };
+
+  /** Tells every device; one of them is enough. */
+  const sendAll = async (request: SendRequest): Promise<SendReply> => {
+    const message = messageOf(request);
+    const answers = new Map<string, DeviceAnswer>();
+    const errors: unknown[] = [];
+    await inParallel(request.to, DEVICES_AT_ONCE, async (device) => {
+      try {
+        answers.set(device, await guarded.run(() => post(device, message)));
+      } catch (error) {
+        errors.push(error);
+      }
+    });
+    const told = [...answers.values()].find((answer) => 'name' in answer);
+    if (told !== undefined) return { outcome: 'sent', provider: PROVIDER, message_id: told.name, simulated: false };
+    const unclear = errors.find((error) => error instanceof TroubleError && error.outcomeUnknown);
+    if (errors.length > 0) throw unclear ?? errors[0];
+    // In the devices' order, whichever was answered first.
+    const causes = new Set(
+      request.to
+        .map((device) => answers.get(device))
+        .flatMap((answer) => (answer !== undefined && 'dead' in answer ? [answer.dead] : [])),
+    );
+    return { outcome: 'failed', cause: [...causes].join(', '), simulated: false };
+  };
+
+  return {
+    async send(request) {
+      return ledger.once(
+        tellingKey(request),
+        '',
+        () => sendAll(request),
+        () => true,
+      );
+    },
+
+    async lookUp(request) {
+      const key = tellingKey(request);
+      const claim = await ledger.find(key);
+      if (claim?.reply !== undefined) return claim.reply;
+      // More would be left only by a clock that was set back since.
+      const waitMs = claim === undefined ? 0 : Math.min(settleMs, claim.at + settleMs - now());
+      if (waitMs > 0) throw new NotNowError('another attempt may be under way', waitMs);
+      // Sending it again replaces what may have been sent.
+      if (await ledger.release(key, now() - settleMs + 1)) return { outcome: 'never' };
+      throw new NotNowError('another attempt has just been made', AGAIN_MS);
+    },
+  };
+}
+
+/** The message, without the device it goes to. */
+function messageOf(request: SendRequest): object {
+  const { gift_id, launch_url } = request;
+  return {
+    notification: pushTextOf(request),
+    data: { gift_id, launch_url },
+    android: { notification: { tag: gift_id } },
+    apns: { headers: { 'apns-collapse-id': gift_id } },
+    // Google takes no other links.
+    webpush: {
+      notification: { tag: gift_id },
+      ...(launch_url.startsWith('https:') ? { fcm_options: { link: launch_url } } : {}),
+    },
+  };
+}
+
+function failureOf(answer: unknown): FcmFailure {
+  const error = (
+    answer as
+      | { readonly error?: { readonly status?: unknown; readonly message?: unknown; readonly details?: unknown } }
+      | null
+      | undefined
+  )?.error;
+  const details = Array.isArray(error?.details)
+    ? (error.details as { readonly errorCode?: unknown; readonly fieldViolations?: unknown }[])
+    : [];
+  const ofFcm = details.find(({ errorCode }) => typeof errorCode === 'string')?.errorCode;
+  const named = ofFcm ?? error?.status;
+  const violations = details.flatMap(({ fieldViolations }) =>
+    Array.isArray(fieldViolations) ? (fieldViolations as { readonly field?: unknown }[]) : [],
+  );
+  const text = typeof error?.message === 'string' ? error.message : '';
+  return {
+    ...(typeof named === 'string' ? { code: named } : {}),
+    fault: faultIn(
+      violations.map(({ field }) => field),
+      text,
+      ofFcm !== undefined,
+    ),
+  };
+}
+
+/**
+ * @param readByFcm FCM itself has read the request: one that is no request of its API is refused before, whoever it is
+ * for
+ */
+function faultIn(fields: readonly unknown[], message: string, readByFcm: boolean): Fault {
+  if (fields.includes('message.token') || /registration token/i.test(message)) return 'token';
+  return fields.length > 0 || !readByFcm ? 'payload' : 'unsaid';
+}
+
+function refused(
+  response: Response,
+  { code, fault }: FcmFailure,
+  now: () => number,
+): DeviceAnswer | { readonly unsaid: string } {
+  const { status, headers } = response;
+  const where = `HTTP ${status}${code === undefined ? '' : `, ${code}`}`;
+  if (code === 'UNREGISTERED') return { dead: 'device is not registered any more (FCM UNREGISTERED)' };
+  if (code === 'SENDER_ID_MISMATCH') return { dead: 'device belongs to another sender (FCM SENDER_ID_MISMATCH)' };
+  if (code === 'INVALID_ARGUMENT' && fault === 'token') return { dead: INVALID_TOKEN };
+  if (code === 'INVALID_ARGUMENT' && fault === 'unsaid') return { unsaid: where };
+  if (status === 429)
+    throw new NotNowError(
+      `FCM limits our requests (${where})`,
+      retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS,
+    );
+  if (status === 503 && headers.has('retry-after'))
+    throw new NotNowError(
+      `FCM is overloaded (${where})`,
+      retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS,
+    );
+  if (status >= 500) throw new TroubleError(`FCM failed (${where})`, { outcomeUnknown: true });
+  if (status === 401 || status === 403)
+    throw new TroubleError(`FCM refuses our credentials (${where})`, { outcomeUnknown: false });
+  // All that FCM refuses has a code: something on the way refuses what it may let through in a minute.
+  if (code === undefined)
+    throw new TroubleError(`something refuses the request before FCM does (${where})`, { outcomeUnknown: false });
+  throw new RefusedError(`FCM refuses the request (${where})`);
+}

@@ -1,0 +1,75 @@
+/**
+ * The simulated notification provider: "sends" by a line in the log. Sends for each telling once for ever: its ledger
+ * is a record a telling, written before the line. Twilio's published test numbers fail
+ * (https://www.twilio.com/docs/iam/test-credentials).
+ */
+import type { Logger } from 'pino';
+import type { Records } from '../../ports/readStore.js';
+import { type SendReply, tellingKey } from '../../messages/messages.js';
+import type { NotificationProvider } from './provider.js';
+import { textOf } from './text.js';
+
+const LEDGER_MS = 48 * 3_600_000;
+const SINCE_KEY = 'notificationLedger';
+
+const FAILING_NUMBERS: Readonly<Record<string, string>> = {
+  '+15005550001': 'invalid number',
+  '+15005550009': 'not a mobile number',
+};
+
+/** An address with all but its last digits hidden: `+44*******123`, `********cdef`. */
+export function masked(address: string): string {
+  const shown = address.startsWith('+') ? 3 : 0;
+  const end = Math.min(3, Math.max(0, address.length - 6));
+  return (
+    address.slice(0, shown) +
+    '*'.repeat(Math.max(0, address.length - shown - end)) +
+    (end === 0 ? '' : address.slice(-end))
+  );
+}
+
+/** The provider. `now`: milliseconds since the epoch. @throws UnavailableError when the ledger can't be reached. */
+export async function simulatedNotifications(
+  records: Records,
+  logger: Logger,
+  now: () => number,
+): Promise<NotificationProvider> {
+  const keyOf = (telling: Parameters<typeof tellingKey>[0]): string => `notification/${tellingKey(telling)}`;
+  /** Since when the ledger has been kept: what is not in it and was asked for later has never been sent. */
+  await records.put(SINCE_KEY, now(), { expected: 0 });
+
+  return {
+    async send(request) {
+      const { gift_id, channel, to } = request;
+      const cause = FAILING_NUMBERS[to[0] ?? ''];
+      const reply: SendReply =
+        cause === undefined
+          ? {
+              outcome: 'sent',
+              provider: 'simulated',
+              message_id: `msg_simulated_${tellingKey(request)}`,
+              simulated: true,
+            }
+          : { outcome: 'failed', cause, simulated: true };
+      if ((await records.put(keyOf(request), reply, { expected: 0, expiresAt: now() + LEDGER_MS })) === undefined) {
+        return (await records.get<SendReply>(keyOf(request)))?.value ?? reply;
+      }
+      const said = { gift: gift_id.slice(0, 6), channel, to: to.map(masked), characters: textOf(request).length };
+      if (reply.outcome === 'sent') logger.info(said, 'simulated notification sent');
+      else logger.info({ ...said, cause: reply.cause }, 'simulated notification failed');
+      return reply;
+    },
+
+    async lookUp(request) {
+      const { started_at } = request;
+      const known = await records.get<SendReply>(keyOf(request));
+      if (known !== undefined) return known.value;
+      const since = await records.get<number>(SINCE_KEY);
+      if (since === undefined) await records.put(SINCE_KEY, now(), { expected: 0 });
+      const started = Date.parse(started_at);
+      return {
+        outcome: since !== undefined && since.value < started && now() - started < LEDGER_MS ? 'never' : 'unknown',
+      };
+    },
+  };
+}

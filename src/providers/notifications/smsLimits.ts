@@ -1,0 +1,89 @@
+/**
+ * Limits against SMS pumping: per number and per buyer, counted in purchases (however many receivers one has, it is one
+ * unit). What is over waits. All processes count together.
+ */
+import { LRUCache } from 'lru-cache';
+import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
+import type { KeyedHash } from '../../domain/keyedHash.js';
+import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
+import type { Records } from '../../ports/readStore.js';
+import { NotNowError } from '../providerErrors.js';
+
+/** How many purchases may send within `windowMs` milliseconds. */
+export interface SmsLimitOptions {
+  /** To one number. */
+  readonly perNumber?: number;
+  /** Of one buyer. */
+  readonly perBuyer?: number;
+  readonly windowMs?: number;
+}
+
+/** What is to be sent. Personal: `number`. */
+export interface SmsUnit {
+  readonly transactionId: string;
+  readonly buyerId: string;
+  readonly number: string;
+}
+
+/** The limits. */
+export interface SmsLimits {
+  /** Lets a message through, or says how long it has to wait. @throws NotNowError (held); UnavailableError */
+  admit(unit: SmsUnit): Promise<void>;
+}
+
+const PER_NUMBER = 10;
+const PER_BUYER = 60;
+const WINDOW_MS = 3_600_000;
+/** A purchase that was let through stays so, also when its messages take long. */
+const ADMITTED_MS = 48 * 3_600_000;
+const REMEMBERED = 10_000;
+
+/** The limits over these records. `now`: milliseconds since the epoch. */
+export function smsLimits(
+  records: Records,
+  hash: KeyedHash,
+  now: () => number,
+  options: SmsLimitOptions = {},
+): SmsLimits {
+  const { perNumber = PER_NUMBER, perBuyer = PER_BUYER, windowMs = WINDOW_MS } = options;
+  const limiter = (name: string, points: number): RecordsLimiter =>
+    new RecordsLimiter({ records, now, keyPrefix: `sms-${name}`, points, duration: windowMs / 1000 });
+  const counters = { number: limiter('number', perNumber), buyer: limiter('buyer', perBuyer) };
+  // The receivers of one purchase come side by side: one of them counts, the others wait for what it is told.
+  const admissions = new LRUCache<string, Promise<void>>({ max: REMEMBERED });
+
+  const count = async (kind: keyof typeof counters, key: string, marker: string): Promise<void> => {
+    if ((await records.get(marker)) !== undefined) return;
+    try {
+      await counters[kind].consume(key);
+    } catch (error) {
+      if (error instanceof RateLimiterRes)
+        throw new NotNowError(
+          `held back: too many messages ${kind === 'number' ? 'to this number' : 'by this buyer'}`,
+          error.msBeforeNext,
+          { held: true },
+        );
+      throw error;
+    }
+    const first = await records.put(marker, true, { expected: 0, expiresAt: now() + ADMITTED_MS });
+    // Another process has counted this purchase at the same time.
+    if (first === undefined) await counters[kind].reward(key);
+  };
+
+  const admit = (kind: keyof typeof counters, key: string, transactionId: string): Promise<void> => {
+    const marker = `smsUnit/${kind}/${key}/${transactionId}`;
+    const known = admissions.get(marker);
+    if (known !== undefined) return known;
+    const own = count(kind, key, marker);
+    admissions.set(marker, own);
+    own.catch(() => admissions.delete(marker));
+    return own;
+  };
+
+  return {
+    async admit({ transactionId, buyerId, number }) {
+      await admit('buyer', buyerId, transactionId);
+      await admit('number', hash('phone', number), transactionId);
+    },
+  };
+}

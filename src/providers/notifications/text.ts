@@ -1,0 +1,52 @@
+/** The words a receiver gets, in their language. Pure. */
+import type { SendRequest } from '../../messages/messages.js';
+import { wordsOf } from './words.js';
+
+/** What a text is made of. */
+export type TextParts = Pick<SendRequest, 'sender_name' | 'product_name' | 'message' | 'launch_url' | 'locale'>;
+
+/** The longest body of an SMS that Twilio takes, in UTF-16 code units. */
+export const SMS_LENGTH = 1_600;
+/** A push message may have 4,096 bytes in all: at three bytes a character this leaves room for the rest. */
+const PUSH_MESSAGE_LENGTH = 800;
+const NAME_LENGTH = 100;
+
+/**
+ * The whole text of an SMS: who sent what, their message, where to see the gift. Where it would be too long the message
+ * is cut, never the address.
+ */
+export function textOf(parts: TextParts): string {
+  const first = firstLine(parts);
+  const room = SMS_LENGTH - first.length - parts.launch_url.length - 2;
+  return joined(first, cut(parts.message.trim(), room), parts.launch_url);
+}
+
+/** The title and the body of a push notification. */
+export function pushTextOf(parts: TextParts): { readonly title: string; readonly body: string } {
+  return { title: firstLine(parts), body: joined(cut(parts.message.trim(), PUSH_MESSAGE_LENGTH), parts.launch_url) };
+}
+
+function firstLine({ sender_name, product_name, locale }: TextParts): string {
+  const words = wordsOf(locale);
+  const sender = named(sender_name);
+  return sender === '' ? words.somebody(named(product_name)) : words.named(sender, named(product_name));
+}
+
+/** A name stays on one line, whatever it holds. */
+function named(name: string): string {
+  return cut(name.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim(), NAME_LENGTH);
+}
+
+function joined(...parts: readonly string[]): string {
+  return parts.filter((part) => part !== '').join('\n');
+}
+
+/**
+ * At most so long, and text: providers refuse half of a character, which a cut would leave, and earlier releases took
+ * in messages.
+ */
+function cut(text: string, length: number): string {
+  const whole = text.toWellFormed();
+  if (whole.length <= length) return whole;
+  return `${whole.slice(0, Math.max(0, length - 1)).replace(/[\uD800-\uDBFF]$/u, '')}…`;
+}

@@ -1,0 +1,215 @@
+/**
+ * SMS by Twilio, which knows no idempotency keys: what is sent is claimed first, and an unknown outcome is looked up
+ * among the messages to the number, by the gift's own address in their text.
+ */
+import type { Logger } from 'pino';
+import twilio from 'twilio';
+import { guard, type GuardOptions } from '../circuitBreaker.js';
+import { type SendReply, tellingKey } from '../../messages/messages.js';
+import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../providerErrors.js';
+import { FAILED, callbackFor } from './callbacks.js';
+import type { Ledger } from './ledger.js';
+import type { NotificationProvider } from './provider.js';
+import type { SmsLimits } from './smsLimits.js';
+import { textOf } from './text.js';
+
+/** The account. One of `from` and `messagingServiceSid` is given. */
+export interface TwilioSettings {
+  readonly accountSid: string;
+  /** Secret. */
+  readonly authToken: string;
+  /** A number in E.164 or an alphanumeric sender. */
+  readonly from?: string;
+  readonly messagingServiceSid?: string;
+  /** Scheme, host and port; default Twilio's. */
+  readonly apiUrl?: string;
+}
+
+/** What the worker works with. */
+export interface TwilioDeps {
+  readonly logger: Logger;
+  readonly ledger: Ledger;
+  readonly limits: SmsLimits;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Of one request; default 10 s. */
+  readonly timeoutMs?: number;
+  /** For so long a message that is not listed may still be on its way; default a minute. More than `timeoutMs`. */
+  readonly settleMs?: number;
+  readonly guard?: GuardOptions;
+  /** Where Twilio tells what becomes of messages; absent: it is not asked to. */
+  readonly callbackUrl?: string;
+}
+
+const PROVIDER = 'twilio';
+const TIMEOUT_MS = 10_000;
+const SETTLE_MS = 60_000;
+const RATE_LIMIT_PAUSE_MS = 1_000;
+const SOCKETS = 64;
+/** What stands between answers so when it has handed a request on and did not wait for its end. */
+const GIVEN_UP: ReadonlySet<number> = new Set([408, 499]);
+/** Messages to one number that are looked through. */
+const LISTED = 400;
+const PAGE = 100;
+/** Our clock and Twilio's may differ. */
+const CLOCKS_MS = 5 * 60_000;
+
+/**
+ * Faults of the receiver's number (https://www.twilio.com/docs/api/errors): nobody can be told there. All other
+ * refusals are ours.
+ */
+const NUMBER_FAULTS: ReadonlyMap<number, string> = new Map([
+  [21211, 'invalid number'],
+  [21214, 'number cannot be reached'],
+  [21217, 'invalid number'],
+  [21265, 'number is a short code'],
+  [21408, 'no messages to this region'],
+  [21610, 'receiver has unsubscribed'],
+  [21612, 'number cannot be reached'],
+  [21614, 'not a mobile number'],
+  [21635, 'number is a landline'],
+]);
+
+/** The worker. */
+export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): NotificationProvider {
+  const { logger, ledger, limits, now, timeoutMs = TIMEOUT_MS, settleMs = SETTLE_MS, callbackUrl } = deps;
+  const { accountSid, authToken, from, messagingServiceSid, apiUrl } = settings;
+  const client = twilio(accountSid, authToken, { httpClient: httpClient(apiUrl, timeoutMs, now) });
+  const guarded = guard(PROVIDER, logger, now, deps.guard);
+  const call = <T>(request: () => Promise<T>): Promise<T> => guarded.run(() => request().catch(failed));
+  const sender = messagingServiceSid === undefined ? { from: from ?? '' } : { messagingServiceSid };
+
+  return {
+    async send(request) {
+      const { transaction_id, buyer_id, to } = request;
+      const key = tellingKey(request);
+      const number = to[0] ?? '';
+      // What has been sent needs no place under the limits.
+      const lookedAt = now();
+      const claim = await ledger.find(key);
+      if (claim?.reply !== undefined) return claim.reply;
+      try {
+        await limits.admit({ transactionId: transaction_id, buyerId: buyer_id, number });
+      } catch (error) {
+        // Without it a restart would only cost a look-up at Twilio, and at worst a person's.
+        if (claim === undefined && error instanceof NotNowError)
+          await ledger.held(key, lookedAt).catch(() => undefined);
+        throw error;
+      }
+      return ledger.once(
+        key,
+        number,
+        async () => {
+          const callback = callbackUrl === undefined ? {} : { statusCallback: callbackFor(callbackUrl, request) };
+          try {
+            return sent(
+              await call(async () =>
+                sidIn(await client.messages.create({ to: number, body: textOf(request), ...sender, ...callback })),
+              ),
+            );
+          } catch (error) {
+            if (error instanceof NumberFault) return failure(error.message);
+            throw error;
+          }
+        },
+        (error) =>
+          error instanceof NotNowError ||
+          error instanceof RefusedError ||
+          (error instanceof TroubleError && !error.outcomeUnknown),
+      );
+    },
+
+    async lookUp(request) {
+      const { started_at, to, launch_url } = request;
+      const key = tellingKey(request);
+      const claim = await ledger.find(key);
+      if (claim?.reply !== undefined) return claim.reply;
+      const started = Date.parse(started_at);
+      if (await ledger.neverClaimed(key, started)) return { outcome: 'never' };
+      // The number it was sent to may not be the receiver's any more.
+      const number = claim?.to ?? to[0];
+      if (number === undefined) return { outcome: 'unknown' };
+      const listed = await call(() => client.messages.list({ to: number, limit: LISTED, pageSize: PAGE }));
+      const oldest = started - CLOCKS_MS;
+      const found = listed.find(
+        ({ body, dateCreated }) => dateCreated.getTime() >= oldest && body.includes(launch_url),
+      );
+      if (found !== undefined)
+        return FAILED.has(found.status)
+          ? failure(`not delivered (Twilio ${found.errorCode ?? found.status})`)
+          : sent(found.sid);
+      // It may still be on its way to Twilio. More would be left of that only by a clock that was set back since.
+      const waitMs = Math.min(settleMs, (claim?.at ?? started) + settleMs - now());
+      if (waitMs > 0) throw new NotNowError('Twilio does not list the message yet', waitMs);
+      // Not listed is not proof: accounts may hide the texts of messages, numbers be written in another way, lists lag
+      // behind. A receiver is not told twice.
+      return { outcome: 'unknown' };
+    },
+  };
+}
+
+/**
+ * The library's client, which sends all requests to `apiUrl` where it is given, and tells what answers mean before the
+ * library drops their headers.
+ */
+function httpClient(apiUrl: string | undefined, timeout: number, now: () => number): twilio.RequestClient {
+  const base = new twilio.RequestClient({ timeout, keepAlive: true, maxSockets: SOCKETS, maxTotalSockets: SOCKETS });
+  // The library's limit is one on silence: an answer that comes byte by byte would keep its caller and its socket for
+  // as long as it likes.
+  base.axios.interceptors.request.use((config) => Object.assign(config, { signal: AbortSignal.timeout(timeout) }));
+  const request = base.request.bind(base);
+  base.request = async (options) => {
+    const { pathname, search } = new URL(options.uri);
+    const response = await request(apiUrl === undefined ? options : { ...options, uri: apiUrl + pathname + search });
+    if (response.statusCode === 429) {
+      const headers = response.headers as Readonly<Record<string, string | undefined>>;
+      throw new NotNowError(
+        'Twilio limits our requests',
+        retryAfterMs(headers['retry-after'], now()) ?? RATE_LIMIT_PAUSE_MS,
+      );
+    }
+    return response;
+  };
+  return base;
+}
+
+/** Something on the way may answer in Twilio's place: only what names the message says that Twilio has it. */
+function sidIn({ sid }: { readonly sid: unknown }): string {
+  if (typeof sid !== 'string' || sid === '')
+    throw new TroubleError('Twilio answered with something else', { outcomeUnknown: true });
+  return sid;
+}
+
+/** Nobody can be told at this number. */
+class NumberFault extends Error {
+  override readonly name = 'NumberFault';
+}
+
+/** What a failure of the library means. Its own errors and Twilio's messages hold numbers, which may not be logged. */
+function failed(error: unknown): never {
+  if (error instanceof NotNowError || error instanceof TroubleError) throw error;
+  if (!(error instanceof twilio.RestException))
+    throw new TroubleError('Twilio did not answer', { outcomeUnknown: !neverSent(error), cause: error });
+  const { status, code } = error;
+  const where = `HTTP ${status}${code === undefined ? '' : `, code ${code}`}`;
+  const fault = code === undefined ? undefined : NUMBER_FAULTS.get(code);
+  if (fault !== undefined) throw new NumberFault(`${fault} (Twilio ${code})`);
+  if (status === 401 || status === 403)
+    throw new TroubleError(`Twilio refuses our credentials (${where})`, { outcomeUnknown: false });
+  if (status >= 500) throw new TroubleError(`Twilio failed (${where})`, { outcomeUnknown: true });
+  // All that Twilio refuses has a code: something on the way refuses what it may let through in a minute, or has handed
+  // on what it did not wait for.
+  if (code === undefined)
+    throw new TroubleError(`something on the way refuses the request (${where})`, {
+      outcomeUnknown: GIVEN_UP.has(status),
+    });
+  throw new RefusedError(`Twilio refuses the request (${where})`);
+}
+
+function sent(sid: string): SendReply {
+  return { outcome: 'sent', provider: PROVIDER, message_id: sid, simulated: false };
+}
+
+function failure(cause: string): SendReply {
+  return { outcome: 'failed', cause, simulated: false };
+}

@@ -1,0 +1,68 @@
+/** The providers that the settings choose. What is not chosen is not even loaded: the libraries are large. */
+import type { Logger } from 'pino';
+import type { KeyedHash } from '../domain/keyedHash.js';
+import type { Records } from '../ports/readStore.js';
+import type { ProviderSettings } from './settings.js';
+import type { GuardOptions, GuardWatch } from './circuitBreaker.js';
+import { TWILIO_CALLBACK_PATH } from './notifications/callbacks.js';
+import type { NotificationProvider } from './notifications/provider.js';
+import type { PaymentProvider } from './payments/provider.js';
+
+/** What the providers work with. */
+export interface ProviderDeps {
+  readonly records: Records;
+  readonly hash: KeyedHash;
+  readonly logger: Logger;
+  /** Where the service is reached from outside, without a trailing slash; absent: that was not said. */
+  readonly publicUrl?: string | undefined;
+  /** Told of every call to a real provider. */
+  readonly watch?: GuardWatch;
+}
+
+/** The real providers among those chosen; the others are simulated. */
+export interface Providers {
+  readonly payments?: PaymentProvider;
+  readonly notifications?: NotificationProvider;
+}
+
+/** Opens them. @throws UnavailableError when the records can't be reached */
+export async function openProviders({ stripe, twilio, fcm }: ProviderSettings, deps: ProviderDeps): Promise<Providers> {
+  const guard = guardOptions(deps);
+  return {
+    ...(stripe === undefined
+      ? {}
+      : { payments: (await import('./payments/stripe.js')).stripePayments(stripe, { ...deps, guard, now: Date.now }) }),
+    ...(twilio === undefined || fcm === undefined
+      ? {}
+      : { notifications: await openNotifications({ twilio, fcm }, deps) }),
+  };
+}
+
+async function openNotifications(
+  { twilio, fcm }: Required<Pick<ProviderSettings, 'twilio' | 'fcm'>>,
+  deps: ProviderDeps,
+): Promise<NotificationProvider> {
+  const { records, hash, logger, publicUrl } = deps;
+  const [{ twilioSms }, { fcmPush }, { openLedger }, { smsLimits }, { byChannel }] = await Promise.all([
+    import('./notifications/twilio.js'),
+    import('./notifications/fcm.js'),
+    import('./notifications/ledger.js'),
+    import('./notifications/smsLimits.js'),
+    import('./notifications/real.js'),
+  ]);
+  const now = Date.now;
+  const common = { logger, now, guard: guardOptions(deps) };
+  const ledger = await openLedger(records, now, logger);
+  const limits = smsLimits(records, hash, now);
+  return byChannel({
+    sms: twilioSms(twilio, {
+      ...common,
+      ledger,
+      limits,
+      ...(publicUrl === undefined ? {} : { callbackUrl: publicUrl + TWILIO_CALLBACK_PATH }),
+    }),
+    push: fcmPush(fcm, { ...common, ledger }),
+  });
+}
+
+const guardOptions = ({ watch }: ProviderDeps): GuardOptions => (watch === undefined ? {} : { watch });

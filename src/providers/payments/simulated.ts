@@ -1,0 +1,199 @@
+/**
+ * The simulated payment provider: follows Stripe's published test cards and payment methods
+ * (https://docs.stripe.com/testing) by the payment reference. Answers each transaction once for ever: its ledger is a
+ * record a transaction.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { brokenCardLimit } from '../../domain/purchase.js';
+import type { Records } from '../../ports/readStore.js';
+import type { AuthenticationReply, ChargeReply, RefundReply } from '../../messages/messages.js';
+import { RefusedError, refuseForeign } from '../providerErrors.js';
+import type { PaymentProvider } from './provider.js';
+import { afterAuthentication, declineCodeOf, needsAuthentication } from './testCards.js';
+
+/** Who answered, in events. */
+export const PROVIDER = 'simulated';
+/** Keys of its ledger of charges begin so; the transaction's id follows. */
+export const CHARGE_PREFIX = 'charge/';
+/** Those of refunds; the refund's id and attempt follow. */
+export const REFUND_PREFIX = 'refund/';
+
+/** An answer as its ledger keeps it, with what was asked: pence, the transaction, ms since the epoch. */
+export type SimulatedEntry<R extends object> = R & {
+  readonly amount?: number;
+  readonly transaction_id?: string;
+  readonly at?: number;
+};
+
+const LEDGER_MS = 48 * 3_600_000;
+const SLOW_MS = 3_000;
+/**
+ * The cards that fail so many times before they are charged, with what is said then: that passes; that is parked each
+ * time, and asked for again by a retry.
+ */
+const FAILING: Readonly<Record<string, () => Error>> = {
+  pm_card_flaky: () => new Error('the simulated provider is in trouble'),
+  pm_card_parked: () => new RefusedError('the simulated provider does not take this request'),
+};
+const FAILURES = 2;
+/** Refunds to it fail. */
+const REFUND_FAILS = 'pm_card_refundFail';
+
+/** What the buyer's app would go on with, in Stripe's words. */
+const ACTION = 'use_stripe_sdk';
+/** Stripe's word for a buyer who could not prove who they are. */
+const NOT_PROVED = 'payment_intent_authentication_failure';
+
+/**
+ * A transaction in the ledger. A payment that waits for its buyer is kept with the card that decides what comes of it.
+ */
+type Entry = SimulatedEntry<ChargeReply | (AuthenticationReply & { readonly reference: string })>;
+
+/** The simulated provider's name of a transaction's payment. */
+const idOf = (transactionId: string): string => `ch_simulated_${transactionId}`;
+
+/** What can be done to it beside what a provider does. */
+export interface SimulatedPayments extends PaymentProvider {
+  /**
+   * The buyer proves who they are, or fails to. @returns what came of it, now or before; `undefined`: no such payment
+   */
+  authenticate(transactionId: string, proves: boolean): Promise<ChargeReply | undefined>;
+}
+
+/**
+ * The provider. `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_parked` is refused
+ * twice (and parked each time) before it is charged, `pm_card_refundFail` is charged and can't be refunded.
+ * @param records its ledger, kept for 48 h. `now`: milliseconds since the epoch.
+ */
+export function simulatedPayments(records: Records, now: () => number): SimulatedPayments {
+  const keyOf = (transactionId: string): string => `${CHARGE_PREFIX}${transactionId}`;
+
+  const refundKey = (refundId: string, attempt: number): string => `${REFUND_PREFIX}${refundId}/${attempt}`;
+
+  const trouble = async (transactionId: string, reference: string): Promise<void> => {
+    const failure = Object.hasOwn(FAILING, reference) ? FAILING[reference] : undefined;
+    if (failure === undefined) return;
+    const key = `chargeFailures/${transactionId}`;
+    const failures = await records.get<number>(key);
+    const count = (failures?.value ?? 0) + 1;
+    if (count > FAILURES) return;
+    await records.put(key, count, { expiresAt: now() + LEDGER_MS });
+    throw failure();
+  };
+
+  /** Keeps an answer, unless another one has been kept meanwhile. @returns the one that holds */
+  const keep = async (transactionId: string, entry: Entry, expected: number): Promise<Entry> => {
+    const key = keyOf(transactionId);
+    if ((await records.put(key, entry, { expected, expiresAt: now() + LEDGER_MS })) !== undefined) return entry;
+    return (await records.get<Entry>(key))?.value ?? entry;
+  };
+  /** `code` absent: charged. */
+  const settled = (transactionId: string, code: string | undefined): ChargeReply =>
+    code === undefined
+      ? { outcome: 'charged', provider: PROVIDER, charge_id: idOf(transactionId), simulated: true }
+      : { outcome: 'declined', provider: PROVIDER, code, simulated: true };
+
+  return {
+    async charge({ transaction_id, amount, payment_reference }) {
+      const asked = { amount, at: now() };
+      const known = await records.get<Entry>(keyOf(transaction_id));
+      if (known !== undefined) return replyOf(known.value);
+      if (payment_reference === 'pm_card_slow') await sleep(SLOW_MS);
+      await trouble(transaction_id, payment_reference);
+      if (needsAuthentication(payment_reference)) {
+        const waiting = {
+          outcome: 'authentication',
+          provider: PROVIDER,
+          payment_id: idOf(transaction_id),
+          action: ACTION,
+          simulated: true,
+          reference: payment_reference,
+        } as const;
+        return replyOf(await keep(transaction_id, { ...waiting, ...asked }, 0));
+      }
+      const code = brokenCardLimit(amount) ?? declineCodeOf(payment_reference);
+      return replyOf(await keep(transaction_id, { ...settled(transaction_id, code), ...asked }, 0));
+    },
+
+    async lookUp({ transaction_id }) {
+      const known = await records.get<Entry>(keyOf(transaction_id));
+      return known === undefined ? { outcome: 'unknown' } : replyOf(known.value);
+    },
+
+    async cancel({ transaction_id, code }) {
+      const known = await records.get<Entry>(keyOf(transaction_id));
+      if (known !== undefined && known.value.outcome !== 'authentication') return replyOf(known.value);
+      const { amount } = known?.value ?? {};
+      const kept = await keep(
+        transaction_id,
+        { ...settled(transaction_id, code), ...(amount === undefined ? {} : { amount }), at: now() },
+        known?.version ?? 0,
+      );
+      if (kept.outcome === 'authentication')
+        throw new Error('the simulated provider was asked for the charge meanwhile');
+      return replyOf(kept);
+    },
+
+    async action({ transaction_id }) {
+      const known = await records.get<Entry>(keyOf(transaction_id));
+      return {
+        outcome: 'action',
+        client_secret: `${idOf(transaction_id)}_secret_simulated`,
+        waiting: known?.value.outcome === 'authentication',
+      };
+    },
+
+    async find({ payment_id }) {
+      return payment_id.startsWith(idOf(''))
+        ? { outcome: 'found', transaction_id: payment_id.slice(idOf('').length) }
+        : { outcome: 'unknown' };
+    },
+
+    async authenticate(transactionId, proves) {
+      const known = await records.get<Entry>(keyOf(transactionId));
+      if (known === undefined) return undefined;
+      if (known.value.outcome !== 'authentication') return replyOf(known.value);
+      const code = proves ? afterAuthentication(known.value.reference) : NOT_PROVED;
+      const { amount } = known.value;
+      const kept = await keep(
+        transactionId,
+        { ...settled(transactionId, code), ...(amount === undefined ? {} : { amount }), at: now() },
+        known.version,
+      );
+      return kept.outcome === 'authentication' ? undefined : replyOf(kept);
+    },
+
+    async refund({ refund_id, attempt, transaction_id, amount, payment_reference, provider }) {
+      refuseForeign(provider, PROVIDER);
+      const reply: RefundReply =
+        payment_reference === REFUND_FAILS
+          ? { outcome: 'refused', provider: PROVIDER, code: 'expired_or_canceled_card', simulated: true }
+          : {
+              outcome: 'refunded',
+              provider: PROVIDER,
+              refund_ref: `re_simulated_${refund_id}_${attempt}`,
+              simulated: true,
+            };
+      const key = refundKey(refund_id, attempt);
+      const entry: SimulatedEntry<RefundReply> = { ...reply, amount, transaction_id, at: now() };
+      if ((await records.put(key, entry, { expected: 0, expiresAt: now() + LEDGER_MS })) !== undefined) return reply;
+      return replyOf((await records.get<SimulatedEntry<RefundReply>>(key))?.value ?? reply);
+    },
+
+    async lookUpRefund({ refund_id, attempt, provider }) {
+      refuseForeign(provider, PROVIDER);
+      const known = await records.get<SimulatedEntry<RefundReply>>(refundKey(refund_id, attempt));
+      return known === undefined ? { outcome: 'never' } : replyOf(known.value);
+    },
+  };
+}
+
+function replyOf<R extends object>({
+  amount: _amount,
+  transaction_id: _transaction,
+  at: _at,
+  reference: _reference,
+  ...reply
+}: SimulatedEntry<R> & { readonly reference?: string }): R {
+  return reply as unknown as R;
+}

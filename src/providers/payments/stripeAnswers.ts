@@ -1,0 +1,58 @@
+/**
+ * Whether Stripe's answers are what was asked for: something on the way may answer in its place, and from such an
+ * answer no money may be taken as moved, or as never moved.
+ */
+import type Stripe from 'stripe';
+import { RefusedError } from '../providerErrors.js';
+import { type Intent, UnclearError } from './stripeClient.js';
+
+/** What all prices are in. */
+export const CURRENCY = 'gbp';
+
+/** A payment as Stripe tells it. `id`: the one that was asked for. @throws UnclearError where it is something else */
+export function intentIn(answer: Intent, id?: string): Intent {
+  const { object, status, metadata, amount_received } = answer as Partial<Intent>;
+  const sound =
+    object === 'payment_intent' &&
+    isId(answer.id) &&
+    (id === undefined || answer.id === id) &&
+    typeof status === 'string' &&
+    metadata instanceof Object;
+  if (!sound || (status === 'succeeded' && !Number.isInteger(amount_received))) throw somethingElse();
+  return answer;
+}
+
+/**
+ * What a payment has taken, pence. @throws RefusedError where it was taken in other money: whoever made it so is none
+ * of us
+ */
+export function penceTaken({ id, amount_received: amount, currency }: Intent): number {
+  if (currency !== CURRENCY)
+    throw new RefusedError(
+      `Stripe took ${amount} of the smallest unit of ${currency} for this transaction (${id}), which is paid in ${CURRENCY}: give them back there, then discard this`,
+    );
+  return amount;
+}
+
+/** A refund as Stripe tells it. @throws UnclearError where it is something else */
+export function refundIn(answer: Stripe.Refund): Stripe.Refund {
+  const { object, id, status } = answer as Partial<Stripe.Refund>;
+  if (object !== 'refund' || !isId(id) || status === undefined) throw somethingElse();
+  return answer;
+}
+
+/**
+ * A page of a list or of what a search found. @throws UnclearError where it is something else: what is not listed was
+ * never made, so it must be a list
+ */
+export function pageIn<P extends { readonly object: string; readonly data: readonly unknown[] }>(answer: P): P {
+  const { object, data } = answer as Partial<P>;
+  if ((object !== 'list' && object !== 'search_result') || !Array.isArray(data)) throw somethingElse();
+  return answer;
+}
+
+const isId = (id: unknown): boolean => typeof id === 'string' && id !== '';
+
+function somethingElse(): UnclearError {
+  return new UnclearError('Stripe answered with something else', { outcomeUnknown: true });
+}
