@@ -5,7 +5,7 @@ import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import type { Context } from 'koa';
 import { shortened } from '../lib/quotedText.js';
-import { repeatedNames } from '../commands/import/repeatedNames.js';
+import { repeatedNames } from '../import/repeatedNames.js';
 import { askForBody } from './askForBody.js';
 import { CallerLeftError } from './callerLeft.js';
 import { HttpError, faultOf } from './errors.js';

@@ -4,16 +4,16 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { Command } from 'commander';
 import { currentTime } from '../lib/clock.js';
-import { type ImportFault, ImportFaultsError } from '../commands/import/faults.js';
+import { type ImportFault, ImportFaultsError } from '../import/faults.js';
 import {
   type ImportReport,
   ImportInterruptedError,
   PRUNE_WITHOUT_YES,
   PruneNeedsYesError,
   importCatalogue,
-} from '../commands/import/importCatalogue.js';
-import type { ImportChange } from '../commands/import/plan.js';
-import { repeatedNames } from '../commands/import/repeatedNames.js';
+} from '../import/importCatalogue.js';
+import type { ImportChange } from '../import/plan.js';
+import { repeatedNames } from '../import/repeatedNames.js';
 import { loadConfig } from '../config.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { commandLineCaller } from './caller.js';

@@ -9,7 +9,7 @@ import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventSto
 import { type App, startApp } from '../app.js';
 import { resources } from '../lib/async/resources.js';
 import { currentTime } from '../lib/clock.js';
-import { importCatalogue } from '../commands/import/importCatalogue.js';
+import { importCatalogue } from '../import/importCatalogue.js';
 import { type Config, loadConfig } from '../config.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { notificationStream } from '../domain/notification.js';

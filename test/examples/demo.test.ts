@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { faultCollector } from '../../src/commands/import/faults.js';
-import type { ArrayName, FileArrays } from '../../src/commands/import/file.js';
-import { checkShapes } from '../../src/commands/import/shapes.js';
+import { faultCollector } from '../../src/import/faults.js';
+import type { ArrayName, FileArrays } from '../../src/import/file.js';
+import { checkShapes } from '../../src/import/shapes.js';
 import { normalisePhoneNumber } from '../../src/domain/phoneNumber.js';
 
 const test = suite('examples/demo.json');

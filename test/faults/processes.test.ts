@@ -15,7 +15,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import { openMongoReadStore } from '../../src/adapters/mongodb/readStore.js';
-import { importCatalogue } from '../../src/commands/import/importCatalogue.js';
+import { importCatalogue } from '../../src/import/importCatalogue.js';
 import { loadConfig } from '../../src/config.js';
 import { giftStream } from '../../src/domain/gift.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';

@@ -1,5 +1,5 @@
 /** A small whole import file, and what it takes to import it, for tests. */
-import { type ImportOptions, type ImportReport, importCatalogue } from '../../src/commands/import/importCatalogue.js';
+import { type ImportOptions, type ImportReport, importCatalogue } from '../../src/import/importCatalogue.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 

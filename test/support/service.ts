@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import { type AppOptions, startApp } from '../../src/app.js';
-import { type ImportReport, importCatalogue } from '../../src/commands/import/importCatalogue.js';
+import { type ImportReport, importCatalogue } from '../../src/import/importCatalogue.js';
 import { type Config, loadConfig } from '../../src/config.js';
 import { type KeyedHash, keyedHash } from '../../src/domain/keyedHash.js';
 import { openEventStore } from '../../src/engines.js';

@@ -7,7 +7,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { importCatalogue } from '../../src/commands/import/importCatalogue.js';
+import { importCatalogue } from '../../src/import/importCatalogue.js';
 import { loadConfig } from '../../src/config.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import { openEventStore } from '../../src/engines.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { positionText } from '../../../src/api/positions.js';
 import { codePool } from '../../../src/commands/codePool.js';
-import { importCatalogue } from '../../../src/commands/import/importCatalogue.js';
+import { importCatalogue } from '../../../src/import/importCatalogue.js';
 import { giftStream } from '../../../src/domain/gift.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';

@@ -6,14 +6,14 @@ import {
   holderOf,
   reservationStream,
   takeReservation,
-} from '../../domain/account.js';
-import { catalogueStream } from '../../domain/catalogue.js';
-import type { DomainEvent } from '../../domain/decider.js';
-import { type Entry, putEntry, retireEntry } from '../../domain/entry.js';
-import { addVoucherCode, withdrawVoucherCode } from '../../domain/voucherCode.js';
-import { type WalletToppedUp, walletStream } from '../../domain/wallet.js';
-import type { ExpectedRevision } from '../../ports/eventStore.js';
-import { inSlices } from '../../lib/async/slices.js';
+} from '../domain/account.js';
+import { catalogueStream } from '../domain/catalogue.js';
+import type { DomainEvent } from '../domain/decider.js';
+import { type Entry, putEntry, retireEntry } from '../domain/entry.js';
+import { addVoucherCode, withdrawVoucherCode } from '../domain/voucherCode.js';
+import { type WalletToppedUp, walletStream } from '../domain/wallet.js';
+import type { ExpectedRevision } from '../ports/eventStore.js';
+import { inSlices } from '../lib/async/slices.js';
 import { type ArrayName, type IdKind, KIND_OF_ARRAY } from './file.js';
 import type { LogState, Stored } from './logState.js';
 import type { SecretHashes } from './secrets.js';

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore/eventStore.js';
-import { ImportFaultsError } from '../../../src/commands/import/faults.js';
-import { holderOf, reservationAggregate } from '../../../src/domain/account.js';
-import type { AccountEvent } from '../../../src/domain/account.js';
-import { type Happened, fold } from '../../../src/domain/decider.js';
-import { type Entry, evolveEntry } from '../../../src/domain/entry.js';
-import { PASSWORD_HASH, importInto, testHash } from '../../support/importFile.js';
-import { type MemoryEvents, memoryEvents } from '../../support/memoryEvents.js';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
+import { ImportFaultsError } from '../../src/import/faults.js';
+import { holderOf, reservationAggregate } from '../../src/domain/account.js';
+import type { AccountEvent } from '../../src/domain/account.js';
+import { type Happened, fold } from '../../src/domain/decider.js';
+import { type Entry, evolveEntry } from '../../src/domain/entry.js';
+import { PASSWORD_HASH, importInto, testHash } from '../support/importFile.js';
+import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
 
 interface User {
   readonly id: string;

@@ -1,10 +1,10 @@
 /** What a file wants to stand in the log: its entries whole, with the defaults of what they leave out. */
-import type { Client, PaymentMethod, ReservationKind, User } from '../../domain/account.js';
-import type { Brand, Category, Integration, Merchant, Product, Segment, Store } from '../../domain/catalogue.js';
-import type { KeyedHash } from '../../domain/keyedHash.js';
-import { normalisePhoneNumber } from '../../domain/phoneNumber.js';
-import { isUsername, normaliseUsername, opaqueString } from '../../domain/precis.js';
-import { inSlices } from '../../lib/async/slices.js';
+import type { Client, PaymentMethod, ReservationKind, User } from '../domain/account.js';
+import type { Brand, Category, Integration, Merchant, Product, Segment, Store } from '../domain/catalogue.js';
+import type { KeyedHash } from '../domain/keyedHash.js';
+import { normalisePhoneNumber } from '../domain/phoneNumber.js';
+import { isUsername, normaliseUsername, opaqueString } from '../domain/precis.js';
+import { inSlices } from '../lib/async/slices.js';
 import type { ArrayName, CheckedFile, FileArrays, Placed } from './file.js';
 
 /** Days that a gift is valid where its product doesn't say (decisions 4). */

@@ -1,5 +1,5 @@
 /** Tells voucher codes by themselves, where the log has them under another hash key's names. */
-import { inSlices } from '../../lib/async/slices.js';
+import { inSlices } from '../lib/async/slices.js';
 import type { LogState } from './logState.js';
 import type { Wanted, WantedImport } from './wanted.js';
 

@@ -1,7 +1,7 @@
 /** Checks the shape of an import file, entry by entry, and says in words what is wrong. */
 import { Ajv, type ErrorObject } from 'ajv';
-import { OWN_SCHEMAS } from '../../lib/schemaOptions.js';
-import { inSlices } from '../../lib/async/slices.js';
+import { OWN_SCHEMAS } from '../lib/schemaOptions.js';
+import { inSlices } from '../lib/async/slices.js';
 import type { FaultCollector } from './faults.js';
 import { ARRAY_NAMES, type ArrayName, type CheckedFile, type Placed } from './file.js';
 import { ENTRY_SCHEMAS } from './schemas.js';

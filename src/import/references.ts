@@ -2,7 +2,7 @@
  * Whether what an import file refers to exists. Looks at entries as they stand, so that a fault elsewhere in an entry
  * hides none here.
  */
-import { inSlices } from '../../lib/async/slices.js';
+import { inSlices } from '../lib/async/slices.js';
 import type { FaultCollector } from './faults.js';
 import { ARRAY_NAMES, type ArrayName, type IdKind, KIND_OF_ARRAY } from './file.js';
 import type { LogState } from './logState.js';

@@ -1,6 +1,6 @@
 /** What shapes can't tell: whether the entries of a file agree with each other and with what the log holds. */
-import { type ReservationKind, holderOf } from '../../domain/account.js';
-import { inSlices } from '../../lib/async/slices.js';
+import { type ReservationKind, holderOf } from '../domain/account.js';
+import { inSlices } from '../lib/async/slices.js';
 import type { FaultCollector } from './faults.js';
 import { ARRAY_NAMES, type ArrayName } from './file.js';
 import { checkGivenHashes } from './givenHashes.js';

@@ -4,14 +4,14 @@
  * finished by repeating it.
  */
 import { randomUUID } from 'node:crypto';
-import type { KeyedHash } from '../../domain/keyedHash.js';
-import { type Appended, type Caller, ConflictError, type EventStore, type Position } from '../../ports/eventStore.js';
-import { type CommandContext, recordable } from '../context.js';
+import type { KeyedHash } from '../domain/keyedHash.js';
+import { type Appended, type Caller, ConflictError, type EventStore, type Position } from '../ports/eventStore.js';
+import { type CommandContext, recordable } from '../commands/context.js';
 import { checkEntries } from './checks.js';
 import { type ImportFault, ImportFaultsError, faultCollector } from './faults.js';
 import { underKnownIds } from './knownCodes.js';
 import { readLogState } from './logState.js';
-import { inParallel } from '../../lib/async/inParallel.js';
+import { inParallel } from '../lib/async/inParallel.js';
 import { type ImportChange, type ImportPlan, type PlannedAppend, planImport } from './plan.js';
 import { type SecretHashes, secretHashes } from './secrets.js';
 import { checkShapes } from './shapes.js';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type ImportFault, ImportFaultsError } from '../../../src/commands/import/faults.js';
+import { type ImportFault, ImportFaultsError } from '../../src/import/faults.js';
 import {
   type AnyFile,
   PASSWORD_HASH,
@@ -9,8 +9,8 @@ import {
   importInto,
   testHash,
   wholeFile,
-} from '../../support/importFile.js';
-import { memoryEvents } from '../../support/memoryEvents.js';
+} from '../support/importFile.js';
+import { memoryEvents } from '../support/memoryEvents.js';
 
 const told = ({ place, fault }: ImportFault): string => (place === '' ? fault : `${place}: ${fault}`);
 

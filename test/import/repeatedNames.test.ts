@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { repeatedNames } from '../../../src/commands/import/repeatedNames.js';
+import { repeatedNames } from '../../src/import/repeatedNames.js';
 
 const test = suite('commands/import/repeatedNames');
 

@@ -2,8 +2,8 @@
  * Plain passwords and client secrets of a file against the hashes that stand in the log: only another one makes a new
  * hash, and so an event.
  */
-import { hashPassword, verifyPassword } from '../../lib/passwordHash.js';
-import { inParallel } from '../../lib/async/inParallel.js';
+import { hashPassword, verifyPassword } from '../lib/passwordHash.js';
+import { inParallel } from '../lib/async/inParallel.js';
 import type { LogState } from './logState.js';
 import type { GivenSecret, WantedImport } from './wanted.js';
 

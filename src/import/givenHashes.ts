@@ -2,8 +2,8 @@
  * Hashes that a file brings along from another system: whether anybody can log in by them, and what each attempt costs
  * everybody else.
  */
-import { inParallel } from '../../lib/async/inParallel.js';
-import { verifyPassword } from '../../lib/passwordHash.js';
+import { inParallel } from '../lib/async/inParallel.js';
+import { verifyPassword } from '../lib/passwordHash.js';
 import type { FaultCollector } from './faults.js';
 import type { GivenSecret, WantedImport } from './wanted.js';
 

@@ -1,5 +1,5 @@
 /** The import file (decisions 9): its arrays and what an entry of each looks like once its shape has been checked. */
-import type { PaymentMethod, Permission, Role } from '../../domain/account.js';
+import type { PaymentMethod, Permission, Role } from '../domain/account.js';
 
 /** An integration method. */
 export interface FileIntegration {

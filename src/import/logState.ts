@@ -8,13 +8,13 @@ import {
   type ReservationKind,
   evolveUser,
   reservationAggregate,
-} from '../../domain/account.js';
-import type { CatalogueKinds } from '../../domain/catalogue.js';
-import type { Aggregate, DomainEvent, Happened } from '../../domain/decider.js';
-import { type Entry, evolveEntry } from '../../domain/entry.js';
-import { idOf, kindOf } from '../../domain/streamName.js';
-import { type VoucherCode, voucherCodeAggregate } from '../../domain/voucherCode.js';
-import type { EventStore, ExpectedRevision, RecordedEvent } from '../../ports/eventStore.js';
+} from '../domain/account.js';
+import type { CatalogueKinds } from '../domain/catalogue.js';
+import type { Aggregate, DomainEvent, Happened } from '../domain/decider.js';
+import { type Entry, evolveEntry } from '../domain/entry.js';
+import { idOf, kindOf } from '../domain/streamName.js';
+import { type VoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
+import type { EventStore, ExpectedRevision, RecordedEvent } from '../ports/eventStore.js';
 import { type ArrayName, type CheckedFile, type IdKind, KIND_OF_ARRAY } from './file.js';
 import { REFERENCES } from './referenceFields.js';
 
