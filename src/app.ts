@@ -26,7 +26,7 @@ import { reportServing } from './runtime/readmodels/serving.js';
 import { addressOf, makesDeadLinks } from './publicUrl.js';
 import { PROJECTIONS, openReadModels } from './readModels.js';
 import { LED, readinessOf } from './readiness.js';
-import { reportFailing } from './standing/failingParts.js';
+import { reportFailing } from './ops/status/failingParts.js';
 import { watchAppends } from './runtime/supervision/appendWatch.js';
 import { followers } from './runtime/supervision/followers.js';
 import { tracedEngines } from './tracing/engines.js';

@@ -16,8 +16,8 @@ import { type CatalogueView, openCatalogueView } from '../projections/catalogue/
 import { openPresence } from '../runtime/coordination/presence.js';
 import { openTasks } from '../runtime/readmodels/maintenance/tasks.js';
 import { PROJECTIONS, readByAll, type ReadModels } from '../readModels.js';
-import type { OwnParts } from '../standing/failingParts.js';
-import { standings } from '../standing/standings.js';
+import type { OwnParts } from '../ops/status/failingParts.js';
+import { standings } from '../ops/status/serviceStatus.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 import { twilioCallbacks } from '../providers/notifications/callbacks.js';
 import { openLedger } from '../providers/notifications/ledger.js';

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { EngineError } from '../lib/engineError.js';
 import { currentTime } from '../lib/clock.js';
-import { BackupExistsError, backupLog } from '../commands/backup/backupLog.js';
+import { BackupExistsError, backupLog } from '../ops/backup/backupLog.js';
 import { type Config, loadConfig } from '../config.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
 import { resources } from '../lib/async/resources.js';
-import { CopyInterruptedError, type CopyProgress, CopyRefusedError, copyLog } from '../commands/copyLog.js';
+import { CopyInterruptedError, type CopyProgress, CopyRefusedError, copyLog } from '../ops/backup/copyLog.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { hasEventLog } from './dataFolder.js';
 import { recordTaking } from './exports.js';

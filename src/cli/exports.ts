@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import type { Sight } from '../audit/eventView.js';
+import type { Sight } from '../ops/history/eventView.js';
 import { currentTime } from '../lib/clock.js';
 import { type AccessRecorder, type Asker, accessRecorder } from '../commands/recordAccess.js';
 import type { AccessRequest } from '../domain/access.js';

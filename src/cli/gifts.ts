@@ -1,6 +1,6 @@
 /** `gift gifts …`: the commonest tickets; what the routes under `/ops/gifts/{id}` do. */
 import { Command } from 'commander';
-import { type CareView, careView } from '../audit/careView.js';
+import { type CareView, careView } from '../ops/history/supportedGift.js';
 import { blockGift, supportCause, TICKET_ID, unblockGift } from '../commands/blockGift.js';
 import type { CommandContext } from '../commands/context.js';
 import { extendGift } from '../commands/extendGift.js';

@@ -1,13 +1,13 @@
 /** `gift history GIFT`: every event of a gift's life, or the gift as it stood at a time (decisions 11). */
 import { Command } from 'commander';
 import { ALL_RELATIONS, giftThen } from '../api/ops/giftThen.js';
-import { csvLine } from '../audit/csv.js';
-import { EVENT_COLUMNS, eventBlocks, eventRow } from '../audit/eventRows.js';
-import { type EventView, eventView } from '../audit/eventView.js';
-import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../audit/giftHistory.js';
-import { knownInLog } from '../audit/knownInLog.js';
-import { positionAt } from '../audit/timeBounds.js';
-import { DEFAULT_ZONE } from '../audit/times.js';
+import { csvLine } from '../ops/exports/csv.js';
+import { EVENT_COLUMNS, eventBlocks, eventRow } from '../ops/history/eventRows.js';
+import { type EventView, eventView } from '../ops/history/eventView.js';
+import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../ops/history/giftHistory.js';
+import { knownInLog } from '../ops/history/withLogFallback.js';
+import { positionAt } from '../ops/ranges/timeBounds.js';
+import { DEFAULT_ZONE } from '../ops/ranges/times.js';
 import { shortcodeOf } from '../domain/giftIds.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';

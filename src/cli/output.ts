@@ -1,6 +1,6 @@
 /** How results are written: JSON lines, or a table for people; CSV is made by `audit/csv.ts`. */
-import type { Cell } from '../audit/csv.js';
-import type { EventBlock } from '../audit/eventRows.js';
+import type { Cell } from '../ops/exports/csv.js';
+import type { EventBlock } from '../ops/history/eventRows.js';
 
 /** A record as one JSON line, without its line feed. */
 export const jsonLine = (record: object): string => plain(JSON.stringify(record));

@@ -1,7 +1,7 @@
 /** Parts of the log as options of subcommands. */
 import type { Command } from 'commander';
-import { type LogRange, logRange } from '../audit/range.js';
-import { DEFAULT_ZONE, TimeError } from '../audit/times.js';
+import { type LogRange, logRange } from '../ops/ranges/range.js';
+import { DEFAULT_ZONE, TimeError } from '../ops/ranges/times.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { CommandFailure, EXIT } from './terminal.js';
 import { zoneOf } from './times.js';

@@ -6,9 +6,9 @@ import {
   reconcileDay,
   type ReconciledDay,
   reconciliationReport,
-} from '../audit/reconcileDay.js';
-import type { Difference, Sums } from '../audit/reconcile.js';
-import { DEFAULT_ZONE, TimeError } from '../audit/times.js';
+} from '../ops/reconciliation/reconcileDay.js';
+import type { Difference, Sums } from '../ops/reconciliation/reconcile.js';
+import { DEFAULT_ZONE, TimeError } from '../ops/ranges/times.js';
 import { pounds } from '../domain/money.js';
 import { providersLedger } from '../providers/payments/ledgers.js';
 import { NotNowError, TroubleError } from '../providers/providerErrors.js';

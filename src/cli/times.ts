@@ -1,5 +1,5 @@
 /** Times as options of subcommands. */
-import { TimeError, type TimeZone, pastInstant, timeZone } from '../audit/times.js';
+import { TimeError, type TimeZone, pastInstant, timeZone } from '../ops/ranges/times.js';
 import { currentTime } from '../lib/clock.js';
 import { CommandFailure, EXIT } from './terminal.js';
 

@@ -1,5 +1,5 @@
 /**
- * What a payment provider says that it has done: the other side of a reconciliation. `test/audit/reconcile.test.ts`
+ * What a payment provider says that it has done: the other side of a reconciliation. `test/ops/reconciliation/reconcile.test.ts`
  * holds the providers' ledgers to it.
  */
 

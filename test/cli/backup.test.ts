@@ -21,7 +21,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Writable } from 'node:stream';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { canonicalText } from '../../src/commands/logHash.js';
+import { canonicalText } from '../../src/ops/backup/logHash.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import { loadKeys } from '../../src/keys.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
@@ -442,8 +442,8 @@ test('killed with -9 in the middle, a restore leaves no log that could be taken 
 test('a backup that changes between its check and its use is not restored', async ({ dir, data, file }) => {
   await fill(data, 10);
   await gift(data, ['backup', file]);
-  const { BackupDamagedError, checkBackup } = await import('../../src/commands/backup/backupFile.js');
-  const { restoreLog } = await import('../../src/commands/backup/restoreLog.js');
+  const { BackupDamagedError, checkBackup } = await import('../../src/ops/backup/backupFile.js');
+  const { restoreLog } = await import('../../src/ops/backup/restoreLog.js');
   const whole = readFileSync(file);
   const backup = await checkBackup(file);
   const options = { path: file, backup, by: { user: 'cli:x' }, reason: 'r', now: '2026-01-01T00:00:00.000Z' };

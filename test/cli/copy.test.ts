@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { canonicalText } from '../../src/commands/logHash.js';
+import { canonicalText } from '../../src/ops/backup/logHash.js';
 import type { StreamAppend } from '../../src/ports/eventStore.js';
 import { gift as command, type Said, saidBy } from '../support/cli.js';
 import { event, eventsOf } from '../support/eventStoreEvents.js';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { csvLine } from '../../src/audit/csv.js';
+import { csvLine } from '../../src/ops/exports/csv.js';
 import { jsonLine, jsonText, printable, tableLines } from '../../src/cli/output.js';
 
 const test = suite('cli/output');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
-import { parkedInLog } from '../../src/audit/parkedView.js';
+import { parkedInLog } from '../../src/ops/parked/parkedView.js';
 import type { CommandContext } from '../../src/commands/context.js';
 import { discardParked, findParked, type ParkedDeps, retryParked } from '../../src/commands/parkedWork.js';
 import { deriveGiftIds, shortcodeOf } from '../../src/domain/giftIds.js';

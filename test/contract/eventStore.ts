@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
 import type { ExpectedRevision, NewEvent } from '../../src/ports/eventStore.js';
-import { positionAt } from '../../src/audit/timeBounds.js';
+import { positionAt } from '../../src/ops/ranges/timeBounds.js';
 import { ConflictError, EventTooLargeError, MAX_APPEND_BYTES } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { EventStoreFixture, Promised } from '../support/eventStoreEvents.js';

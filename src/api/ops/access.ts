@@ -1,5 +1,5 @@
 /** Who saw what: the records that calls under `/ops` and exports have left (decisions 11). */
-import { eventView } from '../../audit/eventView.js';
+import { eventView } from '../../ops/history/eventView.js';
 import { accessStream } from '../../domain/access.js';
 import { MAX_WHOLE_NUMBER } from '../query.js';
 import type { OpsDeps } from './deps.js';

@@ -6,7 +6,7 @@ import type { Asked, RebuildDeps } from '../../runtime/readmodels/maintenance/re
 import type { Tasks } from '../../runtime/readmodels/maintenance/tasks.js';
 import type { ProviderSettings } from '../../providers/settings.js';
 import type { ReadModels } from '../../readModels.js';
-import type { Standings } from '../../standing/standings.js';
+import type { Standings } from '../../ops/status/serviceStatus.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
 
 /** What all of them work with. */

@@ -1,5 +1,5 @@
 /** Schemas of events as answers under `/ops` show them (decisions 11). */
-import type { EventView } from '../../audit/eventView.js';
+import type { EventView } from '../../ops/history/eventView.js';
 import type { Schema } from '../route.js';
 
 const nullable = { type: ['string', 'null'] };

@@ -1,5 +1,5 @@
 /** In which format records are sent: JSON, or as a stream of lines for more than an answer should hold. */
-import { csvLine } from '../../audit/csv.js';
+import { csvLine } from '../../ops/exports/csv.js';
 import type { Call, Schema } from '../route.js';
 
 /** JSON at once, or lines: NDJSON, CSV with a heading. */

@@ -3,7 +3,7 @@
  * reason, nothing kept by caches, and the record of who saw what, appended before the answer goes out.
  */
 import { Readable } from 'node:stream';
-import type { Sight } from '../../audit/eventView.js';
+import type { Sight } from '../../ops/history/eventView.js';
 import type { AccessRecorder, Asker, BegunExport } from '../../commands/recordAccess.js';
 import type { AccessRequest } from '../../domain/access.js';
 import type { Role } from '../../domain/account.js';

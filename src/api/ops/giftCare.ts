@@ -2,7 +2,7 @@
  * The commonest tickets: tell the receiver again, give a gift to another one, let it be valid for longer, block it,
  * free it.
  */
-import { type CareView, careView } from '../../audit/careView.js';
+import { type CareView, careView } from '../../ops/history/supportedGift.js';
 import { blockGift, supportCause, TICKET_ID, unblockGift } from '../../commands/blockGift.js';
 import type { CommandContext } from '../../commands/context.js';
 import { extendGift } from '../../commands/extendGift.js';

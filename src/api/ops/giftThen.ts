@@ -2,9 +2,9 @@
  * A gift as the API would have shown it at a position of the log: the same folds, the same entities, the catalogue and
  * the accounts of then.
  */
-import { catalogueThen } from '../../audit/catalogueThen.js';
-import type { Sight } from '../../audit/eventView.js';
-import { type HistoryDeps, type NamedGifts, upTo } from '../../audit/giftHistory.js';
+import { catalogueThen } from '../../ops/history/catalogueAsOf.js';
+import type { Sight } from '../../ops/history/eventView.js';
+import { type HistoryDeps, type NamedGifts, upTo } from '../../ops/history/giftHistory.js';
 import { accountStream, phoneStream } from '../../domain/account.js';
 import { MASK } from '../../domain/fieldClasses.js';
 import { giftStream } from '../../domain/gift.js';

@@ -1,10 +1,10 @@
 /** Gifts as auditors see them: every event of one's life, and how it stood at any time (decisions 11). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { EVENT_COLUMNS, eventRow } from '../../audit/eventRows.js';
-import { eventView } from '../../audit/eventView.js';
-import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../../audit/giftHistory.js';
-import { positionAt } from '../../audit/timeBounds.js';
-import { DEFAULT_ZONE } from '../../audit/times.js';
+import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
+import { eventView } from '../../ops/history/eventView.js';
+import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../../ops/history/giftHistory.js';
+import { positionAt } from '../../ops/ranges/timeBounds.js';
+import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
 import { giftEmbeddedSchema, giftExample, giftSchema } from '../gifts/schemas.js';

@@ -1,7 +1,7 @@
 /** Parked work: what process managers gave up, listed, shown, handed back or discarded by support. */
-import { eventView, type Sight } from '../../audit/eventView.js';
-import { isSettled } from '../../audit/parkedSettled.js';
-import { parkedEntry, parkedView, type ParkedView } from '../../audit/parkedView.js';
+import { eventView, type Sight } from '../../ops/history/eventView.js';
+import { isSettled } from '../../ops/parked/parkedSettled.js';
+import { parkedEntry, parkedView, type ParkedView } from '../../ops/parked/parkedView.js';
 import {
   discardParked,
   findParked,

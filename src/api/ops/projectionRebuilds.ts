@@ -15,8 +15,8 @@ import {
 import { rebuildOf } from '../../runtime/readmodels/builds.js';
 import type { Lease } from '../../runtime/coordination/lease.js';
 import { PROJECTIONS } from '../../readModels.js';
-import { rebuildShown } from '../../standing/projections.js';
-import type { RebuildStanding } from '../../standing/standing.js';
+import { rebuildShown } from '../../ops/status/readModelStatus.js';
+import type { RebuildStanding } from '../../ops/status/status.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import { HttpError } from '../errors.js';
 import type { Call } from '../route.js';

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 import { considerate } from '../../runtime/coordination/pace.js';
 import { PROJECTIONS } from '../../readModels.js';
-import type { ProjectionStanding } from '../../standing/standing.js';
+import type { ProjectionStanding } from '../../ops/status/status.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import { HttpError } from '../errors.js';
 import { contextOf } from '../gifts/deps.js';

@@ -1,6 +1,6 @@
 /** Times and parts of the log as callers ask for them. */
-import { type LogRange, logRange, refuseUnlessPlace } from '../../audit/range.js';
-import { DEFAULT_ZONE, TimeError, type TimeZone, pastInstant, timeZone } from '../../audit/times.js';
+import { type LogRange, logRange, refuseUnlessPlace } from '../../ops/ranges/range.js';
+import { DEFAULT_ZONE, TimeError, type TimeZone, pastInstant, timeZone } from '../../ops/ranges/times.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
 import type { Call, Schema } from '../route.js';

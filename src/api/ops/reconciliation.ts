@@ -1,7 +1,7 @@
 /** The payment provider's ledger against the log, to the penny. */
-import { type DayReport, dayOf, reconcileDay, reconciliationReport } from '../../audit/reconcileDay.js';
-import type { Difference } from '../../audit/reconcile.js';
-import { DEFAULT_ZONE } from '../../audit/times.js';
+import { type DayReport, dayOf, reconcileDay, reconciliationReport } from '../../ops/reconciliation/reconcileDay.js';
+import type { Difference } from '../../ops/reconciliation/reconcile.js';
+import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { providersLedger } from '../../providers/payments/ledgers.js';
 import { NotNowError, TroubleError } from '../../providers/providerErrors.js';

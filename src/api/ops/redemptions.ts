@@ -1,5 +1,5 @@
 /** Redemptions as auditors export them: page by page, or as a stream of any length (decisions 11). */
-import type { LogRange } from '../../audit/range.js';
+import type { LogRange } from '../../ops/ranges/range.js';
 import {
   REDEMPTION_FILTERS,
   REDEMPTION_FILTER_NAMES,
@@ -8,7 +8,7 @@ import {
   readRedemptions,
   redemptionCsv,
   unknownTo,
-} from '../../audit/redemptions.js';
+} from '../../ops/redemptions/redemptionHistory.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
 import { alsoNamed } from '../query.js';

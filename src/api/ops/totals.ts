@@ -1,7 +1,7 @@
 /** Totals per merchant and day, and the check that they agree with the streams (decisions 11). */
-import { type TotalsCheck, checkTotals } from '../../audit/checkTotals.js';
-import { unknownTo } from '../../audit/redemptions.js';
-import { foldTotals, noSums, sumOf, totalsCsv } from '../../audit/totals.js';
+import { type TotalsCheck, checkTotals } from '../../ops/totals/checkTotals.js';
+import { unknownTo } from '../../ops/redemptions/redemptionHistory.js';
+import { foldTotals, noSums, sumOf, totalsCsv } from '../../ops/totals/totals.js';
 import { HttpError } from '../errors.js';
 import { alsoNamed } from '../query.js';
 import type { Schema } from '../route.js';

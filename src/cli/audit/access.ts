@@ -1,8 +1,8 @@
 /** `gift audit access`: who saw what on a day. */
 import { Command } from 'commander';
-import { csvLine } from '../../audit/csv.js';
-import { EVENT_COLUMNS, eventRow } from '../../audit/eventRows.js';
-import { type EventView, eventView } from '../../audit/eventView.js';
+import { csvLine } from '../../ops/exports/csv.js';
+import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
+import { type EventView, eventView } from '../../ops/history/eventView.js';
 import { currentTime } from '../../lib/clock.js';
 import { accessStream } from '../../domain/access.js';
 import { withLog } from '../engines.js';

@@ -8,7 +8,7 @@ import {
   type RedemptionFilter,
   type RedemptionFilterName,
   unknownTo,
-} from '../../audit/redemptions.js';
+} from '../../ops/redemptions/redemptionHistory.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { CommandFailure, EXIT } from '../terminal.js';
 

@@ -8,8 +8,8 @@ import {
   type RedemptionRecord,
   readRedemptions,
   redemptionCsv,
-} from '../../audit/redemptions.js';
-import type { LogRange } from '../../audit/range.js';
+} from '../../ops/redemptions/redemptionHistory.js';
+import type { LogRange } from '../../ops/ranges/range.js';
 import type { Position } from '../../ports/eventStore.js';
 import { shareOf } from '../../runtime/coordination/share.js';
 import { withLog } from '../engines.js';

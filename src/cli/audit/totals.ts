@@ -3,10 +3,10 @@
  * whether log and streams agree on it.
  */
 import { Command } from 'commander';
-import { type TotalsCheck, checkTotals } from '../../audit/checkTotals.js';
-import type { Cell } from '../../audit/csv.js';
-import type { LogRange } from '../../audit/range.js';
-import { type Sums, type TotalRow, foldTotals, noSums, sumOf, totalsCsv } from '../../audit/totals.js';
+import { type TotalsCheck, checkTotals } from '../../ops/totals/checkTotals.js';
+import type { Cell } from '../../ops/exports/csv.js';
+import type { LogRange } from '../../ops/ranges/range.js';
+import { type Sums, type TotalRow, foldTotals, noSums, sumOf, totalsCsv } from '../../ops/totals/totals.js';
 import { pounds } from '../../domain/money.js';
 import { type OpenedStores, withStores } from '../engines.js';
 import { CSV_RULE, accessRequest, cliAccess, outputOptions, reasonOf } from '../exports.js';

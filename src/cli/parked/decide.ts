@@ -1,7 +1,7 @@
 /** `gift parked retry` and `gift parked discard`: what `/ops/parked/{id}/retry` and `discard` do, for one or many. */
 import { Command } from 'commander';
-import { parkedEntry, parkedView, type ParkedView } from '../../audit/parkedView.js';
-import { knownInLog } from '../../audit/knownInLog.js';
+import { parkedEntry, parkedView, type ParkedView } from '../../ops/parked/parkedView.js';
+import { knownInLog } from '../../ops/history/withLogFallback.js';
 import { discardParked, type ParkedOutcome, retryParked } from '../../commands/parkedWork.js';
 import { commandLineContext } from '../caller.js';
 import type { OpenedStores } from '../engines.js';

@@ -1,7 +1,7 @@
 /** `gift parked list`: what waits for a person. */
 import { Command, Option } from 'commander';
 import { shortened } from '../../lib/quotedText.js';
-import { type ParkedEntry, parkedInLog, parkedView } from '../../audit/parkedView.js';
+import { type ParkedEntry, parkedInLog, parkedView } from '../../ops/parked/parkedView.js';
 import { PARKED_NAMES, type ParkedName, type ParkedState } from '../../domain/parked.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { withLog } from '../engines.js';

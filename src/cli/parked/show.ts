@@ -1,10 +1,10 @@
 /** `gift parked show ID`: one piece of parked work with all that happened to it. */
 import { Command } from 'commander';
-import { eventBlocks } from '../../audit/eventRows.js';
-import { type EventView, eventView } from '../../audit/eventView.js';
-import { knownInLog } from '../../audit/knownInLog.js';
-import { isSettled } from '../../audit/parkedSettled.js';
-import { parkedEntry, parkedView, type ParkedView } from '../../audit/parkedView.js';
+import { eventBlocks } from '../../ops/history/eventRows.js';
+import { type EventView, eventView } from '../../ops/history/eventView.js';
+import { knownInLog } from '../../ops/history/withLogFallback.js';
+import { isSettled } from '../../ops/parked/parkedSettled.js';
+import { parkedEntry, parkedView, type ParkedView } from '../../ops/parked/parkedView.js';
 import { findParked } from '../../commands/parkedWork.js';
 import { withStores } from '../engines.js';
 import { outputOptions } from '../exports.js';

@@ -18,7 +18,7 @@ import { buildOf, buildText, formerOf, type Rebuild, rebuildOf } from '../../run
 import { considerate } from '../../runtime/coordination/pace.js';
 import { LeaseLostError } from '../../runtime/readmodels/writer.js';
 import { PROJECTIONS } from '../../readModels.js';
-import { inTenths } from '../../standing/standing.js';
+import { inTenths } from '../../ops/status/status.js';
 import { commandLineCaller } from '../caller.js';
 import { type OpenedStores, withStores } from '../engines.js';
 import { reasonOf } from '../exports.js';

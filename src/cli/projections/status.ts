@@ -10,8 +10,8 @@ import type {
   RebuildStanding,
   ServedStanding,
   Standing,
-} from '../../standing/standing.js';
-import { standings } from '../../standing/standings.js';
+} from '../../ops/status/status.js';
+import { standings } from '../../ops/status/serviceStatus.js';
 import { failingWords } from '../../runtime/supervision/followers.js';
 import { withStores } from '../engines.js';
 import { jsonLine, printable, tableLines } from '../output.js';

@@ -17,7 +17,7 @@ import {
 import { buildOf } from '../../runtime/readmodels/builds.js';
 import { considerate } from '../../runtime/coordination/pace.js';
 import { openScratch } from '../../scratch.js';
-import { inTenths } from '../../standing/standing.js';
+import { inTenths } from '../../ops/status/status.js';
 import { withStores } from '../engines.js';
 import { accessRequest, cliAccess, neededReason } from '../exports.js';
 import { jsonLine, printable } from '../output.js';

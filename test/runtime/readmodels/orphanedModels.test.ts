@@ -12,8 +12,8 @@ import { openUnit } from '../../../src/runtime/readmodels/runningBuild.js';
 import { unkeptOf } from '../../../src/runtime/readmodels/orphanedModels.js';
 import { transactions } from '../../../src/projections/transactions.js';
 import { readinessOf } from '../../../src/readiness.js';
-import type { ProjectionStanding } from '../../../src/standing/standing.js';
-import { standings } from '../../../src/standing/standings.js';
+import type { ProjectionStanding } from '../../../src/ops/status/status.js';
+import { standings } from '../../../src/ops/status/serviceStatus.js';
 import { buy, installed, type Installation, redeem, settled, silent } from '../../support/projecting.js';
 import { until } from '../../support/until.js';
 

@@ -1,0 +1,100 @@
+/**
+ * BackupLog: writes the event log, as it stands when this begins, into a file, while the service goes on. Events are
+ * never changed and positions have no gaps, so everything up to the log's end at the beginning is a consistent state of
+ * it; what is appended meanwhile is left for the next backup.
+ */
+import { randomBytes } from 'node:crypto';
+import { open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { EventStore, Position } from '../../ports/eventStore.js';
+import { syncFolder } from '../../lib/files/syncFolder.js';
+import { canonicalText, logHash } from './logHash.js';
+import { type Backup, BackupDamagedError, checkBackup, writeBackup } from './backupFile.js';
+
+/** Events read at a time. */
+const BATCH = 1_000;
+
+/** What a backup is told. */
+export interface BackupOptions {
+  /** Where it goes. Nothing may stand there. */
+  readonly path: string;
+  /** See `BackupHeader`. */
+  readonly hashKeyCheck: string | null;
+  /** ISO 8601, UTC. */
+  readonly now: string;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (step: 'write' | 'check', events: number, end: Position | undefined) => void;
+}
+
+/** There is a file of this name already. */
+export class BackupExistsError extends Error {
+  override readonly name = 'BackupExistsError';
+}
+
+/**
+ * Makes the backup and reads it back. The file gets its name (mode 0600) only once it is whole, so a name stands for a
+ * whole backup; a process that is killed in that very moment leaves an empty file there, which is no backup to anybody.
+ * @throws BackupExistsError, UnavailableError, the file system's errors, what `signal` was aborted with: then nothing
+ * is left behind
+ */
+export async function backupLog(
+  events: Pick<EventStore, 'logId' | 'end' | 'readAll'>,
+  { path, hashKeyCheck, now, signal, onProgress }: BackupOptions,
+): Promise<Backup> {
+  // In containers process ids come again: the draft of one that was killed must not be in the way of the next.
+  const draft = `${path}.${randomBytes(4).toString('hex')}.part`;
+  const end = await events.end();
+  const file = await open(draft, 'wx', 0o600);
+  try {
+    try {
+      const writer = await writeBackup(file, { log_id: events.logId, begun_at: now, hash_key_check: hashKeyCheck });
+      const hash = logHash();
+      if (end !== undefined) {
+        for await (const batch of events.readAll(undefined, {}, { batchSize: BATCH })) {
+          signal?.throwIfAborted();
+          const texts = batch.events.filter(({ position }) => position <= end).map(canonicalText);
+          for (const text of texts) hash.add(text);
+          await writer.add(texts);
+          onProgress?.('write', hash.count, end);
+          if (batch.position >= end) break;
+        }
+      }
+      await writer.finish({ events: hash.count, position: end ?? null, hash: hash.digest() });
+    } finally {
+      await file.close();
+    }
+    const made = await checkBackup(draft, {
+      signal,
+      onProgress: (count) => onProgress?.('check', count, end),
+    });
+    await give(draft, path);
+    return made;
+  } catch (error) {
+    // What was written a moment ago and reads otherwise now.
+    if (error instanceof BackupDamagedError)
+      throw new Error(`the disk does not give back what was written to ${path}: the backup ${error.message}`, {
+        cause: error,
+      });
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** Gives a file another name, on disk too, unless that is taken. It works on shares that have no hard links. */
+async function give(draft: string, path: string): Promise<void> {
+  try {
+    await (await open(path, 'wx')).close();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new BackupExistsError(`${path} is there already`);
+    throw error;
+  }
+  try {
+    await rename(draft, path);
+  } catch (error) {
+    // The name was taken by us a moment ago, for nothing.
+    await rm(path, { force: true });
+    throw error;
+  }
+  syncFolder(dirname(path));
+}

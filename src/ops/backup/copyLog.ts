@@ -1,0 +1,267 @@
+/**
+ * CopyLog: brings a whole event log into another engine, in order, with ids, times and metadata kept, and seals the
+ * source, so that nobody goes on writing where nobody reads any more. What stands in the target is always a beginning
+ * of the source: an interrupted copy is finished by repeating it.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  ConflictError,
+  type EventStore,
+  LogSealedError,
+  MAX_APPEND_BYTES,
+  type Position,
+  type RecordedEvent,
+  type StreamAppend,
+} from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { shareOf } from '../../runtime/coordination/share.js';
+import { canonicalText, logHash } from './logHash.js';
+
+/** Events read at a time. Each batch is stored before the next is. */
+const BATCH = 2_000;
+/** Pauses before the target is asked again after it could not be reached, in ms. Then the copy gives up. */
+const PAUSES = [100, 400, 1_600, 6_400];
+
+/** What is copied from. */
+export type CopySource = Pick<EventStore, 'logId' | 'end' | 'readAll' | 'sealed' | 'seal'>;
+
+/** The two logs. */
+export interface CopyDeps {
+  readonly source: CopySource;
+  readonly target: EventStore;
+}
+
+/** How to copy. */
+export interface CopyOptions {
+  /** Seals the source at the end, and copies what was appended to it until then. */
+  readonly seal: boolean;
+  /** Stops the copy between two batches. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called after each batch. */
+  readonly onProgress?: ((progress: CopyProgress) => void) | undefined;
+}
+
+/** How far a copy has come. */
+export interface CopyProgress {
+  /** `compare`: what an earlier copy brought is compared; `copy`; `verify`: what was copied is read back. */
+  readonly step: 'compare' | 'copy' | 'verify';
+  /** Events that this step is through with, those of earlier copies included. */
+  readonly events: number;
+  /** How much of the log that is, from 0 to 1; `undefined` when it can't be told. */
+  readonly share: number | undefined;
+}
+
+/** What a copy has brought about. */
+export interface CopyReport {
+  /** Events in both logs. */
+  readonly events: number;
+  /** Those that this copy appended. */
+  readonly copied: number;
+  /** SHA-256 (hex) over the events of either log (see `logHash`). */
+  readonly hash: string;
+  /** Whether the source is sealed now. */
+  readonly sealed: boolean;
+}
+
+/** The copy can't be made or gone on with; the message says why and what to do. */
+export class CopyRefusedError extends Error {
+  override readonly name = 'CopyRefusedError';
+}
+
+/** The copy was stopped, or an engine could not be reached: the same copy again goes on from there. */
+export class CopyInterruptedError extends Error {
+  override readonly name = 'CopyInterruptedError';
+  /** Absent: stopped by `signal`. */
+  declare readonly cause?: UnavailableError;
+  constructor(events: number, sealed: boolean, cause?: UnavailableError) {
+    const seal = sealed ? 'the source is sealed already' : 'the source is not sealed';
+    super(
+      `${cause?.message ?? 'interrupted'}; the first ${events} events are in the target, ${seal}: repeat the copy, it goes on from there`,
+      { cause },
+    );
+  }
+}
+
+/**
+ * Copies `source` to `target`, which must be empty or hold what an earlier copy brought; reads it back and compares
+ * count and hash; and only then seals the source, copies and compares what came in between.
+ * @throws CopyRefusedError when the target holds something else or somebody else writes there, when the source has lost
+ * events, or when the logs differ
+ *   in the end; CopyInterruptedError
+ */
+export async function copyLog(
+  { source, target }: CopyDeps,
+  { seal, signal, onProgress }: CopyOptions,
+): Promise<CopyReport> {
+  const written = logHash();
+  const verified = logHash();
+  let copied = 0;
+  let sourceAt: Position | undefined;
+  let targetAt: Position | undefined;
+  let sealed = false;
+
+  /**
+   * The log's batches after a position; progress is told as that of `step`. Reads the next while the last is worked on.
+   */
+  async function* batches(
+    step: CopyProgress['step'] | undefined,
+    log: CopySource,
+    after: Position | undefined,
+  ): AsyncGenerator<readonly RecordedEvent[], void> {
+    const end = await log.end();
+    const feed = log.readAll(after, {}, { batchSize: BATCH })[Symbol.asyncIterator]();
+    try {
+      let coming = feed.next();
+      for (;;) {
+        if (signal?.aborted === true) throw new StoppedError();
+        const { done, value } = await coming;
+        if (done === true) return;
+        coming = feed.next();
+        // Its failure is met when it is waited for.
+        coming.catch(() => undefined);
+        yield value.events;
+        if (step !== undefined)
+          onProgress?.({
+            step,
+            events: step === 'verify' ? verified.count : written.count,
+            share: shareOf(value.position, end),
+          });
+      }
+    } finally {
+      await feed.return?.();
+    }
+  }
+
+  /** Holds what stands in the target against the beginning of the source. */
+  async function compare(): Promise<void> {
+    if ((await target.end()) === undefined) return;
+    const events = eachOf(batches(undefined, source, undefined));
+    try {
+      for await (const standing of batches('compare', target, undefined)) {
+        for (const there of standing) {
+          const { value: here } = await events.next();
+          const text = canonicalText(there);
+          if (here === undefined || text !== canonicalText(here)) {
+            const place = `its event ${verified.count + 1} (${there.stream}, revision ${there.revision})`;
+            throw new CopyRefusedError(
+              `the target holds something else: ${place} is not the source's. Name an empty target: a new folder, or an EventStoreDB without events`,
+            );
+          }
+          written.add(text);
+          verified.add(text);
+          sourceAt = here.position;
+          targetAt = there.position;
+        }
+      }
+    } finally {
+      await events.return(undefined);
+    }
+  }
+
+  async function copyOn(): Promise<void> {
+    for await (const events of batches('copy', source, sourceAt)) {
+      const texts = events.map(canonicalText);
+      await store(target, appendsOf(events, texts));
+      for (const text of texts) written.add(text);
+      copied += events.length;
+      sourceAt = events.at(-1)?.position ?? sourceAt;
+    }
+  }
+
+  async function verify(): Promise<void> {
+    for await (const events of batches('verify', target, targetAt)) {
+      for (const event of events) verified.add(canonicalText(event));
+      targetAt = events.at(-1)?.position ?? targetAt;
+    }
+    if (written.count === verified.count && written.digest() === verified.digest()) return;
+    const seen = `${written.count} events with hash ${written.digest()} were copied, ${verified.count} with hash ${verified.digest()} are there`;
+    const state = sealed ? 'the source is sealed already, and whole' : 'the source is not sealed';
+    throw new CopyRefusedError(
+      `the target differs from the source (${seen}): somebody else writes to it. ${state}: copy to an empty target that nothing else uses`,
+    );
+  }
+
+  try {
+    if (source.logId === target.logId)
+      throw new CopyRefusedError('source and target are the same log: name another target');
+    if (await target.sealed())
+      throw new CopyRefusedError(
+        'the target is sealed, since it was itself copied to another engine: name another target',
+      );
+    sealed = await source.sealed();
+    await compare();
+    await copyOn();
+    await verify();
+    if (seal && !sealed) {
+      await source.seal();
+      sealed = true;
+      await copyOn();
+      await verify();
+    }
+    return { events: verified.count, copied, hash: verified.digest(), sealed };
+  } catch (error) {
+    if (error instanceof StoppedError) throw new CopyInterruptedError(written.count, sealed);
+    if (error instanceof UnavailableError) throw new CopyInterruptedError(written.count, sealed, error);
+    throw error;
+  }
+}
+
+class StoppedError extends Error {}
+
+async function* eachOf(batches: AsyncIterable<readonly RecordedEvent[]>): AsyncGenerator<RecordedEvent, undefined> {
+  for await (const events of batches) yield* events;
+  return undefined;
+}
+
+/** Consecutive events of one stream as one append, as far as one may have. */
+function appendsOf(events: readonly RecordedEvent[], texts: readonly string[]): StreamAppend[] {
+  const appends: {
+    readonly stream: string;
+    readonly events: RecordedEvent[];
+    readonly expected: StreamAppend['expected'];
+  }[] = [];
+  let bytes = 0;
+  for (const [index, event] of events.entries()) {
+    const { stream, revision } = event;
+    // The text holds data and metadata, so it is never shorter than what is counted against the limit.
+    const size = Buffer.byteLength(texts[index]!);
+    const last = appends.at(-1);
+    if (last?.stream === stream && last.events.at(-1)!.revision === revision - 1 && bytes + size <= MAX_APPEND_BYTES) {
+      last.events.push(event);
+      bytes += size;
+    } else {
+      appends.push({ stream, events: [event], expected: revision === 0 ? 'none' : revision - 1 });
+      bytes = size;
+    }
+  }
+  return appends;
+}
+
+/**
+ * Appends in order; what the engine could not take is repeated for some seconds, which is safe. @throws
+ * CopyRefusedError, UnavailableError
+ */
+async function store(target: EventStore, appends: readonly StreamAppend[]): Promise<void> {
+  for (const pause of [...PAUSES, undefined]) {
+    try {
+      if (target.appendInOrder !== undefined) return await target.appendInOrder(appends);
+      for (const { stream, events, expected } of appends) await target.append(stream, events, expected);
+      return;
+    } catch (error) {
+      if (error instanceof ConflictError) throw refusalOf(error);
+      if (!(error instanceof UnavailableError) || error instanceof LogSealedError || pause === undefined) throw error;
+      await sleep(pause);
+    }
+  }
+}
+
+function refusalOf({ stream, expected, actual }: ConflictError): CopyRefusedError {
+  const wanted = typeof expected === 'number' ? expected : -1;
+  return actual > wanted
+    ? new CopyRefusedError(
+        `somebody else writes to the target (stream ${stream}): stop that, and copy to an empty target. The source is as it was`,
+      )
+    : new CopyRefusedError(
+        `the source has lost events of stream ${stream} before revision ${wanted + 1}: such a log can't be copied whole; restore it from a backup`,
+      );
+}

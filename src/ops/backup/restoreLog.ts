@@ -1,0 +1,71 @@
+/**
+ * RestoreLog: brings the events of a checked backup into a new log of its own id, and records there what was done, by
+ * whom and why.
+ */
+import { randomUUID } from 'node:crypto';
+import { type LogRestored, RESTORED_STREAM } from '../../domain/restored.js';
+import type { Caller, EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import { recordable } from '../../commands/context.js';
+import { type CopyProgress, type CopySource, copyLog } from './copyLog.js';
+import { append } from '../../commands/handle.js';
+import { type Backup, BackupDamagedError, eventsOfBackup, positionOf } from './backupFile.js';
+
+/** What a restore is told. */
+export interface RestoreOptions {
+  readonly path: string;
+  /** As `checkBackup` found it. */
+  readonly backup: Backup;
+  readonly by: Caller;
+  readonly reason: string;
+  /** The log's HASH_KEY is lost: it goes on with another. */
+  readonly withoutKey?: true;
+  /** ISO 8601, UTC. */
+  readonly now: string;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: CopyProgress) => void;
+}
+
+/**
+ * Restores into an empty log: copies, reads back, compares with the backup's hash, and then appends `LogRestored`.
+ * @throws BackupDamagedError when the file is not what it was when it was checked; CopyRefusedError,
+ * CopyInterruptedError, UnavailableError
+ */
+export async function restoreLog(
+  target: EventStore,
+  { path, backup, by, reason, withoutKey, now, signal, onProgress }: RestoreOptions,
+): Promise<void> {
+  const copied = await copyLog({ source: backupSource(path, backup), target }, { seal: false, signal, onProgress });
+  if (copied.hash !== backup.hash) throw new BackupDamagedError('has been altered since it was checked');
+  const { log_id, events, position, hash, begun_at } = backup;
+  const data = { from_log_id: log_id, to_log_id: target.logId, events, position, hash, backed_up_at: begun_at, reason };
+  const restored: LogRestored = {
+    type: 'LogRestored',
+    data: withoutKey === undefined ? data : { ...data, without_key: withoutKey },
+  };
+  const commandId = randomUUID();
+  await append(
+    target,
+    RESTORED_STREAM,
+    recordable([restored], { commandId, correlationId: commandId, by, now }),
+    'any',
+  );
+}
+
+/** A backup as a log to copy from. */
+function backupSource(path: string, backup: Backup): CopySource {
+  const end = backup.events === 0 ? undefined : positionOf(backup.events);
+  return {
+    logId: backup.log_id,
+    end: async () => end,
+    async *readAll(after, _filter, { batchSize = 1_000 } = {}) {
+      for await (const events of eventsOfBackup(path, backup, batchSize)) {
+        const rest = after === undefined ? events : events.filter(({ position }) => position > after);
+        const { position } = events.at(-1) as RecordedEvent;
+        if (rest.length > 0) yield { events: rest, position, caughtUp: position === end };
+      }
+    },
+    // A backup can't be appended to, and takes no seal.
+    sealed: async () => true,
+    seal: async () => undefined,
+  };
+}

@@ -1,0 +1,99 @@
+/** The catalogue as it was at a position of the log. */
+import { CATALOGUE_KINDS } from '../../domain/catalogue.js';
+import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { type CatalogueDocument, catalogueProjection } from '../../projections/catalogue/catalogue.js';
+import { catalogueState } from '../../projections/catalogue/state.js';
+import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+
+/** How long the read model may take to reach the position; then the log is read instead. */
+const REACH_MS = 1_000;
+const PAGE = 1_000;
+/** Streams read side by side. */
+const READS = 32;
+
+/**
+ * What has not changed since stands in the read model as it was then; what has is folded from its stream. A read model
+ * that is behind, or not there, is done without: then the log is read from its beginning. @throws UnavailableError
+ */
+export async function catalogueThen(
+  events: EventStore,
+  model: ReadModel<CatalogueDocument>,
+  position: Position,
+): Promise<Catalogue> {
+  const state = catalogueState();
+  await state.apply((await knownThen(events, model, position)) ?? (await foldedThen(events, position)));
+  return state.catalogue();
+}
+
+/** As the read model knows it; `undefined` where it can't say. */
+async function knownThen(
+  events: EventStore,
+  model: ReadModel<CatalogueDocument>,
+  position: Position,
+): Promise<CatalogueDocument[] | undefined> {
+  try {
+    // One that is still being built may have come there, too; only who asks it for documents is told.
+    return (await model.reached(position, REACH_MS)) ? await documentsThen(events, model, position) : undefined;
+  } catch (error) {
+    // What the log can't say either is thrown there.
+    if (!(error instanceof UnavailableError)) throw error;
+    return undefined;
+  }
+}
+
+async function documentsThen(
+  events: EventStore,
+  model: ReadModel<CatalogueDocument>,
+  position: Position,
+): Promise<CatalogueDocument[]> {
+  const then: CatalogueDocument[] = [];
+  let changed: string[] = [];
+  const refold = async (): Promise<void> => {
+    const streams = await Promise.all(changed.map(async (stream) => events.read(stream)));
+    for (const stream of streams) {
+      const document = foldedUpTo(undefined, stream, position);
+      if (document !== undefined) then.push(document);
+    }
+    changed = [];
+  };
+  for (let added = ''; ;) {
+    const page = await model.find({
+      where: { added: { gt: added, lte: position } },
+      sort: [['added', 1]],
+      limit: PAGE,
+    });
+    for (const { id, body } of page) {
+      added = body.added;
+      if (body.changed <= position) then.push(body);
+      else if (changed.push(id) >= READS) await refold();
+    }
+    if (page.length < PAGE) break;
+  }
+  await refold();
+  return then;
+}
+
+async function foldedThen(events: EventStore, position: Position): Promise<CatalogueDocument[]> {
+  const documents = new Map<string, CatalogueDocument>();
+  const streams = CATALOGUE_KINDS.map((kind) => `${kind}-`);
+  for await (const batch of events.readAll(undefined, { types: catalogueProjection.types, streams })) {
+    for (const event of batch.events) {
+      const document = foldedUpTo(documents.get(event.stream), [event], position);
+      if (document !== undefined) documents.set(event.stream, document);
+    }
+    if (batch.position >= position) break;
+  }
+  return [...documents.values()];
+}
+
+function foldedUpTo(
+  before: CatalogueDocument | undefined,
+  events: readonly RecordedEvent[],
+  position: Position,
+): CatalogueDocument | undefined {
+  return events
+    .filter((event) => event.position <= position && catalogueProjection.types.includes(event.type))
+    .reduce((document, event) => catalogueProjection.evolve(document, event, event.stream, 0), before);
+}

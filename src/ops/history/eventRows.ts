@@ -1,0 +1,110 @@
+/** Events as rows: of a CSV file, of a table. */
+import { shortened } from '../../lib/quotedText.js';
+import type { Cell } from '../exports/csv.js';
+import type { EventView } from './eventView.js';
+
+/** The heading of an event's row in CSV. */
+export const EVENT_COLUMNS: readonly string[] = [
+  'position',
+  'stream',
+  'revision',
+  'type',
+  'id',
+  'at',
+  'user',
+  'client',
+  'roles',
+  'request_id',
+  'command_id',
+  'causation_id',
+  'correlation_id',
+  'data',
+];
+
+/** An event's row in CSV; `data` is JSON. */
+export function eventRow({
+  position,
+  stream,
+  revision,
+  type,
+  id,
+  at,
+  by,
+  request_id,
+  command_id,
+  causation_id,
+  correlation_id,
+  data,
+}: EventView): Cell[] {
+  return [
+    position,
+    stream,
+    revision,
+    type,
+    id,
+    at,
+    by.user,
+    by.client,
+    by.roles?.join(' '),
+    request_id,
+    command_id,
+    causation_id,
+    correlation_id,
+    JSON.stringify(data),
+  ];
+}
+
+/** An event for people: a line of what and when, and what else there is to say of it. */
+export interface EventBlock {
+  readonly head: string;
+  /** Each is a paragraph. */
+  readonly more: readonly string[];
+}
+
+/** What stands elsewhere in a block, or says nothing to people: by event type, or in any. */
+const NOT_DETAILS: ReadonlySet<string> = new Set([
+  'location_id',
+  'index',
+  'purchased_at',
+  'payment_reference',
+  'transaction_id',
+  'event_id',
+  'GiftIssued message_id',
+]);
+const MAX_DETAILS = 2_000;
+const ID_SHOWN = 8;
+
+/**
+ * A history as blocks. The event that led to another is named by its number, where it stands in the history, else by
+ * the beginning of its id.
+ */
+export function eventBlocks(events: readonly EventView[]): EventBlock[] {
+  const numbers = new Map(events.map(({ id }, index) => [id, index + 1]));
+  return events.map(({ type, at, by, request_id, causation_id, data }, index) => {
+    const cause = causation_id === null ? undefined : numbers.get(causation_id);
+    const roles = by.roles === undefined || by.roles.length === 0 ? '' : ` (${by.roles.join(' ')})`;
+    const where = (data as { readonly location_id?: string }).location_id;
+    const circumstances = [
+      by.user === undefined ? '' : `by ${by.user}${roles}`,
+      by.client === undefined ? '' : `through ${by.client}`,
+      where === undefined ? '' : `at ${where}`,
+      request_id === null ? '' : `request ${request_id}`,
+      causation_id === null ? '' : `because of ${cause === undefined ? causation_id.slice(0, ID_SHOWN) : `#${cause}`}`,
+    ]
+      .filter((part) => part !== '')
+      .join(', ');
+    return {
+      head: `#${index + 1}  ${at}  ${type}`,
+      more: [circumstances, detailsOf(type, data)].filter((text) => text !== ''),
+    };
+  });
+}
+
+function detailsOf(type: string, data: object): string {
+  const details = Object.entries(data).flatMap(([field, value]) =>
+    NOT_DETAILS.has(field) || NOT_DETAILS.has(`${type} ${field}`) || value === null
+      ? []
+      : [`${field}=${typeof value === 'string' ? value : JSON.stringify(value)}`],
+  );
+  return shortened(details.join(' '), MAX_DETAILS);
+}

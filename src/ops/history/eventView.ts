@@ -1,0 +1,94 @@
+/**
+ * The one way in which an event is shown to anybody: in a history, an export, an answer under `/ops` (decisions 11).
+ */
+import { FIELD_CLASSES, type FieldClasses, MASK } from '../../domain/fieldClasses.js';
+import { shownStream } from '../../domain/streamName.js';
+import { isOfLaterVersion, type Upcasters } from '../../domain/upcasters.js';
+import type { Caller, Position, RecordedEvent } from '../../ports/eventStore.js';
+
+/** An event as it is shown. Secret fields are left out of `data`, personal ones masked unless asked for. */
+export interface EventView {
+  readonly position: Position;
+  /** Without the keyed hash that some names end in. */
+  readonly stream: string;
+  readonly revision: number;
+  readonly type: string;
+  readonly id: string;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly at: string;
+  readonly by: Caller;
+  readonly request_id: string | null;
+  readonly command_id: string;
+  readonly causation_id: string | null;
+  readonly correlation_id: string;
+  readonly data: object;
+}
+
+/** How much is shown. */
+export interface Sight {
+  /** Personal fields too: only where a reason was given and recorded. */
+  readonly personal: boolean;
+}
+
+/**
+ * Shows an event. Of a type, or a later release's version of one, that this release does not know nothing is known to
+ * be harmless: its data is left out.
+ */
+export function eventView(event: RecordedEvent, sight: Sight, upcasters?: Upcasters): EventView {
+  const { position, stream, revision, type, id, at, metadata } = event;
+  const { user, client, roles } = metadata.by;
+  return {
+    position,
+    stream: shownStream(stream, MASK),
+    revision,
+    type,
+    id,
+    at,
+    by: {
+      ...(user === undefined ? {} : { user }),
+      ...(client === undefined ? {} : { client }),
+      ...(roles === undefined ? {} : { roles }),
+    },
+    request_id: metadata.requestId ?? null,
+    command_id: metadata.commandId,
+    causation_id: metadata.causationId ?? null,
+    correlation_id: metadata.correlationId,
+    data: isOfLaterVersion(type, metadata.schema, upcasters) ? {} : dataShown(type, event.data, sight),
+  };
+}
+
+/** The data of an event of this type, as far as it may be shown. The event itself stays as it is. */
+export function dataShown(type: string, data: object, { personal }: Sight): object {
+  const classes = Object.hasOwn(FIELD_CLASSES, type)
+    ? (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[type]
+    : undefined;
+  if (classes === undefined) return {};
+  let shown: unknown = data;
+  for (const path of classes.secret) shown = without(shown, stepsOf(path));
+  if (!personal) for (const path of classes.personal) shown = masked(shown, stepsOf(path));
+  return shown as object;
+}
+
+/** `receivers[].phone_number` is `receivers`, `[]`, `phone_number`. */
+function stepsOf(path: string): readonly string[] {
+  return path.replaceAll('[]', '.[]').split('.');
+}
+
+function without(value: unknown, [step, ...rest]: readonly string[]): unknown {
+  return changed(value, step, (inner) => (rest.length === 0 ? undefined : without(inner, rest)));
+}
+
+function masked(value: unknown, [step, ...rest]: readonly string[]): unknown {
+  return changed(value, step, (inner) =>
+    rest.length > 0 ? masked(inner, rest) : inner === null || inner === undefined ? inner : MASK,
+  );
+}
+
+/** A copy with one field, or every item of a list, replaced; `undefined` takes a field away. */
+function changed(value: unknown, step: string | undefined, change: (inner: unknown) => unknown): unknown {
+  if (step === '[]') return Array.isArray(value) ? value.map(change) : value;
+  if (step === undefined || typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return value;
+  const after = change((value as Record<string, unknown>)[step]);
+  const { [step]: _, ...others } = value as Record<string, unknown>;
+  return after === undefined ? others : { ...value, [step]: after };
+}

@@ -1,0 +1,189 @@
+/**
+ * Every event of a gift's life, across streams: what was bought, paid, issued, told, redeemed, vouchered, and what
+ * could not be done (decisions 11).
+ */
+import { inParallel } from '../../lib/async/inParallel.js';
+import type { VoucherAssigned } from '../../domain/gift.js';
+import { giftStream } from '../../domain/gift.js';
+import { deriveGiftIds, giftIdOf } from '../../domain/giftIds.js';
+import type { KeyedHash } from '../../domain/keyedHash.js';
+import { notificationStream } from '../../domain/notification.js';
+import { PARKED_NAMES, type ParkedName, parkedStream } from '../../domain/parked.js';
+import { type GiftsPurchased, transactionStream } from '../../domain/purchase.js';
+import { voucherCodeStream } from '../../domain/voucherCode.js';
+import { walletStream } from '../../domain/wallet.js';
+import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { slices } from '../../lib/async/slices.js';
+import { ownShare } from './redactOtherGifts.js';
+import { streamBetween } from './streamBetween.js';
+
+/**
+ * Asked only for what the streams' names don't tell: the transaction of a gift that is not issued yet, a redemption's
+ * gift.
+ */
+export interface KnownGifts {
+  readonly gifts: { get(giftId: string): Promise<{ readonly transaction_id: string } | undefined> };
+  readonly redemptions: { get(redemptionId: string): Promise<{ readonly gift_id: string } | undefined> };
+}
+
+/** What histories are found with. */
+export interface HistoryDeps {
+  readonly events: EventStore;
+  readonly models: KnownGifts;
+  readonly hash: KeyedHash;
+}
+
+/** What an identifier names: one gift, or all gifts of a transaction. */
+export interface NamedGifts {
+  readonly transactionId: string;
+  readonly giftIds: readonly string[];
+  /** The transaction's stream. */
+  readonly purchase: readonly RecordedEvent[];
+}
+
+/** No id is longer. */
+const MAX_ID = 64;
+/** Streams read side by side. */
+const READS = 32;
+/**
+ * Whose parked work concerns one gift alone: its entity is the gift; what others park concerns all gifts of the
+ * transaction.
+ */
+const OF_ONE_GIFT: Readonly<Record<ParkedName, boolean>> = {
+  purchase: false,
+  notification: true,
+  refund: false,
+  dispute: false,
+};
+/** What asks a provider or wallet for money, and what answers it. */
+const ANSWERS: Readonly<Record<string, readonly string[]>> = {
+  ChargeStarted: ['PaymentCharged', 'PaymentDeclined'],
+  RefundStarted: ['GiftsRefunded', 'RefundRefused'],
+};
+
+/**
+ * What a gift's id or shortcode, a redemption's id or a transaction's id names; `undefined`: nothing that is known.
+ * @throws UnavailableError, also while the read model can't say yet whether it is known
+ */
+export async function namedGifts(deps: HistoryDeps, identifier: string): Promise<NamedGifts | undefined> {
+  if (identifier === '' || identifier.length > MAX_ID) return undefined;
+  const purchase = await deps.events.read(transactionStream(identifier));
+  const [bought] = purchase;
+  if (bought !== undefined) {
+    const { seed, receivers } = bought.data as GiftsPurchased['data'];
+    return {
+      transactionId: identifier,
+      purchase,
+      giftIds: deriveGiftIds(seed, receivers.length).map((ids) => ids.gift_id),
+    };
+  }
+  const giftId = giftIdOf(identifier);
+  const transactionId = giftId === undefined ? undefined : await transactionOf(deps, giftId);
+  if (giftId !== undefined && transactionId !== undefined) return oneGift(deps, giftId, transactionId);
+  const redeemed = await deps.models.redemptions.get(identifier);
+  const itsTransaction = redeemed === undefined ? undefined : await transactionOf(deps, redeemed.gift_id);
+  return redeemed === undefined || itsTransaction === undefined
+    ? undefined
+    : oneGift(deps, redeemed.gift_id, itsTransaction);
+}
+
+async function oneGift({ events }: HistoryDeps, giftId: string, transactionId: string): Promise<NamedGifts> {
+  return { transactionId, giftIds: [giftId], purchase: await events.read(transactionStream(transactionId)) };
+}
+
+async function transactionOf({ events, models }: HistoryDeps, giftId: string): Promise<string | undefined> {
+  const [issued] = await events.read(giftStream(giftId), { limit: 1 });
+  const known = (issued?.data as { readonly transaction_id?: string } | undefined)?.transaction_id;
+  return known ?? (await models.gifts.get(giftId))?.transaction_id;
+}
+
+/**
+ * Every event of these gifts' lives, in log order. Of a purchase of several, only what concerns these (`ownShare.ts`).
+ * @throws UnavailableError
+ */
+export async function giftHistory(
+  deps: HistoryDeps,
+  { transactionId, giftIds, purchase }: NamedGifts,
+): Promise<RecordedEvent[]> {
+  const { events } = deps;
+  const time = slices();
+  const share = ownShare(purchase, giftIds);
+  const all: RecordedEvent[] = [...share.events];
+  const ofThese = (event: RecordedEvent): boolean => names(event.data, 'transaction_id', transactionId);
+  // What a refund credited names it as the cause.
+  all.push(
+    ...(await walletMoney(events, purchase)).filter(
+      ({ data }) => !share.isOthers((data as { readonly cause?: string }).cause ?? ''),
+    ),
+  );
+  const begun = purchase[0]?.position ?? '';
+  const wanted = new Set(giftIds);
+  for (const name of PARKED_NAMES) {
+    for await (const page of streamBetween(events, parkedStream(name), begun, undefined)) {
+      all.push(
+        ...page.filter((event) => {
+          const { entity = '' } = event.data as { readonly entity?: string };
+          return ofThese(event) && (!OF_ONE_GIFT[name] || wanted.has(entity)) && !share.isOthers(entity);
+        }),
+      );
+    }
+  }
+  await inParallel(giftIds, READS, async (giftId) => {
+    all.push(...(await lifeOf(deps, giftId)));
+    if (time.due()) await time.rest();
+  });
+  return all.sort((one, other) =>
+    one.position < other.position ? -1 : one.position > other.position ? 1 : one.revision - other.revision,
+  );
+}
+
+/**
+ * The money of this purchase that moved in a prepaid wallet: between each asking and its answer, both of which stand in
+ * the purchase's own stream.
+ */
+async function walletMoney(events: EventStore, purchase: readonly RecordedEvent[]): Promise<RecordedEvent[]> {
+  const { payment_reference, transaction_id } = (purchase[0]?.data ?? {}) as Partial<GiftsPurchased['data']>;
+  const found = new Map<string, RecordedEvent>();
+  for (const [index, asked] of purchase.entries()) {
+    const answers = ANSWERS[asked.type];
+    if (answers === undefined || payment_reference === undefined) continue;
+    const { refund_id } = asked.data as { readonly refund_id?: string };
+    const answered = purchase
+      .slice(index)
+      .find(
+        ({ type, data }) => answers.includes(type) && (data as { readonly refund_id?: string }).refund_id === refund_id,
+      );
+    for await (const page of streamBetween(
+      events,
+      walletStream(payment_reference),
+      asked.position,
+      answered?.position,
+    )) {
+      for (const event of page)
+        if (names(event.data, 'transaction_id', transaction_id ?? '')) found.set(event.id, event);
+    }
+  }
+  return [...found.values()];
+}
+
+/** What stands in the gift's own streams, and how it came by its voucher's code. */
+async function lifeOf({ events, hash }: HistoryDeps, giftId: string): Promise<RecordedEvent[]> {
+  const [own, told] = await Promise.all([events.read(giftStream(giftId)), events.read(notificationStream(giftId))]);
+  const life = [...own, ...told];
+  for (const event of own) {
+    if (event.type !== 'VoucherAssigned') continue;
+    const { segment_id, code } = event.data as VoucherAssigned['data'];
+    const drawn = await events.read(voucherCodeStream(segment_id, hash('code', code)));
+    life.push(...drawn.filter(({ data }) => names(data, 'gift_id', giftId)));
+  }
+  return life;
+}
+
+function names(data: object, field: string, id: string): boolean {
+  return (data as Readonly<Record<string, unknown>>)[field] === id;
+}
+
+/** Those up to a position. */
+export function upTo(events: readonly RecordedEvent[], position: Position | undefined): RecordedEvent[] {
+  return position === undefined ? [] : events.filter((event) => event.position <= position);
+}

@@ -1,0 +1,73 @@
+/**
+ * What of a purchase's stream concerns some of its gifts: whom the others were for, and their ids, is nobody's business
+ * who asks about these.
+ */
+import { deriveGiftIds } from '../../domain/giftIds.js';
+import type { GiftsPurchased } from '../../domain/purchase.js';
+import type { Kept } from '../../domain/refund.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
+
+/** The part of a refund's events that names gifts. */
+interface NamesGifts {
+  readonly refund_id?: string;
+  readonly gift_ids?: readonly string[];
+  readonly kept?: Kept;
+}
+
+/** A purchase's events as far as they concern some of its gifts. */
+export interface OwnShare {
+  /** Without the refunds of others; where an event names several gifts or receivers, the others are only counted. */
+  readonly events: readonly RecordedEvent[];
+  /** Whether a refund, by its id, is one of others. */
+  isOthers(refundId: string): boolean;
+}
+
+/** The share of these gifts; of all of the purchase's gifts, everything as it stands. */
+export function ownShare(purchase: readonly RecordedEvent[], giftIds: readonly string[]): OwnShare {
+  const bought = purchase[0]?.data as GiftsPurchased['data'] | undefined;
+  if (bought === undefined || giftIds.length === bought.receivers.length)
+    return { events: purchase, isOthers: () => false };
+  const wanted = new Set(giftIds);
+  const own = new Set<string>();
+  const others = new Set<string>();
+  for (const { data } of purchase) {
+    const { refund_id: refundId, ...named } = data as NamesGifts;
+    if (refundId === undefined) continue;
+    const ids = giftsIn(named);
+    if (ids.some((id) => wanted.has(id))) own.add(refundId);
+    // Money that bought nothing goes back for no gift: that concerns all of them.
+    else if (ids.length > 0) others.add(refundId);
+  }
+  const isOthers = (refundId: string): boolean => others.has(refundId) && !own.has(refundId);
+  const events = purchase
+    .filter(({ data }) => !isOthers((data as NamesGifts).refund_id ?? ''))
+    .map((event) => (event.type === 'GiftsPurchased' ? withOwnReceivers(event, wanted) : withOwnGifts(event, wanted)));
+  return { events, isOthers };
+}
+
+function giftsIn({ gift_ids = [], kept = {} }: NamesGifts): readonly string[] {
+  return [...gift_ids, ...Object.values(kept).flat()];
+}
+
+function withOwnReceivers(event: RecordedEvent, wanted: ReadonlySet<string>): RecordedEvent {
+  const data = event.data as GiftsPurchased['data'];
+  const ids = deriveGiftIds(data.seed, data.receivers.length);
+  const receivers = data.receivers.filter((_, index) => wanted.has(ids[index]?.gift_id ?? ''));
+  return { ...event, data: { ...data, receivers, other_receivers: data.receivers.length - receivers.length } };
+}
+
+function withOwnGifts(event: RecordedEvent, wanted: ReadonlySet<string>): RecordedEvent {
+  const { gift_ids, kept } = event.data as NamesGifts;
+  const all = giftsIn(event.data as NamesGifts);
+  const others = all.filter((id) => !wanted.has(id)).length;
+  if (others === 0) return event;
+  const data: Record<string, unknown> = { ...event.data, other_gifts: others };
+  if (gift_ids !== undefined) data['gift_ids'] = gift_ids.filter((id) => wanted.has(id));
+  if (kept !== undefined)
+    data['kept'] = Object.fromEntries(
+      Object.entries(kept)
+        .map(([why, ids]) => [why, ids.filter((id) => wanted.has(id))] as const)
+        .filter(([, ids]) => ids.length > 0),
+    );
+  return { ...event, data };
+}

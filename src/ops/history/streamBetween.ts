@@ -1,0 +1,48 @@
+/**
+ * A part of a stream that many share (a wallet's, parked work's): found by position, so that it costs what the part
+ * costs, however long the stream is.
+ */
+import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+
+/** Events read at a time. */
+const PAGE = 500;
+
+/**
+ * The events of a stream after one position of the log and up to another (`undefined`: to the stream's end), page by
+ * page. @throws UnavailableError
+ */
+export async function* streamBetween(
+  events: Pick<EventStore, 'read'>,
+  stream: string,
+  after: Position,
+  through: Position | undefined,
+): AsyncGenerator<RecordedEvent[]> {
+  for (let from = await firstAfter(events, stream, after); ;) {
+    const page = await events.read(stream, { from, limit: PAGE });
+    const wanted = page.filter(({ position }) => position > after && (through === undefined || position <= through));
+    if (wanted.length > 0) yield wanted;
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE || (through !== undefined && last.position >= through)) return;
+    from = last.revision + 1;
+  }
+}
+
+/** A revision at or before the first event after a position, at most a page before it: by doubling, then by halving. */
+async function firstAfter(events: Pick<EventStore, 'read'>, stream: string, after: Position): Promise<number> {
+  const isBefore = async (revision: number): Promise<boolean> => {
+    const [event] = await events.read(stream, { from: revision, limit: 1 });
+    return event !== undefined && event.position <= after;
+  };
+  let before = 0;
+  let beyond = PAGE;
+  while (await isBefore(beyond)) {
+    before = beyond;
+    beyond *= 2;
+  }
+  while (beyond - before > PAGE) {
+    const middle = Math.floor((before + beyond) / 2);
+    if (await isBefore(middle)) before = middle;
+    else beyond = middle;
+  }
+  return before;
+}

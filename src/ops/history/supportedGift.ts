@@ -1,0 +1,57 @@
+/** A gift after support has seen to it: how it stands, and what was recorded. */
+import { foundGift } from '../../commands/loadGift.js';
+import type { CareDeps } from '../../commands/careForGift.js';
+import { giftStream } from '../../domain/gift.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
+import { type EventView, eventView } from './eventView.js';
+
+/** The gift, as support sees it. */
+export interface CareView {
+  readonly gift_id: string;
+  readonly transaction_id: string;
+  /** As the API calls it. */
+  readonly gift_status: 'pending' | 'sent' | 'redeemed' | 'cancelled';
+  /** Who it is for: a user, whoever has a phone number, or whoever claims it. */
+  readonly receiver: 'user' | 'phone number' | 'nobody';
+  readonly receiver_id: string | null;
+  /** The last valid day (UTC). */
+  readonly expiry_date: string;
+  /** The causes that block it, in order of time. */
+  readonly blocked_by: readonly string[];
+  /** What was recorded, now or by an earlier run of the same command; none: the gift was so already. */
+  readonly events: readonly EventView[];
+}
+
+/**
+ * Shows it, as it stood after `own`: a repeated command is answered as it was. @throws Refusal `gift_not_found`;
+ * UnavailableError
+ */
+export async function careView(deps: CareDeps, giftId: string, own: readonly RecordedEvent[]): Promise<CareView> {
+  const stream = giftStream(giftId);
+  const last = own.findLast((event) => event.stream === stream)?.revision ?? Number.POSITIVE_INFINITY;
+  const history = await deps.events.read(stream);
+  const { gift, payment } = await foundGift(
+    deps,
+    giftId,
+    history.filter(({ revision }) => revision <= last),
+  );
+  const { user_id, phone_hash } = gift.issued.receiver;
+  return {
+    gift_id: giftId,
+    transaction_id: gift.issued.transaction_id,
+    gift_status:
+      payment === 'pending'
+        ? 'pending'
+        : payment === 'declined'
+          ? 'cancelled'
+          : gift.status === 'issued'
+            ? 'sent'
+            : gift.status,
+    receiver: user_id !== undefined ? 'user' : phone_hash !== undefined ? 'phone number' : 'nobody',
+    receiver_id: user_id ?? null,
+    expiry_date: gift.issued.expires_on,
+    blocked_by: gift.blockedBy ?? [],
+    // Of several that were appended together a command knows only the last one's position.
+    events: own.map((event) => eventView(history.find(({ id }) => id === event.id) ?? event, { personal: false })),
+  };
+}

@@ -1,0 +1,73 @@
+/**
+ * What histories ask of read models, told by the log itself where those can't: they are gone, being built, behind, or
+ * out of reach. For the command line, which works without a running service; it may take one reading of the log, so
+ * nothing that answers many callers does it.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type GiftRedeemed, giftStream } from '../../domain/gift.js';
+import { deriveGiftIds } from '../../domain/giftIds.js';
+import { type GiftsPurchased, transactionStream } from '../../domain/purchase.js';
+import { idOf } from '../../domain/streamName.js';
+import type { EventFilter, EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { type AskedModel, getAtLogEnd } from '../../runtime/readmodels/getAtLogEnd.js';
+import type { ReadModels } from '../../readModels.js';
+import type { KnownGifts } from './giftHistory.js';
+
+/** How long a read model may take to reach the log's end, in ms: one that a running service keeps is there within. */
+const REACH_MS = 500;
+const PURCHASES = { types: ['GiftsPurchased'], streams: [transactionStream('')] } as const;
+const REDEMPTIONS = { types: ['GiftRedeemed'], streams: [giftStream('')] } as const;
+
+/**
+ * The read models first, then the log. `get` throws UnavailableError where the log can't be read, and the signal's
+ * reason.
+ */
+export function knownInLog(
+  events: EventStore,
+  { gifts, redemptions }: Pick<ReadModels, 'gifts' | 'redemptions'>,
+  signal?: AbortSignal,
+): KnownGifts {
+  return {
+    gifts: {
+      get: async (giftId) =>
+        modelOrLog<{ readonly transaction_id: string }>(events, gifts, giftId, PURCHASES, signal, ({ data }) => {
+          const { seed, receivers, transaction_id } = data as GiftsPurchased['data'];
+          return deriveGiftIds(seed, receivers.length).some(({ gift_id }) => gift_id === giftId)
+            ? { transaction_id }
+            : undefined;
+        }),
+    },
+    redemptions: {
+      get: async (id) =>
+        modelOrLog<{ readonly gift_id: string }>(events, redemptions, id, REDEMPTIONS, signal, ({ stream, data }) =>
+          (data as GiftRedeemed['data']).redemption_id === id ? { gift_id: idOf(stream) } : undefined,
+        ),
+    },
+  };
+}
+
+async function modelOrLog<T>(
+  events: EventStore,
+  model: AskedModel<T>,
+  id: string,
+  filter: EventFilter,
+  signal: AbortSignal | undefined,
+  tells: (event: RecordedEvent) => T | undefined,
+): Promise<T | undefined> {
+  try {
+    return await getAtLogEnd(events, model, id, REACH_MS);
+  } catch (error) {
+    // Whatever the read store's trouble is, the log says more; what it can't say either is thrown there.
+    if (!(error instanceof UnavailableError)) throw error;
+  }
+  for await (const batch of events.readAll(undefined, filter, { signal })) {
+    for (const event of batch.events) {
+      const told = tells(event);
+      if (told !== undefined) return told;
+    }
+    await nextTurn();
+  }
+  signal?.throwIfAborted();
+  return undefined;
+}

@@ -1,0 +1,76 @@
+/**
+ * Whether work that is parked, or seems to be open, is over, as the streams tell it: what a retry has come to, which
+ * the parked work's own events don't tell where it went well.
+ */
+import { fold } from '../../domain/decider.js';
+import { giftStream } from '../../domain/gift.js';
+import { deriveGiftIds } from '../../domain/giftIds.js';
+import { disputeKey, lateMoneySteps, PROVIDER_REFUND_KEY } from '../../domain/lateMoney.js';
+import { notificationStream } from '../../domain/notification.js';
+import type { ParkedName, ParkedWork } from '../../domain/parked.js';
+import {
+  lateMoneyOf,
+  type MadePurchase,
+  type Purchase,
+  purchaseAggregate,
+  transactionStream,
+} from '../../domain/purchase.js';
+import { tellingsOf } from '../../domain/telling.js';
+import { inParallel } from '../../lib/async/inParallel.js';
+import type { EventStore } from '../../ports/eventStore.js';
+
+/** Streams read side by side. */
+const READS = 32;
+
+/**
+ * Whether it is over, well or not: the charge is settled and its gifts are issued; the receiver was told or can't be;
+ * the money was given back, or there was nothing to give back; the gifts answer a dispute, or what was given back at
+ * the provider. @throws UnavailableError
+ */
+export async function isSettled(
+  events: EventStore,
+  { name, work }: { readonly name: ParkedName; readonly work: Pick<ParkedWork, 'entity' | 'transaction_id'> },
+): Promise<boolean> {
+  const { entity, transaction_id } = work;
+  if (name === 'notification') return isTold(events, entity);
+  const purchase: Purchase = fold(purchaseAggregate, await events.read(transactionStream(transaction_id)));
+  if (purchase.status === 'none') return false;
+  const isLeft = (key: string): boolean => lateMoneySteps(lateMoneyOf(purchase)).some((step) => step.key === key);
+  switch (name) {
+    case 'purchase':
+      return purchase.status === 'declined' || (purchase.status === 'charged' && (await isIssued(events, purchase)));
+    case 'refund': {
+      const refund = purchase.refunds.get(entity);
+      return refund === undefined
+        ? !isLeft(PROVIDER_REFUND_KEY)
+        : refund.status === 'refunded' || refund.status === 'nothing';
+    }
+    case 'dispute':
+      return !isLeft(disputeKey(entity));
+    default:
+      throw new Error(`parked by ${name satisfies never as string}, which is nobody`);
+  }
+}
+
+async function isTold(events: EventStore, giftId: string): Promise<boolean> {
+  const [gift, notification] = await Promise.all([
+    events.read(giftStream(giftId)),
+    events.read(notificationStream(giftId)),
+  ]);
+  return gift.length > 0 && tellingsOf(gift, notification).next.do === 'nothing';
+}
+
+async function isIssued(events: EventStore, { purchase }: MadePurchase): Promise<boolean> {
+  const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);
+  const missing = new AbortController();
+  await inParallel(
+    ids,
+    READS,
+    async ({ gift_id }) => {
+      const issued = await events.read(giftStream(gift_id), { limit: 1 });
+      if (issued.length === 0) missing.abort();
+    },
+    missing.signal,
+  );
+  return !missing.signal.aborted;
+}

@@ -1,0 +1,101 @@
+/**
+ * Parked work as support sees it, and all of it as the log tells it: for who works without a running service, whose
+ * read model then stands still.
+ */
+import { parkedId, type ParkedName, type ParkedState, PARKED_NAMES, parkedStream } from '../../domain/parked.js';
+import type { Caller, EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { folded } from '../../runtime/readmodels/folded.js';
+import { type ParkedDocument, parkedProjection } from '../../projections/parked.js';
+import { streamBetween } from '../history/streamBetween.js';
+
+/** Parked work as it is shown. */
+export interface ParkedView {
+  readonly id: string;
+  /** The process manager that gave it up. */
+  readonly process: ParkedName;
+  /** What was tried. */
+  readonly step: string;
+  /** Whose step it is: a transaction, a gift to be told of, a refund, a dispute. */
+  readonly entity: string;
+  readonly transaction_id: string;
+  readonly state: ParkedState;
+  readonly cause: string;
+  /** How often it has been parked in a row. */
+  readonly times: number;
+  /** When it was parked last, and when anything last happened to it: ISO 8601, UTC, milliseconds. */
+  readonly parked_at: string;
+  readonly changed_at: string;
+  /** Where that stands in the log. */
+  readonly position: Position;
+  /** Who retried or discarded it last, and why; null while nobody has. */
+  readonly by: Caller | null;
+  readonly reason: string | null;
+}
+
+/** Parked work and its id. */
+export interface ParkedEntry {
+  readonly id: string;
+  readonly document: ParkedDocument;
+}
+
+/** Shows it. */
+export function parkedView({ id, document }: ParkedEntry): ParkedView {
+  const {
+    name: process,
+    step,
+    entity,
+    transaction_id,
+    state,
+    cause,
+    times,
+    parked_at,
+    changed_at,
+    changed: position,
+    by,
+    reason,
+  } = document;
+  return {
+    id,
+    process,
+    step,
+    entity,
+    transaction_id,
+    state,
+    cause,
+    times,
+    parked_at,
+    changed_at,
+    position,
+    by,
+    reason,
+  };
+}
+
+/** One entity's work from its events. @throws Error without any */
+export function parkedEntry(id: string, events: readonly RecordedEvent[]): ParkedEntry {
+  const document = folded(parkedProjection, events, id);
+  if (document === undefined) throw new Error('parked work has no event');
+  return { id, document };
+}
+
+/**
+ * All that was ever parked by these process managers (default all), in order of its last event, from the log alone.
+ * @throws UnavailableError
+ */
+export async function parkedInLog(
+  events: EventStore,
+  names: readonly ParkedName[] = PARKED_NAMES,
+): Promise<ParkedEntry[]> {
+  const found = new Map<string, ParkedDocument>();
+  for (const name of names) {
+    for await (const page of streamBetween(events, parkedStream(name), '', undefined)) {
+      for (const event of page) {
+        const id = parkedId(name, (event.data as { readonly entity: string }).entity);
+        found.set(id, parkedProjection.evolve(found.get(id), event, id, 0));
+      }
+    }
+  }
+  return [...found]
+    .map(([id, document]) => ({ id, document }))
+    .sort((one, other) => (one.document.changed < other.document.changed ? -1 : 1));
+}

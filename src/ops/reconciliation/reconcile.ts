@@ -1,0 +1,327 @@
+/**
+ * Compares what a payment provider says that it has done on a day with what the log says, to the penny: every charge
+ * and refund of the one must stand in the other. Both are read in spans of time side by side, so memory stays as large
+ * as the busiest span. The two clocks differ, and an answer may have been recorded on another day than the money moved:
+ * what has found no counterpart after a while is looked up by its id, wherever it stands.
+ *
+ * Of refunds that somebody made at the provider itself the log knows how much they came to (`RefundedAtProvider`), not
+ * their ids: they answer for the refunds made there before.
+ */
+import type { RefundedAtProvider } from '../../domain/lateMoney.js';
+import { type PaymentCharged, transactionStream } from '../../domain/purchase.js';
+import type { GiftsRefunded, RefundFailed } from '../../domain/refund.js';
+import { idOf } from '../../domain/streamName.js';
+import { inParallel } from '../../lib/async/inParallel.js';
+import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
+import { openSpanFeed } from '../ranges/spanFeed.js';
+
+/** What is wrong: it stands only there, only here, or both disagree. */
+export type DifferenceKind = 'missing_here' | 'missing_there' | 'amount' | 'currency' | 'state';
+
+/**
+ * One difference between the provider's ledger (`there`) and the log (`here`). Money is of the currency's smallest
+ * unit.
+ */
+export interface Difference {
+  readonly what: DifferenceKind;
+  readonly kind: LedgerEntry['kind'];
+  readonly provider: string;
+  /** The provider's id: a charge's, a refund's. */
+  readonly id: string;
+  readonly transaction_id: string | null;
+  readonly here: { readonly amount: number; readonly at: string } | null;
+  readonly there: {
+    readonly amount: number | null;
+    readonly currency: string;
+    readonly at: string;
+    readonly status: string;
+  } | null;
+  /** In words, for a person. */
+  readonly detail: string;
+}
+
+/** How many and how much, pence. */
+export interface Sums {
+  readonly charges: number;
+  readonly charged: number;
+  readonly refunds: number;
+  readonly refunded: number;
+}
+
+/** What a comparison came to. Sums count each side's day by its own clock. */
+export interface Reconciled {
+  readonly provider: string;
+  readonly here: Sums;
+  readonly there: Sums;
+  /** Entries whose counterpart was recorded much later, or on another day: found by their id. */
+  readonly looked_up: number;
+  readonly differences: number;
+}
+
+/** The day, ms since the epoch: from its first up to but not its last. */
+export interface Day {
+  readonly from: number;
+  readonly to: number;
+}
+
+const SPAN_MS = 15 * 60_000;
+const CURRENCY = 'gbp';
+/** Looked up at once. */
+const SIDE_BY_SIDE = 8;
+
+/** Money that the log says has moved. */
+interface Here {
+  readonly kind: LedgerEntry['kind'];
+  /** Empty where the log knows none: see `RefundedAtProvider`. */
+  readonly id: string;
+  readonly transactionId: string;
+  readonly amount: number;
+  readonly at: string;
+}
+
+type Tally = { -readonly [K in keyof Sums]: Sums[K] };
+const nothing = (): Tally => ({ charges: 0, charged: 0, refunds: 0, refunded: 0 });
+
+function count(sums: Tally, kind: LedgerEntry['kind'], amount: number, entries = 1): void {
+  if (kind === 'charge') {
+    sums.charges += entries;
+    sums.charged += amount;
+  } else {
+    sums.refunds += entries;
+    sums.refunded += amount;
+  }
+}
+
+/**
+ * Compares, and gives each difference to `tell`. An aborted `signal` ends it with its reason. `others`: what the log
+ * says of other providers, uncompared.
+ * @throws what the ledger throws; UnavailableError
+ */
+export async function reconcile(
+  events: EventStore,
+  ledger: PaymentLedger,
+  day: Day,
+  tell: (difference: Difference) => Promise<void> | void,
+  signal?: AbortSignal,
+): Promise<{ readonly reconciled: Reconciled; readonly others: ReadonlyMap<string, Sums> }> {
+  const feed = await openSpanFeed(events, day, { types: ['PaymentCharged', 'GiftsRefunded', 'RefundedAtProvider'] });
+  const here = nothing();
+  const there = nothing();
+  const others = new Map<string, Tally>();
+  /** By the id of the event that told of refunds made at the provider itself: pence that have answered for one. */
+  const spent = new Map<string, number>();
+  let lookedUp = 0;
+  let differences = 0;
+  /** Without a counterpart yet: of this span, and of the one before. */
+  let ours = [new Map<string, Here>(), new Map<string, Here>()] as const;
+  let theirs = [new Map<string, LedgerEntry>(), new Map<string, LedgerEntry>()] as const;
+
+  const take = <T>(maps: readonly [Map<string, T>, Map<string, T>], key: string): T | undefined => {
+    for (const map of maps) {
+      const found = map.get(key);
+      if (map.delete(key)) return found;
+    }
+    return undefined;
+  };
+  const report = async (found: readonly Difference[]): Promise<void> => {
+    for (const difference of found) {
+      differences++;
+      await tell(difference);
+    }
+  };
+  const resolveOurs = async (one: Here): Promise<void> => {
+    const found = await ledger.find(one.kind, one.id, one.transactionId);
+    if (found === undefined)
+      return report([
+        missing('missing_there', ledger.provider, one, undefined, `${ledger.provider} knows no such ${one.kind}`),
+      ]);
+    lookedUp++;
+    if (!found.moved && (await failedLater(events, one))) return count(here, one.kind, -one.amount, -1);
+    return report(compare(ledger.provider, one, found));
+  };
+  const resolveTheirs = async (one: LedgerEntry): Promise<void> => {
+    const { found, why } = await inLog(events, one, spent);
+    if (found === undefined) return report([missing('missing_here', ledger.provider, undefined, one, why)]);
+    lookedUp++;
+    return report(compare(ledger.provider, found, one));
+  };
+
+  try {
+    for (let from = day.from; from < day.to; from += SPAN_MS) {
+      signal?.throwIfAborted();
+      const to = Math.min(from + SPAN_MS, day.to);
+      for await (const page of ledger.list(from, to)) {
+        for (const entry of page) {
+          if (!entry.moved) continue;
+          count(there, entry.kind, entry.amount ?? 0);
+          const known = take(ours, keyOf(entry));
+          if (known === undefined) theirs[0].set(keyOf(entry), entry);
+          else await report(compare(ledger.provider, known, entry));
+        }
+        signal?.throwIfAborted();
+      }
+      for await (const event of feed.until(to, to === day.to)) {
+        const { provider, ...one } = hereOf(event);
+        // Nothing was to pay: nobody was asked.
+        if (one.amount === 0) continue;
+        if (provider !== ledger.provider) {
+          const sums = others.get(provider) ?? nothing();
+          count(sums, one.kind, one.amount);
+          others.set(provider, sums);
+          continue;
+        }
+        count(here, one.kind, one.amount);
+        if (one.id === '') continue;
+        const known = take(theirs, keyOf(one));
+        if (known === undefined) ours[0].set(keyOf(one), one);
+        else await report(compare(ledger.provider, one, known));
+      }
+      await inParallel([...ours[1].values()], SIDE_BY_SIDE, resolveOurs);
+      await inParallel([...theirs[1].values()], SIDE_BY_SIDE, resolveTheirs);
+      ours = [new Map(), ours[0]];
+      theirs = [new Map(), theirs[0]];
+    }
+    await inParallel([...ours[1].values()], SIDE_BY_SIDE, resolveOurs);
+    await inParallel([...theirs[1].values()], SIDE_BY_SIDE, resolveTheirs);
+  } finally {
+    await feed.close();
+  }
+  return { reconciled: { provider: ledger.provider, here, there, looked_up: lookedUp, differences }, others };
+}
+
+const keyOf = ({ kind, id }: { readonly kind: string; readonly id: string }): string => `${kind} ${id}`;
+
+function hereOf(event: RecordedEvent): Here & { readonly provider: string } {
+  const known = event as unknown as PaymentCharged | GiftsRefunded | RefundedAtProvider;
+  const transactionId = idOf(event.stream);
+  const { provider, amount } = known.data;
+  const one = { provider, transactionId, amount, at: event.at };
+  switch (known.type) {
+    case 'PaymentCharged':
+      return { ...one, kind: 'charge', id: known.data.charge_id };
+    case 'GiftsRefunded':
+      return { ...one, kind: 'refund', id: known.data.refund_ref };
+    case 'RefundedAtProvider':
+      return { ...one, kind: 'refund', id: '' };
+    default:
+      return known satisfies never;
+  }
+}
+
+/** Whether the log knows, too, that the provider could not deliver what it had taken on. */
+async function failedLater(events: EventStore, { kind, id, transactionId }: Here): Promise<boolean> {
+  if (kind !== 'refund') return false;
+  const history = await events.read(transactionStream(transactionId));
+  return history.some(({ type, data }) => type === 'RefundFailed' && (data as RefundFailed['data']).refund_ref === id);
+}
+
+/**
+ * The provider's entry in its transaction's stream, on whatever day: the first event there that names it. `spent`: see
+ * `toldOutside`.
+ */
+async function inLog(
+  events: EventStore,
+  entry: LedgerEntry,
+  spent: Map<string, number>,
+): Promise<{ found?: Here; why: string }> {
+  const { kind, id, transactionId } = entry;
+  if (transactionId === null) return { why: 'it names no transaction of this service' };
+  const history = await events.read(transactionStream(transactionId));
+  if (history.length === 0) return { why: 'its transaction is unknown here' };
+  const field = kind === 'charge' ? 'charge_id' : 'refund_ref';
+  for (const event of history) {
+    const data = event.data as Readonly<Record<string, unknown>>;
+    if (data[field] === id && typeof data['amount'] === 'number')
+      return { found: { kind, id, transactionId, amount: data['amount'], at: event.at }, why: '' };
+  }
+  if (kind === 'refund') {
+    const told = toldOutside(history, entry, spent);
+    if (told === undefined) return { why: 'its transaction has no such refund' };
+    return { found: { kind, id, transactionId, ...told }, why: '' };
+  }
+  if (history.some(({ type }) => type === 'PaymentCharged'))
+    return { why: 'its transaction was charged by another one: charged twice' };
+  return {
+    why: history.some(({ type }) => type === 'PaymentDeclined')
+      ? 'its transaction was declined'
+      : 'its transaction is not settled yet',
+  };
+}
+
+/**
+ * This refund as one of those made at the provider itself, and when the log was told of them; `undefined`: it was not,
+ * or the ledger tells no amount. The provider tells what all of them have come to, so what it told first once this one
+ * was made answers for it; it is taken off what that answers for.
+ */
+function toldOutside(
+  history: readonly RecordedEvent[],
+  { at, amount }: LedgerEntry,
+  spent: Map<string, number>,
+): Pick<Here, 'amount' | 'at'> | undefined {
+  if (amount === undefined) return undefined;
+  const parts: (readonly [id: string, spent: number])[] = [];
+  let open = amount;
+  let told: string | undefined;
+  for (const event of history) {
+    if (event.type !== 'RefundedAtProvider' || Date.parse(event.at) < Date.parse(at) - SPAN_MS) continue;
+    const before = spent.get(event.id) ?? 0;
+    const part = Math.min(open, (event.data as RefundedAtProvider['data']).amount - before);
+    if (part <= 0) continue;
+    told ??= event.at;
+    open -= part;
+    parts.push([event.id, before + part]);
+  }
+  if (open > 0 || told === undefined) return undefined;
+  for (const [id, pence] of parts) spent.set(id, pence);
+  return { amount, at: told };
+}
+
+function compare(provider: string, here: Here, there: LedgerEntry): Difference[] {
+  const { kind, id, transactionId } = here;
+  const of = (what: DifferenceKind, detail: string): Difference => ({
+    what,
+    kind,
+    provider,
+    id,
+    transaction_id: transactionId,
+    here: { amount: here.amount, at: here.at },
+    there: shown(there),
+    detail,
+  });
+  const differences: Difference[] = [];
+  if (!there.moved) differences.push(of('state', `the log counts it, ${provider} says ${there.status}`));
+  if (there.currency !== CURRENCY) differences.push(of('currency', `${there.currency} instead of ${CURRENCY}`));
+  if (there.amount !== undefined && there.amount !== here.amount)
+    differences.push(of('amount', `${here.amount} here, ${there.amount} there`));
+  return differences;
+}
+
+function missing(
+  what: 'missing_here' | 'missing_there',
+  provider: string,
+  here: Here | undefined,
+  there: LedgerEntry | undefined,
+  detail: string,
+): Difference {
+  const one = here ?? there;
+  if (one === undefined) throw new Error('something must be missing');
+  const { kind, id, transactionId: transaction_id } = one;
+  return {
+    what,
+    kind,
+    provider,
+    id,
+    transaction_id,
+    here: here === undefined ? null : { amount: here.amount, at: here.at },
+    there: there === undefined ? null : shown(there),
+    detail,
+  };
+}
+
+const shown = ({ amount, currency, at, status }: LedgerEntry): NonNullable<Difference['there']> => ({
+  amount: amount ?? null,
+  currency,
+  at,
+  status,
+});

@@ -1,0 +1,95 @@
+/** Reconciles a day with every ledger there is: the payment provider's and the prepaid wallets'. */
+import type { EventStore } from '../../ports/eventStore.js';
+import type { PaymentLedger } from '../../ports/paymentLedger.js';
+import type { ProviderSettings } from '../../providers/settings.js';
+import { type Day, type Difference, reconcile, type Reconciled, type Sums } from './reconcile.js';
+import { timeZone, TimeError } from '../ranges/times.js';
+import { walletLedger } from './walletLedger.js';
+
+const DAY = /^\d{4}-\d\d-\d\d$/;
+/** The simulated provider forgets after that, ms. */
+const SIMULATED_KEPT_MS = 48 * 3_600_000;
+
+/** What it works with. */
+export interface ReconcileDeps {
+  readonly events: EventStore;
+  /** The payment provider's. */
+  readonly ledger: PaymentLedger;
+}
+
+/** Which day, as it was understood. */
+export interface ReconciledDay extends Day {
+  /** `YYYY-MM-DD`. */
+  readonly day: string;
+  readonly timeZone: string;
+}
+
+/** What it came to. */
+export interface DayReport {
+  readonly ledgers: readonly Reconciled[];
+  /**
+   * What the log says of providers whose ledgers were not at hand: another one is set now, or there is none (invoices).
+   */
+  readonly uncompared: readonly (Sums & { readonly provider: string })[];
+}
+
+/**
+ * The day of a text; one that is not over ends now (`now`: ms since the epoch). @throws TimeError, also where the
+ * simulated provider has forgotten the day
+ */
+export function dayOf(
+  text: string,
+  zone: string,
+  { now, settings }: { readonly now: number; readonly settings: Pick<ProviderSettings, 'payments'> },
+): ReconciledDay {
+  if (!DAY.test(text))
+    throw new TimeError(`${JSON.stringify(text.slice(0, 40))} is not a day: give one such as 2026-05-04`);
+  const calendar = timeZone(zone);
+  const from = Date.parse(calendar.instant(text, 'first'));
+  if (from > now) throw new TimeError(`${text} has not begun`);
+  if (settings.payments === 'simulated' && from < now - SIMULATED_KEPT_MS)
+    throw new TimeError('the simulated provider keeps its ledger for 48 h only');
+  return { day: text, timeZone: zone, from, to: Math.min(Date.parse(calendar.instant(text, 'last')) + 1, now) };
+}
+
+/** Compares; each difference goes to `tell`. @throws what the ledgers throw; UnavailableError */
+export async function reconcileDay(
+  { events, ledger }: ReconcileDeps,
+  day: Day,
+  tell: (difference: Difference) => Promise<void> | void,
+  signal?: AbortSignal,
+): Promise<DayReport> {
+  const wallets = await walletLedger(events, day);
+  try {
+    const ledgers: PaymentLedger[] = [ledger, wallets];
+    const reports: Reconciled[] = [];
+    const uncompared = new Map<string, Sums>();
+    for (const one of ledgers) {
+      const { reconciled, others } = await reconcile(events, one, day, tell, signal);
+      reports.push(reconciled);
+      for (const [provider, sums] of others) uncompared.set(provider, sums);
+    }
+    for (const { provider } of ledgers) uncompared.delete(provider);
+    return { ledgers: reports, uncompared: [...uncompared].map(([provider, sums]) => ({ provider, ...sums })) };
+  } finally {
+    await wallets.close();
+  }
+}
+
+/** The last line of what machines are told of a comparison. */
+export function reconciliationReport(
+  { day, timeZone: time_zone, from, to }: ReconciledDay,
+  { ledgers, uncompared }: DayReport,
+  differences: number,
+): object {
+  return {
+    action: 'done',
+    day,
+    time_zone,
+    from: new Date(from).toISOString(),
+    to: new Date(to).toISOString(),
+    differences,
+    ledgers,
+    uncompared,
+  };
+}

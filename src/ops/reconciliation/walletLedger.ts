@@ -1,0 +1,50 @@
+/** The prepaid wallets' own ledger: their streams, read as a provider's list is. */
+import type { WalletEvent } from '../../domain/wallet.js';
+import { walletStream } from '../../domain/wallet.js';
+import { type PurchaseEvent, transactionStream } from '../../domain/purchase.js';
+import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
+import { openSpanFeed, type SpanFeed } from '../ranges/spanFeed.js';
+
+const PAGE = 500;
+
+/** The ledger of all wallets on a day (ms since the epoch, up to but not its last). `close` it after use. */
+export async function walletLedger(
+  events: EventStore,
+  day: { readonly from: number; readonly to: number },
+): Promise<PaymentLedger & Pick<SpanFeed, 'close'>> {
+  const feed = await openSpanFeed(events, day, { types: ['WalletDebited', 'WalletCredited'] });
+  return {
+    provider: 'wallet',
+    async *list(_from, to) {
+      let page: LedgerEntry[] = [];
+      for await (const event of feed.until(to, to === day.to)) {
+        page.push(...entriesOf(event));
+        if (page.length < PAGE) continue;
+        yield page;
+        page = [];
+      }
+      if (page.length > 0) yield page;
+    },
+    async find(kind, id, transactionId) {
+      const [bought] = await events.read(transactionStream(transactionId), { limit: 1 });
+      const purchase = bought as unknown as PurchaseEvent | undefined;
+      if (purchase?.type !== 'GiftsPurchased') return undefined;
+      const history = await events.read(walletStream(purchase.data.payment_reference));
+      return history.flatMap(entriesOf).find((entry) => entry.kind === kind && entry.id === id);
+    },
+    close: () => feed.close(),
+  };
+}
+
+function entriesOf(event: RecordedEvent): LedgerEntry[] {
+  const known = event as unknown as WalletEvent;
+  const common = { currency: 'gbp', at: event.at, moved: true, status: 'booked' };
+  if (known.type === 'WalletDebited') {
+    const { transaction_id: transactionId, amount } = known.data;
+    return [{ kind: 'charge', id: `wallet-${transactionId}`, transactionId, amount, ...common }];
+  }
+  if (known.type !== 'WalletCredited') return [];
+  const { transaction_id: transactionId, amount, cause } = known.data;
+  return [{ kind: 'refund', id: `wallet-${cause}`, transactionId, amount, ...common }];
+}

@@ -1,0 +1,223 @@
+/**
+ * Who redeemed what, where and when: redemptions and their reversals as they stand in the log, read through once, in
+ * constant memory.
+ */
+import { accountStream } from '../../domain/account.js';
+import { catalogueStream } from '../../domain/catalogue.js';
+import { type GiftRedeemed, giftStream } from '../../domain/gift.js';
+import { shortcodeOf } from '../../domain/giftIds.js';
+import { idOf } from '../../domain/streamName.js';
+import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { type NameAt, catalogueNames } from './catalogueNames.js';
+import { type Cell, csvLine } from '../exports/csv.js';
+import { type EventView, eventView } from '../history/eventView.js';
+import { type LogRange, readRange } from '../ranges/range.js';
+import { redeemedFacts } from './redeemedFacts.js';
+
+/**
+ * By what redemptions are chosen: the columns of the CSV whose names serve as well, and what is chosen. All conditions
+ * given must hold. Columns that have no filter are times and positions, for which ranges are, and what is said once of
+ * each record.
+ */
+export const REDEMPTION_FILTERS = {
+  merchant: {
+    columns: ['merchant_id', 'location_merchant_id'],
+    chosen: "at this merchant's locations",
+    streamOf: (id: string) => catalogueStream('merchant', id),
+  },
+  location: {
+    columns: ['location_id'],
+    chosen: 'at this location',
+    streamOf: (id: string) => catalogueStream('store', id),
+  },
+  user: { columns: [], chosen: 'what this user did', streamOf: (id: string) => accountStream('user', id) },
+  gift: { columns: ['gift_id'], chosen: 'of this gift, by its id', streamOf: (id: string) => giftStream(id) },
+  brand: {
+    columns: ['brand_id'],
+    chosen: 'of gifts of this brand',
+    streamOf: (id: string) => catalogueStream('brand', id),
+  },
+  product: {
+    columns: ['product_id'],
+    chosen: 'of gifts of this product',
+    streamOf: (id: string) => catalogueStream('product', id),
+  },
+} as const satisfies Record<
+  string,
+  { readonly columns: readonly string[]; readonly chosen: string; streamOf(id: string): string }
+>;
+
+/** The name of a filter. */
+export type RedemptionFilterName = keyof typeof REDEMPTION_FILTERS;
+
+/** The names of all filters. */
+export const REDEMPTION_FILTER_NAMES = Object.keys(REDEMPTION_FILTERS) as RedemptionFilterName[];
+
+/** Which are wanted: an id for each filter that is used. */
+export type RedemptionFilter = Readonly<Partial<Record<RedemptionFilterName, string | undefined>>>;
+
+/**
+ * The first of a filter's ids that the log has never heard of, and what to say of it: a mistyped one would give an
+ * empty answer, which looks like a fact. `undefined` when it knows all. @throws UnavailableError
+ */
+export async function unknownTo(
+  events: EventStore,
+  filter: RedemptionFilter,
+): Promise<{ readonly name: RedemptionFilterName; readonly words: string } | undefined> {
+  for (const name of REDEMPTION_FILTER_NAMES) {
+    const id = filter[name];
+    if (id !== undefined && (await events.read(REDEMPTION_FILTERS[name].streamOf(id), { limit: 1 })).length === 0)
+      return { name, words: `the log knows no ${name} ${JSON.stringify(id)}` };
+  }
+  return undefined;
+}
+
+/** One redemption or reversal: its event, with the gift and what was redeemed (for a reversal: what is reversed). */
+export interface RedemptionRecord extends EventView {
+  readonly gift_id: string;
+  readonly redemption: GiftRedeemed['data'];
+}
+
+/** Some records, and how far the log has been looked at. */
+export interface RedemptionBatch {
+  readonly records: readonly RedemptionRecord[];
+  readonly position: Position;
+}
+
+const TYPES = ['GiftRedeemed', 'GiftUnredeemed'] as const;
+
+/** The redemptions and reversals of a range, in log order, in batches. @throws UnavailableError */
+export async function* readRedemptions(
+  events: EventStore,
+  range: LogRange,
+  filter: RedemptionFilter,
+  signal?: AbortSignal,
+): AsyncGenerator<RedemptionBatch> {
+  const facts = redeemedFacts(events);
+  for await (const batch of readRange(events, range, { types: TYPES, streams: [giftStream('')] }, signal)) {
+    const redeemed = await facts.of(batch.events);
+    const records: RedemptionRecord[] = [];
+    for (const [index, event] of batch.events.entries()) {
+      const redemption = redeemed[index];
+      if (redemption !== undefined && wanted(event, redemption, filter))
+        records.push({ ...eventView(event, { personal: false }), gift_id: idOf(event.stream), redemption });
+    }
+    yield { records, position: batch.position };
+  }
+}
+
+function wanted(
+  { stream, metadata }: RecordedEvent,
+  redemption: GiftRedeemed['data'],
+  filter: RedemptionFilter,
+): boolean {
+  const facts: Readonly<Record<RedemptionFilterName, string | undefined>> = {
+    merchant: redemption.location_merchant_id,
+    location: redemption.location_id,
+    user: metadata.by.user,
+    gift: idOf(stream),
+    brand: redemption.brand_id,
+    product: redemption.product_id,
+  };
+  return REDEMPTION_FILTER_NAMES.every((name) => filter[name] === undefined || filter[name] === facts[name]);
+}
+
+/** The heading of a record's row in CSV: what programs go by, then what people do. */
+const REDEMPTION_COLUMNS: readonly string[] = [
+  'position',
+  'at',
+  'type',
+  'gift_id',
+  'redemption_id',
+  'location_id',
+  'location_merchant_id',
+  'merchant_id',
+  'brand_id',
+  'product_id',
+  'value_pence',
+  'user',
+  'client',
+  'roles',
+  'request_id',
+  'command_id',
+  'causation_id',
+  'correlation_id',
+  'id',
+  'revision',
+  'shortcode',
+  'location_name',
+  'location_merchant_name',
+  'brand_name',
+  'product_name',
+];
+
+/** Records as CSV, wherever they are asked for. */
+export interface RedemptionCsv {
+  /** With its line feed. */
+  readonly heading: string;
+  /**
+   * The lines of some records, with the names that locations, brands and products had then. @throws UnavailableError
+   */
+  lines(records: readonly RedemptionRecord[]): Promise<string>;
+}
+
+/** Makes it; names are looked up in this log. */
+export function redemptionCsv(events: Pick<EventStore, 'read'>): RedemptionCsv {
+  const nameAt = catalogueNames(events);
+  return {
+    heading: `${csvLine(REDEMPTION_COLUMNS)}\n`,
+    async lines(records) {
+      const lines: string[] = [];
+      for (const record of records) lines.push(`${csvLine(await redemptionRow(record, nameAt))}\n`);
+      return lines.join('');
+    },
+  };
+}
+
+async function redemptionRow(record: RedemptionRecord, nameAt: NameAt): Promise<Cell[]> {
+  const {
+    position,
+    at,
+    type,
+    gift_id,
+    redemption,
+    by,
+    request_id,
+    command_id,
+    causation_id,
+    correlation_id,
+    id,
+    revision,
+  } = record;
+  const { redemption_id, location_id, location_merchant_id, merchant_id, brand_id, product_id, value } = redemption;
+  const names = await Promise.all([
+    nameAt('store', location_id, position),
+    nameAt('merchant', location_merchant_id, position),
+    nameAt('brand', brand_id, position),
+    nameAt('product', product_id, position),
+  ]);
+  return [
+    position,
+    at,
+    type,
+    gift_id,
+    redemption_id,
+    location_id,
+    location_merchant_id,
+    merchant_id,
+    brand_id,
+    product_id,
+    value,
+    by.user,
+    by.client,
+    by.roles?.join(' '),
+    request_id,
+    command_id,
+    causation_id,
+    correlation_id,
+    id,
+    revision,
+    shortcodeOf(gift_id),
+    ...names,
+  ];
+}

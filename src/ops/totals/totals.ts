@@ -1,0 +1,235 @@
+/**
+ * What was issued, redeemed, taken back, refunded and charged back, per merchant and day, to the penny: a fold of the
+ * log.
+ */
+import { type Brand, catalogueStream } from '../../domain/catalogue.js';
+import { evolveEntry, type Entry } from '../../domain/entry.js';
+import type { GiftIssued } from '../../domain/gift.js';
+import type { DisputeClosed, DisputeOpened, RefundedAtProvider } from '../../domain/lateMoney.js';
+import type { GiftsPurchased } from '../../domain/purchase.js';
+import type { GiftsRefunded, RefundFailed } from '../../domain/refund.js';
+import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { catalogueNames } from '../redemptions/catalogueNames.js';
+import { csvLine } from '../exports/csv.js';
+import { type LogRange, readRange } from '../ranges/range.js';
+import { redeemedFacts } from '../redemptions/redeemedFacts.js';
+import type { TimeZone } from '../ranges/times.js';
+
+/**
+ * Counts of gifts (`charged_back`: of disputes), values in pence. What a day takes back of an earlier one is negative.
+ */
+export interface Sums {
+  issued: number;
+  issued_value: number;
+  redeemed: number;
+  redeemed_value: number;
+  unredeemed: number;
+  unredeemed_value: number;
+  refunded: number;
+  refunded_value: number;
+  charged_back: number;
+  charged_back_value: number;
+}
+
+/** What a total may hold. */
+export type SumName = 'issued' | 'redeemed' | 'unredeemed' | 'refunded' | 'charged_back';
+
+/**
+ * The sums of a day and a merchant. What is issued, refunded and charged back is its brand's merchant's (of the brand
+ * as it was then; '' for a brand nobody knows), what is redeemed and taken back the location's.
+ */
+export interface TotalRow extends Readonly<Sums> {
+  /** `YYYY-MM-DD` of the zone. */
+  readonly day: string;
+  readonly merchant_id: string;
+}
+
+/** Sums by day and merchant. */
+export interface Totals {
+  add(at: string, merchantId: string, name: SumName, count: number, value: number): void;
+  /** By day, then by merchant. */
+  rows(): TotalRow[];
+}
+
+/** Nothing yet. */
+export const noSums = (): Sums => ({
+  issued: 0,
+  issued_value: 0,
+  redeemed: 0,
+  redeemed_value: 0,
+  unredeemed: 0,
+  unredeemed_value: 0,
+  refunded: 0,
+  refunded_value: 0,
+  charged_back: 0,
+  charged_back_value: 0,
+});
+
+/** Empty totals. */
+export function emptyTotals(zone: TimeZone): Totals {
+  const days = new Map<string, Map<string, Sums>>();
+  return {
+    add(at, merchantId, name, count, value) {
+      const day = zone.dayOf(at);
+      const merchants = days.get(day) ?? new Map<string, Sums>();
+      days.set(day, merchants);
+      const sums = merchants.get(merchantId) ?? noSums();
+      merchants.set(merchantId, sums);
+      sums[name] += count;
+      sums[`${name}_value`] += value;
+    },
+    rows: () =>
+      [...days]
+        .flatMap(([day, merchants]) => [...merchants].map(([merchant_id, sums]) => ({ day, merchant_id, ...sums })))
+        .sort((one, other) => compare(one.day, other.day) || compare(one.merchant_id, other.merchant_id)),
+  };
+}
+
+const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+/** Whose a brand was, at a position. */
+export type MerchantOf = (brandId: string, position: Position) => Promise<string>;
+
+/** Looks brands up in their streams, each once. @throws UnavailableError */
+export function brandMerchants(events: EventStore): MerchantOf {
+  const known = new Map<string, Promise<RecordedEvent[]>>();
+  return async (brandId, position) => {
+    const read = known.get(brandId) ?? events.read(catalogueStream('brand', brandId));
+    known.set(brandId, read);
+    let brand: Entry<Brand> = { status: 'none' };
+    for (const event of await read)
+      if (event.position <= position || brand.status === 'none') brand = evolveEntry(brand, event);
+    return brand.status === 'none' ? '' : brand.value.merchant_id;
+  };
+}
+
+/**
+ * The types of a purchase's events by which money went back to its buyer, or came back after all: those that `wentBack`
+ * reads.
+ */
+export const BACK_TYPES: readonly string[] = ['GiftsRefunded', 'RefundFailed', 'RefundedAtProvider', 'DisputeClosed'];
+
+/** The types that totals are made of. */
+const TYPES = ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed', ...BACK_TYPES];
+
+/** Told after each batch how far the log has been looked at. */
+export type TotalsProgress = (events: number, position: Position) => void;
+
+/** The totals of a range: one reading of the log. @throws UnavailableError; the signal's reason */
+export async function foldTotals(
+  events: EventStore,
+  range: LogRange,
+  zone: TimeZone,
+  options: { readonly signal?: AbortSignal; readonly onProgress?: TotalsProgress } = {},
+): Promise<TotalRow[]> {
+  const totals = emptyTotals(zone);
+  const facts = redeemedFacts(events);
+  const merchantOf = brandMerchants(events);
+  let count = 0;
+  for await (const batch of readRange(events, range, { types: TYPES }, options.signal)) {
+    const redemptions = batch.events.filter(({ type }) => type === 'GiftRedeemed' || type === 'GiftUnredeemed');
+    const redeemed = await facts.of(redemptions);
+    for (const [index, { type, at }] of redemptions.entries()) {
+      const fact = redeemed[index];
+      if (fact !== undefined)
+        totals.add(at, fact.location_merchant_id, type === 'GiftRedeemed' ? 'redeemed' : 'unredeemed', 1, fact.value);
+    }
+    for (const event of batch.events) {
+      if (event.type === 'GiftIssued') {
+        const { brand_id, value } = event.data as GiftIssued['data'];
+        totals.add(event.at, await merchantOf(brand_id, event.position), 'issued', 1, value);
+      } else if (BACK_TYPES.includes(event.type)) {
+        // What a dispute is about stands in its beginning; of others the purchase alone is asked for.
+        const own = await events.read(event.stream, event.type === 'DisputeClosed' ? {} : { limit: 1 });
+        const brandId = (own[0]?.data as Partial<GiftsPurchased['data']> | undefined)?.brand_id ?? '';
+        const { name, count: number, value } = wentBack(event, own);
+        totals.add(event.at, await merchantOf(brandId, event.position), name, number, value);
+      }
+    }
+    count += batch.events.length;
+    options.onProgress?.(count, batch.position);
+  }
+  // A reading that was stopped ends without a word.
+  options.signal?.throwIfAborted();
+  return totals.rows();
+}
+
+/**
+ * What went back to the buyer by one of `BACK_TYPES`. Money that bought nothing (charged late, or twice) was never any
+ * gift's, so giving it back is no refund here; of money that the provider gave back without us nobody says of how many
+ * gifts it was. What the provider could not deliver counts against what it had taken on. A lost dispute is charged
+ * back; where it is won on appeal after that, it counts against what was. `own`: the purchase's events, those before a
+ * dispute's end at least.
+ */
+export function wentBack(
+  event: RecordedEvent,
+  own: readonly RecordedEvent[],
+): { readonly name: SumName; readonly count: number; readonly value: number } {
+  const { type, data } = event;
+  if (type === 'DisputeClosed') return { name: 'charged_back', ...chargedBack(event, own) };
+  if (type === 'RefundedAtProvider')
+    return { name: 'refunded', count: 0, value: (data as RefundedAtProvider['data']).amount };
+  const { gift_ids, amount } = data as (GiftsRefunded | RefundFailed)['data'];
+  if (gift_ids.length === 0) return { name: 'refunded', count: 0, value: 0 };
+  return type === 'RefundFailed'
+    ? { name: 'refunded', count: -gift_ids.length, value: -amount }
+    : { name: 'refunded', count: gift_ids.length, value: amount };
+}
+
+function chargedBack(
+  { data, position }: RecordedEvent,
+  own: readonly RecordedEvent[],
+): { readonly count: number; readonly value: number } {
+  const { dispute_id, outcome } = data as DisputeClosed['data'];
+  const before = own.filter(
+    (one) => one.position < position && (one.data as Partial<DisputeClosed['data']>).dispute_id === dispute_id,
+  );
+  const { amount = 0 } = (before.find(({ type }) => type === 'DisputeOpened')?.data ?? {}) as Partial<
+    DisputeOpened['data']
+  >;
+  const lost = before.some(
+    ({ type, data: earlier }) => type === 'DisputeClosed' && (earlier as DisputeClosed['data']).outcome === 'lost',
+  );
+  if (outcome === 'lost') return { count: 1, value: amount };
+  return lost ? { count: -1, value: -amount } : { count: 0, value: 0 };
+}
+
+/** The sums of some rows. */
+export function sumOf(rows: readonly TotalRow[]): Sums {
+  const sums = noSums();
+  for (const row of rows) for (const name of Object.keys(sums) as (keyof Sums)[]) sums[name] += row[name];
+  return sums;
+}
+
+const SUM_NAMES = Object.keys(noSums()) as (keyof Sums)[];
+
+/**
+ * Rows as CSV, with the heading, without line feeds; each merchant with its name as it was at the range's end. @throws
+ * UnavailableError
+ */
+export async function totalsCsv(
+  events: Pick<EventStore, 'read'>,
+  rows: readonly TotalRow[],
+  { through }: Pick<LogRange, 'through'>,
+): Promise<string[]> {
+  const nameAt = catalogueNames(events);
+  const lines = [
+    csvLine([
+      'day',
+      'merchant_id',
+      ...SUM_NAMES.map((name) => (name.endsWith('_value') ? `${name}_pence` : name)),
+      'merchant_name',
+    ]),
+  ];
+  for (const { day, merchant_id, ...sums } of rows) {
+    lines.push(
+      csvLine([
+        day,
+        merchant_id,
+        ...SUM_NAMES.map((name) => sums[name]),
+        merchant_id === '' ? '' : await nameAt('merchant', merchant_id, through ?? ''),
+      ]),
+    );
+  }
+  return lines;
+}

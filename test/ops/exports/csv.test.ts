@@ -1,0 +1,59 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { csvLine, withoutMark } from '../../../src/ops/exports/csv.js';
+
+const test = suite('audit/csv');
+
+test('what a spreadsheet would take for a number, a date or a formula is led by an apostrophe, which a program takes away', () => {
+  const taken = [
+    '12345678901234567890',
+    '0000000000184213',
+    '007',
+    '1e5',
+    '12345e67890123456789',
+    '1.50',
+    '1-2',
+    '3/4',
+    '10:30',
+    '4.5.26',
+    'MAR1',
+    '1-Sep',
+    'dec 24',
+    '=1+1',
+    '+44',
+    '-1',
+    '@x',
+    '\t=1',
+    "'t Hof",
+  ];
+  for (const text of taken) {
+    assert.is(csvLine([text]), `'${text}`);
+    assert.is(withoutMark(`'${text}`), text);
+  }
+  const left = [
+    '',
+    '0',
+    '42',
+    '12345678901',
+    'a1',
+    '5f2c9d6a1b7e4c80d3a1',
+    '2026-05-04',
+    '2026-05-04T12:30:00.000Z',
+    'flat-white',
+    'Café latte',
+    'KXJ7-ABCD',
+    'g-1-2',
+    'user 1',
+  ];
+  for (const text of left) {
+    assert.is(csvLine([text]), text);
+    assert.is(withoutMark(text), text);
+  }
+  assert.is(csvLine([12, -5, true, null, undefined]), '12,-5,true,,', 'numbers are numbers');
+});
+
+test('commas, quotes and ends of lines are quoted', () => {
+  assert.is(csvLine(['a,b', 'say "x"', 'one\ntwo', '=a,b']), '"a,b","say ""x""","one\ntwo","\'=a,b"');
+});
+
+test.run();

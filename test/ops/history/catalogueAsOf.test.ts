@@ -1,0 +1,32 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { catalogueThen } from '../../../src/ops/history/catalogueAsOf.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import type { CatalogueDocument } from '../../../src/projections/catalogue/catalogue.js';
+import type { ReadModel } from '../../../src/runtime/readmodels/readModel.js';
+import { memoryEvents } from '../../support/memoryEvents.js';
+
+const test = suite('audit/catalogueThen');
+
+const unavailable = async (): Promise<never> => Promise.reject(new UnavailableError('no'));
+const model = (of: Partial<ReadModel<CatalogueDocument>>): ReadModel<CatalogueDocument> =>
+  of as ReadModel<CatalogueDocument>;
+
+test('a read model that is behind, still being built or out of reach is done without', async () => {
+  const events = memoryEvents();
+  const merchant = (name: string): object => ({ id: 'm', name, adjustment_codes: [] });
+  events.given('merchant-m', { type: 'MerchantAdded', data: merchant('then') });
+  const position = events.log.at(-1)!.position;
+  events.given('merchant-m', { type: 'MerchantChanged', data: { name: 'now' } });
+  for (const without of [
+    model({ reached: async () => false }),
+    model({ reached: async () => true, find: unavailable }),
+    model({ reached: unavailable }),
+  ]) {
+    assert.is((await catalogueThen(events, without, position)).merchants.get('m')?.name, 'then');
+  }
+  const faulty = model({ reached: async () => Promise.reject(new TypeError('a fault')) });
+  assert.instance(await catalogueThen(events, faulty, position).catch((error: unknown) => error), TypeError);
+});
+
+test.run();

@@ -1,0 +1,146 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { generateHistory } from '../../../bench/support/history.js';
+import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore/eventStore.js';
+import { logRange, readRange } from '../../../src/ops/ranges/range.js';
+import { positionAt } from '../../../src/ops/ranges/timeBounds.js';
+import { timeZone } from '../../../src/ops/ranges/times.js';
+import type { EventStore, NewEvent } from '../../../src/ports/eventStore.js';
+
+const test = suite('audit/timeBounds');
+
+test('an engine that can only be read through gives the same place as one that looks it up', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'time-bounds-'));
+  const { events: count } = generateHistory({ dir, events: 8_000 });
+  const events = await openEmbeddedEventStore({ dir });
+  try {
+    const readable: EventStore = { ...events };
+    delete readable.timeBounds;
+    assert.ok(events.timeBounds !== undefined);
+    const times: string[] = [];
+    for await (const { events: batch } of events.readAll(undefined)) times.push(...batch.map(({ at }) => at));
+    assert.is(times.length, count);
+    const between = Array.from({ length: 12 }, (_, n) => times[Math.floor((n / 12) * times.length)]!);
+    for (const time of [
+      '1999-01-01T00:00:00.000Z',
+      times[0]!,
+      ...between,
+      ...between.map((at) => new Date(Date.parse(at) - 1).toISOString()),
+      times.at(-1)!,
+      '2999-01-01T00:00:00.000Z',
+    ]) {
+      const before = times.filter((at) => at <= time).length;
+      const expected = before === 0 ? undefined : String(before).padStart(16, '0');
+      assert.equal([await positionAt(events, time), await positionAt(readable, time)], [expected, expected], time);
+    }
+  } finally {
+    await events.close();
+    rmSync(dir, { recursive: true });
+  }
+});
+
+test('a time that has passed keeps its place while the log grows, though times fall from one event to the next', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'time-bounds-'));
+  const events = await openEmbeddedEventStore({ dir });
+  const readable: EventStore = { ...events };
+  delete readable.timeBounds;
+  const time = (ms: number): string => new Date(Date.UTC(2026, 0, 1) + ms).toISOString();
+  const metadata = { commandId: 'c', correlationId: 'c', by: {} } as unknown as NewEvent['metadata'];
+  // Each was decided up to 7 ms before it was appended.
+  const times = Array.from({ length: 64 }, (_, n) => time(n * 2 + ((n * 5) % 8)));
+  const places = new Map<string, readonly (string | undefined)[]>();
+  try {
+    for (const [n, at] of times.entries()) {
+      await events.append(
+        'gift-000',
+        [{ id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`, type: 'GiftClaimed', at, data: {}, metadata }],
+        'any',
+      );
+      // Whatever is appended from now on is later than this.
+      const asked = Array.from({ length: n * 2 }, (_, ms) => time(ms));
+      for (const one of asked) {
+        const found = [await positionAt(events, one), await positionAt(readable, one)];
+        assert.equal(found, places.get(one) ?? found, `${one} after ${n + 1} events`);
+        places.set(one, found);
+      }
+      for (const engine of [0, 1]) {
+        const inOrder = asked.map((one) => places.get(one)?.[engine] ?? '');
+        assert.equal(inOrder, inOrder.toSorted(), 'a later time has no earlier place');
+      }
+    }
+  } finally {
+    await events.close();
+    rmSync(dir, { recursive: true });
+  }
+});
+
+test('a clock that was ahead for a while, or behind, hides no event of a span of time from it, on either way of finding them', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'time-bounds-'));
+  const events = await openEmbeddedEventStore({ dir });
+  const readable: EventStore = { ...events };
+  delete readable.timeBounds;
+  const metadata = { commandId: 'c', correlationId: 'c', by: {} } as unknown as NewEvent['metadata'];
+  const minute = (n: number): string => new Date(Date.UTC(2026, 0, 1, 0, n)).toISOString();
+  // A day and a half ahead from the 20th to the 29th, an hour behind from the 40th to the 44th.
+  const times = Array.from({ length: 60 }, (_, n) =>
+    minute(n >= 20 && n < 30 ? n + 2_160 : n >= 40 && n < 45 ? n - 60 : n),
+  );
+  try {
+    for (const [n, at] of times.entries()) {
+      await events.append(
+        'gift-000',
+        [{ id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`, type: 'GiftClaimed', at, data: {}, metadata }],
+        'any',
+      );
+    }
+    const zone = timeZone('UTC');
+    const spans = [
+      [0, 15],
+      [10, 25],
+      [35, 50],
+      [-30, 5],
+      [2_170, 2_185],
+      [50, 2_182],
+      [100, 200],
+      [-100, 5_000],
+      [59, 59],
+    ].map(([from = 0, to = 0]) => [minute(from), minute(to)] as const);
+    for (const [from, to] of spans) {
+      const wanted = times.filter((at) => at >= from && at <= to);
+      for (const store of [events, readable]) {
+        for (const edges of [{ from, to }, { from }, { to }, {}]) {
+          const range = await logRange(store, { zone, ...edges });
+          const found: string[] = [];
+          for await (const batch of readRange(store, range, {})) found.push(...batch.events.map(({ at }) => at));
+          const expected = times.filter((at) => at >= (edges.from ?? '') && at <= (edges.to ?? '~'));
+          assert.equal(found, expected, `${JSON.stringify(edges)}`);
+        }
+      }
+      const part = await events.timeBounds?.({ from, to });
+      const places =
+        wanted.length === 0
+          ? undefined
+          : [times.indexOf(wanted[0]!), times.lastIndexOf(wanted.at(-1)!) + 1].map((n) =>
+              n === 0 ? undefined : String(n).padStart(16, '0'),
+            );
+      assert.equal(
+        part === undefined ? undefined : [part.after, part.through],
+        places,
+        `${from} to ${to}: the narrowest part`,
+      );
+      // A state is a beginning of the log that leaves out nothing of that time or before.
+      const last = times.findLastIndex((at) => at <= to) + 1;
+      const place = last === 0 ? undefined : String(last).padStart(16, '0');
+      assert.equal([await positionAt(events, to), await positionAt(readable, to)], [place, place], to);
+    }
+    assert.is(await events.timeBounds!({ from: minute(0), after: (await events.end())! }), undefined);
+  } finally {
+    await events.close();
+    rmSync(dir, { recursive: true });
+  }
+});
+
+test.run();

@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { gifts } from '../../../src/projections/gifts.js';
+import { transactions } from '../../../src/projections/transactions.js';
+import type { Projection } from '../../../src/runtime/readmodels/projection.js';
+import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../../../src/processors/checkpoint.js';
+import type { RecordedEvent } from '../../../src/ports/eventStore.js';
+import type { PartStanding, ProcessStanding, ProjectionStanding } from '../../../src/ops/status/status.js';
+import { failingParts, reportFailing } from '../../../src/ops/status/failingParts.js';
+import { standings } from '../../../src/ops/status/serviceStatus.js';
+import { eventOf, type House, openHouse, phone } from '../../support/house.js';
+import { buy, installed, settled, silent } from '../../support/projecting.js';
+import type { FollowerHealth } from '../../../src/runtime/supervision/followers.js';
+import { until } from '../../support/until.js';
+
+const test = suite('standing');
+
+test(
+  'who has died since the last look does not look alive',
+  installed(async ({ events, store, project }) => {
+    await buy(events);
+    const projector = await project();
+    await settled(projector, events);
+    const look = standings({ events, store, projections: [gifts as unknown as Projection] });
+    const holder = async (): Promise<string | null | undefined> =>
+      (await look.look()).find((one): one is ProjectionStanding => one.kind === 'projection')?.holder;
+    assert.is(await holder(), 'projector 1');
+    const kept = (await store.records.get<{ holder: string; fence: number }>('lease/projector'))?.value;
+    await projector.close();
+    // Renewed once more since the look, and then no more: killed, so that it gave nothing up.
+    await store.records.put('lease/projector', kept);
+    await sleep(3_000);
+    const began = performance.now();
+    assert.is(await holder(), null);
+    assert.ok(performance.now() - began < 1_500, 'who looks again need not wait');
+    await look.close();
+  }),
+);
+
+test(
+  'a part that fails is shown to every process until it works again',
+  installed(async ({ events, store, openStore }) => {
+    const elsewhere = await openStore();
+    let health: FollowerHealth = {
+      part: 'charge outcomes',
+      failing: true,
+      since: '2026-03-01T10:00:00.000Z',
+      failures: 5,
+      why: 'RangeError: see the log of that process',
+    };
+    const own = { holder: 'a', health: () => [health, { part: 'catalogue', failing: false, failures: 0 }] };
+    const reporting = reportFailing(own, store.records, silent);
+    const shown: PartStanding = {
+      kind: 'part',
+      name: 'charge outcomes',
+      process: 'a',
+      since: '2026-03-01T10:00:00.000Z',
+      failures: 5,
+      why: 'RangeError: see the log of that process',
+    };
+    await until(async () => (await failingParts(elsewhere.records)).length > 0, 'the report');
+    assert.equal(await failingParts(elsewhere.records), [shown]);
+    assert.equal(await failingParts(store.records, own), [shown], 'the process itself shows it once');
+    const look = standings({ events, store: elsewhere, projections: [] });
+    assert.equal(
+      (await look.look()).filter(({ kind }) => kind === 'part'),
+      [shown],
+    );
+    await look.close();
+    health = { part: 'charge outcomes', failing: false, failures: 0 };
+    await until(async () => (await failingParts(elsewhere.records)).length === 0, 'the report to go');
+    await reporting.close();
+  }),
+);
+
+test(
+  'where nothing of the log could be looked at in time, it is not said that nothing waits',
+  installed(async ({ events, store }) => {
+    await buy(events);
+    const look = standings({ events, store, projections: [] });
+    const { timeout } = AbortSignal;
+    AbortSignal.timeout = () => AbortSignal.abort();
+    try {
+      assert.equal(
+        (await look.look()).map((one) => one.kind !== 'part' && one.lag_exact),
+        [false, false, false, false],
+      );
+    } finally {
+      AbortSignal.timeout = timeout;
+      await look.close();
+    }
+  }),
+);
+
+test(
+  'a stored position that is no place in the log counts as absent and is named, and everything else is shown',
+  installed(async ({ events, store, project }) => {
+    await buy(events);
+    const projector = await project();
+    await settled(projector, events);
+    await projector.close();
+    const end = await events.end();
+    for (const position of ['0000000000999999', '18446744073709551615', 'x'.repeat(100)]) {
+      const shown = position.length > 40 ? `${position.slice(0, 40)}…` : position;
+      await store.write([
+        { collection: gifts, documents: [], checkpoint: { projection: `gifts@${gifts.version}`, position } },
+      ]);
+      await store.records.put(PROCESS_CHECKPOINT, { logId: events.logId, types: '', position });
+      const look = standings({ events, store, projections: [gifts, transactions] as unknown as readonly Projection[] });
+      const found = await look.look();
+      await look.close();
+      const by = new Map(
+        found
+          .flatMap((one) => (one.kind === 'part' ? [] : [one]))
+          .map((one) => [one.name, [one.position, one.invalid_position, one.lag_events]]),
+      );
+      assert.equal(by.get('gifts'), [null, shown, 1]);
+      assert.equal(by.get('transactions'), [end, null, 0]);
+      // The purchase is open: nothing was ever done for it.
+      assert.equal(by.get('purchase'), [null, shown, 1]);
+      assert.is(found.length, 6);
+    }
+  }),
+);
+
+/**
+ * How the process managers stand, by name, where the last that they noted is this event: as it is while an older one is
+ * open.
+ */
+async function standingAt(house: House, event: RecordedEvent | undefined): Promise<Map<string, ProcessStanding>> {
+  const saved = (await house.reads.records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))!.value;
+  await house.reads.records.put(PROCESS_CHECKPOINT, {
+    ...saved,
+    position: event!.position,
+  } satisfies ProcessCheckpoint);
+  const look = standings({ events: house.events, store: house.reads, projections: [] });
+  const found = await look.look();
+  await look.close();
+  return new Map(found.flatMap((one) => (one.kind === 'process' ? [[one.name, one] as const] : [])));
+}
+
+test('a purchase that is done is not in flight because the checkpoint lies in the midst of it', async () => {
+  const house = await openHouse();
+  try {
+    const worker = await house.work();
+    const processors = house.process();
+    const { transactionId } = await house.buy([phone(1), {}]);
+    await house.until(async () => processors.status().open === 0 && (await house.all('NotificationSent')).length === 1);
+    await worker.close();
+    const { transactionId: waiting } = await house.buy([phone(2)]);
+    await house.until(async () => (await house.types(`transaction-${waiting}`)).includes('ChargeStarted'));
+    await processors.close();
+    // As it is saved while an older one is open, and never again where nothing more happens: after this one's
+    // beginning.
+    const [, started] = await house.events.read(`transaction-${transactionId}`);
+    const standing = await standingAt(house, started);
+    const [purchase, notification] = [standing.get('purchase'), standing.get('notification')];
+    assert.equal([purchase?.kind, purchase?.in_flight, notification?.in_flight], ['process', 1, 0]);
+    const [begun] = await house.events.read(`transaction-${waiting}`);
+    assert.ok(
+      purchase!.position! >= (await house.all('NotificationSent')).at(-1)!.position &&
+        purchase!.position! < begun!.position,
+      'what is open holds back, and nothing else',
+    );
+    assert.is(purchase!.lag_events, 2);
+  } finally {
+    await house.close();
+  }
+});
+
+test('a receiver who has been told again is not in flight because something older holds the checkpoint back', async () => {
+  const house = await openHouse();
+  try {
+    await house.work();
+    const processors = house.process();
+    const {
+      transactionId,
+      giftIds: [giftId = ''],
+    } = await house.buy([phone(1)]);
+    await house.until(async () => processors.status().open === 0 && (await house.all('NotificationSent')).length === 1);
+    const requested = { transaction_id: transactionId, attempt: 2, gift_revision: 0, reason: 'did not arrive' };
+    await house.events.append(
+      `notification-${giftId}`,
+      [{ ...eventOf('NotificationRequested', requested), id: randomUUID() }],
+      1,
+    );
+    await house.until(async () => processors.status().open === 0 && (await house.all('NotificationSent')).length === 2);
+    await processors.close();
+    const [bought] = await house.events.read(`transaction-${transactionId}`);
+    const notification = (await standingAt(house, bought)).get('notification');
+    assert.equal([notification?.in_flight, notification?.lag_events], [0, 0]);
+  } finally {
+    await house.close();
+  }
+});
+
+test('a dispute that was lost once its gifts were blocked is not in flight because something older holds the checkpoint back', async () => {
+  const house = await openHouse();
+  try {
+    await house.work();
+    const processors = house.process();
+    const { transactionId } = await house.buy([phone(1)]);
+    const done = async (count: number): Promise<void> =>
+      house.until(
+        async () =>
+          processors.status().open === 0 && (await house.all('NotificationSent', 'DisputeSettled')).length === count,
+      );
+    await done(1);
+    const dispute = { provider: 'simulated', dispute_id: 'dp_1' };
+    await house.append(`transaction-${transactionId}`, 'DisputeOpened', {
+      ...dispute,
+      amount: 250,
+      reason: 'fraudulent',
+    });
+    await done(2);
+    await house.append(`transaction-${transactionId}`, 'DisputeClosed', { ...dispute, outcome: 'lost' });
+    const [closed] = await house.all('DisputeClosed');
+    await house.until(async () => processors.status().open === 0 && processors.status().position === closed?.position);
+    await processors.close();
+    const [bought] = await house.events.read(`transaction-${transactionId}`);
+    const disputes = (await standingAt(house, bought)).get('dispute');
+    assert.equal([disputes?.in_flight, disputes?.lag_events], [0, 0]);
+  } finally {
+    await house.close();
+  }
+});
+
+test.run();
