@@ -10,7 +10,7 @@ import type { Config } from './config.js';
 import type { Engines } from './engines.js';
 import { storedPosition } from './ports/storedPosition.js';
 import { UnavailableError } from './ports/unavailable.js';
-import { PROCESS_LEASE } from './processors/run.js';
+import { PROCESS_LEASE } from './processors/runner/run.js';
 import { checkpointName, type Projection } from './runtime/readmodels/projection.js';
 import { buildOf, sameVersion } from './runtime/readmodels/builds.js';
 import type { LeaderWatch } from './runtime/coordination/leaderWatch.js';

@@ -4,7 +4,7 @@
  */
 import { Registry } from 'prom-client';
 import type { Engines } from '../engines.js';
-import type { ProcessStatus } from '../processors/status.js';
+import type { ProcessStatus } from '../processors/runner/status.js';
 import type { Projection } from '../runtime/readmodels/projection.js';
 import type { GuardWatch } from '../providers/circuitBreaker.js';
 import { measuredBus } from './bus.js';

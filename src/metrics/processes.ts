@@ -1,7 +1,7 @@
 /**
  * The process managers of this process: whether it leads, what is open and in flight, what failed and what was parked.
  */
-import type { ProcessStatus, StepStatus } from '../processors/status.js';
+import type { ProcessStatus, StepStatus } from '../processors/runner/status.js';
 import type { Exposition, Sample } from './exposition.js';
 
 /** Shows them. `read`: `undefined` where this process runs none. */

@@ -4,8 +4,8 @@
  */
 import { within } from '../lib/async/within.js';
 import type { Engines } from '../engines.js';
-import { FEED_TYPES } from '../processors/feed.js';
-import type { ProcessStatus } from '../processors/status.js';
+import { FEED_TYPES } from '../processors/managers.js';
+import type { ProcessStatus } from '../processors/runner/status.js';
 import { checkpointName, type Projection } from '../runtime/readmodels/projection.js';
 import { buildOf, keptBuild, sameVersion } from '../runtime/readmodels/builds.js';
 import { lagBehind } from '../runtime/log/lag.js';

@@ -9,7 +9,7 @@ import { parkedWork } from '../../src/metrics/parkedWork.js';
 import { showProcesses } from '../../src/metrics/processes.js';
 import { showState } from '../../src/metrics/state.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { processTally } from '../../src/processors/status.js';
+import { processTally } from '../../src/processors/runner/status.js';
 import { gifts } from '../../src/projections/gifts.js';
 import { checkpointName, type Projection } from '../../src/runtime/readmodels/projection.js';
 import { recordQuarantine } from '../../src/runtime/readmodels/quarantine.js';

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PurchaseReceiver } from '../../src/domain/purchase.js';
-import type { Processors } from '../../src/processors/run.js';
+import type { Processors } from '../../src/processors/runner/run.js';
 import { type Bought, type House, openHouse, phone } from '../support/house.js';
 import { mortal } from '../support/mortal.js';
 

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { gifts } from '../../../src/projections/gifts.js';
 import { transactions } from '../../../src/projections/transactions.js';
 import type { Projection } from '../../../src/runtime/readmodels/projection.js';
-import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../../../src/processors/checkpoint.js';
+import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../../../src/processors/runner/checkpoint.js';
 import type { RecordedEvent } from '../../../src/ports/eventStore.js';
 import type { PartStanding, ProcessStanding, ProjectionStanding } from '../../../src/ops/status/status.js';
 import { failingParts, reportFailing } from '../../../src/ops/status/failingParts.js';

@@ -1,0 +1,63 @@
+/** Answers money that was given back at the provider: cancels as many unredeemed gifts as it had paid for. */
+import { cancel, type IssuedGift } from '../../domain/gift.js';
+import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../domain/lateMoney.js';
+import type { MadePurchase } from '../../domain/purchase.js';
+import { madeByHand } from '../../domain/refund.js';
+import { inParallel } from '../../lib/async/inParallel.js';
+import { AT_ONCE, changeGift, type GiftChangeDeps, type StandingGift, visitGifts } from '../purchase/giftChanges.js';
+import type { Seen } from '../runner/cause.js';
+
+/** What cancels them. They are counted by it: so doing it again cancels no more. */
+const CAUSE = { reason: 'refunded at the provider', refund_id: PROVIDER_REFUND_KEY };
+
+/**
+ * Cancels. Gifts of a refund that the provider had refused before make up for it first: they are cancelled already, and
+ * it was made by hand. Then those whose voucher's code is not out, the last of the purchase first. A declined purchase
+ * has no gifts.
+ * @param asked the event that asks for it: what is appended names it as its cause. @param total all that was given back
+ * at the provider, pence
+ * @returns what to record of it
+ * @throws UnavailableError; ConflictError
+ */
+export async function cancelForProviderRefund(
+  deps: GiftChangeDeps,
+  purchase: MadePurchase,
+  asked: Seen,
+  total: number,
+): Promise<ProviderRefundSettled['data']> {
+  if (purchase.status === 'declined') return { total, cancelled: 0, vouchered: 0, difference: 0 };
+  const price = purchase.purchase.sale_price;
+  const wanted = price > 0 ? Math.floor(total / price) : 0;
+  const candidates: StandingGift[] = [];
+  let cancelled = 0;
+  let vouchered = 0;
+  const count = ({ voucher }: IssuedGift): void => {
+    cancelled++;
+    if (voucher !== undefined) vouchered++;
+  };
+  let byHand = 0;
+  await visitGifts(deps, purchase, (found) => {
+    const { refundId, status } = found.gift;
+    if (refundId === CAUSE.refund_id) count(found.gift);
+    else if (refundId !== undefined && madeByHand(purchase.refunds.get(refundId))) byHand++;
+    else if (status === 'issued') candidates.push(found);
+  });
+  cancelled += Math.min(byHand, Math.max(0, wanted - cancelled));
+  candidates.sort(
+    (one, other) =>
+      Number(one.gift.voucher !== undefined) - Number(other.gift.voucher !== undefined) ||
+      other.gift.issued.index - one.gift.issued.index,
+  );
+
+  const reason = { commandId: `provider-refund-${purchase.purchase.transaction_id}`, cause: asked };
+  // Some are redeemed at this very moment: then others take their place.
+  for (let from = 0; cancelled < wanted && from < candidates.length;) {
+    const next = candidates.slice(from, from + wanted - cancelled);
+    from += next.length;
+    await inParallel(next, AT_ONCE, async (found) => {
+      const { before, changed } = await changeGift(deps, found, reason, (gift) => cancel(gift, CAUSE));
+      if (changed) count(before);
+    });
+  }
+  return { total, cancelled, vouchered, difference: Math.max(0, total - cancelled * price) };
+}

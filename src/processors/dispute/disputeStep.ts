@@ -1,0 +1,162 @@
+/** Does one step about late money: reads how the transaction stands, acts, records it. Safe to repeat at any point. */
+import { fold } from '../../domain/decider.js';
+import { block, disputeCause, unblock } from '../../domain/giftCare.js';
+import {
+  type Dispute,
+  fallsShort,
+  type LateMoneyEvent,
+  type LateMoneyStep,
+  lateMoneySteps,
+  PROVIDER_REFUND_KEY,
+  type ProviderRefundSettled,
+  settleDispute,
+  settleProviderRefund,
+} from '../../domain/lateMoney.js';
+import { pounds } from '../../domain/money.js';
+import {
+  lateMoneyOf,
+  type MadePurchase,
+  type Purchase,
+  purchaseAggregate,
+  transactionStream,
+} from '../../domain/purchase.js';
+import { ConflictError, type EventStore } from '../../ports/eventStore.js';
+import { cancelForProviderRefund } from './cancelForProviderRefund.js';
+import { changeGifts, type GiftChangeDeps } from '../purchase/giftChanges.js';
+import { asksFor } from './manager.js';
+import { GiveUpError, NotYetError } from '../runner/retry.js';
+import { type Seen, seenOf } from '../runner/cause.js';
+
+interface Standing {
+  readonly purchase: MadePurchase;
+  /** The gifts' last answer to refunds made at the provider. */
+  readonly settled: ProviderRefundSettled['data'] | undefined;
+  /** The event that asked for the step last: what comes of it names that as its cause. */
+  readonly asked: Seen;
+  /** Of the transaction's last event. */
+  readonly revision: number;
+}
+
+const RACES = 8;
+/** A dispute or a refund may be told before the charge that it is about; that comes within moments. */
+const UNPAID_MS = 1_000;
+
+/**
+ * Does the step with this key, where the stream says that it is still to be done. `shortfall`: what gifts did not make
+ * up for, still to be parked. `retried`: support has handed it back, by this event: gifts that can be cancelled by now
+ * are, and what falls short still does, until it is discarded.
+ * @throws GiveUpError with the cause to park; NotYetError; any other error: try again.
+ */
+export async function settleLateMoney(
+  deps: GiftChangeDeps,
+  transactionId: string,
+  key: string,
+  shortfall: ProviderRefundSettled['data'] | undefined,
+  retried: Seen | undefined,
+): Promise<void> {
+  let short = shortfall;
+  for (let race = 0; race < RACES; race++) {
+    const at = await read(deps.events, transactionId, key);
+    const step = lateMoneySteps(lateMoneyOf(at.purchase)).find((one) => one.key === key);
+    const before = retried !== undefined && key === PROVIDER_REFUND_KEY ? at.settled : undefined;
+    const cause =
+      step === undefined && retried !== undefined ? { ...retried, correlationId: at.asked.correlationId } : at.asked;
+    const event = step === undefined ? await answerAgain(deps, at, cause, before) : await answerTo(deps, at, step);
+    if (event === undefined) {
+      if (step !== undefined) continue;
+      if (before !== undefined && fallsShort(before)) short = before;
+      if (short !== undefined) throw new GiveUpError(shortfallCause(short));
+      return;
+    }
+    const reason = { commandId: `late-money-${transactionId}-${key}`, cause };
+    const appended = await deps.writer.append(transactionStream(transactionId), event, at.revision, reason);
+    if (appended !== undefined && event.type === 'ProviderRefundSettled')
+      short = fallsShort(event.data) ? event.data : undefined;
+  }
+  throw new ConflictError(transactionStream(transactionId), -1, -1);
+}
+
+async function read(events: EventStore, transactionId: string, key: string): Promise<Standing> {
+  const history = await events.read(transactionStream(transactionId));
+  const last = history.at(-1);
+  const purchase: Purchase = fold(purchaseAggregate, history);
+  if (last === undefined || purchase.status === 'none')
+    throw new Error('late money of a transaction that is not there');
+  const settled = history.findLast((event) => event.type === 'ProviderRefundSettled')?.data as
+    ProviderRefundSettled['data'] | undefined;
+  return {
+    purchase,
+    settled,
+    asked: seenOf(history.findLast((event) => asksFor(event, key)) ?? last),
+    revision: last.revision,
+  };
+}
+
+/** What is to be recorded about a step, once it is done. */
+async function answerTo(deps: GiftChangeDeps, at: Standing, step: LateMoneyStep): Promise<LateMoneyEvent | undefined> {
+  deps.mayAct();
+  switch (step.step) {
+    case 'settle dispute':
+      return answerDispute(deps, at, step.dispute);
+    case 'settle provider refund': {
+      if (at.purchase.status === 'pending') throw notPaidYet();
+      const [settled] = settleProviderRefund(
+        lateMoneyOf(at.purchase),
+        await cancelForProviderRefund(deps, at.purchase, at.asked, step.total),
+      );
+      return settled;
+    }
+    default:
+      return step satisfies never;
+  }
+}
+
+/**
+ * What fell short is looked at again when support hands it back: a gift that was redeemed then may be unredeemed by
+ * now. `undefined`: nothing has changed.
+ */
+async function answerAgain(
+  deps: GiftChangeDeps,
+  { purchase }: Standing,
+  cause: Seen,
+  before: ProviderRefundSettled['data'] | undefined,
+): Promise<ProviderRefundSettled | undefined> {
+  if (before === undefined || before.difference === 0) return undefined;
+  deps.mayAct();
+  const data = await cancelForProviderRefund(deps, purchase, cause, before.total);
+  return data.cancelled > before.cancelled ? { type: 'ProviderRefundSettled', data } : undefined;
+}
+
+function notPaidYet(): NotYetError {
+  return new NotYetError('the charge has not been recorded yet', UNPAID_MS, { mayNeverCome: true });
+}
+
+/**
+ * Blocks every gift, or frees those it blocked where it was won. Nothing was issued for a purchase that was declined.
+ */
+async function answerDispute(
+  deps: GiftChangeDeps,
+  { purchase, asked }: Standing,
+  { dispute_id, status, reason }: Dispute,
+): Promise<LateMoneyEvent | undefined> {
+  if (purchase.status === 'pending') throw notPaidYet();
+  const blocked = status !== 'won';
+  const cause = disputeCause(dispute_id);
+  const why = { cause, reason: blocked ? `the payment is disputed: ${reason}` : 'the dispute was won' };
+  const decide = (gift: Parameters<typeof block>[0]) =>
+    blocked ? block(gift, { payment: 'charged' }, why) : unblock(gift, why);
+  const reasons = { commandId: `${cause}-${blocked ? 'block' : 'free'}`, cause: asked };
+  let gifts = 0;
+  if (purchase.status === 'charged') {
+    await changeGifts(deps, purchase, reasons, decide, ({ before }) => {
+      if (blocked && before.status !== 'cancelled') gifts++;
+    });
+  }
+  return settleDispute(lateMoneyOf(purchase), { dispute_id, blocked, gifts })[0];
+}
+
+function shortfallCause({ total, cancelled, vouchered, difference }: ProviderRefundSettled['data']): string {
+  const codes = vouchered === 0 ? '' : `; the codes of ${vouchered} of them are out`;
+  const rest = difference === 0 ? '' : `; £${pounds(difference)} of it no unredeemed gift makes up for`;
+  return `£${pounds(total)} was given back at the provider; ${cancelled} gifts are cancelled for it${codes}${rest}`;
+}

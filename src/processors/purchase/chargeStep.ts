@@ -1,0 +1,275 @@
+/**
+ * Charges one purchase: claims it in its stream, asks whoever holds the money, records the answer. Safe to repeat at
+ * any point.
+ */
+import { CLOCK_SLACK_MS } from '../../lib/clock.js';
+import type { PaymentMethod } from '../../domain/account.js';
+import { copyWith } from '../../domain/copyWith.js';
+import { fold } from '../../domain/decider.js';
+import {
+  type Authentication,
+  type MadePurchase,
+  type PaymentCharged,
+  type PaymentDeclined,
+  type Purchase,
+  purchaseAggregate,
+  requireAuthentication,
+  settleCharge,
+  startCharge,
+  transactionStream,
+} from '../../domain/purchase.js';
+import type { Bus } from '../../ports/bus.js';
+import { ConflictError, type EventStore } from '../../ports/eventStore.js';
+import {
+  type AuthenticationReply,
+  type ChargeReply,
+  type ChargeRequest,
+  checks,
+  SUBJECTS,
+} from '../../messages/messages.js';
+import type { PurchaseWork } from './manager.js';
+import { answered, GiveUpError, NotYetError, type Patience } from '../runner/retry.js';
+import { type Seen, seenOf } from '../runner/cause.js';
+import type { WalletPayments } from './walletPayments.js';
+import type { Reason, Writer } from '../runner/writing.js';
+
+/** What charging works with. */
+export interface ChargeDeps {
+  readonly events: EventStore;
+  readonly bus: Bus;
+  readonly writer: Writer;
+  readonly wallets: WalletPayments;
+  /** The payment method of a reference. @throws UnavailableError */
+  readonly paymentMethod: (
+    reference: string,
+  ) => Promise<Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'> | undefined>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly patience: Patience;
+  /** Throws when this process may not act any more. */
+  readonly mayAct: () => void;
+}
+
+/** A transaction's stream as it stands. */
+interface Standing {
+  readonly state: Purchase;
+  readonly last: Seen | undefined;
+}
+
+const RACES = 8;
+
+/**
+ * Charges. `fresh`: nobody has tried before as far as is known, so the stream need not be read first.
+ * @throws GiveUpError when it can't be found out any more; NotYetError while it waits for its buyer; any other error:
+ * try again.
+ */
+export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolean): Promise<void> {
+  const { writer } = deps;
+  const id = work.purchase.transaction_id;
+  const stream = transactionStream(id);
+  const commandId = `charge-${id}`;
+  let method: Method | undefined;
+  let answer: ChargeReply | AuthenticationReply | undefined;
+  let at: Standing = fresh
+    ? {
+        state: { status: 'pending', purchase: work.purchase, purchasedAt: work.purchasedAt, refunds: new Map() },
+        last: work.last,
+      }
+    : await read(deps.events, stream);
+
+  for (let race = 0; race < RACES; race++) {
+    const { state, last } = at;
+    if (state.status !== 'pending' || last === undefined) return;
+    if (state.chargeStartedAt === undefined) {
+      method ??= await methodOf(deps, state);
+      const { kind, prepaid } = method;
+      const [start] = startCharge(state, { kind, prepaid });
+      const started =
+        start === undefined ? undefined : await writer.append(stream, start, last.revision, { commandId, cause: last });
+      at =
+        started === undefined
+          ? await read(deps.events, stream)
+          : { state: copyWith(state, { chargeStartedAt: started.at, chargeBy: { kind, prepaid } }), last: started };
+      continue;
+    }
+    deps.mayAct();
+    if (answer?.outcome === 'authentication' && state.authentication !== undefined)
+      throw notYet(deps, state.authentication);
+    answer ??=
+      state.authentication === undefined
+        ? await ask(deps, state, method, { commandId, cause: last })
+        : await askForBuyer(deps, id, state.authentication);
+    if (answer.outcome === 'authentication') {
+      const { provider, payment_id, action, simulated } = answer;
+      const until = new Date(deps.now() + deps.patience.authenticationMs).toISOString();
+      const [required] = requireAuthentication(state, { provider, payment_id, action, until });
+      if (required !== undefined)
+        await writer.append(stream, required, last.revision, { commandId, cause: last, simulated });
+      at = await read(deps.events, stream);
+      continue;
+    }
+    refuseOtherAmount(answer, state.purchase.total);
+    const [settled] = settleCharge(state, eventOf(answer, state.purchase.total));
+    if (
+      settled === undefined ||
+      (await writer.append(stream, settled, last.revision, { commandId, cause: last, simulated: answer.simulated })) !==
+        undefined
+    )
+      return;
+    at = await read(deps.events, stream);
+  }
+  throw new ConflictError(stream, at.last?.revision ?? 'none', at.last?.revision ?? -1);
+}
+
+async function read(events: EventStore, stream: string): Promise<Standing> {
+  const history = await events.read(stream);
+  const last = history.at(-1);
+  return { state: fold(purchaseAggregate, history), last: last === undefined ? undefined : seenOf(last) };
+}
+
+type Method = Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'>;
+
+async function methodOf({ paymentMethod }: ChargeDeps, { purchase }: MadePurchase): Promise<Method> {
+  const method = await paymentMethod(purchase.payment_reference);
+  if (method === undefined) throw new Error('the payment method is unknown');
+  return method;
+}
+
+/**
+ * Asks whoever holds the money: the wallet, nobody (a wallet settled by invoice), or the card's provider. Who was asked
+ * before is asked again, though the payment method be another one by now: its money may have been taken. `seen`: the
+ * method, where it was looked up for this already.
+ */
+async function ask(
+  deps: ChargeDeps,
+  state: MadePurchase,
+  seen: Method | undefined,
+  reason: Reason,
+): Promise<ChargeReply | AuthenticationReply> {
+  const {
+    purchase: { transaction_id, total, payment_reference },
+    purchasedAt,
+    chargeStartedAt,
+    chargeBy,
+  } = state;
+  const method = async (): Promise<Method> => seen ?? methodOf(deps, state);
+  const { kind, prepaid } = chargeBy ?? (await method());
+  if (kind === 'wallet' && !prepaid)
+    return { outcome: 'charged', provider: 'invoice', charge_id: `invoice-${transaction_id}`, simulated: false };
+  if (kind === 'wallet') {
+    const decided = await deps.wallets.pay(payment_reference, transaction_id, total, reason);
+    if (decided === 'refused')
+      return { outcome: 'declined', provider: 'wallet', code: 'insufficient_funds', simulated: false };
+    return { outcome: 'charged', provider: 'wallet', charge_id: `wallet-${transaction_id}`, simulated: false };
+  }
+
+  const options = { timeoutMs: deps.patience.answerMs };
+  // Before it was first asked for, by this clock: it was set back since, and does not tell how long ago that was. What
+  // was forgotten would be charged twice.
+  const setBack =
+    chargeStartedAt !== undefined && total > 0 && Date.parse(chargeStartedAt) - deps.now() > CLOCK_SLACK_MS;
+  const lookUp = async () =>
+    answered(
+      checks.chargeLookupReply(
+        await deps.bus.request(SUBJECTS.lookUpCharge, { transaction_id, payment_id: null }, options),
+      ),
+    );
+  // What costs nothing is in no provider's books, and can be asked for twice.
+  if (
+    chargeStartedAt !== undefined &&
+    !setBack &&
+    (total === 0 || deps.now() - Date.parse(chargeStartedAt) < deps.patience.askAgainMs)
+  ) {
+    // A restored log may not know that the one before had charged it, under a key that the provider has forgotten
+    // since.
+    if (total > 0 && Date.parse(chargeStartedAt) - Date.parse(purchasedAt) >= deps.patience.askAgainMs) {
+      const before = await lookUp();
+      if (before.outcome !== 'unknown') return before;
+    }
+    const request: ChargeRequest = {
+      transaction_id,
+      amount: total,
+      payment_reference,
+      customer: (await method()).customer,
+      started_at: chargeStartedAt,
+    };
+    return answered(checks.chargeReply(await deps.bus.request(SUBJECTS.charge, request, options)));
+  }
+  const found = await lookUp();
+  if (found.outcome === 'unknown' && setBack)
+    throw new NotYetError('by the clock the charge has not been asked for yet', deps.patience.retryAtMostMs, {
+      mayNeverCome: true,
+    });
+  if (found.outcome === 'unknown')
+    throw new GiveUpError(
+      'the provider does not know what became of the charge, and it is too late to ask for it again',
+    );
+  return found;
+}
+
+/** The card's own word for a buyer who did not prove who they are. */
+const NOT_AUTHENTICATED = 'authentication_required';
+
+/**
+ * What became of a payment that waits for its buyer. After its time, or when the buyer has failed, it is cancelled at
+ * the provider first: so it can't succeed any more once it is declined here. @throws NotYetError while it waits
+ */
+async function askForBuyer(
+  deps: ChargeDeps,
+  transaction_id: string,
+  authentication: Authentication,
+): Promise<ChargeReply> {
+  const { payment_id, failed } = authentication;
+  const options = { timeoutMs: deps.patience.answerMs };
+  if (failed !== undefined || isOver(deps, authentication)) {
+    const cancellation = { transaction_id, payment_id, code: failed ?? NOT_AUTHENTICATED };
+    return answered(
+      checks.chargeCancellationReply(await deps.bus.request(SUBJECTS.cancelCharge, cancellation, options)),
+    );
+  }
+  const found = answered(
+    checks.chargeLookupReply(await deps.bus.request(SUBJECTS.lookUpCharge, { transaction_id, payment_id }, options)),
+  );
+  if (found.outcome === 'unknown' || found.outcome === 'authentication') throw notYet(deps, authentication);
+  return found;
+}
+
+/**
+ * Whether the buyer's time is over. Where twice as much of it is left as there ever was, the clock was set back since
+ * and does not tell: it would go on for as long as the clock was ahead.
+ */
+function isOver({ now }: ChargeDeps, { required, until }: Authentication): boolean {
+  const end = Date.parse(until);
+  const left = end - now();
+  return left <= 0 || left > 2 * (end - Date.parse(required)) + CLOCK_SLACK_MS;
+}
+
+/** Until it is looked again: after `lookMs`, three times that and so on, and at the end of the buyer's time. */
+function notYet({ now, patience: { lookMs } }: ChargeDeps, { required, until, failed }: Authentication): NotYetError {
+  if (failed !== undefined) return new NotYetError('the buyer has failed to prove who they are', 1);
+  // It may have been required in the future, by a clock that was set back since.
+  const waited = Math.max(0, now() - Date.parse(required));
+  let look = lookMs;
+  while (look <= waited) look *= 3;
+  return new NotYetError(
+    'the buyer has not proved who they are',
+    Math.max(1, Math.min(look - waited, Date.parse(until) - now())),
+  );
+}
+
+/**
+ * What is recorded as taken is what was taken. A repeated request whose first purchase a restored log does not know may
+ * name another price by now, and the provider answers with the first charge.
+ */
+function refuseOtherAmount(answer: ChargeReply, total: number): void {
+  if (answer.outcome !== 'charged' || answer.amount === undefined || answer.amount === total) return;
+  throw new GiveUpError(
+    `${answer.provider} took ${answer.amount} pence for this transaction (${answer.charge_id}), which costs ${total} pence: give them back there, then discard this`,
+  );
+}
+
+function eventOf(answer: ChargeReply, amount: number): PaymentCharged | PaymentDeclined {
+  if (answer.outcome === 'charged')
+    return { type: 'PaymentCharged', data: { amount, provider: answer.provider, charge_id: answer.charge_id } };
+  return { type: 'PaymentDeclined', data: { provider: answer.provider, code: answer.code } };
+}

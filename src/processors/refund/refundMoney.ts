@@ -1,0 +1,92 @@
+/**
+ * Gives money back where it came from: to the prepaid wallet, off the wallet's next invoice, or by the card's provider.
+ * Once for each attempt, however often it is asked.
+ */
+import type { Bus } from '../../ports/bus.js';
+import {
+  checks,
+  type RefundLookup,
+  type RefundLookupReply,
+  type RefundReply,
+  type RefundRequest,
+  SUBJECTS,
+} from '../../messages/messages.js';
+import { answered, type Patience } from '../runner/retry.js';
+import type { WalletPayments } from '../purchase/walletPayments.js';
+import type { Reason } from '../runner/writing.js';
+
+/** What refunding works with. */
+export interface RefundMoneyDeps {
+  readonly bus: Bus;
+  readonly wallets: WalletPayments;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly patience: Pick<Patience, 'answerMs' | 'askAgainMs'>;
+  /** Throws when this process may not act any more. */
+  readonly mayAct: () => void;
+}
+
+/**
+ * Gives it back. A card's provider is asked for 20 h from `started_at`, under the attempt's own key; later it is only
+ * looked up, and `never` says that it has certainly not been made: then a new attempt is safe. Whoever asks again looks
+ * first: `by hand` says that it has not been made, and that somebody gave money back at the provider meanwhile, perhaps
+ * in its place.
+ * @param fresh nobody can have asked for this attempt before
+ * @throws Error: try again
+ */
+export async function refundMoney(
+  deps: RefundMoneyDeps,
+  request: RefundRequest,
+  fresh: boolean,
+  reason: Reason,
+): Promise<RefundReply | { readonly outcome: 'never' } | { readonly outcome: 'by hand' }> {
+  const { provider, refund_id, transaction_id, amount, payment_reference, started_at } = request;
+  const given = (refund_ref: string): RefundReply => ({ outcome: 'refunded', provider, refund_ref, simulated: false });
+  if (amount === 0) return given(`free-${refund_id}`);
+  // Who took the money gives it back, whatever the payment method has become since.
+  if (provider === 'invoice') return given(`invoice-${refund_id}`);
+  deps.mayAct();
+  if (provider === 'wallet') {
+    const decided = await deps.wallets.refund(payment_reference, transaction_id, amount, refund_id, reason);
+    return decided === 'credited'
+      ? given(`wallet-${refund_id}`)
+      : { outcome: 'refused', provider, code: 'more_than_was_debited', simulated: false };
+  }
+  const late = deps.now() - Date.parse(started_at) >= deps.patience.askAgainMs;
+  if (late || !fresh) {
+    const found = await lookUp(deps, request);
+    if (found.outcome !== 'never') return found;
+    if ((found.others ?? 0) > 0) return { outcome: 'by hand' };
+    if (late) return found;
+  }
+  return answered(
+    checks.refundReply(await deps.bus.request(SUBJECTS.refund, request, { timeoutMs: deps.patience.answerMs })),
+  );
+}
+
+/**
+ * Whether somebody gave money of the charge back at the provider since an attempt began that it then refused: perhaps
+ * in the attempt's place. Wallet and invoice are in the log alone. @throws Error: try again
+ */
+export async function madeMeanwhile(deps: RefundMoneyDeps, request: RefundRequest): Promise<boolean> {
+  if (request.provider === 'wallet' || request.provider === 'invoice') return false;
+  deps.mayAct();
+  // Of the refused one the provider may have kept the refusal: nothing was found beside it then.
+  const found = await lookUp(deps, { ...request, attempt: request.attempt + 1 });
+  return found.outcome === 'refunded' || (found.outcome === 'never' && (found.others ?? 0) > 0);
+}
+
+async function lookUp(
+  { bus, patience }: RefundMoneyDeps,
+  { refund_id, attempt, provider, charge_id, started_at }: RefundRequest,
+): Promise<RefundLookupReply> {
+  return answered(
+    checks.refundLookupReply(
+      await bus.request(
+        SUBJECTS.lookUpRefund,
+        { refund_id, attempt, provider, charge_id, started_at } satisfies RefundLookup,
+        { timeoutMs: patience.answerMs },
+      ),
+    ),
+  );
+}

@@ -1,0 +1,222 @@
+/**
+ * Refunds one purchase's gifts: cancels each in its own stream, claims the refund in the purchase's, has the money
+ * given back, records the answer. Safe to repeat at any point, and side by side: what is to be done next is read from
+ * the streams each time.
+ */
+import { inParallel } from '../../lib/async/inParallel.js';
+import { fold } from '../../domain/decider.js';
+import { deriveGiftIds } from '../../domain/giftIds.js';
+import { giftAggregate, type GiftIssued, giftStream, type IssuedGift } from '../../domain/gift.js';
+import { isDisputed } from '../../domain/lateMoney.js';
+import {
+  issueGift,
+  lateMoneyOf,
+  leftOfCharge,
+  type MadePurchase,
+  purchaseAggregate,
+  startRefund,
+  transactionStream,
+} from '../../domain/purchase.js';
+import {
+  cancelForRefund,
+  type Cancellation,
+  type Kept,
+  type KeptFor,
+  type Refund,
+  type RefundRequested,
+  type RefundStarted,
+  settleRefund,
+  startAgain,
+} from '../../domain/refund.js';
+import { ConflictError, type EventStore, type RecordedEvent } from '../../ports/eventStore.js';
+import type { RefundRequest } from '../../messages/messages.js';
+import type { Retry } from './manager.js';
+import { madeMeanwhile, refundMoney, type RefundMoneyDeps } from './refundMoney.js';
+import { GiveUpError } from '../runner/retry.js';
+import { seenOf } from '../runner/cause.js';
+import { issueCommand, type Reason, type Writer } from '../runner/writing.js';
+
+/** What refunding works with. */
+export interface RefundDeps extends RefundMoneyDeps {
+  readonly events: EventStore;
+  readonly writer: Writer;
+}
+
+const GIFTS_AT_ONCE = 64;
+/** Each is a move forward, by this process or by another one. */
+const MOVES = 16;
+const RACES = 16;
+
+/**
+ * Refunds. `retried`: a person has asked for another attempt; what the provider refused before that is tried again,
+ * once, and on that person's account.
+ * @throws GiveUpError when the provider refuses; any other error: try again.
+ */
+export async function refund(
+  deps: RefundDeps,
+  transactionId: string,
+  refundId: string,
+  retried?: Retry,
+): Promise<void> {
+  const { events, writer } = deps;
+  const stream = transactionStream(transactionId);
+  const commandId = `refund-${refundId}`;
+  /** Its present attempt was started here, and nobody has asked for it. */
+  let fresh = false;
+  /**
+   * Whether nobody can have made the attempt that follows this event of the refund. One of long ago may have been made
+   * by a log that was lost since, of which this one is the restored beginning, under a key that the provider has
+   * forgotten.
+   */
+  const isNew = ({ at }: RecordedEvent): boolean => deps.now() - Date.parse(at) < deps.patience.askAgainMs;
+
+  for (let move = 0; move < MOVES; move++) {
+    const history = await events.read(stream);
+    const state = fold(purchaseAggregate, history);
+    const last = history.at(-1);
+    const own = history.findLast(({ data }) => 'refund_id' in data && data.refund_id === refundId);
+    const known = state.status === 'none' ? undefined : state.refunds.get(refundId);
+    if (state.status === 'none' || last === undefined || own === undefined || known === undefined)
+      throw new GiveUpError('the refund was never asked for');
+    const reason: Reason = { commandId, cause: seenOf(own) };
+
+    switch (known.status) {
+      case 'nothing':
+      case 'refunded':
+        return;
+      case 'requested': {
+        const { cancelled, kept } = await cancelGifts(deps, state, known.asked, reason);
+        const [started] = startRefund(state, refundId, cancelled, kept);
+        if (started === undefined) throw new GiveUpError('the purchase was never charged');
+        // Money that went back by another way (at the provider itself) can't go back again.
+        if (started.type === 'RefundStarted' && started.data.amount > leftOfCharge(state)) {
+          throw new GiveUpError(
+            `the gifts are cancelled, but their ${started.data.amount} pence are more than the ${leftOfCharge(state)} pence left of the charge`,
+          );
+        }
+        fresh = (await writer.append(stream, started, last.revision, reason)) !== undefined && isNew(own);
+        break;
+      }
+      case 'refused': {
+        if (retried === undefined || own.position > retried.at)
+          throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
+        // The provider may not have told of it yet.
+        if (known.outside === true || (await madeMeanwhile(deps, requestOf(transactionId, known))))
+          throw maybeByHand(known.started);
+        const byPerson: Reason = { commandId, cause: { ...retried.seen, correlationId: reason.cause.correlationId } };
+        for (const event of startAgain(known))
+          fresh = (await writer.append(stream, event, last.revision, byPerson)) !== undefined && isNew(own);
+        break;
+      }
+      case 'started': {
+        const reply = await refundMoney(deps, requestOf(transactionId, known), fresh, reason);
+        fresh = false;
+        if (reply.outcome === 'by hand') throw maybeByHand(known.started);
+        if (reply.outcome === 'never') {
+          if (known.outside === true) throw maybeByHand(known.started);
+          // It is a day old: the next attempt, too, may have been made by a log that was lost since.
+          for (const event of startAgain(known)) await writer.append(stream, event, last.revision, reason);
+        } else {
+          for (const event of settleRefund(known, reply))
+            await writer.append(stream, event, last.revision, { ...reason, simulated: reply.simulated });
+        }
+        break;
+      }
+      default:
+        known satisfies never;
+    }
+  }
+  throw new ConflictError(stream, 'any', -1);
+}
+
+function requestOf(transactionId: string, { started, startedAt }: Extract<Refund, { started: object }>): RefundRequest {
+  const { refund_id, attempt, amount, provider, charge_id, payment_reference } = started;
+  return {
+    refund_id,
+    attempt,
+    transaction_id: transactionId,
+    amount,
+    provider,
+    charge_id,
+    payment_reference,
+    started_at: startedAt,
+  };
+}
+
+/** Paid twice is worse than paid late: whether it is this refund only a person can see. */
+function maybeByHand({ provider, amount }: RefundStarted['data']): GiveUpError {
+  return new GiveUpError(
+    `money was given back at ${provider} itself since this refund of ${amount} pence was last asked for: it may be this one, so it is not asked for again. ` +
+      `Look it up there; where it was not made, make it by hand there; then discard this`,
+  );
+}
+
+/** Cancels them side by side. Those that this refund has cancelled before count. */
+async function cancelGifts(
+  deps: RefundDeps,
+  state: MadePurchase,
+  asked: RefundRequested['data'],
+  reason: Reason,
+): Promise<{ cancelled: string[]; kept: Kept }> {
+  const { purchase, purchasedAt } = state;
+  const disputed = isDisputed(lateMoneyOf(state));
+  const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);
+  const indexes = new Map(ids.map(({ gift_id }, index) => [gift_id, index]));
+  const outcomes = new Map<string, KeptFor | 'cancelled by this'>();
+  await inParallel(asked.gift_ids, GIFTS_AT_ONCE, async (giftId) => {
+    const index = indexes.get(giftId) ?? -1;
+    const own = ids[index];
+    if (own === undefined) throw new GiveUpError(`gift ${giftId} is none of this purchase`);
+    outcomes.set(
+      giftId,
+      await cancelGift(
+        deps,
+        giftId,
+        () => issueGift(purchase, purchasedAt, index, own),
+        (gift) => cancelForRefund(gift, asked, disputed),
+        reason,
+      ),
+    );
+  });
+  const cancelled: string[] = [];
+  const kept: Partial<Record<KeptFor, string[]>> = {};
+  for (const giftId of asked.gift_ids) {
+    const outcome = outcomes.get(giftId);
+    if (outcome === 'cancelled by this') cancelled.push(giftId);
+    else if (outcome !== undefined) (kept[outcome] ??= []).push(giftId);
+  }
+  return { cancelled, kept };
+}
+
+/** One winner: whoever is first at the gift's revision, this or a redeem or a voucher. */
+async function cancelGift(
+  { events, writer, mayAct }: RefundDeps,
+  giftId: string,
+  issue: () => GiftIssued,
+  decide: (gift: IssuedGift) => Cancellation,
+  reason: Reason,
+): Promise<KeptFor | 'cancelled by this'> {
+  const stream = giftStream(giftId);
+  for (let race = 0; race < RACES; race++) {
+    const history: readonly RecordedEvent[] = await events.read(stream);
+    // Once another process has the work, it may have left this gift as it was and given back the others' share: what
+    // was read since must not be cancelled.
+    mayAct();
+    const found = fold(giftAggregate, history);
+    if (found.status === 'none') {
+      // Paid for, and not issued yet: then the issue is next, and its cancellation after that.
+      await writer.append(stream, issue(), 'none', { ...reason, commandId: issueCommand(giftId) });
+      continue;
+    }
+    const decided = decide(found);
+    if ('already' in decided) return 'cancelled by this';
+    if ('kept' in decided) return decided.kept;
+    const at = history.at(-1)?.revision ?? 'none';
+    if (
+      (await writer.append(stream, decided.cancel, at, { ...reason, commandId: `${reason.commandId}-${giftId}` })) !==
+      undefined
+    )
+      return 'cancelled by this';
+  }
+  throw new ConflictError(stream, 'any', -1);
+}

@@ -1,0 +1,91 @@
+/**
+ * The process managers' checkpoint: from where in the log a session may begin, so that what is settled is not read
+ * again.
+ */
+import type { Logger } from 'pino';
+import type { EventStore, Position } from '../../ports/eventStore.js';
+import type { Records } from '../../ports/readStore.js';
+import { LOOKS, positionFault, type ReachedLog, shownPosition } from '../../ports/storedPosition.js';
+import { FEED_TYPES } from '../managers.js';
+
+/** The key of the checkpoint among the records. */
+export const PROCESS_CHECKPOINT = 'checkpoint/purchase-process';
+
+/**
+ * A checkpoint counts only for the log it was made from, and for the types of events that were looked at: of others it
+ * tells nothing.
+ */
+export interface ProcessCheckpoint {
+  readonly logId: string;
+  /** With spaces between them; absent where a release kept it that did not note them. */
+  readonly types?: string;
+  readonly position: Position;
+}
+
+/** What the checkpoint is kept with. */
+export interface CheckpointOptions {
+  readonly events: Pick<EventStore, 'logId' | 'readAll' | keyof ReachedLog>;
+  /** Losing it loses and repeats nothing: the log is read from its beginning then. */
+  readonly records: Records;
+  readonly logger: Logger;
+  /** The types of events that sessions follow; default those of this release. */
+  readonly types?: readonly string[];
+}
+
+/** The checkpoint of one log's process managers. */
+export interface Checkpoints {
+  /**
+   * Where to begin; `undefined`: at the log's beginning. After a release that follows more types of events, those are
+   * looked for first: as long as none stands before the checkpoint it holds for them too, and purchases wait for a look
+   * at the log instead of for all of it to be read again. Where `signal` ends the look, nothing is known of it. One
+   * that is no place in the log counts as absent: that is logged.
+   * @throws UnavailableError
+   */
+  last(signal: AbortSignal): Promise<Position | undefined>;
+  /** Keeps it; a failure is logged, no more. */
+  save(position: Position): Promise<void>;
+}
+
+/** The checkpoint among these records. */
+export function processCheckpoints({ events, records, logger, types = FEED_TYPES }: CheckpointOptions): Checkpoints {
+  async function save(position: Position): Promise<void> {
+    const checkpoint: ProcessCheckpoint = { logId: events.logId, types: types.join(' '), position };
+    await records
+      .put(PROCESS_CHECKPOINT, checkpoint)
+      .catch((error: unknown) => logger.info({ err: error }, 'checkpoint not saved'));
+  }
+
+  async function standsBefore(position: Position, added: readonly string[], signal: AbortSignal): Promise<boolean> {
+    for await (const batch of events.readAll(undefined, { types: added }, { batchSize: 1, signal })) {
+      const [first] = batch.events;
+      if (first !== undefined) return first.position <= position;
+      if (batch.position >= position) return false;
+    }
+    return false;
+  }
+
+  return {
+    save,
+    async last(signal) {
+      const stored = (await records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))?.value;
+      if (stored === undefined || stored.logId !== events.logId || stored.types === undefined) return undefined;
+      const fault = await positionFault(events, stored.position, LOOKS.most);
+      if (fault !== undefined) {
+        logger.warn(
+          { checkpoint: shownPosition(stored.position) },
+          `process managers: the stored position ${fault}: it counts as absent, and the log is read from its beginning`,
+        );
+        return undefined;
+      }
+      const looked = new Set(stored.types.split(' '));
+      const added = types.filter((type) => !looked.delete(type));
+      // A later release knew more: what it took as settled need not be settled for this one.
+      if (looked.size > 0) return undefined;
+      if (added.length === 0) return stored.position;
+      logger.info({ types: added }, 'process managers: looking for events of types that are new to them');
+      if ((await standsBefore(stored.position, added, signal)) || signal.aborted) return undefined;
+      await save(stored.position);
+      return stored.position;
+    },
+  };
+}

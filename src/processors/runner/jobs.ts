@@ -1,0 +1,192 @@
+/**
+ * Tries each piece of work until it is done, or parks it: side by side, each once at a time, with pauses in between.
+ */
+import type { Logger } from 'pino';
+import { parkedId, type ParkedName, parkedStream, parkingId, type WorkParked } from '../../domain/parked.js';
+import { inSpan, type SpanDescription } from '../../tracing/spans.js';
+import type { Pool } from './pool.js';
+import { afterFailure, LaterError, NotOursError, NotYetError, type Patience } from './retry.js';
+import type { Seen } from './cause.js';
+import type { ProcessTally } from './status.js';
+import type { Writer } from './writing.js';
+
+/** One piece of work, tried until it is done or parked. */
+export interface Job {
+  /** The same for the same work: it is in hand once. */
+  readonly key: string;
+  readonly pool: Pool;
+  readonly transactionId: string;
+  readonly parkAs: { readonly name: ParkedName; readonly entity: string; readonly step: string };
+  readonly run: (attempt: number) => Promise<void>;
+  /** The event that asked for it; `undefined`: it is not open any more. */
+  readonly cause: () => Seen | undefined;
+  /** Called when it is done, unless it was asked for anew meanwhile. */
+  readonly done?: () => void;
+}
+
+/** Work in hand. */
+interface InHand {
+  /** Asked for again while it ran, as this: what it saw may be old. */
+  again: Job | undefined;
+  /** Ends the wait for the next attempt; `undefined` while it runs or stands in line. */
+  wake: (() => void) | undefined;
+}
+
+/**
+ * Since when a job fails (as `JobDeps.ticks` counts), and how many attempts were before that. What a limit of our own
+ * holds back does not fail.
+ */
+interface Failing {
+  readonly since: number;
+  readonly before: number;
+}
+
+/** What it works with. */
+export interface JobDeps {
+  readonly writer: Writer;
+  readonly logger: Logger;
+  /** Milliseconds since whenever. Of a clock that nobody sets: what has failed for a day is given up. */
+  readonly ticks: () => number;
+  readonly patience: Patience;
+  readonly tally: ProcessTally;
+  /** Throws when this process may not act any more. */
+  readonly mayAct: () => void;
+  /** Once aborted nothing is taken on or tried again. */
+  readonly signal: AbortSignal;
+  /** How often an entity had been parked in a row before. */
+  readonly timesParked: (name: ParkedName, entity: string) => number;
+}
+
+/** Runs jobs. */
+export interface JobRunner {
+  /** Takes it on, unless it is in hand. */
+  takeOn(job: Job): void;
+  /** Takes it on, or goes on with it at once: what it waits for has come, or what it saw has changed. */
+  takeOnAnew(job: Job): void;
+  /** Goes on at once with what waits for its next attempt: what it waits for has come. */
+  wake(key: string): void;
+  /** What was parked here is to be done again. */
+  takeBack(name: ParkedName, entity: string): void;
+  /** Drops what waits for another attempt. */
+  stop(): void;
+}
+
+/** A runner with nothing in hand. */
+export function jobRunner({ writer, logger, ticks, patience, tally, mayAct, signal, timesParked }: JobDeps): JobRunner {
+  const inHand = new Map<string, InHand>();
+  /** Parked here: the feed tells so a little later. */
+  const givenUp = new Set<string>();
+  const waits = new Set<NodeJS.Timeout>();
+
+  const park = async ({ parkAs: { name, entity, step }, transactionId, cause }: Job, why: string): Promise<void> => {
+    const asked = cause();
+    const id = parkedId(name, entity);
+    if (asked === undefined || givenUp.has(id)) return;
+    mayAct();
+    const data = {
+      entity,
+      transaction_id: transactionId,
+      step,
+      cause: why,
+      event_id: asked.id,
+      times: timesParked(name, entity) + 1,
+    };
+    const event: WorkParked = { type: 'WorkParked', data };
+    givenUp.add(id);
+    try {
+      await writer.append(parkedStream(name), event, 'any', {
+        commandId: `park-${step}-${entity}`,
+        cause: asked,
+        eventId: parkingId(name, data),
+      });
+    } catch (error) {
+      givenUp.delete(id);
+      throw error;
+    }
+    tally.parked(step);
+    logger.error({ step, entity: entity.slice(0, 6), cause: why }, 'parked: it could not be done');
+  };
+
+  const begin = (job: Job, own: InHand): void => attempt(job, own, 1, { since: ticks(), before: 0 });
+
+  const attempt = (job: Job, own: InHand, number: number, failing: Failing): void => {
+    own.again = undefined;
+    job.pool.add(job.transactionId, async () => {
+      let again: { waitMs: number } | { cause: string } | undefined;
+      let held = false;
+      try {
+        mayAct();
+        await inSpan(
+          () => stepSpan(job, number),
+          () => job.run(number),
+        );
+      } catch (error) {
+        if (signal.aborted) return;
+        const failed = !(error instanceof NotYetError || error instanceof NotOursError);
+        if (failed) tally.failed(job.parkAs.step);
+        again = afterFailure(error, number - failing.before, ticks() - failing.since, patience, Math.random());
+        held = error instanceof LaterError && error.held;
+        if (number === 1 && failed)
+          logger.warn(
+            { err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) },
+            'not done at the first attempt',
+          );
+      }
+      try {
+        if (again !== undefined && 'cause' in again) await park(job, again.cause);
+      } catch (error) {
+        logger.warn({ err: error }, 'not parked yet');
+        again = { waitMs: patience.retryAtMostMs };
+      }
+      if (own.again !== undefined) return begin(own.again, own);
+      if (again === undefined || 'cause' in again) {
+        inHand.delete(job.key);
+        tally.done(job.parkAs.step);
+        if (again === undefined) job.done?.();
+        return undefined;
+      }
+      const wait = setTimeout(() => own.wake?.(), again.waitMs);
+      waits.add(wait);
+      own.wake = () => {
+        own.wake = undefined;
+        clearTimeout(wait);
+        waits.delete(wait);
+        attempt(own.again ?? job, own, number + 1, held ? { since: ticks(), before: number } : failing);
+      };
+      return undefined;
+    });
+  };
+
+  const takeOn = (job: Job): void => {
+    if (signal.aborted || inHand.has(job.key)) return;
+    const own: InHand = { again: undefined, wake: undefined };
+    inHand.set(job.key, own);
+    tally.takenOn(job.parkAs.step);
+    begin(job, own);
+  };
+
+  return {
+    takeOn,
+    takeOnAnew(job) {
+      const own = inHand.get(job.key);
+      if (own === undefined) return takeOn(job);
+      own.again = job;
+      return own.wake?.();
+    },
+    wake: (key) => inHand.get(key)?.wake?.(),
+    takeBack: (name, entity) => void givenUp.delete(parkedId(name, entity)),
+    stop() {
+      for (const wait of waits) clearTimeout(wait);
+    },
+  };
+}
+
+/** A step follows the event that asked for it. */
+function stepSpan({ parkAs, cause }: Job, attempt: number): SpanDescription {
+  return {
+    name: `step ${parkAs.step}`,
+    kind: 'consumer',
+    parent: cause()?.traceparent ?? '',
+    attributes: { 'gift.step': parkAs.step, 'gift.attempt': attempt },
+  };
+}

@@ -1,0 +1,76 @@
+/** Runs the process managers: of several processes the one with the lease works, the others stand by. */
+import { randomUUID } from 'node:crypto';
+import type { Records } from '../../ports/readStore.js';
+import { acquireLease, LEASE_MS } from '../../runtime/coordination/lease.js';
+import { processCheckpoints } from './checkpoint.js';
+import { PATIENCE, type Patience } from './retry.js';
+import { type SessionDeps, workThrough } from './session.js';
+import { type ProcessStatus, processTally } from './status.js';
+import { type Followers, followers as ownFollowers } from '../../runtime/supervision/followers.js';
+
+/** The process managers' lease. */
+export const PROCESS_LEASE = 'purchase-process';
+
+/** What the process managers work with. */
+export interface ProcessorDeps extends Omit<SessionDeps, 'now' | 'patience' | 'tally' | 'health'> {
+  /** Keeps lease and checkpoint. Losing either loses and repeats nothing. */
+  readonly records: Records;
+  /** Names this process; see `LeaseOptions.holder`. Default a random name. */
+  readonly holder?: string;
+  /** Milliseconds since the epoch; default the system's clock. */
+  readonly now?: () => number;
+  readonly patience?: Partial<Patience>;
+  /** Of the lease, milliseconds; the same in all processes. */
+  readonly leaseMs?: number;
+  /** The followers of this process, of which they are one; default their own. */
+  readonly followers?: Pick<Followers, 'start'>;
+}
+
+/** The running process managers. */
+export interface Processors {
+  /** How they fare in this process. */
+  status(): ProcessStatus;
+  /** Takes on nothing new, finishes what runs, gives the lease to whoever waits for it. */
+  close(): Promise<void>;
+}
+
+/** Starts. What goes wrong is logged and tried again; it never throws later on. */
+export function runProcessors({
+  records,
+  now = Date.now,
+  patience,
+  leaseMs = LEASE_MS,
+  holder = randomUUID(),
+  followers,
+  ...deps
+}: ProcessorDeps): Processors {
+  const { events, logger } = deps;
+  const tally = processTally();
+  const checkpoints = processCheckpoints({ events, records, logger });
+  const session = { ...deps, now, tally, patience: { ...PATIENCE, ...patience } };
+
+  const follower = (followers ?? ownFollowers({ logger })).start('process managers', async (health) => {
+    while (!health.signal.aborted) {
+      const lease = await acquireLease(records, PROCESS_LEASE, {
+        holder,
+        signal: health.signal,
+        logger,
+        ttlMs: leaseMs,
+        onTrouble: health.onTrouble,
+      });
+      if (lease === undefined) return;
+      const signal = AbortSignal.any([health.signal, lease.lost]);
+      try {
+        await workThrough(
+          { ...session, health },
+          { from: await checkpoints.last(signal), checkpoint: checkpoints.save, signal, held: () => lease.held },
+        );
+        if (!signal.aborted) throw new Error('the feed of the log ended');
+      } finally {
+        await lease.release();
+      }
+    }
+  });
+
+  return { status: tally.status, close: () => follower.close() };
+}

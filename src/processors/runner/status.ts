@@ -1,0 +1,76 @@
+/** How the process managers of this process fare, for metrics. */
+import type { Position } from '../../ports/eventStore.js';
+
+/** One kind of work. */
+export interface StepStatus {
+  /** Under way, or waiting for its next attempt. */
+  readonly inFlight: number;
+  /** Attempts that failed since the process began. */
+  readonly failed: number;
+  /** Parked here since the process began. */
+  readonly parked: number;
+}
+
+/** All of it. */
+export interface ProcessStatus {
+  /** Whether this process does the work; the others stand by. */
+  readonly leading: boolean;
+  /** Whether everything that had happened before it led has been folded: from then on it acts. */
+  readonly caughtUp: boolean;
+  /** How far the log has been looked at; `undefined`: not at all, or another process leads. */
+  readonly position: Position | undefined;
+  /** Purchases, refunds, disputes and the like with something left to do. */
+  readonly open: number;
+  /** When the oldest of them was asked for: ISO 8601. */
+  readonly oldestAt: string | undefined;
+  /** By step: `charge`, `issue`, `tell`, `refund`, `dispute`, `provider refund`. */
+  readonly steps: ReadonlyMap<string, StepStatus>;
+}
+
+/** What a session of work notes about itself. */
+export interface ProcessTally {
+  /** A session begins; it is asked for what is open. */
+  begin(look: () => Pick<ProcessStatus, 'caughtUp' | 'position' | 'open' | 'oldestAt'>): void;
+  /** It has ended: what it had in hand is another's now. */
+  end(): void;
+  takenOn(step: string): void;
+  done(step: string): void;
+  failed(step: string): void;
+  parked(step: string): void;
+  status(): ProcessStatus;
+}
+
+const IDLE = { caughtUp: false, position: undefined, open: 0, oldestAt: undefined };
+
+/** Nothing has been done yet. */
+export function processTally(): ProcessTally {
+  const steps = new Map<string, { inFlight: number; failed: number; parked: number }>();
+  let look: Parameters<ProcessTally['begin']>[0] | undefined;
+  const of = (step: string): { inFlight: number; failed: number; parked: number } => {
+    const known = steps.get(step) ?? { inFlight: 0, failed: 0, parked: 0 };
+    steps.set(step, known);
+    return known;
+  };
+  return {
+    begin(asked) {
+      look = asked;
+    },
+    end() {
+      look = undefined;
+      for (const step of steps.values()) step.inFlight = 0;
+    },
+    takenOn(step) {
+      of(step).inFlight += 1;
+    },
+    done(step) {
+      of(step).inFlight -= 1;
+    },
+    failed(step) {
+      of(step).failed += 1;
+    },
+    parked(step) {
+      of(step).parked += 1;
+    },
+    status: () => ({ leading: look !== undefined, ...(look?.() ?? IDLE), steps }),
+  };
+}

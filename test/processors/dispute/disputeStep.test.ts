@@ -1,0 +1,188 @@
+import * as assert from 'uvu/assert';
+import { disputeKey, PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../../src/domain/lateMoney.js';
+import type { EventStore } from '../../../src/ports/eventStore.js';
+import type { GiftChangeDeps } from '../../../src/processors/purchase/giftChanges.js';
+import { settleLateMoney } from '../../../src/processors/dispute/disputeStep.js';
+import { GiveUpError, NotOursError, NotYetError } from '../../../src/processors/runner/retry.js';
+import { openWriter } from '../../../src/processors/runner/writing.js';
+import type { Bought, House } from '../../support/house.js';
+import { houseSuite } from '../../support/houseSuite.js';
+import { rejects } from '../../support/rejects.js';
+
+const test = houseSuite('a step about late money that others may have done');
+
+const RETRIED = { id: 'retried', at: '', revision: 0, correlationId: 'c' };
+
+/** Two gifts that are paid for; the provider has given back what one of them cost. */
+async function givenBack(house: House): Promise<Bought> {
+  const bought = await house.buy([{}, {}]);
+  const stream = `transaction-${bought.transactionId}`;
+  await house.append(stream, 'PaymentCharged', { amount: 500, provider: 'p', charge_id: 'ch_1' });
+  await house.append(stream, 'RefundedAtProvider', { provider: 'p', charge_id: 'ch_1', amount: 250, total: 250 });
+  return bought;
+}
+
+/** Both gifts are used. */
+async function redeemed(house: House, { transactionId, giftIds }: Bought): Promise<void> {
+  for (const [index, giftId] of giftIds.entries()) {
+    await house.append(`gift-${giftId}`, 'GiftIssued', { transaction_id: transactionId, index, receiver: {} });
+    await house.append(`gift-${giftId}`, 'GiftRedeemed', { redemption_id: 'r', merchant_id: null });
+  }
+}
+
+/** Does the step. `how`: what an earlier attempt has left to be parked, and the retry that hands it back. */
+function settle(
+  house: House,
+  { transactionId }: Bought,
+  key = PROVIDER_REFUND_KEY,
+  how: { shortfall?: ProviderRefundSettled['data']; retried?: typeof RETRIED } = {},
+  more: Partial<GiftChangeDeps> = {},
+): Promise<void> {
+  const events = more.events ?? house.events;
+  return settleLateMoney(
+    { events, writer: openWriter(events, Date.now), mayAct: () => undefined, ...more },
+    transactionId,
+    key,
+    how.shortfall,
+    how.retried,
+  );
+}
+
+/** The house's log, for one whose first append comes only after this. */
+function interrupted(house: House, meanwhile: () => Promise<unknown>): EventStore {
+  let before: Promise<unknown> | undefined;
+  return {
+    ...house.events,
+    async append(...args) {
+      await (before ??= meanwhile());
+      return house.events.append(...args);
+    },
+  };
+}
+
+const settled = async (house: House): Promise<unknown[]> =>
+  (await house.all('ProviderRefundSettled')).map(({ data }) => data);
+const cancelled = async (house: House): Promise<number> => (await house.all('GiftCancelled')).length;
+const ONE = { total: 250, cancelled: 1, vouchered: 0, difference: 0 };
+const NONE = { total: 250, cancelled: 0, vouchered: 0, difference: 250 };
+
+test('gifts make up for the money: then nothing is to be parked, nor when it is handed back all the same', async ({
+  house,
+}) => {
+  const bought = await givenBack(house);
+  await settle(house, bought);
+  await settle(house, bought, PROVIDER_REFUND_KEY, { retried: RETRIED });
+  assert.equal([await settled(house), await cancelled(house)], [[ONE], 1]);
+});
+
+test('of several times that money was given back the last one is named as the cause', async ({ house }) => {
+  const bought = await givenBack(house);
+  await house.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', {
+    provider: 'p',
+    charge_id: 'ch_1',
+    amount: 250,
+    total: 500,
+  });
+  await settle(house, bought);
+  const last = (await house.all('RefundedAtProvider')).at(-1)?.id;
+  assert.equal(
+    (await house.all('GiftCancelled', 'ProviderRefundSettled')).map(({ metadata }) => metadata.causationId),
+    [last, last, last],
+  );
+});
+
+test('while the charge is not recorded nothing is settled: the gifts that it pays for are still to come', async ({
+  house,
+}) => {
+  const bought = await house.buy([{}]);
+  const stream = `transaction-${bought.transactionId}`;
+  await house.append(stream, 'DisputeOpened', { provider: 'p', dispute_id: 'dp_1', amount: 250, reason: 'fraudulent' });
+  await house.append(stream, 'RefundedAtProvider', { provider: 'p', charge_id: 'ch_1', amount: 250, total: 250 });
+  for (const key of [disputeKey('dp_1'), PROVIDER_REFUND_KEY]) {
+    const waits = await rejects(settle(house, bought, key), NotYetError, /charge has not been recorded/);
+    assert.ok(waits.mayNeverCome);
+  }
+  assert.equal(
+    [(await house.types(stream)).length, await cancelled(house), await house.all('GiftBlocked')],
+    [3, 0, []],
+  );
+});
+
+test('what fell short is to be parked by who finds out, has that left to do, or is handed it back; by nobody else', async ({
+  house,
+}) => {
+  const bought = await givenBack(house);
+  await redeemed(house, bought);
+  const short = /^£2\.50 was given back at the provider; 0 gifts are cancelled for it; £2\.50/;
+  await rejects(settle(house, bought), GiveUpError, short);
+  await rejects(settle(house, bought, PROVIDER_REFUND_KEY, { shortfall: NONE }), GiveUpError, short);
+  await rejects(settle(house, bought, PROVIDER_REFUND_KEY, { retried: RETRIED }), GiveUpError, short);
+  await settle(house, bought);
+  assert.equal([await settled(house), await cancelled(house)], [[NONE], 0]);
+});
+
+test('handed back, it is answered for all the money, not for what fell short alone', async ({ house }) => {
+  const bought = await givenBack(house);
+  const [used = '', left = ''] = bought.giftIds;
+  await house.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', {
+    provider: 'p',
+    charge_id: 'ch_1',
+    amount: 250,
+    total: 500,
+  });
+  await redeemed(house, bought);
+  await house.append(`gift-${left}`, 'GiftUnredeemed', { redemption_id: 'r' });
+  await rejects(settle(house, bought), GiveUpError, /1 gifts are cancelled for it; £2\.50/);
+  await house.append(`gift-${used}`, 'GiftUnredeemed', { redemption_id: 'r' });
+  await settle(house, bought, PROVIDER_REFUND_KEY, { retried: RETRIED });
+  assert.equal(
+    [(await settled(house)).at(-1), await cancelled(house)],
+    [{ total: 500, cancelled: 2, vouchered: 0, difference: 0 }, 2],
+  );
+});
+
+test('a dispute that is handed back is the dispute alone: money that fell short beside it is left as it is', async ({
+  house,
+}) => {
+  const bought = await givenBack(house);
+  await redeemed(house, bought);
+  await rejects(settle(house, bought), GiveUpError, /no unredeemed gift makes up for/);
+  for (const giftId of bought.giftIds) await house.append(`gift-${giftId}`, 'GiftUnredeemed', { redemption_id: 'r' });
+  await house.append(`transaction-${bought.transactionId}`, 'DisputeOpened', {
+    provider: 'p',
+    dispute_id: 'dp_1',
+    amount: 250,
+    reason: 'fraudulent',
+  });
+  for (let time = 0; time < 2; time++) await settle(house, bought, disputeKey('dp_1'), { retried: RETRIED });
+  assert.equal(
+    [await settled(house), await cancelled(house), (await house.all('DisputeSettled')).length],
+    [[NONE], 0, 1],
+  );
+});
+
+test('another process that settles it at that moment parks it, too', async ({ house }) => {
+  const bought = await givenBack(house);
+  await redeemed(house, bought);
+  const events = interrupted(house, () => rejects(settle(house, bought), GiveUpError, /no unredeemed gift/));
+  await settle(house, bought, PROVIDER_REFUND_KEY, {}, { events });
+  assert.equal(await settled(house), [NONE]);
+});
+
+test('who slept while another process cancelled the gift takes no other one for the same money on waking', async ({
+  house,
+}) => {
+  const bought = await givenBack(house);
+  let asleep = false;
+  const events = interrupted(house, () => {
+    asleep = true;
+    return settle(house, bought);
+  });
+  const mayAct = (): void => {
+    if (asleep) throw new NotOursError('the work has passed to another process');
+  };
+  await rejects(settle(house, bought, PROVIDER_REFUND_KEY, {}, { events, mayAct }), NotOursError, /passed/);
+  assert.equal([await settled(house), await cancelled(house)], [[ONE], 1]);
+});
+
+test.run();

@@ -1,0 +1,119 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  type LateMoneyTrigger,
+  type LateMoneyWork,
+  overLateMoney,
+  parkLateMoneyAs,
+  reactToLateMoney,
+  resumeLateMoney,
+} from '../../../src/processors/dispute/manager.js';
+
+const test = suite('late-money process');
+
+const provider = 'p';
+const opened: LateMoneyTrigger = {
+  type: 'DisputeOpened',
+  data: { provider, dispute_id: 'dp', amount: 1, reason: 'r' },
+};
+const closed = (outcome: 'won' | 'lost'): LateMoneyTrigger => ({
+  type: 'DisputeClosed',
+  data: { provider, dispute_id: 'dp', outcome },
+});
+const settled: LateMoneyTrigger = { type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 1 } };
+const refunded = (total: number): LateMoneyTrigger => ({
+  type: 'RefundedAtProvider',
+  data: { provider, charge_id: 'c', amount: total, total },
+});
+const answered = (total: number, difference = 0): LateMoneyTrigger => ({
+  type: 'ProviderRefundSettled',
+  data: { total, cancelled: 1, vouchered: 0, difference },
+});
+const parked = (step: string, entity: string): LateMoneyTrigger => ({
+  type: 'WorkParked',
+  data: { entity, transaction_id: 't', step, cause: 'y', event_id: 'e' },
+});
+const retried = (step: string, entity: string): LateMoneyTrigger => ({
+  type: 'WorkRetried',
+  data: { entity, transaction_id: 't', step, times: 1, reason: 'r' },
+});
+
+/** Given these events: what is open, and what the last of them asks for. */
+function given(...events: readonly LateMoneyTrigger[]): {
+  work: LateMoneyWork | undefined;
+  asked: readonly string[];
+  left: readonly string[];
+} {
+  let work: LateMoneyWork | undefined;
+  let asked: readonly string[] = [];
+  for (const [revision, event] of events.entries()) {
+    const reaction = reactToLateMoney(work, event, 't', {
+      id: `e${revision}`,
+      at: '2026-01-01T00:00:00.000Z',
+      revision,
+      correlationId: 'r',
+    });
+    work = reaction.work;
+    asked = reaction.intents.map(({ key }) => key);
+  }
+  return { work, asked, left: work === undefined ? [] : resumeLateMoney(work, 't').map(({ key }) => key) };
+}
+
+test('a dispute is to be answered, when it begins and when it ends', () => {
+  assert.equal(given(opened).asked, ['dispute:dp']);
+  assert.equal(given(opened).left, ['dispute:dp']);
+  assert.is(given(opened, settled).work, undefined);
+  assert.equal(given(closed('won')).asked, ['dispute:dp']);
+  assert.equal(given(opened, closed('won')).left, ['dispute:dp']);
+  assert.is(given(opened, closed('won'), settled).work, undefined);
+  assert.equal(given(opened, refunded(250), settled, closed('lost')).asked, [], 'they stand blocked already');
+  assert.is(given(settled).work, undefined, 'what was done before the feed began');
+});
+
+test('so is money given back at the provider; a shortfall is open until it is parked', () => {
+  assert.equal(given(refunded(250)).asked, ['provider-refund']);
+  assert.is(given(refunded(250), answered(250)).work, undefined);
+  const short = given(refunded(250), answered(250, 100));
+  assert.equal([short.asked, short.left], [[], ['provider-refund']]);
+  assert.is(short.work?.shortfall?.difference, 100);
+  assert.is(given(refunded(250), answered(250, 100), parked('provider refund', 't')).work, undefined);
+  assert.equal(given(refunded(250), answered(250, 100), parked('dispute', 'dp')).left, ['provider-refund']);
+});
+
+test('what is parked is over, until something new comes up', () => {
+  assert.is(given(opened, parked('dispute', 'dp')).work, undefined);
+  assert.equal(given(opened, parked('dispute', 'dp'), closed('won')).asked, ['dispute:dp']);
+  assert.equal(given(opened, refunded(250), parked('dispute', 'dp')).left, ['provider-refund']);
+  assert.equal(given(opened, refunded(250), parked('dispute', 'dp'), closed('won')).left, [
+    'dispute:dp',
+    'provider-refund',
+  ]);
+  assert.is(given(parked('dispute', 'dp')).work, undefined);
+});
+
+test('what support hands back is open, whatever is known of it here, until it is done or parked again', () => {
+  const back = retried('provider refund', 't');
+  assert.equal([given(back).asked, given(back).left], [['provider-refund'], ['provider-refund']]);
+  assert.equal(
+    [given(opened, parked('dispute', 'dp'), retried('dispute', 'dp')).left, given(back, opened, settled).left],
+    [['dispute:dp'], ['provider-refund']],
+  );
+  assert.is(given(back, parked('provider refund', 't')).work, undefined);
+  const { work } = given(back);
+  assert.is(work === undefined ? work : overLateMoney(work, 'provider-refund'), undefined);
+});
+
+test('what the stream says is done is over', () => {
+  const { work } = given(opened, refunded(250));
+  if (work === undefined) throw new Error('nothing is open');
+  const rest = overLateMoney(work, 'dispute:dp');
+  assert.equal(rest === undefined ? [] : resumeLateMoney(rest, 't').map(({ key }) => key), ['provider-refund']);
+  assert.is(rest === undefined ? undefined : overLateMoney(rest, 'provider-refund'), undefined);
+});
+
+test('it is parked under what it is about', () => {
+  assert.equal(parkLateMoneyAs('t', 'dispute:dp:1'), { name: 'dispute', entity: 'dp:1', step: 'dispute' });
+  assert.equal(parkLateMoneyAs('t', 'provider-refund'), { name: 'refund', entity: 't', step: 'provider refund' });
+});
+
+test.run();

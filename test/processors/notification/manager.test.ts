@@ -1,0 +1,104 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Receiver } from '../../../src/domain/gift.js';
+import {
+  addressOf,
+  type NotificationTrigger,
+  type NotificationWork,
+  reactToNotification,
+  resumeNotification,
+} from '../../../src/processors/notification/manager.js';
+
+const test = suite('notification process');
+
+const issued = (receiver: Receiver): NotificationTrigger => ({
+  type: 'GiftIssued',
+  data: {
+    transaction_id: 't1',
+    index: 3,
+    message_id: 'm',
+    product_id: 'coffee',
+    brand_id: 'beans',
+    value: 250,
+    sender_id: 'ann',
+    receiver,
+    purchased_at: '',
+    expires_on: '2030-01-01',
+  },
+});
+const started: NotificationTrigger = { type: 'NotificationStarted', data: { transaction_id: 't1', channel: 'sms' } };
+const ends: NotificationTrigger[] = [
+  { type: 'NotificationSent', data: { channel: 'sms', provider: 'p', message_id: 'm' } },
+  { type: 'NotificationFailed', data: { cause: 'no address' } },
+  { type: 'WorkParked', data: { entity: 'g1', transaction_id: 't1', step: 'tell', cause: 'y', event_id: 'e' } },
+];
+
+function given(...events: readonly NotificationTrigger[]): {
+  work: NotificationWork | undefined;
+  asked: readonly string[];
+} {
+  let work: NotificationWork | undefined;
+  let asked: readonly string[] = [];
+  for (const [revision, event] of events.entries()) {
+    const reaction = reactToNotification(work, event, 'g1', {
+      id: `e${revision}`,
+      at: '',
+      revision,
+      correlationId: 'r',
+    });
+    work = reaction.work;
+    asked = reaction.intents.map((intent) => `${intent.do} ${intent.giftId}`);
+  }
+  return { work, asked };
+}
+const resumed = (work: NotificationWork | undefined): readonly string[] =>
+  work === undefined ? [] : resumeNotification(work, 'g1').map((intent) => intent.do);
+
+test('a gift issued to a number or a user: tell them', () => {
+  for (const receiver of [{ phone_hash: 'h' }, { user_id: 'bea' }]) {
+    const { work, asked } = given(issued(receiver));
+    assert.equal(asked, ['tell g1']);
+    assert.equal(resumed(work), ['tell']);
+    assert.is(work?.index, 3);
+  }
+});
+
+test('a gift to be shared by URL: nobody to tell', () =>
+  assert.equal(given(issued({})), { work: undefined, asked: [] }));
+
+test('started: who wrote it sends; who takes it up later finds out first', () => {
+  const { work, asked } = given(issued({ user_id: 'bea' }), started);
+  assert.equal(asked, []);
+  assert.equal(resumed(work), ['find out']);
+});
+
+test('sent, failed or parked: done', () => {
+  for (const end of ends) {
+    assert.is(given(issued({ user_id: 'bea' }), started, end).work, undefined);
+    assert.is(given(issued({ user_id: 'bea' }), end).work, undefined);
+  }
+});
+
+test('events of what is not open change nothing', () => {
+  for (const event of [started, ...ends]) assert.equal(given(event), { work: undefined, asked: [] });
+});
+
+test('where a receiver is told', () => {
+  const contact = { name: 'Bea', phone_number: '+447700900001', device_tokens: ['a', 'b'], locale: 'cy' };
+  assert.equal(addressOf({ phone_number: '+447700900009' }, undefined), {
+    channel: 'sms',
+    to: ['+447700900009'],
+    locale: null,
+  });
+  assert.equal(addressOf({ user_id: 'bea' }, contact), { channel: 'push', to: ['a', 'b'], locale: 'cy' });
+  assert.equal(addressOf({ user_id: 'bea' }, { ...contact, device_tokens: [] }), {
+    channel: 'sms',
+    to: ['+447700900001'],
+    locale: 'cy',
+  });
+  assert.is(addressOf({ user_id: 'bea' }, { ...contact, device_tokens: [], phone_number: null }), undefined);
+  assert.is(addressOf({ user_id: 'bea' }, undefined), undefined);
+  assert.is(addressOf({}, undefined), undefined);
+});
+
+test.run();

@@ -1,0 +1,136 @@
+import * as assert from 'uvu/assert';
+import { notificationStream } from '../../../src/domain/notification.js';
+import type { GiftsPurchased } from '../../../src/domain/purchase.js';
+import type { NotificationWork } from '../../../src/processors/notification/manager.js';
+import { NotOursError, PATIENCE } from '../../../src/processors/runner/retry.js';
+import { tell, type TellDeps, type TellMemory, tellMemory } from '../../../src/processors/notification/notifyStep.js';
+import { openWriter } from '../../../src/processors/runner/writing.js';
+import { SUBJECTS } from '../../../src/messages/messages.js';
+import { type House, phone } from '../../support/house.js';
+import { houseSuite } from '../../support/houseSuite.js';
+
+const test = houseSuite('telling a receiver that another process may have told');
+
+const GIFT = 'gift-1';
+const STARTED = { transaction_id: 't', channel: 'sms' };
+const SENT = { channel: 'sms', provider: 'p', message_id: 'm', simulated: true };
+
+/**
+ * Tells as the feed asks for it that has seen nothing of the other process. `never`: nobody has been told as far as the
+ * provider knows. @returns what was asked for on the bus
+ */
+async function told(
+  house: House,
+  memory: TellMemory = tellMemory(),
+  { cancelled, never, mayAct = () => undefined }: { cancelled?: true; never?: true; mayAct?: () => void } = {},
+): Promise<string[]> {
+  const asked: string[] = [];
+  const deps: TellDeps = {
+    events: house.events,
+    bus: {
+      ...house.bus,
+      request: async <R>(subject: string) => {
+        asked.push(subject);
+        return (
+          never === true && subject === SUBJECTS.lookUpNotification
+            ? { outcome: 'never' }
+            : { outcome: 'sent', provider: 'p', message_id: 'm', simulated: true }
+        ) as R;
+      },
+    },
+    writer: openWriter(house.events, Date.now),
+    contact: async () => undefined,
+    senderName: async () => 'Ann',
+    launchUrl: (giftId) => `http://gift.test/g/${giftId}`,
+    patience: PATIENCE,
+    mayAct,
+  };
+  const purchase = {
+    transaction_id: 't',
+    buyer_id: 'buyer',
+    product_name: 'Flat white',
+    message: '',
+    receivers: [phone(1)],
+  } as unknown as GiftsPurchased['data'];
+  const work: NotificationWork = {
+    stage: 'due',
+    transactionId: 't',
+    index: 0,
+    last: { id: 'e', at: '', revision: 0, correlationId: 'c' },
+    ...(cancelled === undefined ? {} : { cancelled }),
+  };
+  await tell(deps, { giftId: GIFT, work, purchase }, memory).catch((error: unknown) => {
+    if (!(error instanceof NotOursError)) throw error;
+  });
+  return asked;
+}
+
+test('nobody has: they are told', async ({ house }) => {
+  assert.equal(await told(house), [SUBJECTS.send]);
+  assert.equal(await house.types(notificationStream(GIFT)), ['NotificationStarted', 'NotificationSent']);
+});
+
+for (const [end, data] of [
+  ['NotificationSent', SENT],
+  ['NotificationFailed', { cause: 'no address' }],
+] as const) {
+  test(`it is settled (${end}): nobody is asked for anything, at the first try and at a later one`, async ({
+    house,
+  }) => {
+    const stream = notificationStream(GIFT);
+    await house.append(stream, 'NotificationStarted', STARTED);
+    await house.append(stream, end, data);
+    // Asked for anew since: that is a telling of its own.
+    await house.append(stream, 'NotificationRequested', { transaction_id: 't', attempt: 2, reason: 'lost' });
+    for (const unsent of [undefined, 1]) assert.equal(await told(house, { unsent }), []);
+    assert.equal(await house.types(stream), ['NotificationStarted', end, 'NotificationRequested']);
+  });
+}
+
+test('it is begun: what became of it is looked up, and nothing sent', async ({ house }) => {
+  await house.append(notificationStream(GIFT), 'NotificationStarted', STARTED);
+  assert.equal(await told(house), [SUBJECTS.lookUpNotification]);
+  assert.equal(await house.types(notificationStream(GIFT)), ['NotificationStarted', 'NotificationSent']);
+});
+
+for (const channel of ['sms', 'push']) {
+  test(`it is begun by ${channel} and nobody was told, and the gift is cancelled by now: nothing is sent`, async ({
+    house,
+  }) => {
+    await house.append(notificationStream(GIFT), 'NotificationStarted', { ...STARTED, channel });
+    assert.equal(await told(house, tellMemory(), { cancelled: true, never: true }), [SUBJECTS.lookUpNotification]);
+    assert.equal(
+      (await house.all('NotificationFailed')).map(({ data }) => data),
+      [{ cause: 'gift is cancelled' }],
+    );
+  });
+}
+
+test('it is cancelled before anybody has begun: nobody is asked for anything', async ({ house }) => {
+  assert.equal(await told(house, tellMemory(), { cancelled: true }), []);
+  assert.equal(
+    (await house.events.read(notificationStream(GIFT))).map(({ type, data }) => [type, data]),
+    [['NotificationFailed', { cause: 'gift is cancelled' }]],
+  );
+});
+
+test('what is known not to have been sent is that attempt alone: of another one the provider is asked first', async ({
+  house,
+}) => {
+  await house.append(notificationStream(GIFT), 'NotificationStarted', STARTED);
+  assert.equal(await told(house, { unsent: 2 }), [SUBJECTS.lookUpNotification]);
+});
+
+test('the work passes to another process before it is sent: nothing is, and the next try says so without asking', async ({
+  house,
+}) => {
+  const memory = tellMemory();
+  const mayAct = (): void => {
+    throw new NotOursError('passed on');
+  };
+  assert.equal(await told(house, memory, { mayAct }), []);
+  assert.equal(await house.types(notificationStream(GIFT)), ['NotificationStarted']);
+  assert.equal(await told(house, memory), [SUBJECTS.send]);
+});
+
+test.run();

@@ -1,0 +1,205 @@
+import * as assert from 'uvu/assert';
+import type { GiftsPurchased } from '../../../src/domain/purchase.js';
+import { charge, type ChargeDeps } from '../../../src/processors/purchase/chargeStep.js';
+import type { PurchaseWork } from '../../../src/processors/purchase/manager.js';
+import { NotOursError, NotYetError, PATIENCE } from '../../../src/processors/runner/retry.js';
+import { seenOf } from '../../../src/processors/runner/cause.js';
+import { walletPayments } from '../../../src/processors/purchase/walletPayments.js';
+import { openWriter } from '../../../src/processors/runner/writing.js';
+import { SUBJECTS } from '../../../src/messages/messages.js';
+import { hoursAgo, type House } from '../../support/house.js';
+import { houseSuite } from '../../support/houseSuite.js';
+import { rejects } from '../../support/rejects.js';
+
+const test = houseSuite('charging a purchase that others may have moved on');
+
+const CARD = { payment_reference: 'pm_card_visa', kind: 'card', prepaid: false };
+const CHARGED = { outcome: 'charged', provider: 'p', charge_id: 'ch_1', simulated: false };
+const minutesFromNow = (minutes: number): string => hoursAgo(-minutes / 60);
+const waitsUntil = (until: string): object => ({ provider: 'p', payment_id: 'pi_1', action: 'redirect', until });
+
+interface Charging {
+  readonly stream: string;
+  /** What was asked for on the bus: subjects and messages. */
+  readonly asked: (readonly [subject: string, message: object])[];
+  /** Charges as the feed asks for it that has seen nothing but the purchase; `fresh` as in `charge`. */
+  charge(fresh: boolean, more?: Partial<ChargeDeps>): Promise<void>;
+}
+
+/** A purchase. `answer`: what each request on the bus brings. */
+async function bought(
+  house: House,
+  {
+    price = 250,
+    at,
+    answer = async () => CHARGED,
+  }: { price?: number; at?: string; answer?: () => Promise<object> } = {},
+): Promise<Charging> {
+  const { transactionId } = await house.buy([{}], { price, ...(at === undefined ? {} : { at }) });
+  const stream = `transaction-${transactionId}`;
+  const [first] = await house.events.read(stream);
+  if (first === undefined) throw new Error('nothing was bought');
+  const asked: Charging['asked'] = [];
+  const writer = openWriter(house.events, Date.now);
+  const deps: ChargeDeps = {
+    events: house.events,
+    bus: {
+      ...house.bus,
+      request: async <R>(subject: string, message: object) => {
+        asked.push([subject, message]);
+        return (await answer()) as R;
+      },
+    },
+    writer,
+    wallets: walletPayments(house.events, writer),
+    paymentMethod: house.deps.paymentMethod,
+    now: Date.now,
+    patience: PATIENCE,
+    mayAct: () => undefined,
+  };
+  const work: PurchaseWork = {
+    stage: 'bought',
+    purchase: first.data as GiftsPurchased['data'],
+    purchasedAt: first.at,
+    last: seenOf(first),
+    toIssue: 1,
+    toTell: 0,
+  };
+  return { stream, asked, charge: (fresh, more) => charge({ ...deps, ...more }, work, fresh) };
+}
+
+const subjects = ({ asked }: Charging): string[] => asked.map(([subject]) => subject);
+
+for (const [end, data] of [
+  ['PaymentCharged', { amount: 250, provider: 'p', charge_id: 'ch_1' }],
+  ['PaymentDeclined', { provider: 'p', code: 'lost_card' }],
+] as const) {
+  test(`it is settled (${end}): nobody is asked for money, at the first try and at a later one`, async ({ house }) => {
+    const purchase = await bought(house);
+    await house.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD });
+    await house.append(purchase.stream, end, data);
+    for (const fresh of [true, false]) await purchase.charge(fresh);
+    assert.equal([purchase.asked, await house.types(purchase.stream)], [[], ['GiftsPurchased', 'ChargeStarted', end]]);
+  });
+}
+
+test('nobody is asked by a process whose work has passed to another', async ({ house }) => {
+  const mayAct = (): void => {
+    throw new NotOursError('passed on');
+  };
+  const [unasked, waiting] = [await bought(house), await bought(house)];
+  await house.append(waiting.stream, 'ChargeStarted', { amount: 250, ...CARD });
+  await house.append(waiting.stream, 'PaymentAuthenticationRequired', waitsUntil(hoursAgo(1)));
+  for (const purchase of [unasked, waiting]) {
+    await rejects(purchase.charge(false, { mayAct }), NotOursError, /passed on/);
+    assert.equal(purchase.asked, []);
+  }
+});
+
+test('what is told of it while its answer comes keeps that from being recorded at once, and nobody is asked once more', async ({
+  house,
+}) => {
+  const purchase: Charging = await bought(house, {
+    answer: async () => {
+      await house.append(purchase.stream, 'DisputeOpened', {
+        provider: 'p',
+        dispute_id: 'dp_1',
+        amount: 250,
+        reason: 'fraudulent',
+      });
+      return CHARGED;
+    },
+  });
+  await purchase.charge(true);
+  assert.equal(
+    [subjects(purchase), await house.types(purchase.stream)],
+    [[SUBJECTS.charge], ['GiftsPurchased', 'ChargeStarted', 'DisputeOpened', 'PaymentCharged']],
+  );
+});
+
+test('its worker is told when it was first asked for: the provider forgets its key a day after that, not after the purchase', async ({
+  house,
+}) => {
+  const purchase = await bought(house, { at: hoursAgo(3) });
+  const started_at = hoursAgo(2);
+  await house.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD }, started_at);
+  await purchase.charge(false);
+  assert.equal(
+    purchase.asked.map(([subject, message]) => [subject, (message as { started_at: string }).started_at]),
+    [[SUBJECTS.charge, started_at]],
+  );
+});
+
+test('by another clock a moment ahead it is asked for as ever; by one far ahead it waits, for a day at most', async ({
+  house,
+}) => {
+  const [moment, far] = [await bought(house), await bought(house, { answer: async () => ({ outcome: 'unknown' }) })];
+  await house.append(
+    moment.stream,
+    'ChargeStarted',
+    { amount: 250, ...CARD },
+    new Date(Date.now() + 3_000).toISOString(),
+  );
+  await house.append(far.stream, 'ChargeStarted', { amount: 250, ...CARD }, hoursAgo(-3));
+  await moment.charge(false);
+  assert.equal(subjects(moment), [SUBJECTS.charge]);
+  const waits = await rejects(far.charge(false), NotYetError, /not been asked for yet/);
+  assert.equal([waits.mayNeverCome, subjects(far)], [true, [SUBJECTS.lookUpCharge]]);
+});
+
+test('what costs nothing is never looked up, whenever it was asked for: no provider has it in its books', async ({
+  house,
+}) => {
+  for (const [purchasedAt, startedAt] of [
+    [hoursAgo(50), hoursAgo(49)],
+    [hoursAgo(50), hoursAgo(1)],
+    [hoursAgo(0), hoursAgo(-26)],
+  ]) {
+    const purchase = await bought(house, { price: 0, ...(purchasedAt === undefined ? {} : { at: purchasedAt }) });
+    await house.append(purchase.stream, 'ChargeStarted', { amount: 0, ...CARD }, startedAt);
+    await purchase.charge(false);
+    assert.equal(
+      [subjects(purchase), (await house.types(purchase.stream)).at(-1)],
+      [[SUBJECTS.charge], 'PaymentCharged'],
+    );
+  }
+});
+
+test('a buyer who proves it is waited for until the very end of their time, and looked for then', async ({ house }) => {
+  const purchase = await bought(house, { answer: async () => ({ outcome: 'unknown' }) });
+  await house.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD }, minutesFromNow(-14.5));
+  await house.append(
+    purchase.stream,
+    'PaymentAuthenticationRequired',
+    waitsUntil(minutesFromNow(0.5)),
+    minutesFromNow(-14.5),
+  );
+  const waits = await rejects(purchase.charge(false), NotYetError, /not proved/);
+  assert.ok(waits.waitMs > 20_000 && waits.waitMs <= 30_000, `${waits.waitMs} ms`);
+  assert.equal(purchase.asked, [
+    [SUBJECTS.lookUpCharge, { transaction_id: purchase.stream.slice('transaction-'.length), payment_id: 'pi_1' }],
+  ]);
+});
+
+test('one who has failed is not waited for: the payment is cancelled with the provider’s code before it is declined', async ({
+  house,
+}) => {
+  const purchase = await bought(house, {
+    answer: async () => ({ outcome: 'declined', provider: 'p', code: 'card_declined', simulated: false }),
+  });
+  await house.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD });
+  await house.append(purchase.stream, 'PaymentAuthenticationRequired', waitsUntil(minutesFromNow(10)));
+  await house.append(purchase.stream, 'PaymentAuthenticationFailed', {
+    provider: 'p',
+    payment_id: 'pi_1',
+    code: 'card_declined',
+  });
+  await purchase.charge(false);
+  assert.equal(
+    purchase.asked.map(([subject, message]) => [subject, (message as { code: string }).code]),
+    [[SUBJECTS.cancelCharge, 'card_declined']],
+  );
+  assert.is((await house.types(purchase.stream)).at(-1), 'PaymentDeclined');
+});
+
+test.run();

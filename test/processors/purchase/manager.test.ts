@@ -1,0 +1,144 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  type PurchaseTrigger,
+  type PurchaseWork,
+  reactToPurchase,
+  resumePurchase,
+} from '../../../src/processors/purchase/manager.js';
+import type { GiftsPurchased, PurchaseReceiver } from '../../../src/domain/purchase.js';
+
+const test = suite('purchase process');
+
+const bought = (receivers: readonly PurchaseReceiver[]): GiftsPurchased => ({
+  type: 'GiftsPurchased',
+  data: {
+    transaction_id: 't1',
+    seed: '00'.repeat(32),
+    buyer_id: 'ann',
+    product_id: 'coffee',
+    brand_id: 'beans',
+    product_name: 'Flat white',
+    sale_price: 250,
+    total: 250 * receivers.length,
+    payment_reference: 'card',
+    expires_on: '2030-01-01',
+    message: '',
+    receivers,
+  },
+});
+const started: PurchaseTrigger = { type: 'ChargeStarted', data: { amount: 250, payment_reference: 'card' } };
+const charged: PurchaseTrigger = { type: 'PaymentCharged', data: { amount: 250, provider: 'p', charge_id: 'c' } };
+const declined: PurchaseTrigger = { type: 'PaymentDeclined', data: { provider: 'p', code: 'lost_card' } };
+const sent: PurchaseTrigger = { type: 'NotificationSent', data: { channel: 'sms', provider: 'p', message_id: 'm' } };
+const failed: PurchaseTrigger = { type: 'NotificationFailed', data: { cause: 'no address' } };
+const parked = (entity: string): PurchaseTrigger => ({
+  type: 'WorkParked',
+  data: { entity, transaction_id: 't1', step: 'x', cause: 'y', event_id: 'e' },
+});
+const issued: PurchaseTrigger = {
+  type: 'GiftIssued',
+  data: {
+    transaction_id: 't1',
+    index: 0,
+    message_id: 'm',
+    product_id: 'coffee',
+    brand_id: 'beans',
+    value: 250,
+    sender_id: 'ann',
+    receiver: {},
+    purchased_at: '',
+    expires_on: '2030-01-01',
+  },
+};
+
+/** Given these events: what is open, and what the last of them asks for. */
+function given(...events: readonly PurchaseTrigger[]): { work: PurchaseWork | undefined; asked: readonly string[] } {
+  let work: PurchaseWork | undefined;
+  let asked: readonly string[] = [];
+  for (const [revision, event] of events.entries()) {
+    const reaction = reactToPurchase(work, event, {
+      id: `e${revision}`,
+      at: '2026-01-01T00:00:00.000Z',
+      revision,
+      correlationId: 'r',
+    });
+    work = reaction.work;
+    asked = reaction.intents.map((intent) => `${intent.do} ${intent.transactionId}`);
+  }
+  return { work, asked };
+}
+const resumed = (work: PurchaseWork | undefined): readonly string[] =>
+  work === undefined ? [] : resumePurchase(work).map((intent) => intent.do);
+
+const phone = { phone_number: '+447700900001', phone_hash: 'h' };
+
+test('bought: charge it', () => {
+  const { work, asked } = given(bought([{}]));
+  assert.equal(asked, ['charge t1']);
+  assert.equal(resumed(work), ['charge']);
+  assert.is(work?.stage, 'bought');
+});
+
+test('charge started: who wrote it asks; who takes it up later asks again', () => {
+  const { work, asked } = given(bought([{}]), started);
+  assert.equal(asked, []);
+  assert.equal(resumed(work), ['charge']);
+  assert.is(work?.last.revision, 1);
+});
+
+test('waiting for its buyer: who asked looks now and then; once they have failed it is gone on with at once', () => {
+  const required: PurchaseTrigger = {
+    type: 'PaymentAuthenticationRequired',
+    data: { provider: 'p', payment_id: 'c', action: 'redirect', until: '2026-01-01T00:15:00.000Z' },
+  };
+  const waiting = given(bought([{}]), started, required);
+  assert.equal(
+    [waiting.asked, waiting.work?.stage, waiting.work?.last.revision, resumed(waiting.work)],
+    [[], 'authenticating', 2, ['charge']],
+  );
+  const over = given(bought([{}]), started, required, {
+    type: 'PaymentAuthenticationFailed',
+    data: { provider: 'p', payment_id: 'c', code: 'x' },
+  });
+  assert.equal([over.asked, over.work?.stage, over.work?.last.revision], [['charge t1'], 'authenticating', 3]);
+});
+
+test('charged: issue the gifts', () => {
+  const { work, asked } = given(bought([{}]), started, charged);
+  assert.equal(asked, ['issue t1']);
+  assert.equal(resumed(work), ['issue']);
+});
+
+test('declined: done', () => assert.is(given(bought([{}]), started, declined).work, undefined));
+
+test('issued to nobody in particular: done', () => {
+  const { work, asked } = given(bought([{}, {}]), started, charged, issued);
+  assert.is(work?.toIssue, 1);
+  assert.equal(asked, []);
+  assert.is(given(bought([{}, {}]), started, charged, issued, issued).work, undefined);
+});
+
+test('issued to receivers: kept until each was told, given up or parked', () => {
+  const all = [bought([phone, { user_id: 'bea' }, phone, {}]), started, charged, issued, issued, issued, issued];
+  const { work } = given(...all);
+  assert.is(work?.toTell, 3);
+  assert.equal(resumed(work), [], 'issuing is over');
+  assert.is(given(...all, sent, failed).work?.toTell, 1);
+  assert.is(given(...all, sent, failed, parked('some gift')).work, undefined);
+});
+
+test('told before all are issued: kept', () =>
+  assert.is(given(bought([phone, {}]), started, charged, issued, sent).work?.toIssue, 1));
+
+test('parked itself: done, whatever was left', () => {
+  assert.is(given(bought([phone]), started, parked('t1')).work, undefined);
+  assert.is(given(bought([phone]), started, charged, parked('t1')).work, undefined);
+});
+
+test('events of what is not open change nothing', () => {
+  for (const event of [started, charged, declined, issued, sent, failed, parked('t1')])
+    assert.equal(given(event), { work: undefined, asked: [] });
+});
+
+test.run();

@@ -1,0 +1,144 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { refundMoney, type RefundMoneyDeps } from '../../../src/processors/refund/refundMoney.js';
+import { GiveUpError } from '../../../src/processors/runner/retry.js';
+import type { WalletPayments } from '../../../src/processors/purchase/walletPayments.js';
+import { type RefundRequest, SUBJECTS } from '../../../src/messages/messages.js';
+import { rejects } from '../../support/rejects.js';
+
+const test = suite('giving money back');
+
+const NOW = Date.parse('2026-03-01T12:00:00.000Z');
+const request = (more: Partial<RefundRequest>): RefundRequest => ({
+  refund_id: 'r1',
+  attempt: 1,
+  transaction_id: 't1',
+  amount: 250,
+  provider: 'stripe',
+  charge_id: 'pi_1',
+  payment_reference: 'pm_card_visa',
+  started_at: '2026-03-01T11:00:00.000Z',
+  ...more,
+});
+const reason = { commandId: 'c', cause: { id: 'e', at: '', revision: 0, correlationId: 'r' } };
+
+function depsWith(
+  answer: object,
+  credited: 'credited' | 'refused' = 'credited',
+): { deps: RefundMoneyDeps; asked: unknown[] } {
+  const asked: unknown[] = [];
+  const wallets: WalletPayments = {
+    pay: async () => 'refused',
+    refund: async (...args) => {
+      asked.push(args.slice(0, 4));
+      return credited;
+    },
+  };
+  const bus = {
+    engine: 'none',
+    request: async <R>(subject: string, payload: object): Promise<R> => {
+      asked.push([subject, payload]);
+      return answer as R;
+    },
+    serve: () => Promise.reject(new Error('not here')),
+    publish: async () => undefined,
+    subscribe: () => Promise.reject(new Error('not here')),
+    ping: async () => undefined,
+    close: async () => undefined,
+  };
+  return {
+    asked,
+    deps: {
+      bus,
+      wallets,
+      now: () => NOW,
+      patience: { answerMs: 10, askAgainMs: 20 * 3_600_000 },
+      mayAct: () => undefined,
+    },
+  };
+}
+
+test("a card's provider is asked, and after 20 h only looked up", async () => {
+  const refunded = { outcome: 'refunded', provider: 'stripe', refund_ref: 're_1', simulated: false };
+  const { deps, asked } = depsWith(refunded);
+  assert.equal(await refundMoney(deps, request({}), true, reason), refunded);
+  assert.equal(asked.pop(), [SUBJECTS.refund, request({})]);
+  const late = depsWith({ outcome: 'never' });
+  assert.equal(await refundMoney(late.deps, request({ started_at: '2026-02-28T16:00:00.000Z' }), true, reason), {
+    outcome: 'never',
+  });
+  assert.equal(late.asked, [
+    [
+      SUBJECTS.lookUpRefund,
+      { refund_id: 'r1', attempt: 1, provider: 'stripe', charge_id: 'pi_1', started_at: '2026-02-28T16:00:00.000Z' },
+    ],
+  ]);
+  await rejects(
+    refundMoney(depsWith({ outcome: 'impossible', cause: 'taken by simulated' }).deps, request({}), true, reason),
+    GiveUpError,
+    /taken by/,
+  );
+});
+
+test('whoever asks again looks first, and does not ask where somebody gave money back meanwhile', async () => {
+  const made = { outcome: 'refunded', provider: 'stripe', refund_ref: 're_1', simulated: false };
+  const again = depsWith(made);
+  assert.equal(await refundMoney(again.deps, request({}), false, reason), made);
+  assert.equal(
+    again.asked.map((one) => (one as [string])[0]),
+    [SUBJECTS.lookUpRefund],
+  );
+  for (const started_at of ['2026-03-01T11:00:00.000Z', '2026-02-28T11:00:00.000Z']) {
+    const byHand = depsWith({ outcome: 'never', others: 1 });
+    assert.equal(await refundMoney(byHand.deps, request({ started_at }), false, reason), { outcome: 'by hand' });
+    assert.equal(
+      byHand.asked.map((one) => (one as [string])[0]),
+      [SUBJECTS.lookUpRefund],
+    );
+  }
+});
+
+test('a prepaid wallet is credited, the invoice of another is not due; nothing needs nobody', async () => {
+  const { deps, asked } = depsWith({});
+  assert.equal(await refundMoney(deps, request({ provider: 'wallet', payment_reference: 'w1' }), true, reason), {
+    outcome: 'refunded',
+    provider: 'wallet',
+    refund_ref: 'wallet-r1',
+    simulated: false,
+  });
+  assert.equal(asked, [['w1', 't1', 250, 'r1']]);
+  const poor = depsWith({}, 'refused').deps;
+  assert.equal(await refundMoney(poor, request({ provider: 'wallet' }), true, reason), {
+    outcome: 'refused',
+    provider: 'wallet',
+    code: 'more_than_was_debited',
+    simulated: false,
+  });
+  assert.equal(await refundMoney(deps, request({ provider: 'invoice' }), true, reason), {
+    outcome: 'refunded',
+    provider: 'invoice',
+    refund_ref: 'invoice-r1',
+    simulated: false,
+  });
+  assert.equal(await refundMoney(deps, request({ amount: 0 }), true, reason), {
+    outcome: 'refunded',
+    provider: 'stripe',
+    refund_ref: 'free-r1',
+    simulated: false,
+  });
+  assert.is(asked.length, 1);
+});
+
+test('nobody is asked by a process whose work has passed to another', async () => {
+  const { deps, asked } = depsWith({});
+  const dead = {
+    ...deps,
+    mayAct: () => {
+      throw new Error('passed on');
+    },
+  };
+  await rejects(refundMoney(dead, request({}), true, reason), Error, /passed on/);
+  assert.equal(asked, []);
+});
+
+test.run();

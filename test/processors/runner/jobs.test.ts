@@ -1,0 +1,241 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pino from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { RemoteError } from '../../../src/ports/bus.js';
+import { type Job, type JobRunner, jobRunner } from '../../../src/processors/runner/jobs.js';
+import { openPool } from '../../../src/processors/runner/pool.js';
+import { GiveUpError, LaterError, NotOursError, PATIENCE } from '../../../src/processors/runner/retry.js';
+import { processTally } from '../../../src/processors/runner/status.js';
+import type { Writer } from '../../../src/processors/runner/writing.js';
+
+const test = suite('jobs');
+
+const HOUR = 3_600_000;
+const SEEN = { id: 'e', at: '', revision: 0, correlationId: 'c' };
+
+/** A runner and one job of it. `run`: what its attempts do. */
+function working(run: (attempt: number, name: string) => Promise<void>): {
+  readonly runner: JobRunner;
+  job(name: string): Job;
+  readonly told: string[];
+  readonly stopping: AbortController;
+} {
+  const told: string[] = [];
+  const stopping = new AbortController();
+  const runner = jobRunner({
+    writer: { append: async (_stream, event) => (told.push((event as { type: string }).type), SEEN) },
+    logger: pino({ level: 'silent' }),
+    ticks: () => performance.now(),
+    patience: { ...PATIENCE, retryMs: 60_000, retryAtMostMs: 60_000 },
+    tally: processTally(),
+    mayAct: () => undefined,
+    signal: stopping.signal,
+    timesParked: () => 0,
+  });
+  const pool = openPool(4);
+  const job = (name: string): Job => ({
+    key: 'refund/r',
+    pool,
+    transactionId: 't',
+    parkAs: { name: 'refund', entity: 'r', step: 'refund' },
+    cause: () => SEEN,
+    done: () => void told.push(`${name} done`),
+    run: async (attempt) => {
+      told.push(`${name} ${attempt}`);
+      await run(attempt, name);
+    },
+  });
+  return { runner, job, told, stopping };
+}
+
+/** Lets everything that waits for nothing come to its end. */
+const settled = (): Promise<void> => sleep(20);
+
+test('what a limit of our own has held back for a day is not given up at the next failure', async () => {
+  let ticks = 0;
+  const parked: unknown[] = [];
+  const writer: Writer = { append: async (_stream, event) => (parked.push(event), SEEN) };
+  const runner = jobRunner({
+    writer,
+    logger: pino({ level: 'silent' }),
+    ticks: () => ticks,
+    patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 1 },
+    tally: processTally(),
+    mayAct: () => undefined,
+    signal: new AbortController().signal,
+    timesParked: () => 0,
+  });
+  const attempts: number[] = [];
+  const done = new Promise<void>((resolve) => {
+    const job: Job = {
+      key: 'tell',
+      pool: openPool(1),
+      transactionId: 't',
+      parkAs: { name: 'notification', entity: 'gift', step: 'notify' },
+      cause: () => SEEN,
+      done: resolve,
+      async run(attempt) {
+        attempts.push(attempt);
+        if (attempt <= 30) {
+          ticks += HOUR;
+          throw new LaterError({ outcome: 'later', after_ms: 0, held: true, cause: 'too many messages' });
+        }
+        if (attempt === 31) throw new RemoteError('trouble');
+        // Of another kind than those that pass: tried ten times, of which those that were held are none.
+        if (attempt === 32) throw new TypeError('odd');
+      },
+    };
+    runner.takeOn(job);
+  });
+  await Promise.race([done, sleep(20_000, undefined, { ref: false })]);
+  assert.equal(parked, []);
+  assert.equal(
+    attempts,
+    Array.from({ length: 33 }, (_, n) => n + 1),
+    'no attempt passes for the first again',
+  );
+});
+
+test('what could not be tried, since another process may have the work, is told and counted as no failure, and tried later', async () => {
+  const lines: string[] = [];
+  const tally = processTally();
+  let ours = false;
+  const runner = jobRunner({
+    writer: { append: async () => SEEN },
+    logger: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
+    ticks: () => performance.now(),
+    patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 5 },
+    tally,
+    signal: new AbortController().signal,
+    timesParked: () => 0,
+    mayAct: () => {
+      if (!ours) throw new NotOursError('the work may have passed to another process');
+    },
+  });
+  const pool = openPool(4);
+  let runs = 0;
+  const done = Promise.all(
+    Array.from(
+      { length: 50 },
+      (_, n) =>
+        new Promise<void>((resolve) => {
+          runner.takeOn({
+            key: `issue/${n}`,
+            pool,
+            transactionId: 't',
+            parkAs: { name: 'purchase', entity: 't', step: 'issue' },
+            cause: () => SEEN,
+            done: resolve,
+            run: async () => void (runs += 1),
+          });
+        }),
+    ),
+  );
+  await sleep(50);
+  const [tried, before] = [runs, structuredClone(tally.status().steps.get('issue'))];
+  ours = true;
+  await Promise.race([done, sleep(20_000, undefined, { ref: false })]);
+  assert.equal([tried, before], [0, { inFlight: 50, failed: 0, parked: 0 }]);
+  assert.equal([runs, lines, tally.status().steps.get('issue')], [50, [], { inFlight: 0, failed: 0, parked: 0 }]);
+});
+
+test('what can’t be done is parked only by a process that may still act: another one may have it in hand by then', async () => {
+  const parked: unknown[] = [];
+  let asleep = false;
+  const runner = jobRunner({
+    writer: { append: async (_stream, event) => (parked.push(event), SEEN) },
+    logger: pino({ level: 'silent' }),
+    ticks: () => performance.now(),
+    patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 1 },
+    tally: processTally(),
+    signal: new AbortController().signal,
+    timesParked: () => 0,
+    mayAct: () => {
+      if (!asleep) return;
+      asleep = false;
+      throw new NotOursError('the work may have passed to another process');
+    },
+  });
+  let runs = 0;
+  runner.takeOn({
+    key: 'charge',
+    pool: openPool(1),
+    transactionId: 't',
+    parkAs: { name: 'purchase', entity: 't', step: 'charge' },
+    cause: () => SEEN,
+    async run() {
+      asleep = ++runs < 3;
+      throw new GiveUpError('the provider does not know');
+    },
+  });
+  for (const deadline = performance.now() + 20_000; parked.length === 0 && performance.now() < deadline;)
+    await sleep(1);
+  assert.equal([runs, parked.length], [3, 1]);
+});
+
+test('what is in hand is not taken on twice; what is asked for anew while it runs is done again, as it is asked for then, and done only after that', async () => {
+  let end: () => void = () => undefined;
+  const running = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const { runner, job, told } = working(() => running);
+  runner.takeOn(job('first'));
+  runner.takeOn(job('second'));
+  runner.takeOnAnew(job('third'));
+  runner.takeOnAnew(job('fourth'));
+  end();
+  await settled();
+  assert.equal(told.splice(0), ['first 1', 'fourth 1', 'fourth done']);
+  runner.takeOn(job('fifth'));
+  await settled();
+  assert.equal(told, ['fifth 1', 'fifth done'], 'it is in hand no more');
+});
+
+test('also where that attempt gives it up: what it saw has changed', async () => {
+  const { runner, job, told } = working(async (_attempt, name) => {
+    if (name !== 'first') return;
+    runner.takeOnAnew(job('retried'));
+    throw new GiveUpError('refused');
+  });
+  runner.takeOn(job('first'));
+  await settled();
+  assert.equal(told, ['first 1', 'WorkParked', 'retried 1', 'retried done']);
+});
+
+test('what waits for its next attempt goes on at once when it is woken, or asked for anew: as it is asked for then', async () => {
+  const { runner, job, told } = working(async (attempt, name) => {
+    if (name === 'first' && attempt < 3) throw new RemoteError('trouble');
+  });
+  runner.takeOn(job('first'));
+  await settled();
+  runner.wake('refund/r');
+  await settled();
+  assert.equal(told, ['first 1', 'first 2']);
+  runner.takeOnAnew(job('second'));
+  await settled();
+  assert.equal(told, ['first 1', 'first 2', 'second 3', 'second done']);
+});
+
+test('what is parked is not done, and is parked once until it is taken back', async () => {
+  const { runner, job, told } = working(async () => {
+    throw new GiveUpError('refused');
+  });
+  for (const name of ['first', 'second', 'third']) {
+    if (name === 'third') runner.takeBack('refund', 'r');
+    runner.takeOn(job(name));
+    await settled();
+  }
+  assert.equal(told, ['first 1', 'WorkParked', 'second 1', 'third 1', 'WorkParked']);
+});
+
+test('once it is to end, nothing is taken on', async () => {
+  const { runner, job, told, stopping } = working(async () => undefined);
+  stopping.abort();
+  runner.takeOn(job('first'));
+  runner.takeOnAnew(job('second'));
+  await settled();
+  assert.equal(told, []);
+});
+
+test.run();

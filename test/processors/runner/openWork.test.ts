@@ -1,0 +1,387 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RecordedEvent } from '../../../src/ports/eventStore.js';
+import { openWork } from '../../../src/processors/runner/openWork.js';
+import { eventOf } from '../../support/house.js';
+
+const test = suite('open work');
+
+let last = 0;
+function happened(stream: string, type: string, data: object): RecordedEvent {
+  return { ...eventOf(type, data), stream, revision: 0, position: String(++last).padStart(4, '0') };
+}
+const bought = (id: string, ...receivers: object[]): RecordedEvent =>
+  happened(`transaction-${id}`, 'GiftsPurchased', { transaction_id: id, receivers });
+const charged = (id: string): RecordedEvent => happened(`transaction-${id}`, 'PaymentCharged', {});
+const issued = (id: string, gift: string, receiver: object): RecordedEvent =>
+  happened(`gift-${gift}`, 'GiftIssued', { transaction_id: id, index: 0, receiver });
+const told = (gift: string, type = 'NotificationSent'): RecordedEvent => happened(`notification-${gift}`, type, {});
+const parked = (entity: string, transaction_id: string): RecordedEvent =>
+  happened(entity === transaction_id ? 'parked-purchase' : 'parked-notification', 'WorkParked', {
+    entity,
+    transaction_id,
+  });
+const phone = { phone_number: '+44', phone_hash: 'h' };
+
+test('the checkpoint is the highest position with nothing unfinished at or below it', () => {
+  last = 10;
+  const open = openWork('0010');
+  assert.is(open.checkpoint(), '0010');
+  open.apply(bought('a', {}));
+  assert.is(open.checkpoint(), '0010');
+  open.apply(bought('b', {}));
+  open.apply(charged('a'));
+  open.apply(issued('a', 'ga', {}));
+  assert.is(open.size, 1);
+  assert.is(open.checkpoint(), '0011', 'a is done, b is open');
+  open.apply(happened('transaction-a', 'RefundRequested', { refund_id: 'r', gift_ids: [] }));
+  assert.is(open.checkpoint(), '0011', 'b has been open for longer than the refund');
+  open.apply(happened('transaction-a', 'NothingRefunded', { refund_id: 'r', kept: {} }));
+  open.apply(happened('transaction-b', 'PaymentDeclined', {}));
+  assert.is(open.checkpoint(), '0017');
+  open.lookedAt('0042');
+  assert.is(open.checkpoint(), '0042');
+});
+
+test('what is open is taken up anew', () => {
+  const open = openWork(undefined);
+  assert.is(open.checkpoint(), undefined);
+  open.apply(bought('new', {}));
+  open.apply(bought('asked', {}));
+  open.apply(happened('transaction-asked', 'ChargeStarted', {}));
+  open.apply(bought('paid', phone, phone, phone));
+  assert.equal(open.apply(charged('paid')), [{ do: 'issue', transactionId: 'paid' }]);
+  assert.equal(open.apply(issued('paid', 'g1', phone)), [{ do: 'tell', giftId: 'g1' }]);
+  open.apply(issued('paid', 'g2', phone));
+  open.apply(told('g2', 'NotificationStarted'));
+  assert.equal(
+    [...open.resume()],
+    [
+      { do: 'charge', transactionId: 'new' },
+      { do: 'charge', transactionId: 'asked' },
+      { do: 'issue', transactionId: 'paid' },
+      { do: 'tell', giftId: 'g1' },
+      { do: 'find out', giftId: 'g2' },
+    ],
+  );
+  assert.is(open.notification('g2')?.stage, 'started');
+  assert.is(open.purchase('paid')?.toIssue, 1);
+});
+
+test('a parked telling ends only itself; a parked purchase ends with all its tellings', () => {
+  const open = openWork(undefined);
+  open.apply(bought('a', phone, phone));
+  open.apply(charged('a'));
+  open.apply(issued('a', 'g1', phone));
+  open.apply(issued('a', 'g2', phone));
+  open.apply(bought('b', phone));
+  open.apply(charged('b'));
+  open.apply(issued('b', 'g3', phone));
+  open.apply(parked('g1', 'a'));
+  assert.is(open.purchase('a')?.toTell, 1);
+  open.apply(parked('a', 'a'));
+  assert.is(open.purchase('a'), undefined);
+  assert.is(open.notification('g2'), undefined);
+  assert.equal([...open.resume()], [{ do: 'tell', giftId: 'g3' }]);
+});
+
+test('what was finished before the feed began is left alone', () => {
+  const open = openWork('0000');
+  for (const event of [issued('a', 'g1', phone), told('g1', 'NotificationStarted'), told('g1'), parked('a', 'a')])
+    assert.equal(open.apply(event), []);
+  assert.equal([...open.resume()], []);
+});
+
+test('a refund is open from when it was asked for until its answer, a refused one until it is parked', () => {
+  last = 10;
+  const open = openWork('0010');
+  const step = (type: string, refund_id: string): object =>
+    open.apply(happened('transaction-a', type, { refund_id, gift_ids: [] }));
+  assert.equal(step('RefundRequested', 'r1'), [{ do: 'refund', refundId: 'r1' }]);
+  open.apply(bought('b', {}));
+  assert.is(open.checkpoint(), '0010');
+  assert.equal(step('RefundStarted', 'r1'), [], 'who wrote it goes on');
+  assert.is(open.refund('r1')?.transactionId, 'a');
+  assert.equal(step('GiftsRefunded', 'r1'), []);
+  assert.is(open.checkpoint(), '0011');
+  assert.equal(
+    step('RefundStarted', 'late'),
+    [{ do: 'refund', refundId: 'late' }],
+    'nobody asked for it: it begins here',
+  );
+  open.apply(happened('transaction-b', 'PaymentDeclined', {}));
+  assert.is(open.checkpoint(), '0014');
+  step('RefundRefused', 'late');
+  assert.equal([...open.resume()], [{ do: 'refund', refundId: 'late' }]);
+  open.apply(happened('parked-refund', 'WorkParked', { entity: 'late', transaction_id: 'a', step: 'refund' }));
+  assert.is(open.size, 0);
+  assert.equal(
+    step('RefundRefused', 'late'),
+    [{ do: 'refund', refundId: 'late' }],
+    'it had been given up: nobody has it in hand',
+  );
+  assert.is(open.size, 1);
+  open.apply(happened('parked-refund', 'WorkParked', { entity: 'late', transaction_id: 'a', step: 'refund' }));
+  step('RefundRequested', 'r2');
+  step('NothingRefunded', 'r2');
+  assert.is(open.checkpoint(), '0022');
+  const fromTheBeginning = openWork(undefined);
+  fromTheBeginning.apply(happened('transaction-a', 'RefundRequested', { refund_id: 'r1', gift_ids: [] }));
+  fromTheBeginning.apply(bought('b', {}));
+  assert.is(fromTheBeginning.checkpoint(), undefined);
+});
+
+const retried = (name: string, entity: string, step = 'charge', times = 1): RecordedEvent =>
+  happened(`parked-${name}`, 'WorkRetried', { entity, transaction_id: 'a', step, times, reason: 'r' });
+
+test('a purchase that is retried holds the checkpoint back, and is open again once its history was read', () => {
+  last = 10;
+  const open = openWork('0010');
+  const history = [
+    bought('a', phone, phone),
+    charged('a'),
+    issued('a', 'g1', phone),
+    issued('a', 'g2', phone),
+    told('g2', 'NotificationStarted'),
+  ];
+  open.lookedAt('0020');
+  last = 20;
+  assert.equal(open.apply(retried('purchase', 'a', 'issue', 3)), [{ do: 'reopen', transactionId: 'a' }]);
+  assert.equal(
+    [open.purchase('a'), open.reopening('a')?.step, open.timesParked('purchase', 'a')],
+    [undefined, 'issue', 3],
+  );
+  assert.equal(open.apply(retried('purchase', 'a')), [], 'again: it is being opened');
+  open.apply(told('g2'));
+  open.apply(issued('a', 'g3', phone));
+  assert.equal([...open.resume()], [{ do: 'reopen', transactionId: 'a' }]);
+  assert.is(open.beginReopen('a'), '0024');
+  // While its history is read, more happens.
+  open.apply(told('g1', 'NotificationStarted'));
+  open.apply(told('g1'));
+  open.apply(happened('gift-g2', 'GiftCancelled', { reason: 'x' }));
+  assert.equal([open.size, open.checkpoint()], [1, '0020']);
+  assert.equal(open.reopen('a', history), [{ do: 'find out', giftId: 'g2' }]);
+  assert.equal(
+    [
+      open.purchase('a')?.toTell,
+      open.purchase('a')?.toIssue,
+      open.notification('g1'),
+      open.notification('g2')?.cancelled,
+    ],
+    [1, 0, undefined, true],
+  );
+  assert.is(open.checkpoint(), '0020');
+  open.apply(told('g2'));
+  assert.equal([open.size, open.checkpoint()], [0, '0028']);
+  assert.equal(open.reopen('a', history), []);
+});
+
+test('a purchase with nothing left to do closes when it was read; one that was declined meanwhile need not be read', () => {
+  const open = openWork('0000');
+  const history = [bought('a', {}), charged('a'), issued('a', 'g1', {})];
+  open.apply(retried('purchase', 'a'));
+  open.beginReopen('a');
+  assert.equal([open.reopen('a', history), open.size], [[], 0]);
+  open.apply(retried('purchase', 'a'));
+  assert.equal([open.reopen('a', []), open.size], [[], 0], 'nothing is known of it');
+  open.apply(retried('purchase', 'a'));
+  open.beginReopen('a');
+  open.apply(happened('transaction-a', 'PaymentDeclined', {}));
+  assert.is(open.size, 0);
+  open.apply(retried('purchase', 'a'));
+  open.apply(parked('a', 'a'));
+  assert.equal([open.size, open.timesParked('purchase', 'a')], [0, 0]);
+});
+
+test('a charge that comes after its purchase was parked opens it again', () => {
+  const open = openWork('0000');
+  assert.equal(open.apply(charged('a')), [{ do: 'reopen', transactionId: 'a' }]);
+  open.beginReopen('a');
+  assert.equal(open.reopen('a', [bought('a', {}), charged('a')]), [{ do: 'issue', transactionId: 'a' }]);
+});
+
+test('a charge that was given up just after the provider told of it stops nothing', () => {
+  const open = openWork('0000');
+  open.apply(bought('a', phone));
+  open.apply(charged('a'));
+  assert.equal(
+    open.apply(happened('parked-purchase', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'charge' })),
+    [{ do: 'issue', transactionId: 'a' }],
+  );
+  assert.equal(open.apply(issued('a', 'g1', phone)), [{ do: 'tell', giftId: 'g1' }]);
+  assert.equal(
+    open.apply(happened('parked-purchase', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'issue' })),
+    [],
+  );
+  assert.equal([open.size, open.notification('g1')], [0, undefined]);
+});
+
+test('tellings that were parked by themselves don’t come back with their purchase, and don’t end a retry of their own', () => {
+  const open = openWork('0000');
+  const history = [
+    bought('a', phone, phone),
+    charged('a'),
+    issued('a', 'g1', phone),
+    issued('a', 'g2', phone),
+    parked('g1', 'a'),
+  ];
+  open.apply(retried('purchase', 'a', 'issue'));
+  open.apply(retried('notification', 'g1', 'tell', 2));
+  open.beginReopen('a');
+  assert.equal(open.reopen('a', history), [{ do: 'tell', giftId: 'g2' }]);
+  assert.is(open.retelling('g1')?.transactionId, 'a');
+  assert.equal(
+    [...open.resume()],
+    [
+      { do: 'tell', giftId: 'g2' },
+      { do: 'retell', giftId: 'g1' },
+    ],
+  );
+});
+
+test('a telling that is parked while its purchase is being read does not come back with it', () => {
+  const open = openWork('0000');
+  open.apply(retried('purchase', 'a', 'issue'));
+  open.beginReopen('a');
+  open.apply(parked('g1', 'a'));
+  assert.equal([open.reopen('a', [bought('a', phone), charged('a'), issued('a', 'g1', phone)]), open.size], [[], 0]);
+});
+
+test('of many purchases that are opened again at once each goes through its own history alone', () => {
+  const open = openWork('0000');
+  const ids = Array.from({ length: 12 }, (_, index) => `a${index}`);
+  let looks = 0;
+  const counted = (event: RecordedEvent): RecordedEvent =>
+    new Proxy(event, {
+      get(target, key, receiver) {
+        if (key === 'type') looks++;
+        return Reflect.get(target, key, receiver) as unknown;
+      },
+    });
+  const histories = ids.map((id) => [
+    bought(id, phone),
+    charged(id),
+    issued(id, `g-${id}`, phone),
+    counted(told(`g-${id}`)),
+    counted(happened(`gift-g-${id}`, 'GiftCancelled', { reason: 'x' })),
+  ]);
+  for (const id of ids) open.apply(retried('purchase', id));
+  for (const id of ids) open.beginReopen(id);
+  // What happens now is kept for whomever it concerns.
+  open.apply(counted(told('g-a11')));
+  for (const [index, id] of ids.entries()) assert.equal(open.reopen(id, histories[index] ?? []), []);
+  assert.is(open.size, 0);
+  assert.ok(looks < 200, `an event of theirs was looked at ${looks} times`);
+});
+
+test('whoever is to be told again holds the checkpoint back until nothing is left to tell', () => {
+  last = 10;
+  const open = openWork('0010');
+  assert.equal(open.apply(happened('notification-g1', 'NotificationRequested', { transaction_id: 'a', attempt: 2 })), [
+    { do: 'retell', giftId: 'g1' },
+  ]);
+  open.apply(happened('notification-g1', 'NotificationStarted', { transaction_id: 'a', attempt: 2 }));
+  open.apply(happened('notification-g1', 'NotificationSent', { attempt: 2 }));
+  assert.equal([open.size, open.checkpoint()], [1, '0010']);
+  const { generation = 0 } = open.retelling('g1') ?? {};
+  open.apply(happened('gift-g1', 'GiftReassigned', { transaction_id: 'a' }));
+  open.retold('g1', generation);
+  assert.is(open.size, 1, 'what was asked for since is still to be done');
+  open.retold('g1', generation + 1);
+  assert.equal([open.size, open.checkpoint(), open.oldestAt], [0, '0014', undefined]);
+  open.apply(happened('gift-g1', 'GiftReassigned', { transaction_id: 'a' }));
+  open.apply(parked('g1', 'a'));
+  assert.is(open.size, 0);
+  open.apply(retried('notification', 'g1', 'tell', 4));
+  assert.is(open.timesParked('notification', 'g1'), 4);
+  open.retold('g1', open.retelling('g1')?.generation ?? 0);
+  assert.is(open.timesParked('notification', 'g1'), 0, 'what is parked later is parked for the first time');
+});
+
+test('a refund that was retried and is over in its stream holds nothing open', () => {
+  const open = openWork(undefined);
+  open.apply(retried('refund', 'r1', 'refund'));
+  assert.equal([open.size, open.timesParked('refund', 'r1'), open.checkpoint()], [1, 1, undefined]);
+  open.refundDone('r1');
+  assert.equal(
+    [open.refund('r1'), open.size, open.timesParked('refund', 'r1'), open.checkpoint()],
+    [undefined, 0, 0, open.position],
+  );
+  open.refundDone('r1');
+  assert.equal([...open.resume()], []);
+});
+
+test('refunds and late money that are retried are open again; of work of unknown processes nothing is known', () => {
+  const open = openWork('0000');
+  assert.equal(open.apply(retried('refund', 'r1', 'refund')), [{ do: 'refund', refundId: 'r1' }]);
+  assert.is(open.refund('r1')?.retried?.at, open.position);
+  assert.equal(open.apply(retried('refund', 'a', 'provider refund')), [
+    { do: 'late money', transactionId: 'a', key: 'provider-refund' },
+  ]);
+  assert.equal(open.apply(retried('dispute', 'dp', 'dispute', 2)), [
+    { do: 'late money', transactionId: 'a', key: 'dispute:dp' },
+  ]);
+  assert.equal([open.size, open.timesParked('dispute', 'dp')], [2, 2]);
+  open.lateMoneyDone('a', 'dispute:dp');
+  assert.is(open.timesParked('dispute', 'dp'), 0, 'it is done');
+  open.apply(happened('parked-refund', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'provider refund' }));
+  open.apply(happened('parked-refund', 'WorkParked', { entity: 'r1', transaction_id: 'a', step: 'refund' }));
+  assert.is(open.size, 0);
+  assert.equal(open.apply(retried('later', 'x')), []);
+  assert.equal(open.apply(happened('parked-later', 'WorkParked', { entity: 'x', transaction_id: 'x', step: 'y' })), []);
+});
+
+test('of a gift that is cancelled nobody is to be told any more', () => {
+  const open = openWork(undefined);
+  open.apply(bought('a', phone));
+  open.apply(charged('a'));
+  open.apply(issued('a', 'ga', { phone_hash: 'h' }));
+  open.apply(happened('gift-ga', 'GiftCancelled', { reason: 'x' }));
+  open.apply(happened('gift-gb', 'GiftCancelled', { reason: 'x' }));
+  assert.is(open.notification('ga')?.cancelled, true);
+  assert.is(open.notification('gb'), undefined);
+});
+
+test('of a gift that a refund may cancel nobody is told until that has decided or is parked; then who is left is told on', () => {
+  const open = openWork(undefined);
+  const step = (type: string, refund_id: string, ...gift_ids: string[]): object =>
+    open.apply(happened('transaction-a', type, { refund_id, gift_ids, kept: {} }));
+  open.apply(bought('a', phone, phone, phone));
+  open.apply(charged('a'));
+  step('RefundRequested', 'r1', 'g1', 'g2');
+  for (const gift of ['g1', 'g2', 'g3'])
+    assert.equal(open.apply(issued('a', gift, phone)), [{ do: 'tell', giftId: gift }]);
+  assert.equal(
+    ['g1', 'g2', 'g3'].map((gift) => open.beingRefunded(gift)),
+    [true, true, false],
+  );
+  open.apply(happened('gift-g1', 'GiftCancelled', { reason: 'x' }));
+  assert.is(open.beingRefunded('g1'), true);
+  assert.equal(step('RefundStarted', 'r1', 'g1'), [
+    { do: 'go on telling', giftId: 'g1' },
+    { do: 'go on telling', giftId: 'g2' },
+  ]);
+  assert.equal(
+    [open.beingRefunded('g1'), open.notification('g1')?.cancelled, open.notification('g2')?.cancelled],
+    [false, true, undefined],
+  );
+  open.apply(told('g2'));
+  step('RefundRequested', 'r2', 'g2', 'g3');
+  open.apply(happened('notification-g2', 'NotificationRequested', { transaction_id: 'a', attempt: 2 }));
+  assert.equal(step('NothingRefunded', 'r2'), [
+    { do: 'go on telling', giftId: 'g2' },
+    { do: 'go on telling', giftId: 'g3' },
+  ]);
+  step('RefundRequested', 'r3', 'g3', 'unknown');
+  assert.equal(
+    open.apply(happened('parked-refund', 'WorkParked', { entity: 'r3', transaction_id: 'a', step: 'refund' })),
+    [
+      { do: 'go on telling', giftId: 'g3' },
+      { do: 'go on telling', giftId: 'unknown' },
+    ],
+  );
+  assert.equal([open.beingRefunded('g3'), open.beingRefunded('unknown')], [false, false]);
+});
+
+test.run();
