@@ -17,7 +17,7 @@ import { eventLogFile } from '../src/adapters/embedded/eventStore/log.js';
 import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readStore.js';
 import { collectionOf } from '../src/runtime/readmodels/projection.js';
 import { startProjector } from '../src/runtime/readmodels/projector.js';
-import { PROJECTIONS } from '../src/readModels.js';
+import { PROJECTIONS } from '../src/projections/index.js';
 import { generateHistory } from './support/history.js';
 import { rawRead, sameDocuments } from './support/raw.js';
 

@@ -24,7 +24,7 @@ import type { Projection } from './runtime/readmodels/projection.js';
 import { watchLeaders } from './runtime/coordination/leaderWatch.js';
 import { reportServing } from './runtime/readmodels/serving.js';
 import { addressOf, makesDeadLinks } from './publicUrl.js';
-import { PROJECTIONS, openReadModels } from './readModels.js';
+import { PROJECTIONS, openReadModels } from './projections/index.js';
 import { LED, readinessOf } from './readiness.js';
 import { reportFailing } from './ops/status/failingParts.js';
 import { watchAppends } from './runtime/supervision/appendWatch.js';

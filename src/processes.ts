@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { shortcodeOf } from './domain/giftIds.js';
 import type { Engines } from './engines.js';
 import { type Processors, runProcessors } from './processors/runner/run.js';
-import type { ReadModels } from './readModels.js';
+import type { ReadModels } from './projections/index.js';
 import type { Followers } from './runtime/supervision/followers.js';
 
 /** What they are wired with. */

@@ -15,7 +15,7 @@ import { checkpointName, type Projection } from './runtime/readmodels/projection
 import { buildOf, sameVersion } from './runtime/readmodels/builds.js';
 import type { LeaderWatch } from './runtime/coordination/leaderWatch.js';
 import { unkeptOf } from './runtime/readmodels/orphanedModels.js';
-import { isReadBySome } from './readModels.js';
+import { isReadBySome } from './projections/index.js';
 import type { AppendWatch } from './runtime/supervision/appendWatch.js';
 import { failingWords, type FollowerHealth } from './runtime/supervision/followers.js';
 

@@ -8,7 +8,7 @@ import type { ReadStore } from '../src/ports/readStore.js';
 import { UnavailableError } from '../src/ports/unavailable.js';
 import { watchAppends } from '../src/runtime/supervision/appendWatch.js';
 import { until } from './support/until.js';
-import { PROJECTIONS } from '../src/readModels.js';
+import { PROJECTIONS } from '../src/projections/index.js';
 import { buy, installed, type Installation, redeem, settled } from './support/projecting.js';
 
 const test = suite('whether a process is ready');

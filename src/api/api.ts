@@ -15,7 +15,7 @@ import { UnavailableError } from '../ports/unavailable.js';
 import { type CatalogueView, openCatalogueView } from '../projections/catalogue/view.js';
 import { openPresence } from '../runtime/coordination/presence.js';
 import { openTasks } from '../runtime/readmodels/maintenance/tasks.js';
-import { PROJECTIONS, readByAll, type ReadModels } from '../readModels.js';
+import { PROJECTIONS, readByAll, type ReadModels } from '../projections/index.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
 import { standings } from '../ops/status/serviceStatus.js';
 import type { Followers } from '../runtime/supervision/followers.js';

@@ -1,7 +1,7 @@
 /** `Gift-Position` (design: read-your-writes): names a log and a position in it, `{log id}:{position}`. */
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import type { ReadBySome } from '../readModels.js';
+import type { ReadBySome } from '../projections/index.js';
 import { within } from '../lib/async/within.js';
 import { HttpError } from './errors.js';
 

@@ -7,7 +7,7 @@ import { type Config, loadConfig } from '../config.js';
 import { openEventStore, openReadStore, openStoredEvents } from '../engines.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
-import { type ReadModels, openReadModels } from '../readModels.js';
+import { type ReadModels, openReadModels } from '../projections/index.js';
 import { temporaryFolder } from '../lib/files/folders.js';
 import { type Resources, resources } from '../lib/async/resources.js';
 import { hasEventLog } from './dataFolder.js';

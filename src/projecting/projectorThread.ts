@@ -7,7 +7,7 @@ import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventSto
 import { openEmbeddedReadStore } from '../adapters/embedded/readStore/readStore.js';
 import { resources } from '../lib/async/resources.js';
 import { createLogger } from '../lib/logging/logger.js';
-import { PROJECTIONS } from '../readModels.js';
+import { PROJECTIONS } from '../projections/index.js';
 import { startTelemetry } from '../tracing/telemetry.js';
 import { upToDateEvents } from '../upToDateEvents.js';
 import { followers } from '../runtime/supervision/followers.js';

@@ -9,7 +9,7 @@ import { receiverOf, type GiftsPurchased } from '../domain/purchase.js';
 import type { Happened } from '../domain/decider.js';
 import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import { giftsOfVersion2 } from './former/giftsOfVersion2.js';
+import { giftsOfVersion2 } from './previous/giftsOfVersion2.js';
 import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 
 /** The current or latest redemption of a gift. Times are ISO 8601, UTC, milliseconds. */

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { PROJECTIONS } from '../../src/readModels.js';
+import { PROJECTIONS } from '../../src/projections/index.js';
 import type { ProcessStanding, ProjectionStanding } from '../../src/ops/status/status.js';
 import { standings } from '../../src/ops/status/serviceStatus.js';
 import { EMBEDDED } from '../support/engines.js';

@@ -9,7 +9,7 @@ import { application } from '../../src/api/server.js';
 import { startApp } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
 import { listen } from '../../src/http/listener.js';
-import { PROJECTIONS } from '../../src/readModels.js';
+import { PROJECTIONS } from '../../src/projections/index.js';
 import { answerOf, checked } from '../support/answers.js';
 import { refused } from '../support/giftFlow.js';
 import { type Reply, type Service, request, startService, untilReady } from '../support/service.js';

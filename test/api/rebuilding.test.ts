@@ -13,7 +13,7 @@ import { resources } from '../../src/lib/async/resources.js';
 import type { ReadStore, WriteBatch } from '../../src/ports/readStore.js';
 import { collectionOf, type Projection } from '../../src/runtime/readmodels/projection.js';
 import { formerOf, rebuildOf } from '../../src/runtime/readmodels/builds.js';
-import { PROJECTIONS } from '../../src/readModels.js';
+import { PROJECTIONS } from '../../src/projections/index.js';
 import { gift } from '../support/cli.js';
 import { openTestEngines } from '../support/engines.js';
 import { buy, redeem } from '../support/giftFlow.js';

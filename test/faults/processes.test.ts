@@ -28,7 +28,7 @@ import type { EventStore } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { gifts } from '../../src/projections/gifts.js';
 import { checkpointName, collectionOf } from '../../src/runtime/readmodels/projection.js';
-import { PROJECTIONS } from '../../src/readModels.js';
+import { PROJECTIONS } from '../../src/projections/index.js';
 import { type TestEngines, openTestEngines } from '../support/engines.js';
 import { chances } from '../support/faultyBus.js';
 import { type Fleet, type Ship, startFleet } from '../support/fleet.js';

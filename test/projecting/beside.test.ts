@@ -15,7 +15,7 @@ import type { ReadStore } from '../../src/ports/readStore.js';
 import { type BesideOptions, projectBeside } from '../../src/projecting/beside.js';
 import type { Projecting } from '../../src/projecting/here.js';
 import { LEASE_MS, leaseState } from '../../src/runtime/coordination/lease.js';
-import { PROJECTIONS } from '../../src/readModels.js';
+import { PROJECTIONS } from '../../src/projections/index.js';
 import { followers } from '../../src/runtime/supervision/followers.js';
 import { failureOf } from '../support/importFile.js';
 import { until } from '../support/until.js';

@@ -6,7 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PARKED_NAMES } from '../../src/domain/parked.js';
 import type { Projection } from '../../src/runtime/readmodels/projection.js';
-import { isReadBySome, PROJECTIONS } from '../../src/readModels.js';
+import { isReadBySome, PROJECTIONS } from '../../src/projections/index.js';
 import { foldHash, HISTORY_TYPES } from '../support/releasedHistory.js';
 
 const test = suite('versions of projections');
@@ -83,7 +83,7 @@ test('what no release had is read by some routes only: while it is built for the
   assert.equal(
     PROJECTIONS.filter((one) => RELEASED[one.name] === undefined && !isReadBySome(one)).map(
       ({ name }) =>
-        `${name}: name it in BY_SOME (src/readModels.ts), and in the \`reads\` of its routes, for one release at least`,
+        `${name}: name it in BY_SOME (src/projections/index.ts), and in the \`reads\` of its routes, for one release at least`,
     ),
     [],
   );

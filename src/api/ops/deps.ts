@@ -5,7 +5,7 @@ import type { Projection } from '../../runtime/readmodels/projection.js';
 import type { Asked, RebuildDeps } from '../../runtime/readmodels/maintenance/rebuild.js';
 import type { Tasks } from '../../runtime/readmodels/maintenance/tasks.js';
 import type { ProviderSettings } from '../../providers/settings.js';
-import type { ReadModels } from '../../readModels.js';
+import type { ReadModels } from '../../projections/index.js';
 import type { Standings } from '../../ops/status/serviceStatus.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
 

@@ -13,7 +13,7 @@ import { type AccountDocument, type UserDocument, accountsProjection } from '../
 import { folded } from '../../runtime/readmodels/folded.js';
 import { gifts } from '../../projections/gifts.js';
 import { transactionIn } from '../../projections/transactions.js';
-import type { ReadModels } from '../../readModels.js';
+import type { ReadModels } from '../../projections/index.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from '../embed.js';
 import { type Embedded, embeddedCollector } from '../embedded.js';
 import { giftEntity } from '../gifts/entities.js';

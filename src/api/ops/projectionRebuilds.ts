@@ -14,7 +14,7 @@ import {
 } from '../../runtime/readmodels/maintenance/rebuild.js';
 import { rebuildOf } from '../../runtime/readmodels/builds.js';
 import type { Lease } from '../../runtime/coordination/lease.js';
-import { PROJECTIONS } from '../../readModels.js';
+import { PROJECTIONS } from '../../projections/index.js';
 import { rebuildShown } from '../../ops/status/readModelStatus.js';
 import type { RebuildStanding } from '../../ops/status/status.js';
 import { dataSchema } from '../catalogue/schemas.js';

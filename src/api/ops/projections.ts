@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 import { considerate } from '../../runtime/coordination/pace.js';
-import { PROJECTIONS } from '../../readModels.js';
+import { PROJECTIONS } from '../../projections/index.js';
 import type { ProjectionStanding } from '../../ops/status/status.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import { HttpError } from '../errors.js';

@@ -17,7 +17,7 @@ import { seeThrough } from '../../runtime/readmodels/maintenance/waitWithStandby
 import { buildOf, buildText, formerOf, type Rebuild, rebuildOf } from '../../runtime/readmodels/builds.js';
 import { considerate } from '../../runtime/coordination/pace.js';
 import { LeaseLostError } from '../../runtime/readmodels/writer.js';
-import { PROJECTIONS } from '../../readModels.js';
+import { PROJECTIONS } from '../../projections/index.js';
 import { inTenths } from '../../ops/status/status.js';
 import { commandLineCaller } from '../caller.js';
 import { type OpenedStores, withStores } from '../engines.js';

@@ -7,7 +7,7 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 import { type RebuildDeps, RebuildRefusedError } from '../../runtime/readmodels/maintenance/rebuild.js';
 import { LeaseLostError } from '../../runtime/readmodels/writer.js';
-import { PROJECTIONS } from '../../readModels.js';
+import { PROJECTIONS } from '../../projections/index.js';
 import { commandLineCaller } from '../caller.js';
 import type { OpenedStores } from '../engines.js';
 import { accessRequest, cliAccess } from '../exports.js';

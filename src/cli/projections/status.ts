@@ -1,7 +1,7 @@
 /** `gift projections status`: how the read models and the process managers stand. */
 import { Command } from 'commander';
 import { numberOf, buildText } from '../../runtime/readmodels/builds.js';
-import { PROJECTIONS } from '../../readModels.js';
+import { PROJECTIONS } from '../../projections/index.js';
 import type {
   FormerStanding,
   PartStanding,

@@ -11,7 +11,7 @@ import { idOf } from '../../domain/streamName.js';
 import type { EventFilter, EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { type AskedModel, getAtLogEnd } from '../../runtime/readmodels/getAtLogEnd.js';
-import type { ReadModels } from '../../readModels.js';
+import type { ReadModels } from '../../projections/index.js';
 import type { KnownGifts } from './giftHistory.js';
 
 /** How long a read model may take to reach the log's end, in ms: one that a running service keeps is there within. */

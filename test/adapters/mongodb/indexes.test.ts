@@ -7,7 +7,7 @@ import { filterOf, sortOf } from '../../../src/adapters/mongodb/query.js';
 import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import { inParallel } from '../../../src/lib/async/inParallel.js';
 import type { Body, CollectionSpec, Query, ReadStore } from '../../../src/ports/readStore.js';
-import { PROJECTIONS } from '../../../src/readModels.js';
+import { PROJECTIONS } from '../../../src/projections/index.js';
 import { recordCommands, telling } from '../../support/mongoCommands.js';
 import { type TestDatabase, contractServer, mongoMissing, newDatabase } from '../../support/mongoServer.js';
 import { at, batch, doc, idsOf, newCollection, rejectionOf } from '../../support/readStoreDocuments.js';

@@ -5,7 +5,7 @@ import { blockGift, unblockGift } from '../../../src/commands/blockGift.js';
 import type { CommandContext } from '../../../src/commands/context.js';
 import { giftStream } from '../../../src/domain/gift.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
-import { openReadModels } from '../../../src/readModels.js';
+import { openReadModels } from '../../../src/projections/index.js';
 import { buy, buyOne, redeem, refused, unredeem } from '../../support/giftFlow.js';
 import { heldCollection } from '../../support/heldCollection.js';
 import { type Json, type Service, startService } from '../../support/service.js';

@@ -11,7 +11,7 @@ import { beginRebuild, seizeBuilding } from '../../../src/runtime/readmodels/mai
 import { formerOf, putRebuild, rebuildOf } from '../../../src/runtime/readmodels/builds.js';
 import { recordQuarantine } from '../../../src/runtime/readmodels/quarantine.js';
 import { transactions } from '../../../src/projections/transactions.js';
-import { PROJECTIONS } from '../../../src/readModels.js';
+import { PROJECTIONS } from '../../../src/projections/index.js';
 import { buy, refused } from '../../support/giftFlow.js';
 import { silent } from '../../support/projecting.js';
 import { ASKED, GIFTS_PROJECTION } from '../../support/rebuilding.js';

@@ -20,7 +20,7 @@ import { checkpointName, collectionOf, type Projection } from '../../../src/runt
 import { buildOf, putFormer, rebuildOf } from '../../../src/runtime/readmodels/builds.js';
 import { startProjector } from '../../../src/runtime/readmodels/projector.js';
 import { recordQuarantine } from '../../../src/runtime/readmodels/quarantine.js';
-import { PROJECTIONS } from '../../../src/readModels.js';
+import { PROJECTIONS } from '../../../src/projections/index.js';
 import { gift } from '../../support/cli.js';
 import { GIFT } from '../../support/programs.js';
 import { append, purchase, redeem, settled, silent } from '../../support/projecting.js';

@@ -1,16 +1,16 @@
 /** All projections, and the read models that queries and commands read. */
-import { giftStream } from './domain/gift.js';
-import type { ReadStore } from './ports/readStore.js';
-import { accountsProjection } from './projections/accounts.js';
-import { catalogueProjection } from './projections/catalogue/catalogue.js';
-import { gifts } from './projections/gifts.js';
-import { linearizable, type ToldLog } from './runtime/readmodels/readYourWrites.js';
-import { parkedProjection } from './projections/parked.js';
-import type { Projection } from './runtime/readmodels/projection.js';
-import { openReadModel, type ReadModel } from './runtime/readmodels/readModel.js';
-import { redemptions } from './projections/redemptions.js';
-import { transactions } from './projections/transactions.js';
-import { voucherCodesProjection } from './projections/voucherCodes.js';
+import { giftStream } from '../domain/gift.js';
+import type { ReadStore } from '../ports/readStore.js';
+import { accountsProjection } from './accounts.js';
+import { catalogueProjection } from './catalogue/catalogue.js';
+import { gifts } from './gifts.js';
+import { linearizable, type ToldLog } from '../runtime/readmodels/readYourWrites.js';
+import { parkedProjection } from './parked.js';
+import type { Projection } from '../runtime/readmodels/projection.js';
+import { openReadModel, type ReadModel } from '../runtime/readmodels/readModel.js';
+import { redemptions } from './redemptions.js';
+import { transactions } from './transactions.js';
+import { voucherCodesProjection } from './voucherCodes.js';
 
 const ALL = {
   gifts,
