@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readStore.js';
-import { ALL_RELATIONS, giftThen } from '../src/api/ops/giftThen.js';
+import { ALL_RELATIONS, giftThen } from '../src/api/ops/giftAsOf.js';
 import { eventView } from '../src/ops/history/eventView.js';
 import { giftHistory, namedGifts } from '../src/ops/history/giftHistory.js';
 import { positionAt } from '../src/ops/ranges/timeBounds.js';

@@ -33,14 +33,14 @@ import { redemptionRoutes } from './gifts/redemptions.js';
 import { transactionRoutes } from './gifts/transactions.js';
 import { voucherRoutes } from './gifts/vouchers.js';
 import { type Readiness, health } from './health.js';
-import { keyOwner } from './idempotency.js';
+import { keyOwner } from './pipeline/idempotency.js';
 import { metricsPage } from './metrics.js';
 import { docs } from './openapi/docs.js';
 import { openApiDocument } from './openapi/openapi.js';
 import { opsRoutes } from './ops/routes.js';
-import { type Follower, positionGate } from './positions.js';
-import type { Route } from './route.js';
-import { type OnAnswer, httpApplication } from './server.js';
+import { type Follower, positionGate } from './pipeline/positions.js';
+import type { Route } from './pipeline/route.js';
+import { type OnAnswer, httpApplication } from './pipeline/server.js';
 import { webhookRoutes } from './webhooks/stripe.js';
 import { twilioWebhookRoutes } from './webhooks/twilio.js';
 

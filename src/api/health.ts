@@ -3,7 +3,7 @@
  * token (decisions 10).
  */
 import type { Middleware } from 'koa';
-import { HttpError } from './errors.js';
+import { HttpError } from './pipeline/errors.js';
 
 /** How one part of the service fares. */
 export interface PartHealth {

@@ -4,7 +4,7 @@
  */
 import type { Middleware } from 'koa';
 import type { Metrics } from '../metrics/metrics.js';
-import { HttpError } from './errors.js';
+import { HttpError } from './pipeline/errors.js';
 
 /** Serves it. */
 export function metricsPage(metrics: Pick<Metrics, 'text' | 'contentType'>): Middleware {

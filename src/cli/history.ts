@@ -1,6 +1,6 @@
 /** `gift history GIFT`: every event of a gift's life, or the gift as it stood at a time (decisions 11). */
 import { Command } from 'commander';
-import { ALL_RELATIONS, giftThen } from '../api/ops/giftThen.js';
+import { ALL_RELATIONS, giftThen } from '../api/ops/giftAsOf.js';
 import { csvLine } from '../ops/exports/csv.js';
 import { EVENT_COLUMNS, eventBlocks, eventRow } from '../ops/history/eventRows.js';
 import { type EventView, eventView } from '../ops/history/eventView.js';

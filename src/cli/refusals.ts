@@ -1,5 +1,5 @@
 /** What the command line says of a refusal: the API's words, and what to do about it. */
-import { ERRORS } from '../api/errors.js';
+import { ERRORS } from '../api/pipeline/errors.js';
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import { CommandFailure } from './terminal.js';
 

@@ -6,9 +6,9 @@ import { parse } from 'node:querystring';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { Principal } from '../../src/api/auth/principal.js';
-import { listParameter, readQuery } from '../../src/api/query.js';
-import type { Call, EarlyCall, Route } from '../../src/api/route.js';
-import { queryValidator } from '../../src/api/validation.js';
+import { listParameter, readQuery } from '../../src/api/pipeline/query.js';
+import type { Call, EarlyCall, Route } from '../../src/api/pipeline/route.js';
+import { queryValidator } from '../../src/api/pipeline/validation.js';
 
 /** A signed-in user with this id. */
 export function asUser(id: string): Principal {

@@ -4,7 +4,7 @@ import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import type { AccountDocument } from '../../projections/accounts.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
-import type { Route } from '../route.js';
+import type { Route } from '../pipeline/route.js';
 import { accessTokens } from './accessTokens.js';
 import { type CallerAddress, callerAddress } from './address.js';
 import { type Authenticator, authenticator } from './authenticate.js';
@@ -13,7 +13,7 @@ import { grants } from './grants.js';
 import { oauthRoutes } from './oauth.js';
 import { passwords } from './passwords.js';
 import { type Lifetimes, sessions } from './sessions.js';
-import { accounts } from './standing.js';
+import { accounts } from './accountStatus.js';
 import { throttle } from './throttle.js';
 
 /** What authentication needs. */

@@ -1,12 +1,12 @@
 /** Who makes a request, by the access token it carries. */
 import { copyWith } from '../../domain/copyWith.js';
-import type { RouteCaller } from '../route.js';
-import { HttpError } from '../errors.js';
+import type { RouteCaller } from '../pipeline/route.js';
+import { HttpError } from '../pipeline/errors.js';
 import type { AccessTokens } from './accessTokens.js';
 import { authenticationFailed } from './clients.js';
 import type { Principal } from './principal.js';
 import type { Sessions } from './sessions.js';
-import type { Accounts, Standing } from './standing.js';
+import type { Accounts, Standing } from './accountStatus.js';
 
 /** Looks callers up. */
 export interface Authenticator {

@@ -2,9 +2,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { ClientDocument } from '../../projections/accounts.js';
-import { HttpError } from '../errors.js';
+import { HttpError } from '../pipeline/errors.js';
 import type { Passwords } from './passwords.js';
-import type { Accounts } from './standing.js';
+import type { Accounts } from './accountStatus.js';
 import type { Throttle } from './throttle.js';
 
 /** What a client sends to prove itself. */

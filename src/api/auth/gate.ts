@@ -1,5 +1,5 @@
 /** A door that lets a few through at once and keeps the others waiting in their order. */
-import { HttpError } from '../errors.js';
+import { HttpError } from '../pipeline/errors.js';
 
 /** Runs work, a bounded number side by side. */
 export interface Gate {

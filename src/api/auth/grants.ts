@@ -2,12 +2,12 @@
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { normaliseUsername, opaqueString } from '../../domain/precis.js';
 import type { ClientDocument } from '../../projections/accounts.js';
-import { HttpError } from '../errors.js';
+import { HttpError } from '../pipeline/errors.js';
 import type { Authenticator } from './authenticate.js';
 import { authenticationFailed, type ClientCredentials } from './clients.js';
 import type { Passwords } from './passwords.js';
 import type { Sessions, TokenPair } from './sessions.js';
-import { type Accounts, standing } from './standing.js';
+import { type Accounts, standing } from './accountStatus.js';
 import type { Throttle } from './throttle.js';
 
 /**

@@ -1,7 +1,7 @@
 /** `POST /oauth/token` (spec 5, decisions 2). */
-import { HttpError } from '../errors.js';
-import type { Answer, Call, Route, Schema } from '../route.js';
-import { bodyValidator } from '../validation.js';
+import { HttpError } from '../pipeline/errors.js';
+import type { Answer, Call, Route, Schema } from '../pipeline/route.js';
+import { bodyValidator } from '../pipeline/validation.js';
 import { type ClientCredentials, authenticationFailed, readBasic } from './clients.js';
 import type { Grants } from './grants.js';
 import type { TokenPair } from './sessions.js';

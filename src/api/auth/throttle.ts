@@ -6,7 +6,7 @@
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { Records } from '../../ports/readStore.js';
-import { HttpError } from '../errors.js';
+import { HttpError } from '../pipeline/errors.js';
 import { networkOf } from './address.js';
 import { keyedGate } from './gate.js';
 import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';

@@ -6,8 +6,8 @@ import { inSlices } from '../../lib/async/slices.js';
 import type { Brand } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
-import { embeddedCollector, type Embedded } from '../embedded.js';
-import type { Route } from '../route.js';
+import { embeddedCollector, type Embedded } from '../representation/embedded.js';
+import type { Route } from '../pipeline/route.js';
 import { callerId } from './callerId.js';
 import {
   brandEntity,

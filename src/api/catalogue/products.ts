@@ -3,10 +3,10 @@ import { inSlices } from '../../lib/async/slices.js';
 import type { Product } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
-import { embeddedCollector, type Embedded } from '../embedded.js';
-import { HttpError } from '../errors.js';
-import { MAX_WHOLE_NUMBER } from '../query.js';
-import type { Call, Route } from '../route.js';
+import { embeddedCollector, type Embedded } from '../representation/embedded.js';
+import { HttpError } from '../pipeline/errors.js';
+import { MAX_WHOLE_NUMBER } from '../pipeline/query.js';
+import type { Call, Route } from '../pipeline/route.js';
 import { callerId } from './callerId.js';
 import { brandEntity, productEntity, type ProductEntity } from './entities.js';
 import {

@@ -1,5 +1,5 @@
 /** The schemas of catalogue entities and tiles as they are answered, with examples (spec 2.8 to 2.13, decisions 7). */
-import type { Schema } from '../route.js';
+import type { Schema } from '../pipeline/route.js';
 
 const ID = { type: 'string', description: 'An identifier.' } as const;
 

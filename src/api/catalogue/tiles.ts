@@ -1,8 +1,8 @@
 /** Map tiles of stores (spec 4.6, decisions 7). */
 import { inSlices } from '../../lib/async/slices.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
-import { HttpError } from '../errors.js';
-import type { Route } from '../route.js';
+import { HttpError } from '../pipeline/errors.js';
+import type { Route } from '../pipeline/route.js';
 import { callerId } from './callerId.js';
 import { dataSchema, listSchema, tileExample, tileSchema } from './schemas.js';
 import { MAX_GRANULARITY, storePins, type PlacedPin } from './storePins.js';

@@ -4,8 +4,8 @@ import type { CommandContext } from '../../commands/context.js';
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
 import type { PurchaseDeps } from '../../commands/purchaseGifts.js';
 import type { UserDocument } from '../../projections/accounts.js';
-import { HttpError } from '../errors.js';
-import type { EarlyCall } from '../route.js';
+import { HttpError } from '../pipeline/errors.js';
+import type { EarlyCall } from '../pipeline/route.js';
 import type { GiftModels } from './join.js';
 
 /** Commands, read models, and where the service is reached. */

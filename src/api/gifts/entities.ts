@@ -7,7 +7,7 @@ import type { UserDocument } from '../../projections/accounts.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import type { RedemptionDocument, VoucherDocument } from '../../projections/gifts.js';
 import { type SegmentEntity, segmentEntity } from '../catalogue/entities.js';
-import { plainTime } from '../times.js';
+import { plainTime } from '../representation/times.js';
 import { expiryOf, type JoinedGift } from './join.js';
 
 /** `gift_status`, `status` and `status_code` (decisions 4). */

@@ -5,8 +5,8 @@
 import escapeHtml from 'escape-html';
 import { isExpired } from '../../domain/gift.js';
 import { shortcodeOf } from '../../domain/giftIds.js';
-import { HttpError } from '../errors.js';
-import type { Route } from '../route.js';
+import { HttpError } from '../pipeline/errors.js';
+import type { Route } from '../pipeline/route.js';
 import type { GiftRouteDeps } from './deps.js';
 import { expiryOf, type JoinedGift, findGift } from './join.js';
 

@@ -1,8 +1,8 @@
 /** 402 `Payment needs authentication.`: the buyer has to prove who they are, and with what their app goes on. */
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
-import { ERRORS, HttpError } from '../errors.js';
-import type { Route, Schema } from '../route.js';
+import { ERRORS, HttpError } from '../pipeline/errors.js';
+import type { Route, Schema } from '../pipeline/route.js';
 
 const schema: Schema = {
   title: 'PaymentNeedsAuthentication',

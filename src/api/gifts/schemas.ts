@@ -2,7 +2,7 @@
  * The schemas of gifts, redemptions, vouchers and transactions as they are answered, with examples that belong together
  * (spec 2.2 to 2.9).
  */
-import type { Schema } from '../route.js';
+import type { Schema } from '../pipeline/route.js';
 import {
   brandExample,
   brandSchema,

@@ -9,16 +9,16 @@ import { type TransactionDocument, transactionIn } from '../../projections/trans
 import { UnavailableError } from '../../ports/unavailable.js';
 import { basePathOf } from '../../publicUrl.js';
 import { inSlices } from '../../lib/async/slices.js';
-import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from '../embed.js';
-import { type Embedded, embeddedCollector } from '../embedded.js';
-import { FIELD_HEADER, HttpError } from '../errors.js';
+import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
+import { type Embedded, embeddedCollector } from '../representation/embedded.js';
+import { FIELD_HEADER, HttpError } from '../pipeline/errors.js';
 import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
 import { type Viewer, giftEntity } from './entities.js';
 import { joinGifts } from './join.js';
 import { NEXT_ACTION_BODIES, needsAuthentication } from './nextAction.js';
-import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../pages.js';
-import { POSITION_HEADER, positionText, waitUntilShown } from '../positions.js';
-import type { Answer, EarlyCall, Route, Schema } from '../route.js';
+import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../representation/pages.js';
+import { POSITION_HEADER, positionText, waitUntilShown } from '../pipeline/positions.js';
+import type { Answer, EarlyCall, Route, Schema } from '../pipeline/route.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import {
   boughtGiftExample,
@@ -31,7 +31,7 @@ import {
   transactionExample,
   transactionSchema,
 } from './schemas.js';
-import { dateOf, plainTime, timeOfDay } from '../times.js';
+import { dateOf, plainTime, timeOfDay } from '../representation/times.js';
 
 const MAX_RECEIVERS = 10_000;
 

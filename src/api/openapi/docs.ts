@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
-import { HttpError } from '../errors.js';
+import { HttpError } from '../pipeline/errors.js';
 
 const PAGE = `<!doctype html>
 <html lang="en">

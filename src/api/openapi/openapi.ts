@@ -2,10 +2,10 @@
  * The API's description (OpenAPI 3.1), made from the very route objects that the router and the validators are made
  * from.
  */
-import { ERRORS, type ErrorCode, FIELD_HEADER } from '../errors.js';
-import { retryAfterOf } from '../repeats.js';
-import { commonErrors } from '../pipeline.js';
-import { type Route, type Schema, type SuccessAnswer, keptByNobody, takesKeys } from '../route.js';
+import { ERRORS, type ErrorCode, FIELD_HEADER } from '../pipeline/errors.js';
+import { retryAfterOf } from '../pipeline/repeats.js';
+import { commonErrors } from '../pipeline/pipeline.js';
+import { type Route, type Schema, type SuccessAnswer, keptByNobody, takesKeys } from '../pipeline/route.js';
 import { componentSchemas, pascalCase } from './schemas.js';
 import { HEADERS, PARAMETERS, TAGS, overview, securitySchemes } from './texts.js';
 

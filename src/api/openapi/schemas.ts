@@ -1,5 +1,5 @@
 /** Moves schemas with a title into the description's components, so that each stands there once, under its name. */
-import type { Schema } from '../route.js';
+import type { Schema } from '../pipeline/route.js';
 
 /** The components of one description. */
 export interface ComponentSchemas {

@@ -1,7 +1,7 @@
 /** Who saw what: the records that calls under `/ops` and exports have left (decisions 11). */
 import { eventView } from '../../ops/history/eventView.js';
 import { accessStream } from '../../domain/access.js';
-import { MAX_WHOLE_NUMBER } from '../query.js';
+import { MAX_WHOLE_NUMBER } from '../pipeline/query.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import type { OpsRoute } from './frame.js';

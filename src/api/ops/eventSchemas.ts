@@ -1,6 +1,6 @@
 /** Schemas of events as answers under `/ops` show them (decisions 11). */
 import type { EventView } from '../../ops/history/eventView.js';
-import type { Schema } from '../route.js';
+import type { Schema } from '../pipeline/route.js';
 
 const nullable = { type: ['string', 'null'] };
 

@@ -1,6 +1,6 @@
 /** In which format records are sent: JSON, or as a stream of lines for more than an answer should hold. */
 import { csvLine } from '../../ops/exports/csv.js';
-import type { Call, Schema } from '../route.js';
+import type { Call, Schema } from '../pipeline/route.js';
 
 /** JSON at once, or lines: NDJSON, CSV with a heading. */
 export type Format = 'json' | 'ndjson' | 'csv';

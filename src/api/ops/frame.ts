@@ -9,9 +9,9 @@ import type { AccessRequest } from '../../domain/access.js';
 import type { Role } from '../../domain/account.js';
 import { MAX_REASON } from '../../domain/reason.js';
 import type { Position } from '../../ports/eventStore.js';
-import { HttpError } from '../errors.js';
+import { HttpError } from '../pipeline/errors.js';
 import { contextOf } from '../gifts/deps.js';
-import type { Answer, Call, EarlyCall, Handler, Route, RouteDescription, Schema } from '../route.js';
+import type { Answer, Call, EarlyCall, Handler, Route, RouteDescription, Schema } from '../pipeline/route.js';
 
 /** A call that only watches is recorded once in so long, in ms. */
 const WATCHED_MS = 60_000;

@@ -6,14 +6,14 @@ import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../.
 import { positionAt } from '../../ops/ranges/timeBounds.js';
 import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
-import { HttpError } from '../errors.js';
+import { HttpError } from '../pipeline/errors.js';
 import { giftEmbeddedSchema, giftExample, giftSchema } from '../gifts/schemas.js';
-import type { EarlyCall } from '../route.js';
+import type { EarlyCall } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
 import type { Exported, OpsRoute } from './frame.js';
-import { ALL_RELATIONS, giftThen } from './giftThen.js';
+import { ALL_RELATIONS, giftThen } from './giftAsOf.js';
 import { pastInstantAsked, zoneParameter } from './ranges.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };

@@ -1,5 +1,5 @@
 /** What the routes of projections answer, described. */
-import type { Schema } from '../route.js';
+import type { Schema } from '../pipeline/route.js';
 
 const nullable = (type: string, description: string): Schema => ({ type: [type, 'null'], description });
 const object = (title: string, properties: Readonly<Record<string, Schema>>): Schema => ({

@@ -11,8 +11,8 @@ import { type Build, buildOf } from '../../runtime/readmodels/builds.js';
 import type { Pace } from '../../runtime/coordination/pace.js';
 import { openScratch } from '../../scratch.js';
 import { dataSchema } from '../catalogue/schemas.js';
-import { HttpError } from '../errors.js';
-import type { Call, Schema } from '../route.js';
+import { HttpError } from '../pipeline/errors.js';
+import type { Call, Schema } from '../pipeline/route.js';
 import type { Named, Upkeep } from './deps.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import {

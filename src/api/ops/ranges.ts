@@ -2,8 +2,8 @@
 import { type LogRange, logRange, refuseUnlessPlace } from '../../ops/ranges/range.js';
 import { DEFAULT_ZONE, TimeError, type TimeZone, pastInstant, timeZone } from '../../ops/ranges/times.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import { HttpError } from '../errors.js';
-import type { Call, Schema } from '../route.js';
+import { HttpError } from '../pipeline/errors.js';
+import type { Call, Schema } from '../pipeline/route.js';
 
 /** The query parameter of a time zone; spread into the `properties` of a query's schema. */
 export const zoneParameter = {

@@ -10,9 +10,9 @@ import {
   unknownTo,
 } from '../../ops/redemptions/redemptionHistory.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
-import { HttpError } from '../errors.js';
-import { alsoNamed } from '../query.js';
-import type { Call, Schema } from '../route.js';
+import { HttpError } from '../pipeline/errors.js';
+import { alsoNamed } from '../pipeline/query.js';
+import type { Call, Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter } from './formats.js';

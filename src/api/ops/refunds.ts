@@ -4,7 +4,7 @@ import { giftIdOf } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import { contextOf } from '../gifts/deps.js';
-import type { Schema } from '../route.js';
+import type { Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { type OpsRoute, reasonProperty } from './frame.js';
 

@@ -1,9 +1,9 @@
 /** All routes under `/ops`: each resource's file gives its own, `frame.ts` makes them routes. */
 import { accessRecorder } from '../../commands/recordAccess.js';
-import type { Route } from '../route.js';
+import type { Route } from '../pipeline/route.js';
 import { accessRoutes } from './access.js';
 import { giftAuditRoutes } from './gifts.js';
-import { giftCareRoutes } from './giftCare.js';
+import { giftCareRoutes } from './supportActions.js';
 import type { OpsDeps } from './deps.js';
 import { type OpsRoute, opsRoute } from './frame.js';
 import { parkedRoutes } from './parked.js';

@@ -2,9 +2,9 @@
 import { type TotalsCheck, checkTotals } from '../../ops/totals/checkTotals.js';
 import { unknownTo } from '../../ops/redemptions/redemptionHistory.js';
 import { foldTotals, noSums, sumOf, totalsCsv } from '../../ops/totals/totals.js';
-import { HttpError } from '../errors.js';
-import { alsoNamed } from '../query.js';
-import type { Schema } from '../route.js';
+import { HttpError } from '../pipeline/errors.js';
+import { alsoNamed } from '../pipeline/query.js';
+import type { Schema } from '../pipeline/route.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { rangeAsked, rangeExample, rangeParameters, rangeProperties, zoneAsked } from './ranges.js';

@@ -4,8 +4,8 @@ import type { RateLimiterRes } from 'rate-limiter-flexible';
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js';
 import type { SignatureError } from '../../providers/signature.js';
 import { networkOf } from '../auth/address.js';
-import { HttpError } from '../errors.js';
-import type { Call } from '../route.js';
+import { HttpError } from '../pipeline/errors.js';
+import type { Call } from '../pipeline/route.js';
 
 /**
  * So many in a quarter of an hour are answered to one address; those after them are not even looked into in the log.

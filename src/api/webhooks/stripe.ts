@@ -13,8 +13,8 @@ import {
   type ToldNews,
 } from '../../providers/payments/providerEvents.js';
 import { SignatureError } from '../../providers/signature.js';
-import { HttpError } from '../errors.js';
-import type { Answer, Call, Route, Schema } from '../route.js';
+import { HttpError } from '../pipeline/errors.js';
+import type { Answer, Call, Route, Schema } from '../pipeline/route.js';
 import { refuseForgeries } from './forgeries.js';
 
 /** What the route works with. */

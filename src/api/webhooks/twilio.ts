@@ -14,7 +14,7 @@ import {
 } from '../../providers/notifications/callbacks.js';
 import type { Ledger } from '../../providers/notifications/ledger.js';
 import { SignatureError } from '../../providers/signature.js';
-import type { Call, Route, Schema } from '../route.js';
+import type { Call, Route, Schema } from '../pipeline/route.js';
 import { refuseForgeries } from './forgeries.js';
 
 /** What the route works with. */

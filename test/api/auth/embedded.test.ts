@@ -8,7 +8,7 @@ import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/
 import { accessTokens } from '../../../src/api/auth/accessTokens.js';
 import { type Sessions, type TokenPair, sessions } from '../../../src/api/auth/sessions.js';
 import { throttle } from '../../../src/api/auth/throttle.js';
-import type { HttpError } from '../../../src/api/errors.js';
+import type { HttpError } from '../../../src/api/pipeline/errors.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { TOKEN_KEY, aClient, aUser, hash } from './support.js';
 

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { gate, keyedGate } from '../../../src/api/auth/gate.js';
-import { HttpError } from '../../../src/api/errors.js';
+import { HttpError } from '../../../src/api/pipeline/errors.js';
 
 const test = suite('gate');
 const tick = async (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

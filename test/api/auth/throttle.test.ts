@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Attempt, type Throttle, throttle } from '../../../src/api/auth/throttle.js';
-import { HttpError } from '../../../src/api/errors.js';
+import { HttpError } from '../../../src/api/pipeline/errors.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type Clock, type MemoryRecords, clockAt, hash, memoryRecords } from './support.js';
 

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { brandRoutes } from '../../../src/api/catalogue/brands.js';
-import type { Route } from '../../../src/api/route.js';
+import type { Route } from '../../../src/api/pipeline/route.js';
 import { asUser, bodyOf, type Request } from '../../support/calls.js';
 import { brand, catalogueOf, product, store, viewOf } from '../../support/catalogue.js';
 import { turnsDuring } from '../../support/turns.js';

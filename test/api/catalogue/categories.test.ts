@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { categoryRoutes } from '../../../src/api/catalogue/categories.js';
-import type { Route } from '../../../src/api/route.js';
+import type { Route } from '../../../src/api/pipeline/route.js';
 import { asUser, bodyOf } from '../../support/calls.js';
 import { brand, catalogueOf, category, product, viewOf } from '../../support/catalogue.js';
 import { turnsDuring } from '../../support/turns.js';

@@ -8,7 +8,7 @@ import {
   segmentEntity,
   storeEntity,
 } from '../../../src/api/catalogue/entities.js';
-import { embeddedCollector } from '../../../src/api/embedded.js';
+import { embeddedCollector } from '../../../src/api/representation/embedded.js';
 import { brand, catalogueOf, category, product, segment, store } from '../../support/catalogue.js';
 
 const test = suite('entities');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { positionText } from '../../../src/api/positions.js';
+import { positionText } from '../../../src/api/pipeline/positions.js';
 import { codePool } from '../../../src/commands/codePool.js';
 import { importCatalogue } from '../../../src/import/importCatalogue.js';
 import { giftStream } from '../../../src/domain/gift.js';

@@ -8,10 +8,10 @@ import helmet from 'koa-helmet';
 import { chromium } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { HttpError, answerOf } from '../../../src/api/errors.js';
+import { HttpError, answerOf } from '../../../src/api/pipeline/errors.js';
 import { docs } from '../../../src/api/openapi/docs.js';
 import { openApiDocument } from '../../../src/api/openapi/openapi.js';
-import type { Route } from '../../../src/api/route.js';
+import type { Route } from '../../../src/api/pipeline/route.js';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
   existsSync(path),

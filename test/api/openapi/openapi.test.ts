@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { describedErrors, openApiDocument } from '../../../src/api/openapi/openapi.js';
-import type { Route, Schema } from '../../../src/api/route.js';
+import type { Route, Schema } from '../../../src/api/pipeline/route.js';
 import { answerChecker, faultsOf, operationsOf, relationsOf } from './check.js';
 
 const test = suite('the API description');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { rebuildRoutes } from '../../../src/api/ops/projectionRebuilds.js';
-import type { Call } from '../../../src/api/route.js';
+import type { Call } from '../../../src/api/pipeline/route.js';
 import { accessStream } from '../../../src/domain/access.js';
 import type { ReadStore, StoredDocument } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';

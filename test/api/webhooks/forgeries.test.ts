@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { HttpError } from '../../../src/api/errors.js';
+import { HttpError } from '../../../src/api/pipeline/errors.js';
 import { refuseForgeries } from '../../../src/api/webhooks/forgeries.js';
 import { SignatureError } from '../../../src/providers/signature.js';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import pino from 'pino';
 import { suite } from 'uvu';
-import { HttpError } from '../../../src/api/errors.js';
-import type { Answer, Call } from '../../../src/api/route.js';
+import { HttpError } from '../../../src/api/pipeline/errors.js';
+import type { Answer, Call } from '../../../src/api/pipeline/route.js';
 import { webhookRoutes } from '../../../src/api/webhooks/stripe.js';
 import { paymentQuestions } from '../../../src/commands/paymentAction.js';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../../src/ports/bus.js';

@@ -3,11 +3,11 @@
  * the OpenAPI description are all made from them, so none of these can disagree with another.
  */
 import type { Readable } from 'node:stream';
-import type { AccessRequest } from '../domain/access.js';
-import type { Role } from '../domain/account.js';
-import type { Position } from '../ports/eventStore.js';
-import type { ReadBySome } from '../projections/index.js';
-import type { Principal } from './auth/principal.js';
+import type { AccessRequest } from '../../domain/access.js';
+import type { Role } from '../../domain/account.js';
+import type { Position } from '../../ports/eventStore.js';
+import type { ReadBySome } from '../../projections/index.js';
+import type { Principal } from '../auth/principal.js';
 import type { ErrorCode } from './errors.js';
 import type { Follower } from './positions.js';
 

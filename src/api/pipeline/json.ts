@@ -2,7 +2,7 @@
  * Writes answers as JSON: small ones at once, long lists in slices, so that one large answer never holds up the others.
  */
 import { Readable } from 'node:stream';
-import { slices } from '../lib/async/slices.js';
+import { slices } from '../../lib/async/slices.js';
 
 /** Lists longer than this are written in slices; the items of lists of objects inside count, too. */
 const LONG_LIST = 250;

@@ -2,10 +2,10 @@
  * The only place that knows statuses: every error a caller can get, with its status and exact message (spec 7,
  * decisions 1 to 7).
  */
-import { inAscii, shortened } from '../lib/quotedText.js';
-import { EventTooLargeError } from '../ports/eventStore.js';
-import { UnavailableError } from '../ports/unavailable.js';
-import { Refusal } from '../domain/refusal.js';
+import { inAscii, shortened } from '../../lib/quotedText.js';
+import { EventTooLargeError } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { Refusal } from '../../domain/refusal.js';
 import { type RatedCode, retryAfterOf } from './repeats.js';
 
 /** Status and message of each error. An empty message is made where the error is raised. */

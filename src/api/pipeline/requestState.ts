@@ -1,5 +1,5 @@
 /** What is known of a request while it is answered, in Koa's `ctx.state`. */
-import type { Principal } from './auth/principal.js';
+import type { Principal } from '../auth/principal.js';
 
 /** What `server.ts` puts into Koa's state before a route runs. */
 export interface RequestState {

@@ -2,7 +2,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type Lingering, lingering } from './lingering.js';
-import { type RefusedAs, type Refusals, refusals } from './refusals.js';
+import { type RefusedAs, type Refusals, refusals } from './earlyRefusals.js';
 
 /** Requests under way when it stops have so long to finish, milliseconds. */
 const GRACE_MS = 8_000;

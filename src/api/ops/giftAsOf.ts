@@ -14,8 +14,8 @@ import { folded } from '../../runtime/readmodels/folded.js';
 import { gifts } from '../../projections/gifts.js';
 import { transactionIn } from '../../projections/transactions.js';
 import type { ReadModels } from '../../projections/index.js';
-import { GIFT_RELATIONS, embedGift, requestKinds } from '../embed.js';
-import { type Embedded, embeddedCollector } from '../embedded.js';
+import { GIFT_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
+import { type Embedded, embeddedCollector } from '../representation/embedded.js';
 import { giftEntity } from '../gifts/entities.js';
 import { type JoinedGift, joinedGift } from '../gifts/join.js';
 

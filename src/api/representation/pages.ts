@@ -1,7 +1,7 @@
 /** Pages of a list (spec 2.1, decisions 5): the query parameters, and the envelope around one page. */
 import type { Embedded } from './embedded.js';
-import { MAX_WHOLE_NUMBER } from './query.js';
-import type { Schema } from './route.js';
+import { MAX_WHOLE_NUMBER } from '../pipeline/query.js';
+import type { Schema } from '../pipeline/route.js';
 
 const PER_PAGE = 20;
 const MAX_PER_PAGE = 100;

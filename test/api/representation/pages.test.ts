@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { pageOf, pageRequest, paginate, type Page, type PageContent } from '../../src/api/pages.js';
+import { pageOf, pageRequest, paginate, type Page, type PageContent } from '../../../src/api/representation/pages.js';
 
 const test = suite('pages');
 

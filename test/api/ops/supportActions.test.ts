@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { plainTime } from '../../../src/api/times.js';
+import { plainTime } from '../../../src/api/representation/times.js';
 import { accessStream } from '../../../src/domain/access.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { buyOne, purchaseOf, redeem, refused } from '../../support/giftFlow.js';

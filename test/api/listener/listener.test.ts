@@ -3,11 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Socket, connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { suite } from 'uvu';
-import { askForBody } from '../../src/api/askForBody.js';
-import { type Listener, listen } from '../../src/http/listener.js';
-import { sendThenRead } from '../support/rawHttp.js';
-import { unexpected } from '../support/unexpected.js';
-import { eventually } from '../support/until.js';
+import { askForBody } from '../../../src/api/pipeline/askForBody.js';
+import { type Listener, listen } from '../../../src/api/listener/listener.js';
+import { sendThenRead } from '../../support/rawHttp.js';
+import { unexpected } from '../../support/unexpected.js';
+import { eventually } from '../../support/until.js';
 
 interface Asked {
   readonly request: IncomingMessage;

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import { CallerLeftError } from './callerLeft.js';
+import { CallerLeftError } from '../pipeline/callerLeft.js';
 
 /**
  * Waits for its first piece, or its end. `onError` is told of what fails while a stream is given up, which nobody else

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
-import { tracingOn } from '../tracing/spans.js';
+import { tracingOn } from '../../tracing/spans.js';
 import { CALLER_LEFT, CallerLeftError, brokenByCaller } from './callerLeft.js';
 import { HttpError, answerOf } from './errors.js';
 import { type PipelineDeps, allowOf, serve } from './pipeline.js';

@@ -1,8 +1,8 @@
 /** `Gift-Position` (design: read-your-writes): names a log and a position in it, `{log id}:{position}`. */
-import type { EventStore, Position } from '../ports/eventStore.js';
-import { UnavailableError } from '../ports/unavailable.js';
-import type { ReadBySome } from '../projections/index.js';
-import { within } from '../lib/async/within.js';
+import type { EventStore, Position } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import type { ReadBySome } from '../../projections/index.js';
+import { within } from '../../lib/async/within.js';
 import { HttpError } from './errors.js';
 
 /** How long a read waits for the position it asks for, and a write for its own read models, milliseconds. */

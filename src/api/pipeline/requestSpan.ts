@@ -3,7 +3,7 @@
  * pattern.
  */
 import type { Middleware } from 'koa';
-import { inSpan } from '../tracing/spans.js';
+import { inSpan } from '../../tracing/spans.js';
 import type { RequestState } from './requestState.js';
 
 /** Runs each request in a span. Comes before everything else. */

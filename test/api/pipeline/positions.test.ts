@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
-import { isPosition } from '../../src/adapters/embedded/eventStore/log.js';
-import { positionGate, waitUntilShown } from '../../src/api/positions.js';
-import { UnavailableError } from '../../src/ports/unavailable.js';
+import { isPosition } from '../../../src/adapters/embedded/eventStore/log.js';
+import { positionGate, waitUntilShown } from '../../../src/api/pipeline/positions.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
 
 const test = suite('positions');
 const LOG = '0b7c6f0e-1111-4222-8333-444455556666';

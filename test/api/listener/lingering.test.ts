@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Duplex } from 'node:stream';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { lingering } from '../../src/http/lingering.js';
+import { lingering } from '../../../src/api/listener/lingering.js';
 
 const test = suite('connections whose answer came early');
 

@@ -3,11 +3,11 @@
  * what is beside the log: that a request with the key is running, and the answers to give again, refusals among them.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { CLOCK_SLACK_MS } from '../lib/clock.js';
-import type { KeyedHash } from '../domain/keyedHash.js';
-import type { Records } from '../ports/readStore.js';
-import type { Holder, Presence } from '../runtime/coordination/presence.js';
-import type { Principal } from './auth/principal.js';
+import { CLOCK_SLACK_MS } from '../../lib/clock.js';
+import type { KeyedHash } from '../../domain/keyedHash.js';
+import type { Records } from '../../ports/readStore.js';
+import type { Holder, Presence } from '../../runtime/coordination/presence.js';
+import type { Principal } from '../auth/principal.js';
 import { HttpError } from './errors.js';
 import type { Seen } from './route.js';
 

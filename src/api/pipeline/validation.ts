@@ -4,9 +4,9 @@
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { shortened } from '../lib/quotedText.js';
-import { OWN_SCHEMAS } from '../lib/schemaOptions.js';
-import { HALF_A_CHARACTER, malformedPlace } from '../lib/unicodeText.js';
+import { shortened } from '../../lib/quotedText.js';
+import { OWN_SCHEMAS } from '../../lib/schemaOptions.js';
+import { HALF_A_CHARACTER, malformedPlace } from '../../lib/unicodeText.js';
 import { HttpError, faultOf, fieldHeader } from './errors.js';
 import type { Schema } from './route.js';
 

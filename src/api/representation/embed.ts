@@ -2,11 +2,18 @@
  * What gifts embed (spec 4.3, 4.4; decisions 5): entities are joined from the catalogue in memory and from the gifts'
  * own documents.
  */
-import type { Catalogue } from '../projections/catalogue/wholeCatalogue.js';
-import { brandEntity, integrationEntity, productEntity, segmentEntity, storeEntity } from './catalogue/entities.js';
+import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
+import { brandEntity, integrationEntity, productEntity, segmentEntity, storeEntity } from '../catalogue/entities.js';
 import type { EmbeddedCollector, EmbeddedKind } from './embedded.js';
-import { type Viewer, messageEntity, redemptionEntity, seesMessage, seesVoucher, voucherV1 } from './gifts/entities.js';
-import type { JoinedGift } from './gifts/join.js';
+import {
+  type Viewer,
+  messageEntity,
+  redemptionEntity,
+  seesMessage,
+  seesVoucher,
+  voucherV1,
+} from '../gifts/entities.js';
+import type { JoinedGift } from '../gifts/join.js';
 
 /** Relations of a gift's purchased product. */
 const PRODUCT_RELATIONS = [

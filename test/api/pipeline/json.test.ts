@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { suite } from 'uvu';
-import { hasLongList, jsonBody } from '../../src/api/json.js';
+import { hasLongList, jsonBody } from '../../../src/api/pipeline/json.js';
 
 const test = suite('json');
 

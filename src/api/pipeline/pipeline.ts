@@ -6,18 +6,18 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { shortened } from '../lib/quotedText.js';
-import type { Role } from '../domain/account.js';
-import type { KeyedHash } from '../domain/keyedHash.js';
-import type { Position } from '../ports/eventStore.js';
-import type { Records } from '../ports/readStore.js';
-import { UnavailableError } from '../ports/unavailable.js';
-import { giftIdOf } from '../domain/giftIds.js';
-import type { Principal } from './auth/principal.js';
+import { shortened } from '../../lib/quotedText.js';
+import type { Role } from '../../domain/account.js';
+import type { KeyedHash } from '../../domain/keyedHash.js';
+import type { Position } from '../../ports/eventStore.js';
+import type { Records } from '../../ports/readStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { giftIdOf } from '../../domain/giftIds.js';
+import type { Principal } from '../auth/principal.js';
 import { readBody, readBytes } from './body.js';
 import { callerLeft } from './callerLeft.js';
 import { type ErrorCode, HttpError, answerOf } from './errors.js';
-import { firstPiece } from './firstPiece.js';
+import { firstPiece } from '../ops/firstPiece.js';
 import {
   type HeldKey,
   type KeyOwner,

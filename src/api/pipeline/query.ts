@@ -4,8 +4,8 @@
  * (`embed[0]=a&embed[1]=b`, as PHP's and qs' clients do): all mean the same.
  */
 import { type ParsedUrlQuery, parse } from 'node:querystring';
-import { shortened } from '../lib/quotedText.js';
-import { HALF_A_CHARACTER, malformedParameter } from '../lib/unicodeText.js';
+import { shortened } from '../../lib/quotedText.js';
+import { HALF_A_CHARACTER, malformedParameter } from '../../lib/unicodeText.js';
 import { faultOf } from './errors.js';
 import type { Schema } from './route.js';
 
