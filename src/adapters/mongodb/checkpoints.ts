@@ -6,7 +6,7 @@ import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Positioned } from './guarded.js';
 import { CHECKPOINTS } from './layout.js';
-import type { Link } from './link.js';
+import type { Link } from './connection.js';
 
 /** Where projections have come, as the server says and as this process knows. */
 export interface Checkpoints {

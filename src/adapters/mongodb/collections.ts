@@ -5,8 +5,8 @@ import { storedBodyOf } from '../storedBody.js';
 import { isMissing, isPresent } from './failures.js';
 import { CHECKPOINTS, META, valuesOf } from './layout.js';
 import type { FieldKey, Layout, MongoDocument, MongoIndex } from './layout.js';
-import { BULK_MS, INDEX_MS } from './link.js';
-import type { Database, Link } from './link.js';
+import { BULK_MS, INDEX_MS } from './connection.js';
+import type { Database, Link } from './connection.js';
 
 /** Which fields stand beside the bodies of all documents of a collection. */
 interface FieldsMeta {

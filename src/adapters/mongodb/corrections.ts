@@ -4,7 +4,7 @@ import { refuseTooMany } from '../readStoreRules.js';
 import { isDuplicateId } from './failures.js';
 import { layoutOf, valuesOf } from './layout.js';
 import type { Layout, MongoDocument } from './layout.js';
-import type { Link } from './link.js';
+import type { Link } from './connection.js';
 
 /** As the port's `correct`. */
 export async function correctDocuments(

@@ -1,8 +1,8 @@
 /** Writes that never replace something newer. */
 import type { AnyBulkWriteOperation } from 'mongodb';
 import { duplicateIdsOf } from './failures.js';
-import { BULK_MS } from './link.js';
-import type { Link } from './link.js';
+import { BULK_MS } from './connection.js';
+import type { Link } from './connection.js';
 
 /** What is stored under an id, at a position. */
 export interface Positioned {

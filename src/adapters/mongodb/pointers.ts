@@ -4,7 +4,7 @@ import type { ActivateOptions } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { isDuplicateId } from './failures.js';
 import { META } from './layout.js';
-import type { Link } from './link.js';
+import type { Link } from './connection.js';
 
 /** The single documents beside the collections. */
 export interface Pointers {

@@ -6,7 +6,7 @@ import { createCheckpoints } from './checkpoints.js';
 import { dropCollection, ensureCollection, versionsOf } from './collections.js';
 import { correctDocuments } from './corrections.js';
 import { layoutOf } from './layout.js';
-import { openLink } from './link.js';
+import { openLink } from './connection.js';
 import { createPointers } from './pointers.js';
 import { createReader } from './reader.js';
 import { createRecords, ensureRecords } from './records.js';

@@ -4,9 +4,9 @@ import { inParallel } from '../../lib/async/inParallel.js';
 import type { Body, CollectionSpec, Query, StoredDocument } from '../../ports/readStore.js';
 import { documentOf, layoutOf } from './layout.js';
 import type { Layout, MongoDocument } from './layout.js';
-import { BULK_MS, CALL_MS } from './link.js';
-import type { Link } from './link.js';
-import { gatheredLookUps } from './lookups.js';
+import { BULK_MS, CALL_MS } from './connection.js';
+import type { Link } from './connection.js';
+import { gatheredLookUps } from './batchedReads.js';
 import { filterOf, sortOf } from './query.js';
 
 /** The reads of the port. */

@@ -7,8 +7,8 @@ import { recordJson } from '../readStoreRules.js';
 import { ensureIndexes } from './collections.js';
 import { isDuplicateId } from './failures.js';
 import { RECORDS } from './layout.js';
-import { BULK_MS } from './link.js';
-import type { Database, Link } from './link.js';
+import { BULK_MS } from './connection.js';
+import type { Database, Link } from './connection.js';
 import { prefixOf } from './query.js';
 
 /** A stored record. */

@@ -6,7 +6,7 @@ import { refuseTooMany } from '../readStoreRules.js';
 import { writeGuarded } from './guarded.js';
 import { CHECKPOINTS, layoutOf, valuesOf } from './layout.js';
 import type { Layout, MongoDocument } from './layout.js';
-import type { Link } from './link.js';
+import type { Link } from './connection.js';
 
 /**
  * The server takes far larger commands; but one of 4 MB to a server that falls silent is never given up by the driver.

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { createCheckpoints } from '../../../src/adapters/mongodb/checkpoints.js';
 import { ensureCollection } from '../../../src/adapters/mongodb/collections.js';
 import { keyOf, layoutOf } from '../../../src/adapters/mongodb/layout.js';
-import type { Link } from '../../../src/adapters/mongodb/link.js';
+import type { Link } from '../../../src/adapters/mongodb/connection.js';
 import { filterOf, sortOf } from '../../../src/adapters/mongodb/query.js';
 import { commandsOf } from '../../../src/adapters/mongodb/writer.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';

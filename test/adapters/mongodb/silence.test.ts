@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LateError } from '../../../src/adapters/mongodb/failures.js';
-import { BULK_MS } from '../../../src/adapters/mongodb/link.js';
+import { BULK_MS } from '../../../src/adapters/mongodb/connection.js';
 import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';

@@ -11,8 +11,8 @@ import { keepOwner } from '../../../lib/files/keepOwner.js';
 import type { Bus } from '../../../ports/bus.js';
 import { type Connection, openConnection } from './connection.js';
 import type { Frame } from './frames.js';
-import { type Member, openMember } from './member.js';
-import { openPlace, type Place } from './place.js';
+import { type Member, openMember } from './client.js';
+import { openPlace, type Place } from './rendezvous.js';
 import { openRouter, type Peer } from './router.js';
 
 const RETRY_MS = 20;

@@ -8,7 +8,7 @@ import { openSignals } from '../signals.js';
 import { unavailableOf } from '../sqlite.js';
 import { threadData } from '../thread.js';
 import { feed } from './feed.js';
-import { gather } from './gather.js';
+import { gather } from './tickBatcher.js';
 import {
   eventLogFile,
   isPosition,
@@ -22,8 +22,8 @@ import {
 } from './log.js';
 import { FIRST_TIME, LAST_TIME, timeBounds } from './timeBounds.js';
 import { eventReader } from './reader.js';
-import { recentEvents } from './recent.js';
-import { watchTail } from './tail.js';
+import { recentEvents } from './recentAppends.js';
+import { watchTail } from './logTail.js';
 import { openEventWriter } from './writer.js';
 
 /**

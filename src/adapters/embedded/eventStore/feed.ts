@@ -5,8 +5,8 @@ import { UnavailableError } from '../../../ports/unavailable.js';
 import { matcherOf } from '../../eventMatcher.js';
 import { numberOf, positionOf } from './log.js';
 import type { EventReader, Scan } from './reader.js';
-import type { RecentEvents } from './recent.js';
-import type { Tail } from './tail.js';
+import type { RecentEvents } from './recentAppends.js';
+import type { Tail } from './logTail.js';
 
 const DEFAULT_BATCH = 1_000;
 /** A batch ends when its texts reach so many characters, however few events it has. */

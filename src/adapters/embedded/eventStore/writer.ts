@@ -12,7 +12,7 @@ import type { AppendOutcome, AppendRequest } from './commit.js';
 import { GROUP, sizeOf } from './commit.js';
 import type { WriterAnswer, WriterMessage } from './eventStoreWorker.js';
 import { positionOf } from './log.js';
-import type { StoredAppend } from './recent.js';
+import type { StoredAppend } from './recentAppends.js';
 
 /** Appends through a thread of its own. */
 export interface EventWriter {

@@ -15,15 +15,15 @@ import { errorOfFault, forgetPages, unavailableOf } from '../sqlite.js';
 import { threadData } from '../thread.js';
 import { openReader, READ_STORE_FILE } from './file.js';
 import { layoutOf, versionsOf } from './layout.js';
-import { openLink } from './link.js';
-import { openLookups } from './lookups.js';
+import { openLink } from './writerClient.js';
+import { openLookups } from './batchedReads.js';
 import { createMemory } from './memory.js';
-import { createPacker, packCorrections } from './packer.js';
+import { createPacker, packCorrections } from './batchEncoder.js';
 import { createReader } from './reader.js';
 import { openRecords } from './records.js';
 import { readSnapshot } from './snapshot.js';
 import { DOCUMENTS_VERSIONS } from './tables.js';
-import { createWaiters } from './waiters.js';
+import { createWaiters } from './checkpointWaiters.js';
 
 /** Where the embedded read store is. */
 export interface EmbeddedReadStoreOptions {

@@ -14,7 +14,7 @@ import { groupCommit } from '../../../../src/adapters/embedded/eventStore/commit
 import { feed } from '../../../../src/adapters/embedded/eventStore/feed.js';
 import { eventLogFile, numberOf, openEventLog, positionOf } from '../../../../src/adapters/embedded/eventStore/log.js';
 import type { EventReader, Slice } from '../../../../src/adapters/embedded/eventStore/reader.js';
-import { watchTail } from '../../../../src/adapters/embedded/eventStore/tail.js';
+import { watchTail } from '../../../../src/adapters/embedded/eventStore/logTail.js';
 import { threadData } from '../../../../src/adapters/embedded/thread.js';
 import { openEventWriter } from '../../../../src/adapters/embedded/eventStore/writer.js';
 import type { RecordedEvent } from '../../../../src/ports/eventStore.js';

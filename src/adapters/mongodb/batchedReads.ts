@@ -1,5 +1,5 @@
 /** Look-ups by id, gathered: those that come while others are under way go to the server as one request. */
-import type { Link } from './link.js';
+import type { Link } from './connection.js';
 import type { MongoDocument } from './layout.js';
 
 /**

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { gatheredLookUps } from '../../../src/adapters/mongodb/lookups.js';
+import { gatheredLookUps } from '../../../src/adapters/mongodb/batchedReads.js';
 import type { MongoDocument } from '../../../src/adapters/mongodb/layout.js';
-import type { Database, Link } from '../../../src/adapters/mongodb/link.js';
+import type { Database, Link } from '../../../src/adapters/mongodb/connection.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { failureOf } from '../../support/eventStoreEvents.js';
 

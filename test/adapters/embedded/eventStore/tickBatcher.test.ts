@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { gather } from '../../../../src/adapters/embedded/eventStore/gather.js';
+import { gather } from '../../../../src/adapters/embedded/eventStore/tickBatcher.js';
 import { BESIDE_SLICE_MS } from '../../../../src/lib/async/slices.js';
 
 const test = suite('gathered reads');

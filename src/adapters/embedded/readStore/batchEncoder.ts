@@ -7,7 +7,7 @@ import { UnavailableError } from '../../../ports/unavailable.js';
 import { refuseTooMany, scalarOf } from '../../readStoreRules.js';
 import { layoutOf } from './layout.js';
 import type { FieldColumn } from './layout.js';
-import type { WriterLink } from './link.js';
+import type { WriterLink } from './writerClient.js';
 import type { PackedBatch, PackedCorrection } from './messages.js';
 
 /** Writes batches through the link, one call after another. */

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { feed } from '../../../../src/adapters/embedded/eventStore/feed.js';
 import { positionOf } from '../../../../src/adapters/embedded/eventStore/log.js';
 import type { EventReader } from '../../../../src/adapters/embedded/eventStore/reader.js';
-import { recentEvents } from '../../../../src/adapters/embedded/eventStore/recent.js';
+import { recentEvents } from '../../../../src/adapters/embedded/eventStore/recentAppends.js';
 import type { EventStore, NewEvent, RecordedEvent } from '../../../../src/ports/eventStore.js';
 import { batchesOf, event, events, readUntil } from '../../../support/eventStoreEvents.js';
 import { inFolder } from '../../../support/eventStoreFolder.js';

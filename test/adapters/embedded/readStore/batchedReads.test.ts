@@ -7,7 +7,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { READ_STORE_FILE } from '../../../../src/adapters/embedded/readStore/file.js';
 import { layoutOf } from '../../../../src/adapters/embedded/readStore/layout.js';
-import { type Lookups, type LookupsOptions, openLookups } from '../../../../src/adapters/embedded/readStore/lookups.js';
+import {
+  type Lookups,
+  type LookupsOptions,
+  openLookups,
+} from '../../../../src/adapters/embedded/readStore/batchedReads.js';
 import { createMemory } from '../../../../src/adapters/embedded/readStore/memory.js';
 import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
 import { at, batch, doc, newCollection, rejectionOf } from '../../../support/readStoreDocuments.js';

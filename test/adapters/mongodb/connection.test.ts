@@ -23,8 +23,8 @@ import {
   isPresent,
   LateError,
 } from '../../../src/adapters/mongodb/failures.js';
-import { openLink } from '../../../src/adapters/mongodb/link.js';
-import type { Link } from '../../../src/adapters/mongodb/link.js';
+import { openLink } from '../../../src/adapters/mongodb/connection.js';
+import type { Link } from '../../../src/adapters/mongodb/connection.js';
 import { writeGuarded } from '../../../src/adapters/mongodb/guarded.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { HELLO, startFakeMongo } from '../../support/fakeMongo.js';

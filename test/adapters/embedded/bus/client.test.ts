@@ -8,7 +8,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openConnection } from '../../../../src/adapters/embedded/bus/connection.js';
 import { encodeFrame, frameReader, type Frame } from '../../../../src/adapters/embedded/bus/frames.js';
-import { openMember } from '../../../../src/adapters/embedded/bus/member.js';
+import { openMember } from '../../../../src/adapters/embedded/bus/client.js';
 import { openRouter, type Peer } from '../../../../src/adapters/embedded/bus/router.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 
