@@ -11,7 +11,7 @@ import { eventView } from '../src/ops/history/eventView.js';
 import { giftHistory, namedGifts } from '../src/ops/history/giftHistory.js';
 import { positionAt } from '../src/ops/ranges/timeBounds.js';
 import { keyedHash } from '../src/domain/keyedHash.js';
-import { loadKeys } from '../src/keys.js';
+import { loadKeys } from '../src/service/keys.js';
 import { openReadModels } from '../src/projections/index.js';
 import { historyOf } from './support/data.js';
 import { median, table, verdict } from './support/report.js';

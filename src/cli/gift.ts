@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** `gift`: the command line. */
-import { refuseWithoutFolder } from '../startFolder.js';
+import { refuseWithoutFolder } from '../service/startFolder.js';
 import { yieldProcessor } from './priority.js';
 
 // Loading the program takes a good part of a second of a processor, which requests would feel.

@@ -14,7 +14,7 @@ import {
 } from '../import/importCatalogue.js';
 import type { ImportChange } from '../import/plan.js';
 import { repeatedNames } from '../import/repeatedNames.js';
-import { loadConfig } from '../config.js';
+import { loadConfig } from '../service/config.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { commandLineCaller } from './caller.js';
 import { neededReason, reasonOf } from './exports.js';

@@ -4,10 +4,10 @@
  */
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import type { Config } from '../config.js';
-import { openEventStore } from '../engines.js';
-import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';
-import { findHashKey, loadKeys } from '../keys.js';
+import type { Config } from '../service/config.js';
+import { openEventStore } from '../service/engines.js';
+import { refuseUnlessHashKeyFits } from '../service/hashKeyCheck.js';
+import { findHashKey, loadKeys } from '../service/keys.js';
 import { temporaryFolder } from '../lib/files/folders.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { hasEventLog } from './dataFolder.js';

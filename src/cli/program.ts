@@ -2,8 +2,8 @@
  * The command line's one entry: finds the subcommand, runs it, and turns what it throws into a line and an exit code.
  */
 import { Command, CommanderError } from 'commander';
-import { ConfigError } from '../config.js';
-import { diskRemedy } from '../diskRemedy.js';
+import { ConfigError } from '../service/config.js';
+import { diskRemedy } from '../service/diskRemedy.js';
 import { LogSealedError } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { auditCommand } from './audit/audit.js';

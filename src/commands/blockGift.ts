@@ -3,8 +3,8 @@
  * the process of a dispute.
  */
 import type { Block } from '../domain/gift.js';
-import { block, unblock } from '../domain/giftCare.js';
-import { type CareDeps, careForGift } from './careForGift.js';
+import { block, unblock } from '../domain/supportActions.js';
+import { type CareDeps, careForGift } from './supportAction.js';
 import type { CommandContext } from './context.js';
 import type { Handled } from './handle.js';
 

@@ -1,9 +1,9 @@
 /** ExtendGift: lets a gift be valid for longer, its voucher with it. */
 import { catalogueStream, type Segment } from '../domain/catalogue.js';
 import { type Entry, evolveEntry } from '../domain/entry.js';
-import { extend } from '../domain/giftCare.js';
+import { extend } from '../domain/supportActions.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { type CareDeps, careForGift } from './careForGift.js';
+import { type CareDeps, careForGift } from './supportAction.js';
 import type { CommandContext } from './context.js';
 import type { Handled } from './handle.js';
 

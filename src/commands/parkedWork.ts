@@ -21,7 +21,7 @@ import type { ParkedDocument } from '../projections/parked.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import { type CommandContext, ownEvents, recordable } from './context.js';
 import { giveUpCharge } from './giveUpCharge.js';
-import { giveUpTelling } from './giveUpTelling.js';
+import { giveUpTelling } from './giveUpNotification.js';
 import { append } from './handle.js';
 
 /** What the commands work with. */

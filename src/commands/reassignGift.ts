@@ -1,6 +1,6 @@
 /** ReassignGift: gives a gift to another receiver, who is then told by the notification process. */
 import { type GiftReassigned, giftStream, isSomebody } from '../domain/gift.js';
-import { reassign } from '../domain/giftCare.js';
+import { reassign } from '../domain/supportActions.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { notificationStream } from '../domain/notification.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
@@ -9,7 +9,7 @@ import { tellingsOf } from '../domain/telling.js';
 import type { AccountDocument } from '../projections/accounts.js';
 import { getAtLogEnd, MISSING_WAIT_MS } from '../runtime/readmodels/getAtLogEnd.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
-import { type CareDeps, careForGift } from './careForGift.js';
+import { type CareDeps, careForGift } from './supportAction.js';
 import type { CommandContext } from './context.js';
 import type { Handled } from './handle.js';
 

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fold } from '../domain/decider.js';
 import { giftAggregate, giftStream } from '../domain/gift.js';
-import { isDisputed } from '../domain/lateMoney.js';
+import { isDisputed } from '../domain/disputes.js';
 import { lateMoneyOf, type Purchase, purchaseAggregate, requestRefund, transactionStream } from '../domain/purchase.js';
 import { cancelForRefund, type Kept, type KeptFor, type Refund } from '../domain/refund.js';
 import { Refusal, type RefusalCode } from '../domain/refusal.js';

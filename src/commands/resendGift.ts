@@ -3,7 +3,7 @@ import { giftStream, isSomebody, refuseUnlessUsable } from '../domain/gift.js';
 import { notificationStream } from '../domain/notification.js';
 import { Refusal } from '../domain/refusal.js';
 import { tellingsOf } from '../domain/telling.js';
-import type { CareDeps } from './careForGift.js';
+import type { CareDeps } from './supportAction.js';
 import type { CommandContext } from './context.js';
 import { type Handled, handle } from './handle.js';
 import { foundGift } from './loadGift.js';

@@ -6,19 +6,19 @@
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
-import { type App, startApp } from '../app.js';
+import { type App, startApp } from '../service/app.js';
 import { resources } from '../lib/async/resources.js';
 import { currentTime } from '../lib/clock.js';
 import { importCatalogue } from '../import/importCatalogue.js';
-import { type Config, loadConfig } from '../config.js';
+import { type Config, loadConfig } from '../service/config.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { notificationStream } from '../domain/notification.js';
-import { loadKeys } from '../keys.js';
+import { loadKeys } from '../service/keys.js';
 import { createLogger } from '../lib/logging/logger.js';
 import { temporaryFolder } from '../lib/files/folders.js';
-import { PACKAGE_ROOT } from '../packageRoot.js';
+import { PACKAGE_ROOT } from '../service/packageRoot.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { startFailure } from '../startFailure.js';
+import { startFailure } from '../service/startFailure.js';
 import { demoClient } from './console.js';
 import { type Told, walkThrough } from './walkThrough.js';
 

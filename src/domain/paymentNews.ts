@@ -2,7 +2,7 @@
  * What a payment provider tells of a transaction's money by itself, and what it means for the transaction. Told again,
  * or late, or in another order, it changes nothing more.
  */
-import { closeDispute, noteProviderRefund, openDispute } from './lateMoney.js';
+import { closeDispute, noteProviderRefund, openDispute } from './disputes.js';
 import { failAuthentication, lateMoneyOf, type MadePurchase, type PurchaseEvent, settleCharge } from './purchase.js';
 import { failRefund, givenBack, lateChargeRefundId, refundLateCharge } from './refund.js';
 

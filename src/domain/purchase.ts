@@ -4,7 +4,7 @@ import { copyWith } from './copyWith.js';
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { deriveGiftIds, giftIdsIn, type GiftIds } from './giftIds.js';
 import type { GiftIssued, Receiver } from './gift.js';
-import { evolveLateMoney, type LateMoney, type LateMoneyEvent, NO_LATE_MONEY } from './lateMoney.js';
+import { evolveLateMoney, type LateMoney, type LateMoneyEvent, NO_LATE_MONEY } from './disputes.js';
 import {
   evolveOutside,
   evolveRefunds,

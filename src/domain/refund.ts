@@ -5,7 +5,7 @@
  */
 import type { DomainEvent, Happened } from './decider.js';
 import type { GiftCancelled, IssuedGift } from './gift.js';
-import { isDisputeCause } from './giftCare.js';
+import { isDisputeCause } from './supportActions.js';
 
 /**
  * Asked for by support. `gift_ids`: those to be cancelled and paid back, where they are neither redeemed nor vouchered

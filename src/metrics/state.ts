@@ -3,7 +3,7 @@
  * also when the one that works is dead.
  */
 import { within } from '../lib/async/within.js';
-import type { Engines } from '../engines.js';
+import type { Engines } from '../service/engines.js';
 import { FEED_TYPES } from '../processors/managers.js';
 import type { ProcessStatus } from '../processors/runner/status.js';
 import { checkpointName, type Projection } from '../runtime/readmodels/projection.js';

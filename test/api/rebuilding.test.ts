@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
-import type { AppOptions } from '../../src/app.js';
+import type { AppOptions } from '../../src/service/app.js';
 import { resources } from '../../src/lib/async/resources.js';
 import type { ReadStore, WriteBatch } from '../../src/ports/readStore.js';
 import { collectionOf, type Projection } from '../../src/runtime/readmodels/projection.js';

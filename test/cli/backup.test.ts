@@ -23,7 +23,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { canonicalText } from '../../src/ops/backup/logHash.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
-import { loadKeys } from '../../src/keys.js';
+import { loadKeys } from '../../src/service/keys.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { gift, saidBy } from '../support/cli.js';
 import { event, eventsOf } from '../support/eventStoreEvents.js';

@@ -11,7 +11,7 @@ import * as assert from 'uvu/assert';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { MongoClient } from 'mongodb';
 import { parse } from 'yaml';
-import { ROLES, loadConfig } from '../../src/config.js';
+import { ROLES, loadConfig } from '../../src/service/config.js';
 import { natsMissing } from '../support/natsServer.js';
 import { freePort } from '../support/serverProcess.js';
 

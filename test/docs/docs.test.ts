@@ -12,7 +12,7 @@ import type { Command } from 'commander';
 import { suite } from 'uvu';
 import { ERRORS } from '../../src/api/pipeline/errors.js';
 import { program } from '../../src/cli/program.js';
-import { ConfigError, loadConfig } from '../../src/config.js';
+import { ConfigError, loadConfig } from '../../src/service/config.js';
 import { type Json, startService } from '../support/service.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

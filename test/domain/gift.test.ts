@@ -23,7 +23,7 @@ import {
   refuseNewVoucher,
   unredeem,
 } from '../../src/domain/gift.js';
-import { block, unblock } from '../../src/domain/giftCare.js';
+import { block, unblock } from '../../src/domain/supportActions.js';
 import { Refusal } from '../../src/domain/refusal.js';
 import { given, happened } from '../support/givenWhenThen.js';
 

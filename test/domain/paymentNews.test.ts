@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import type { LateMoneyEvent } from '../../src/domain/lateMoney.js';
-import { lateMoneySteps, settleDispute, settleProviderRefund } from '../../src/domain/lateMoney.js';
+import type { LateMoneyEvent } from '../../src/domain/disputes.js';
+import { lateMoneySteps, settleDispute, settleProviderRefund } from '../../src/domain/disputes.js';
 import { decideNews, type PaymentNews, unsureCharge } from '../../src/domain/paymentNews.js';
 import {
   failAuthentication,

@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
-import { ROLES } from '../../src/config.js';
+import { ROLES } from '../../src/service/config.js';
 import { transactionStream } from '../../src/domain/purchase.js';
 import { EMBEDDED } from '../support/engines.js';
 import { purchaseOf } from '../support/giftFlow.js';

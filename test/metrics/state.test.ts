@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parkedStream } from '../../src/domain/parked.js';
-import type { Engines } from '../../src/engines.js';
+import type { Engines } from '../../src/service/engines.js';
 import { showFollowers } from '../../src/metrics/followers.js';
 import { showProcess } from '../../src/metrics/nodeProcess.js';
 import { parkedWork } from '../../src/metrics/parkedWork.js';

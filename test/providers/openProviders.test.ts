@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { loadConfig } from '../../src/config.js';
+import { loadConfig } from '../../src/service/config.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import { openProviders } from '../../src/providers/openProviders.js';
 import { memoryRecords } from '../support/memoryRecords.js';

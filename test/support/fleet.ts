@@ -2,7 +2,7 @@
  * The service as it is run for real: several processes of each role on one set of engines, each of which can be killed,
  * frozen and started again.
  */
-import { type ProcessRole, ROLES } from '../../src/config.js';
+import { type ProcessRole, ROLES } from '../../src/service/config.js';
 import { type ServiceProcess, startProcess } from './service.js';
 
 /** One place in the fleet: the process in it may be another after a while. */

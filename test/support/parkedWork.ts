@@ -1,6 +1,6 @@
 /** Work that the simulated provider makes the service park, over HTTP. */
 import assert from 'node:assert/strict';
-import type { AppOptions } from '../../src/app.js';
+import type { AppOptions } from '../../src/service/app.js';
 import { purchaseOf } from './giftFlow.js';
 import { type Json, type Service, startService } from './service.js';
 import { eventually } from './until.js';

@@ -7,7 +7,7 @@ import { Refusal } from '../../domain/refusal.js';
 import { type GiftDocument, gifts as giftsProjection } from '../../projections/gifts.js';
 import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { basePathOf } from '../../publicUrl.js';
+import { basePathOf } from '../../service/publicUrl.js';
 import { inSlices } from '../../lib/async/slices.js';
 import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
 import { type Embedded, embeddedCollector } from '../representation/embedded.js';

@@ -9,7 +9,7 @@ import { type Task, type TaskKind, TaskRunningError } from '../../runtime/readmo
 import { verifyAll, VerifyRefusedError, verifySample } from '../../runtime/readmodels/maintenance/verify.js';
 import { type Build, buildOf } from '../../runtime/readmodels/builds.js';
 import type { Pace } from '../../runtime/coordination/pace.js';
-import { openScratch } from '../../scratch.js';
+import { openScratch } from '../../service/scratchStores.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';

@@ -1,7 +1,7 @@
 /** What the subcommands of `gift projections` share. */
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
-import { diskRemedy } from '../../diskRemedy.js';
+import { diskRemedy } from '../../service/diskRemedy.js';
 import { type EventStore, LogSealedError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';

@@ -16,7 +16,7 @@ import {
 } from '../../runtime/readmodels/maintenance/verify.js';
 import { buildOf } from '../../runtime/readmodels/builds.js';
 import { considerate } from '../../runtime/coordination/pace.js';
-import { openScratch } from '../../scratch.js';
+import { openScratch } from '../../service/scratchStores.js';
 import { inTenths } from '../../ops/status/status.js';
 import { withStores } from '../engines.js';
 import { accessRequest, cliAccess, neededReason } from '../exports.js';

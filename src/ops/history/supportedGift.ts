@@ -1,6 +1,6 @@
 /** A gift after support has seen to it: how it stands, and what was recorded. */
 import { foundGift } from '../../commands/loadGift.js';
-import type { CareDeps } from '../../commands/careForGift.js';
+import type { CareDeps } from '../../commands/supportAction.js';
 import { giftStream } from '../../domain/gift.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { type EventView, eventView } from './eventView.js';

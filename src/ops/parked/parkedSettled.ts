@@ -5,7 +5,7 @@
 import { fold } from '../../domain/decider.js';
 import { giftStream } from '../../domain/gift.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
-import { disputeKey, lateMoneySteps, PROVIDER_REFUND_KEY } from '../../domain/lateMoney.js';
+import { disputeKey, lateMoneySteps, PROVIDER_REFUND_KEY } from '../../domain/disputes.js';
 import { notificationStream } from '../../domain/notification.js';
 import type { ParkedName, ParkedWork } from '../../domain/parked.js';
 import {

@@ -7,7 +7,7 @@
  * Of refunds that somebody made at the provider itself the log knows how much they came to (`RefundedAtProvider`), not
  * their ids: they answer for the refunds made there before.
  */
-import type { RefundedAtProvider } from '../../domain/lateMoney.js';
+import type { RefundedAtProvider } from '../../domain/disputes.js';
 import { type PaymentCharged, transactionStream } from '../../domain/purchase.js';
 import type { GiftsRefunded, RefundFailed } from '../../domain/refund.js';
 import { idOf } from '../../domain/streamName.js';

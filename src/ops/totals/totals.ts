@@ -5,7 +5,7 @@
 import { type Brand, catalogueStream } from '../../domain/catalogue.js';
 import { evolveEntry, type Entry } from '../../domain/entry.js';
 import type { GiftIssued } from '../../domain/gift.js';
-import type { DisputeClosed, DisputeOpened, RefundedAtProvider } from '../../domain/lateMoney.js';
+import type { DisputeClosed, DisputeOpened, RefundedAtProvider } from '../../domain/disputes.js';
 import type { GiftsPurchased } from '../../domain/purchase.js';
 import type { GiftsRefunded, RefundFailed } from '../../domain/refund.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';

@@ -1,6 +1,6 @@
 /** Answers money that was given back at the provider: cancels as many unredeemed gifts as it had paid for. */
 import { cancel, type IssuedGift } from '../../domain/gift.js';
-import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../domain/lateMoney.js';
+import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../domain/disputes.js';
 import type { MadePurchase } from '../../domain/purchase.js';
 import { madeByHand } from '../../domain/refund.js';
 import { inParallel } from '../../lib/async/inParallel.js';

@@ -1,6 +1,6 @@
 /** Does one step about late money: reads how the transaction stands, acts, records it. Safe to repeat at any point. */
 import { fold } from '../../domain/decider.js';
-import { block, disputeCause, unblock } from '../../domain/giftCare.js';
+import { block, disputeCause, unblock } from '../../domain/supportActions.js';
 import {
   type Dispute,
   fallsShort,
@@ -11,7 +11,7 @@ import {
   type ProviderRefundSettled,
   settleDispute,
   settleProviderRefund,
-} from '../../domain/lateMoney.js';
+} from '../../domain/disputes.js';
 import { pounds } from '../../domain/money.js';
 import {
   lateMoneyOf,

@@ -13,7 +13,7 @@ import {
   NO_LATE_MONEY,
   PROVIDER_REFUND_KEY,
   type ProviderRefundSettled,
-} from '../../domain/lateMoney.js';
+} from '../../domain/disputes.js';
 import type { ParkedName, WorkParked, WorkRetried } from '../../domain/parked.js';
 import type { Seen } from '../runner/cause.js';
 

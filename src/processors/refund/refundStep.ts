@@ -7,7 +7,7 @@ import { inParallel } from '../../lib/async/inParallel.js';
 import { fold } from '../../domain/decider.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { giftAggregate, type GiftIssued, giftStream, type IssuedGift } from '../../domain/gift.js';
-import { isDisputed } from '../../domain/lateMoney.js';
+import { isDisputed } from '../../domain/disputes.js';
 import {
   issueGift,
   lateMoneyOf,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
-import type { Engines } from '../../../src/engines.js';
+import type { Engines } from '../../../src/service/engines.js';
 import { checked, answerOf, unharmed } from '../../support/answers.js';
 import { farLog } from '../../support/farLog.js';
 import { buy, buyOne, purchaseOf, redeem, refused, unredeem } from '../../support/giftFlow.js';

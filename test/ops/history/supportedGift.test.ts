@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { careView } from '../../../src/ops/history/supportedGift.js';
 import { blockGift, unblockGift } from '../../../src/commands/blockGift.js';
-import type { CareDeps } from '../../../src/commands/careForGift.js';
+import type { CareDeps } from '../../../src/commands/supportAction.js';
 import { deriveGiftIds } from '../../../src/domain/giftIds.js';
 import { memoryEvents } from '../../support/memoryEvents.js';
 

@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Engines } from '../../../src/engines.js';
+import type { Engines } from '../../../src/service/engines.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { gifts, type GiftDocument } from '../../../src/projections/gifts.js';
@@ -11,7 +11,7 @@ import { SwapOutdatedError, swapIn } from '../../../src/runtime/readmodels/swap.
 import { openUnit } from '../../../src/runtime/readmodels/runningBuild.js';
 import { unkeptOf } from '../../../src/runtime/readmodels/orphanedModels.js';
 import { transactions } from '../../../src/projections/transactions.js';
-import { readinessOf } from '../../../src/readiness.js';
+import { readinessOf } from '../../../src/service/readiness.js';
 import type { ProjectionStanding } from '../../../src/ops/status/status.js';
 import { standings } from '../../../src/ops/status/serviceStatus.js';
 import { buy, installed, type Installation, redeem, settled, silent } from '../../support/projecting.js';

@@ -1,0 +1,225 @@
+/** The service put together: the only place that knows which engine, which role and which part belong to which. */
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import type { createApi } from '../api/api.js';
+import { health } from '../api/health.js';
+import { metricsPage } from '../api/metrics.js';
+import { application } from '../api/pipeline/server.js';
+import { type Resources, resources } from '../lib/async/resources.js';
+import type { Config } from './config.js';
+import { keyedHash } from '../domain/keyedHash.js';
+import { type Engines, openEngines } from './engines.js';
+import { refuseUnlessHashKeyFits } from './hashKeyCheck.js';
+import { type Listener, listen } from '../api/listener/listener.js';
+import { type Keys, findHashKey, loadKeys } from './keys.js';
+import { openMetrics } from '../metrics/metrics.js';
+import type { RequestTally } from '../metrics/requests.js';
+import { PACKAGE_ROOT } from './packageRoot.js';
+import { startProcesses } from './processManagers.js';
+import { projectBeside } from './projector/workerThread.js';
+import { projectHere } from './projector/inProcess.js';
+import type { Projection } from '../runtime/readmodels/projection.js';
+import { watchLeaders } from '../runtime/coordination/leaderWatch.js';
+import { reportServing } from '../runtime/readmodels/serving.js';
+import { addressOf, makesDeadLinks } from './publicUrl.js';
+import { PROJECTIONS, openReadModels } from '../projections/index.js';
+import { LED, readinessOf } from './readiness.js';
+import { reportFailing } from '../ops/status/failingParts.js';
+import { watchAppends } from '../runtime/supervision/appendWatch.js';
+import { followers } from '../runtime/supervision/followers.js';
+import { tracedEngines } from './tracedEngines.js';
+import { openProviders } from '../providers/openProviders.js';
+import { startWorkers } from '../providers/workers.js';
+
+/** A running service. */
+export interface App {
+  /** Where the API is reached on this machine; `undefined` without the role `api`. */
+  readonly url: string | undefined;
+  /** Where health and metrics are answered alone; `undefined` without METRICS_PORT. */
+  readonly healthUrl: string | undefined;
+  /** The log's id. */
+  readonly logId: string;
+  /** Takes no new connections, finishes the requests under way, releases everything: within 10 s. */
+  close(): Promise<void>;
+}
+
+/** What may be other than it is. */
+export interface AppOptions {
+  /**
+   * The projections that it keeps up to date; default all, as this release makes them. Another's, where tests deploy
+   * one release over another.
+   */
+  readonly projections?: readonly Projection[];
+  /** What stands between the service and its engines; default nothing. Tests let engines fail or wait there. */
+  readonly through?: (engines: Engines) => Engines;
+}
+
+/** The service's version. */
+export const VERSION = (
+  JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as { readonly version: string }
+).version;
+
+/**
+ * Starts what the roles say. Whatever fails to start closes what was opened before.
+ * @throws DataFileError, EngineError, the listener's error (a port that is taken), UnavailableError, or what SQLite or
+ * the file system says of a file: `startFailure` has words for them
+ */
+export async function startApp(config: Config, logger: Logger, options: AppOptions = {}): Promise<App> {
+  const { projections = PROJECTIONS, through = (engines) => engines } = options;
+  const open = resources();
+  try {
+    const listening = async (port: number): Promise<Listener> =>
+      open.add(
+        await listen(port, config.host, (err) => logger.error({ err, port }, 'the listener met an error')),
+        (one) => one.close(),
+      );
+    // Listening comes first, so that a taken port is found before anything starts to work.
+    const listener = config.roles.has('api') ? await listening(config.port) : undefined;
+    const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
+    const { engines: found, keys } = await openWithKeys(config, logger, open);
+    const reached = through(found);
+    const appends = watchAppends(reached.events);
+    const opened = { ...reached, events: appends.events };
+    const hash = keyedHash(keys.hashKey);
+    const metrics = open.add(openMetrics({ version: VERSION, dataDir: config.dataDir }), (one) => one.close());
+    const engines = metrics.measure(tracedEngines(opened));
+    const models = openReadModels(engines.store, engines.events);
+    const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
+    const parts = followers({ logger });
+    const own = { holder, health: parts.health };
+    open.add(reportFailing(own, engines.store.records, logger), (one) => one.close());
+    const leaders = open.add(watchLeaders(engines.store.records, Object.values(LED)), (one) => one.close());
+    const readiness = readinessOf({ engines, config, projections, holder, health: parts.health, leaders, appends });
+
+    if (config.roles.has('worker')) {
+      const { records } = engines.store;
+      const providers = await openProviders(config, {
+        records,
+        hash,
+        logger,
+        watch: metrics.providers,
+        publicUrl: config.publicUrl,
+      });
+      open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }), (one) => one.close());
+    }
+    /**
+     * The program's own files may be replaced while it runs: nothing says that it is ready before all of them are
+     * loaded.
+     */
+    let loaded: Promise<void> | undefined;
+    if (config.roles.has('projector')) {
+      if (projectsBeside(config, options)) {
+        const beside = open.add(
+          projectBeside({ dataDir: config.dataDir, holder, version: VERSION, logger, followers: parts }),
+          (one) => one.close(),
+        );
+        ({ loaded } = beside);
+      } else
+        open.add(
+          await projectHere({
+            events: engines.events,
+            store: engines.store,
+            projections,
+            logger,
+            holder,
+            followers: parts,
+          }),
+          (one) => one.close(),
+        );
+    }
+    const address = listener === undefined ? undefined : addressOf(config.host, listener.port);
+    const publicUrl = config.publicUrl ?? address ?? addressOf(config.host, config.port);
+    for (const warning of config.unsaid ?? []) logger.warn(warning);
+    if (makesDeadLinks(config))
+      logger.warn(
+        `PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`,
+      );
+    const processes = config.roles.has('processor')
+      ? open.add(startProcesses({ engines, models, publicUrl, logger, holder, followers: parts }), (one) => one.close())
+      : undefined;
+    metrics.watch(opened, projections, () => processes?.status(), {
+      health: parts.health,
+      nobodyLeads: () => Object.entries(LED).map(([work, lease]) => [work, leaders.nobodySince(lease)]),
+    });
+    let api: Awaited<ReturnType<typeof createApi>> | undefined;
+    if (listener !== undefined) {
+      const beside = healthListener === undefined ? { readiness, metrics } : {};
+      const serving = reportServing({ records: engines.store.records, holder, logger });
+      open.add(serving, (one) => one.close());
+      const onAnswer: RequestTally = (method, route, status, milliseconds) => {
+        metrics.requests(method, route, status, milliseconds);
+        serving.answered(route);
+      };
+      // Its routes and their checks take longest to load: processes of other roles start without.
+      const { createApi: create } = await import('../api/api.js');
+      api = await create(
+        {
+          config,
+          engines,
+          models,
+          tokenKeys: keys.tokenKeys,
+          hash,
+          publicUrl,
+          version: VERSION,
+          logger,
+          followers: parts,
+          own,
+          onAnswer,
+          ...beside,
+        },
+        open,
+      );
+    }
+    const embedded = [
+      ...(config.eventStoreUrl === undefined ? [found.events] : []),
+      ...(config.mongodbUrl === undefined ? [found.store] : []),
+    ];
+    // What is not well by then shows in readiness.
+    await Promise.allSettled([loaded, ...embedded.map(async (one) => one.ping())]);
+    // From here on there is work under way that needs the engines: closing begins with the listeners then.
+    if (healthListener !== undefined) {
+      open.add(healthListener, (one) => one.close());
+      healthListener.serve(application(logger, [health(readiness), metricsPage(metrics)]).callback());
+    }
+    if (listener !== undefined && api !== undefined) {
+      open.add(listener, (one) => one.close());
+      listener.serve(api.callback());
+    }
+    return {
+      url: address,
+      healthUrl: healthListener === undefined ? undefined : addressOf(config.host, healthListener.port),
+      logId: engines.events.logId,
+      close: () => open.close(),
+    };
+  } catch (error) {
+    await open.close().catch((late: unknown) => logger.error({ err: late }, 'closing failed'));
+    throw error;
+  }
+}
+
+/**
+ * Whether read models are kept on another thread than requests are answered on: it opens embedded engines by itself,
+ * and other ones, or other projections, can't be handed to it.
+ */
+function projectsBeside({ roles, eventStoreUrl, mongodbUrl }: Config, { projections, through }: AppOptions): boolean {
+  return (
+    roles.has('api') &&
+    eventStoreUrl === undefined &&
+    mongodbUrl === undefined &&
+    projections === undefined &&
+    through === undefined
+  );
+}
+
+/** The engines, and the keys that fit their log: none is made for a log that was made with another. */
+async function openWithKeys(
+  config: Config,
+  logger: Logger,
+  open: Resources,
+): Promise<{ readonly engines: Engines; readonly keys: Keys }> {
+  const engines = await openEngines(config, logger, open);
+  await refuseUnlessHashKeyFits(engines.events, () => findHashKey(config));
+  return { engines, keys: loadKeys(config) };
+}

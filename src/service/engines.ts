@@ -1,0 +1,135 @@
+/**
+ * The engines that the settings choose. The clients of servers are large: each is loaded only where its server is
+ * named.
+ */
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { openEmbeddedBus } from '../adapters/embedded/bus/bus.js';
+import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
+import { READ_STORE_FILE } from '../adapters/embedded/readStore/file.js';
+import { openEmbeddedReadStore } from '../adapters/embedded/readStore/readStore.js';
+import { EngineError, NoAnswerError } from '../lib/engineError.js';
+import type { Resources } from '../lib/async/resources.js';
+import type { Config } from './config.js';
+import { makeDataDir } from './dataDir.js';
+import type { Bus } from '../ports/bus.js';
+import type { EventStore } from '../ports/eventStore.js';
+import type { ReadStore } from '../ports/readStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { lostWitness } from '../runtime/log/logAnchor.js';
+import { upToDateEvents } from './upcastEvents.js';
+
+/** The engines of one process. */
+export interface Engines {
+  readonly events: EventStore;
+  readonly store: ReadStore;
+  readonly bus: Bus;
+}
+
+/** The settings that choose engines. */
+export type EngineSettings = Pick<Config, 'dataDir' | 'eventStoreUrl' | 'mongodbUrl' | 'natsUrl'>;
+
+/**
+ * Whether a store is opened for a service, which must not depend on its program's files later: see
+ * `EmbeddedEventStoreOptions.longLived`.
+ */
+interface Lifetime {
+  readonly longLived?: boolean;
+}
+
+/** Where the event log is, and for how long it is opened. */
+type LogSettings = Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'> & Lifetime;
+
+/**
+ * Opens the event log alone, as the command line needs it: its events in the shapes of this release. @throws as
+ * `openEngines`
+ */
+export async function openEventStore(settings: LogSettings, logger?: Logger): Promise<EventStore> {
+  return upToDateEvents(await openStoredEvents(settings, logger));
+}
+
+/** Opens the event log alone, its events as they stand there: for what hands the log on. @throws as `openEngines` */
+export async function openStoredEvents(
+  { dataDir, eventStoreUrl, longLived = false }: LogSettings,
+  logger?: Logger,
+): Promise<EventStore> {
+  if (eventStoreUrl === undefined) return openEmbeddedEventStore({ dir: dataDir, longLived });
+  const { EventStoreDbError, openEventStoreDb } = await import('../adapters/eventstoredb/eventStore.js');
+  try {
+    return await openEventStoreDb({ url: eventStoreUrl, logger });
+  } catch (error) {
+    if (error instanceof EventStoreDbError) throw new EngineError('EVENTSTORE_URL', error.message, error);
+    if (error instanceof UnavailableError)
+      throw new NoAnswerError(
+        'EVENTSTORE_URL',
+        'no EventStoreDB answers there: check the address, whether the server runs, and whether it has TLS (one without needs ?tls=false)',
+        error,
+      );
+    throw error;
+  }
+}
+
+/**
+ * Opens the read store beside a log: it must have been filled from that log, or from none yet, and may not have seen
+ * what the log does not hold (any more). A server that is lost in that very moment is none of the settings' fault: it
+ * is waited for, and looked at again, by whoever fills it.
+ * @throws DataFileError when its file is foreign or damaged; EngineError when its server can't be used, or it was
+ * filled from another log or from more of this one
+ */
+export async function openReadStore(
+  { dataDir: dir, mongodbUrl: url, longLived = false }: Pick<EngineSettings, 'dataDir' | 'mongodbUrl'> & Lifetime,
+  events: Pick<EventStore, 'logId' | 'read'>,
+  logger?: Logger,
+): Promise<ReadStore> {
+  const store =
+    url === undefined
+      ? await openEmbeddedReadStore({ dir, logger, longLived })
+      : await (await import('../adapters/mongodb/readStore.js')).openMongoReadStore({ url, logger });
+  const foreign = await foreignTo(store, events).catch(async (error: unknown) => {
+    if (error instanceof UnavailableError) return undefined;
+    await store.close();
+    throw error;
+  });
+  if (foreign === undefined) return store;
+  await store.close();
+  if (url === undefined)
+    throw new EngineError(
+      'DATA_DIR',
+      `${join(dir, READ_STORE_FILE)} ${foreign}: delete it while the service is stopped (it is built anew), or name the folder that belongs to this event store`,
+    );
+  throw new EngineError(
+    'MONGODB_URL',
+    `the database ${foreign}: name an empty one (it is filled anew), or the one that belongs to this event store`,
+  );
+}
+
+/** Why it can't be used beside this log; `undefined` where it can. @throws UnavailableError */
+async function foreignTo(store: ReadStore, events: Pick<EventStore, 'logId' | 'read'>): Promise<string | undefined> {
+  const filledFrom = await store.boundTo(events.logId);
+  if (filledFrom !== events.logId)
+    return `was filled from the log ${filledFrom}, and the event store holds the log ${events.logId}`;
+  const lost = await lostWitness(store.records, events);
+  // The stream's name would tell a user's.
+  return lost === undefined
+    ? undefined
+    : `has seen the event ${lost.id} of the log ${events.logId}, which does not hold it: the log was put back to an earlier time`;
+}
+
+/**
+ * Opens them; `open` closes them. @throws DataFileError when a file in the data folder is foreign or damaged;
+ * EngineError when a server can't be used
+ */
+export async function openEngines(config: EngineSettings, logger: Logger, open: Resources): Promise<Engines> {
+  const { dataDir: dir, natsUrl } = config;
+  makeDataDir(dir);
+  const events = open.add(await openEventStore({ ...config, longLived: true }, logger), (store) => store.close());
+  const store = open.add(await openReadStore({ ...config, longLived: true }, events, logger), (one) => one.close());
+  const onError = (err: unknown): void => logger.warn({ err }, 'the bus met an error');
+  const bus = open.add(
+    natsUrl === undefined
+      ? await openEmbeddedBus({ dir, onError })
+      : await (await import('../adapters/nats/bus.js')).openNatsBus({ url: natsUrl, logId: events.logId, onError }),
+    (one) => one.close(),
+  );
+  return { events, store, bus };
+}

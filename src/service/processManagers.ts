@@ -1,0 +1,50 @@
+/** The process managers wired to the read models they look things up in. */
+import type { Logger } from 'pino';
+import { shortcodeOf } from '../domain/giftIds.js';
+import type { Engines } from './engines.js';
+import { type Processors, runProcessors } from '../processors/runner/run.js';
+import type { ReadModels } from '../projections/index.js';
+import type { Followers } from '../runtime/supervision/followers.js';
+
+/** What they are wired with. */
+export interface ProcessesOptions {
+  readonly engines: Engines;
+  readonly models: Pick<ReadModels, 'accounts'>;
+  /** Without a trailing slash. */
+  readonly publicUrl: string;
+  readonly logger: Logger;
+  /** Names this process. */
+  readonly holder: string;
+  readonly followers: Pick<Followers, 'start'>;
+}
+
+/** Starts the process managers. */
+export function startProcesses({
+  engines,
+  models,
+  publicUrl,
+  logger,
+  holder,
+  followers,
+}: ProcessesOptions): Processors {
+  const { events, bus, store } = engines;
+  return runProcessors({
+    events,
+    bus,
+    logger,
+    holder,
+    followers,
+    records: store.records,
+    launchUrl: (giftId) => `${publicUrl}/g/${shortcodeOf(giftId)}`,
+    async paymentMethod(reference) {
+      const found = await models.accounts.get(`paymentMethod-${reference}`);
+      return found?.entry === 'paymentMethod' ? found : undefined;
+    },
+    async contact(userId) {
+      const found = await models.accounts.get(`user-${userId}`);
+      if (found?.entry !== 'user') return undefined;
+      const { name, phone_number, device_tokens, locale } = found;
+      return { name, phone_number, device_tokens, locale };
+    },
+  });
+}

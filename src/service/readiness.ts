@@ -1,0 +1,165 @@
+/**
+ * Whether this process can do its work now: its engines answer, and its projections have caught up, whichever release
+ * made them and whichever process keeps them. So in a rolling deployment the new processes are ready, and the old ones
+ * can end, before new versions of projections, and those that the new release adds, are built: no process of the old
+ * release builds them.
+ */
+import type { PartHealth, Readiness } from '../api/health.js';
+import { within } from '../lib/async/within.js';
+import type { Config } from './config.js';
+import type { Engines } from './engines.js';
+import { storedPosition } from '../ports/storedPosition.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { PROCESS_LEASE } from '../processors/runner/run.js';
+import { checkpointName, type Projection } from '../runtime/readmodels/projection.js';
+import { buildOf, sameVersion } from '../runtime/readmodels/builds.js';
+import type { LeaderWatch } from '../runtime/coordination/leaderWatch.js';
+import { unkeptOf } from '../runtime/readmodels/orphanedModels.js';
+import { isReadBySome } from '../projections/index.js';
+import type { AppendWatch } from '../runtime/supervision/appendWatch.js';
+import { failingWords, type FollowerHealth } from '../runtime/supervision/followers.js';
+
+/**
+ * A projection counts as caught up when it reaches the log's end, as it was when asked, within this time, milliseconds.
+ */
+const CATCH_UP_MS = 500;
+const DEADLINE_MS = 2_000;
+/** How often at most it is tried whether the read store takes writes, and how long what was written is kept, in ms. */
+const WRITE_MS = 1_000;
+const WRITE_KEPT_MS = 60_000;
+
+/** What processes of an installation lead, and the lease of whoever does. */
+export const LED = { 'read models': 'projector', 'process managers': PROCESS_LEASE } as const;
+
+/** What readiness is told from. */
+export interface ReadinessOptions {
+  readonly engines: Engines;
+  readonly config: Pick<Config, 'payments' | 'notifications' | 'roles'>;
+  readonly projections: readonly Projection[];
+  /** Names this process. */
+  readonly holder: string;
+  readonly appends: Pick<AppendWatch, 'failing'>;
+  /** How the followers of this process fare. */
+  readonly health: () => readonly FollowerHealth[];
+  readonly leaders: Pick<LeaderWatch<(typeof LED)[keyof typeof LED]>, 'nobodySince'>;
+}
+
+/** Asks every part. */
+export function readinessOf({
+  engines: { events, store, bus },
+  config,
+  projections,
+  holder,
+  health,
+  leaders,
+  appends,
+}: ReadinessOptions): Readiness {
+  const simulated = (['payments', 'notifications'] as const).filter((provider) => config[provider] === 'simulated');
+  const asked = async (part: string, ask: () => Promise<PartHealth>): Promise<[string, PartHealth]> => {
+    const answer = ask().catch((error: unknown) => ({
+      ready: false,
+      detail: (error instanceof UnavailableError ? error.told : undefined) ?? 'cannot be reached',
+    }));
+    return [part, await within(answer, DEADLINE_MS, () => ({ ready: false, detail: 'does not answer' }))];
+  };
+  const engine = (part: { readonly engine: string; ping(): Promise<void> }) => async (): Promise<PartHealth> => {
+    await part.ping();
+    return { ready: true, detail: part.engine };
+  };
+  // Reads go on, so it is ready; that writes are refused for good is nowhere else to be seen before one is.
+  const log = async (): Promise<PartHealth> => {
+    const { ready, detail } = await engine(events)();
+    const failing = appends.failing();
+    if (failing !== undefined)
+      return {
+        ready: false,
+        detail: `${detail}, takes no appends since ${failing.since.toISOString()}: ${failing.why ?? 'it can not be reached'}`,
+      };
+    return {
+      ready,
+      detail: (await events.sealed())
+        ? `${detail}, sealed: it was copied to another engine, which takes the writes`
+        : detail,
+    };
+  };
+  /**
+   * That it takes writes nothing tells but a write: of leases, sessions and answers there may be none for some time.
+   * One serves all who ask within a second.
+   */
+  let written: { readonly at: number; readonly done: Promise<unknown> } | undefined;
+  const write = (): Promise<unknown> => {
+    if (written === undefined || performance.now() - written.at > WRITE_MS) {
+      written = {
+        at: performance.now(),
+        done: store.records.put(`ready/${holder}`, new Date().toISOString(), { expiresAt: Date.now() + WRITE_KEPT_MS }),
+      };
+    }
+    return written.done;
+  };
+  const models = async (): Promise<PartHealth> => {
+    const read = await engine(store)();
+    return write().then(
+      () => read,
+      (error: unknown) => {
+        if (!(error instanceof UnavailableError)) throw error;
+        return { ready: false, detail: `${read.detail}, takes no writes: ${error.told ?? 'it can not be reached'}` };
+      },
+    );
+  };
+  const projection = async ({ name, version }: Projection): Promise<PartHealth> => {
+    const active = await store.active(name);
+    if (active === undefined) {
+      const told = 'is being built for the first time';
+      return isReadBySome({ name })
+        ? { ready: true, detail: `${told}: what is answered from it is refused meanwhile, and nothing else` }
+        : { ready: false, detail: told };
+    }
+    const [unkept, end] = await Promise.all([unkeptOf(store, name), events.end()]);
+    const checkpoint = checkpointName({ name, version: active });
+    const { invalid } = await storedPosition(events, await store.checkpoint(checkpoint));
+    if (invalid !== null)
+      return { ready: false, detail: `its stored position, ${invalid}, is no place in the log: it is built anew` };
+    const ready = end === undefined || (await store.reached(checkpoint, end, CATCH_UP_MS));
+    if (sameVersion(active, version)) {
+      const nobody = leaders.nobodySince(LED['read models']);
+      const left =
+        nobody === undefined
+          ? ''
+          : `${ready ? ', but' : ':'} no process keeps the read models up to date since ${nobody.toISOString()}`;
+      return { ready, detail: `${ready ? 'caught up' : 'is behind'}${left}` };
+    }
+    const served = buildOf(active).version;
+    const left = unkept?.number === active;
+    const why = left ? ', since no process that knows it keeps it up to date' : '';
+    return {
+      ready,
+      detail: `version ${served} serves and ${ready ? 'has caught up' : `is behind${why}`}, until ${served > version && !left ? 'no process of its release leads' : `version ${version} is built`}`,
+    };
+  };
+  const follower = (one: FollowerHealth): [string, PartHealth] => [
+    one.part,
+    one.failing ? { ready: false, detail: failingWords(one) } : { ready: true, detail: 'works' },
+  ];
+  /** Told by every process; but only one that would lead can do something about it. */
+  const processManagers = (): [string, PartHealth][] => {
+    const nobody = leaders.nobodySince(LED['process managers']);
+    if (nobody === undefined) return [];
+    const detail = `no process leads them since ${nobody.toISOString()}: purchases are taken, and charged, issued and sent once one does`;
+    return [['process managers', { ready: !config.roles.has('processor'), detail }]];
+  };
+  return async () => {
+    const parts = await Promise.all([
+      asked('event store', log),
+      asked('read store', models),
+      asked('bus', engine(bus)),
+      ...projections.map((one) => asked(`projection ${one.name}`, async () => projection(one))),
+    ]);
+    const own = health();
+    // A follower that fails says more than that nobody leads.
+    const failing = own.filter((one) => one.failing);
+    return {
+      parts: Object.fromEntries([...parts, ...own.map(follower), ...processManagers(), ...failing.map(follower)]),
+      simulated,
+    };
+  };
+}

@@ -1,0 +1,106 @@
+/** What `main` loads: reads the settings, starts, and stops. */
+import { writeSync } from 'node:fs';
+import type { Logger } from 'pino';
+import { VERSION, startApp } from './app.js';
+import { type Config, ConfigError, loadConfig } from './config.js';
+import { createLogger } from '../lib/logging/logger.js';
+import { startPatiently } from './patientStart.js';
+import { startFailure } from './startFailure.js';
+import { startTelemetry } from '../tracing/telemetry.js';
+
+/** The signals that it stops for. */
+export type StopSignal = 'SIGTERM' | 'SIGINT';
+
+/** Stopping takes at most so long; then the process ends all the same: nothing acknowledged is lost by that. */
+const STOP_MS = 10_000;
+
+/** What is closed at the end, the first before the second. */
+interface Closing {
+  readonly app?: { close(): Promise<void> } | undefined;
+  readonly telemetry?: { close(): Promise<void> } | undefined;
+}
+
+/**
+ * Starts the service as this process's environment says. A failure ends the process with exit code 1, and a line that
+ * says what to change.
+ * @param started told how to stop it, once there is something to stop; until then the process may just end
+ */
+export async function serve(started: (stop: (signal: StopSignal) => void) => void): Promise<void> {
+  const config = settings();
+  const logger = createLogger({ level: config.logLevel });
+  let telemetry: Closing['telemetry'];
+  try {
+    telemetry = await startTelemetry({ version: VERSION, logger });
+    const app = await startPatiently(async () => startApp(config, logger), logger, { waitMs: config.enginesWaitMs });
+    started(stopping({ app, telemetry }, logger));
+    logger.info(
+      {
+        url: app.url,
+        health: app.healthUrl,
+        roles: [...config.roles],
+        dataDir: config.dataDir,
+        log: app.logId,
+        payments: config.payments,
+        notifications: config.notifications,
+      },
+      'started',
+    );
+  } catch (error) {
+    const cause = startFailure(error, config);
+    if (cause === undefined) logger.fatal({ err: error }, 'could not start');
+    else tell(cause);
+    await telemetry?.close();
+    process.exit(1);
+  }
+}
+
+function settings(): Config {
+  try {
+    return loadConfig(process.env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    tell(error.message);
+    process.exit(1);
+  }
+}
+
+/** To standard error. A reader who has gone there keeps nothing from ending as it should. */
+function tell(text: string): void {
+  try {
+    writeSync(2, `${text}\n`);
+  } catch {
+    // There is nowhere to say so.
+  }
+}
+
+/**
+ * What stops the service, once, and ends the process: what others may still have under way, such as sending traces to a
+ * collector that is silent, is not waited for.
+ */
+function stopping(running: Closing, logger: Logger): (signal: StopSignal) => void {
+  let begun = false;
+  return (signal) => {
+    if (begun) return;
+    begun = true;
+    logger.info({ signal }, 'stopping');
+    setTimeout(() => process.exit(1), STOP_MS).unref();
+    end(running).then(
+      () => {
+        logger.info('stopped');
+        process.exit(0);
+      },
+      (error: unknown) => {
+        logger.error({ err: error }, 'stopping failed');
+        process.exit(1);
+      },
+    );
+  };
+}
+
+async function end({ app, telemetry }: Closing): Promise<void> {
+  try {
+    await app?.close();
+  } finally {
+    await telemetry?.close();
+  }
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import {
+  closeDispute,
+  evolveLateMoney,
+  fallsShort,
+  isDisputed,
+  type LateMoney,
+  type LateMoneyEvent,
+  lateMoneySteps,
+  NO_LATE_MONEY,
+  settleDispute,
+} from '../../src/domain/disputes.js';
+
+const test = suite('late money');
+
+const provider = 'stripe';
+const opened: LateMoneyEvent = {
+  type: 'DisputeOpened',
+  data: { provider, dispute_id: 'dp', amount: 750, reason: 'fraudulent' },
+};
+const closed = (outcome: 'won' | 'lost', dispute_id = 'dp'): LateMoneyEvent => ({
+  type: 'DisputeClosed',
+  data: { provider, dispute_id, outcome },
+});
+const settled: LateMoneyEvent = { type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 3 } };
+const after = (...events: readonly LateMoneyEvent[]): LateMoney => events.reduce(evolveLateMoney, NO_LATE_MONEY);
+
+test('a payment is disputed until every dispute about it is won: the money of a lost one is gone, and would go back twice', () => {
+  assert.equal(isDisputed(after()), false);
+  assert.equal(isDisputed(after(opened)), true);
+  assert.equal(isDisputed(after(opened, settled, closed('lost'))), true);
+  assert.equal(isDisputed(after(opened, closed('won'))), false);
+  assert.equal(isDisputed(after(opened, closed('lost', 'other'), closed('won'))), true);
+});
+
+test('a person sees to money that no gift makes up for, and to codes of cancelled gifts that are out', () => {
+  assert.equal(fallsShort({ total: 500, cancelled: 2, vouchered: 0, difference: 0 }), false);
+  assert.equal(fallsShort({ total: 500, cancelled: 1, vouchered: 0, difference: 250 }), true);
+  assert.equal(fallsShort({ total: 500, cancelled: 2, vouchered: 1, difference: 0 }), true);
+});
+
+test('that the gifts stand as a dispute wants them is noted once, and anew when it ends another way', () => {
+  const standing = { dispute_id: 'dp', blocked: true, gifts: 3 };
+  assert.deepEqual(settleDispute(after(opened), standing), [settled]);
+  assert.deepEqual(settleDispute(after(opened, settled), standing), []);
+  assert.deepEqual(settleDispute(after(opened, settled, closed('won')), { ...standing, blocked: false }), [
+    { type: 'DisputeSettled', data: { ...standing, blocked: false } },
+  ]);
+});
+
+test('a dispute ends once, but one that was lost may be won on appeal', () => {
+  const ends = (outcome: 'won' | 'lost', ...before: readonly LateMoneyEvent[]): LateMoneyEvent[] =>
+    closeDispute(after(...before), { provider, dispute_id: 'dp', outcome });
+  for (const outcome of ['won', 'lost'] as const)
+    assert.deepEqual([ends(outcome, opened), ends(outcome, opened, closed(outcome))], [[closed(outcome)], []]);
+  assert.deepEqual([ends('won', opened, closed('lost')), ends('lost', opened, closed('won'))], [[closed('won')], []]);
+});
+
+test('each dispute of a purchase is answered by itself', () => {
+  const other: LateMoneyEvent = {
+    type: 'DisputeOpened',
+    data: { provider, dispute_id: 'other', amount: 250, reason: 'duplicate' },
+  };
+  const keys = (...events: readonly LateMoneyEvent[]): readonly string[] =>
+    lateMoneySteps(after(...events)).map(({ key }) => key);
+  assert.deepEqual(keys(opened, other), ['dispute:dp', 'dispute:other']);
+  assert.deepEqual(keys(opened, other, settled), ['dispute:other']);
+  assert.deepEqual(keys(opened, other, settled, closed('won')), ['dispute:other', 'dispute:dp']);
+});
+
+test.run();

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import {
+  type Gift,
+  type GiftEvent,
+  type GiftFacts,
+  type GiftIssued,
+  type IssuedGift,
+  assignVoucher,
+  giftAggregate,
+  mayRedeem,
+  ownerOf,
+} from '../../src/domain/gift.js';
+import { extend, reassign } from '../../src/domain/supportActions.js';
+import { given, happened } from '../support/givenWhenThen.js';
+
+const test = suite('domain/giftCare');
+const issued = (receiver: object = { user_id: 'bob' }): GiftIssued => ({
+  type: 'GiftIssued',
+  data: {
+    transaction_id: 't',
+    index: 0,
+    message_id: 'm',
+    product_id: 'latte',
+    brand_id: 'bean',
+    value: 350,
+    sender_id: 'ann',
+    receiver,
+    purchased_at: '2026-03-01T08:00:00.000Z',
+    expires_on: '2026-06-30',
+  },
+});
+const redeemed: GiftEvent = {
+  type: 'GiftRedeemed',
+  data: {
+    redemption_id: 'r',
+    location_id: 'l',
+    location_merchant_id: 'c',
+    merchant_id: 'c',
+    brand_id: 'bean',
+    product_id: 'latte',
+    value: 350,
+  },
+};
+const unredeemed: GiftEvent = { type: 'GiftUnredeemed', data: { redemption_id: 'r' } };
+const cancelled: GiftEvent = { type: 'GiftCancelled', data: { reason: 'x' } };
+const blocked: GiftEvent = { type: 'GiftBlocked', data: { cause: 'support', reason: 'x' } };
+const voucher: GiftEvent = {
+  type: 'VoucherAssigned',
+  data: { voucher_id: 'v', code: 'C', pin: null, segment_id: 's', expires_at: '2026-03-31T09:00:00.000Z' },
+};
+const NOW = '2026-03-02T10:00:00.000Z';
+const LATE = '2026-07-01T00:00:00.000Z';
+
+const to =
+  (user_id: string, payment: GiftFacts['payment'] = 'charged', now = NOW) =>
+  (gift: Gift): readonly GiftEvent[] =>
+    reassign(
+      gift as IssuedGift,
+      { now, payment },
+      { receiver: { user_id }, phone_number: null, reason: 'wrong person' },
+    );
+const given_to = (user_id: string): GiftEvent => ({
+  type: 'GiftReassigned',
+  data: { transaction_id: 't', receiver: { user_id }, phone_number: null, reason: 'wrong person' },
+});
+
+test('a gift goes to another receiver, whatever receiver it had', () => {
+  given(giftAggregate, issued()).when(to('cat')).then(given_to('cat'));
+  given(giftAggregate, issued({})).when(to('cat')).then(given_to('cat'));
+  given(giftAggregate, issued({ phone_hash: 'h' }))
+    .when(to('cat'))
+    .then(given_to('cat'));
+  given(giftAggregate, issued(), blocked).when(to('cat')).then(given_to('cat'));
+  given(giftAggregate, issued(), redeemed, unredeemed).when(to('cat')).then(given_to('cat'));
+  given(giftAggregate, issued()).when(to('bob')).then();
+  given(giftAggregate, issued(), given_to('cat')).when(to('cat')).then();
+  given(giftAggregate, issued(), given_to('cat')).when(to('bob')).then(given_to('bob'));
+});
+
+test('not one that is unpaid, cancelled, used, expired, or whose code is out', () => {
+  given(giftAggregate, issued()).when(to('cat', 'pending')).refused('gift_not_paid');
+  given(giftAggregate, issued()).when(to('cat', 'declined')).refused('gift_cancelled');
+  given(giftAggregate, issued(), cancelled).when(to('cat')).refused('gift_cancelled');
+  given(giftAggregate, issued(), redeemed).when(to('cat')).refused('gift_already_redeemed');
+  given(giftAggregate, issued(), voucher).when(to('cat')).refused('gift_has_voucher');
+  given(giftAggregate, issued())
+    .when(to('cat', 'charged', LATE))
+    .refused('gift_expired');
+});
+
+test('the new receiver owns it, whoever had it may not redeem it any more', () => {
+  const claimed: GiftEvent = { type: 'GiftClaimed', data: { user_id: 'dan' } };
+  for (const before of [[issued()], [issued({}), claimed], [issued({})], [issued({ phone_hash: 'h' })]]) {
+    const gift = given(giftAggregate, ...before, happened(given_to('cat'), NOW)).state as IssuedGift;
+    assert.equal(ownerOf(gift, undefined), 'cat');
+    assert.equal(gift.receiverSince, NOW);
+    for (const user_id of ['ann', 'bob', 'dan']) assert.equal(mayRedeem(gift, { caller: { user_id } }), false);
+    assert.equal(mayRedeem(gift, { caller: { user_id: 'cat' } }), true);
+  }
+  const number =
+    (phone_hash: string, phone_number: string) =>
+    (gift: Gift): readonly GiftEvent[] =>
+      reassign(
+        gift as IssuedGift,
+        { now: NOW, payment: 'charged' },
+        { receiver: { phone_hash }, phone_number, reason: 'x' },
+      );
+  given(giftAggregate, issued({ phone_hash: 'old' }))
+    .when(number('old', '+447700900000'))
+    .then();
+  given(giftAggregate, issued({ phone_hash: 'old' }))
+    .when(number('new', '+447700900001'))
+    .then({
+      type: 'GiftReassigned',
+      data: { transaction_id: 't', receiver: { phone_hash: 'new' }, phone_number: '+447700900001', reason: 'x' },
+    });
+  const byNumber: GiftEvent = {
+    type: 'GiftReassigned',
+    data: { transaction_id: 't', receiver: { phone_hash: 'new' }, phone_number: '+447700900001', reason: 'x' },
+  };
+  assert.equal(ownerOf(given(giftAggregate, issued(), byNumber).state as IssuedGift, 'eve'), 'eve');
+});
+
+const until =
+  (expires_on: string, now = NOW, payment: GiftFacts['payment'] = 'charged', segmentDays?: number) =>
+  (gift: Gift): readonly GiftEvent[] =>
+    extend(gift as IssuedGift, { now, payment }, { expires_on, reason: 'shop was closed', segmentDays });
+const extended = (expires_on: string, voucher_expires_at: string | null = null): GiftEvent => ({
+  type: 'GiftExtended',
+  data: { expires_on, voucher_expires_at, reason: 'shop was closed' },
+});
+
+test('a gift is extended to a later day, an expired one and a used one too', () => {
+  given(giftAggregate, issued()).when(until('2026-07-31')).then(extended('2026-07-31'));
+  given(giftAggregate, issued()).when(until('2026-07-31', LATE)).then(extended('2026-07-31'));
+  given(giftAggregate, issued()).when(until('2026-07-01', LATE)).then(extended('2026-07-01'));
+  given(giftAggregate, issued(), redeemed).when(until('2026-07-31')).then(extended('2026-07-31'));
+  given(giftAggregate, issued(), extended('2026-07-31')).when(until('2026-07-31')).then();
+  given(giftAggregate, issued(), extended('2026-07-31'))
+    .when(to('cat', 'charged', LATE))
+    .then(given_to('cat'));
+});
+
+test('not to an earlier day, a past one, or one that must be a mistake', () => {
+  given(giftAggregate, issued()).when(until('2026-06-29')).refused('invalid_expiry_date');
+  given(giftAggregate, issued(), extended('2026-07-31')).when(until('2026-07-30')).refused('invalid_expiry_date');
+  given(giftAggregate, issued()).when(until('2026-07-01', '2026-07-02T00:00:00.000Z')).refused('invalid_expiry_date');
+  given(giftAggregate, issued()).when(until('2036-03-02')).then(extended('2036-03-02'));
+  given(giftAggregate, issued()).when(until('2036-03-03')).refused('invalid_expiry_date');
+  given(giftAggregate, issued())
+    .when(until('2026-07-31', NOW, 'pending'))
+    .refused('gift_not_paid');
+  given(giftAggregate, issued(), cancelled).when(until('2026-07-31')).refused('gift_cancelled');
+});
+
+test('its voucher follows: to the end of the new day or the segment’s days after it was made, and never earlier than it was', () => {
+  const made = happened(voucher, '2026-03-01T09:00:00.000Z');
+  given(giftAggregate, issued(), made)
+    .when(until('2026-07-31', NOW, 'charged', 365))
+    .then(extended('2026-07-31', '2026-07-31T23:59:59.999Z'));
+  given(giftAggregate, issued(), made)
+    .when(until('2026-07-31', NOW, 'charged', 40))
+    .then(extended('2026-07-31', '2026-04-10T09:00:00.000Z'));
+  given(giftAggregate, issued(), made)
+    .when(until('2026-07-31', NOW, 'charged', 10))
+    .then(extended('2026-07-31', '2026-03-31T09:00:00.000Z'));
+  given(giftAggregate, issued(), made)
+    .when(until('2026-07-31', NOW))
+    .then(extended('2026-07-31', '2026-03-31T09:00:00.000Z'));
+  const state = given(giftAggregate, issued(), made, extended('2026-07-31', '2026-04-10T09:00:00.000Z'))
+    .state as IssuedGift;
+  assert.equal(state.voucher?.expires_at, '2026-04-10T09:00:00.000Z');
+  assert.deepEqual(
+    assignVoucher(state, { now: LATE, payment: 'charged', caller: { user_id: 'bob' } }, voucher.data as never),
+    [],
+  );
+});
+
+test.run();

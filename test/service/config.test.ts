@@ -1,0 +1,310 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { resolve } from 'node:path';
+import { suite } from 'uvu';
+import { ConfigError, loadConfig } from '../../src/service/config.js';
+
+const test = suite('config');
+
+function faultsOf(env: Record<string, string>): readonly string[] {
+  try {
+    loadConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+  return [];
+}
+
+test('without any setting the service runs whole', () => {
+  const config = loadConfig({});
+  assert.deepEqual(
+    { ...config, roles: [...config.roles] },
+    {
+      port: 3000,
+      host: '127.0.0.1',
+      dataDir: resolve('data'),
+      roles: ['api', 'projector', 'processor', 'worker'],
+      trustedProxies: [],
+      chargeWaitMs: 2000,
+      enginesWaitMs: 60_000,
+      accessTokenTtl: 900,
+      refreshTokenTtl: 2_592_000,
+      sessionMaxAge: 7_776_000,
+      logLevel: 'info',
+      payments: 'simulated',
+      notifications: 'simulated',
+    },
+  );
+});
+
+test('every setting', () => {
+  const key = 'k'.repeat(32);
+  const config = loadConfig({
+    PORT: '0',
+    HOST: '::1',
+    DATA_DIR: '/tmp/x',
+    ROLES: 'api, worker',
+    PUBLIC_URL: 'https://gifts.example/',
+    APP_URL: 'https://app.example/open/',
+    TRUSTED_PROXIES: '10.0.0.0/8, ::1/128',
+    CHARGE_WAIT_MS: '0',
+    ACCESS_TOKEN_TTL: '60',
+    REFRESH_TOKEN_TTL: '61',
+    SESSION_MAX_AGE: '62',
+    LOG_LEVEL: 'debug',
+    METRICS_PORT: '9000',
+    TOKEN_KEY: `${key},${key}2`,
+    HASH_KEY: key,
+    PAYMENTS: 'simulated',
+    NOTIFICATIONS: 'simulated',
+    NATS_URL: 'nats://a:4222,nats://b:4222',
+  });
+  assert.equal(config.natsUrl, 'nats://a:4222,nats://b:4222');
+  assert.deepEqual([...config.roles], ['api', 'worker']);
+  assert.deepEqual(config.trustedProxies, ['10.0.0.0/8', '::1/128']);
+  assert.deepEqual(
+    [config.publicUrl, config.appUrl, config.metricsPort, config.port, config.host],
+    ['https://gifts.example', 'https://app.example/open/', 9000, 0, '::1'],
+  );
+  assert.deepEqual([config.tokenKeys, config.hashKey], [[key, `${key}2`], key]);
+});
+
+test('every fault is named at once, and no secret shown', () => {
+  const faults = faultsOf({
+    PORT: '65536',
+    METRICS_PORT: 'x',
+    ROLES: 'api,cook',
+    PUBLIC_URL: 'ftp://x',
+    APP_URL: 'https://x/?a=1',
+    TRUSTED_PROXIES: '10.0.0.1',
+    CHARGE_WAIT_MS: '-1',
+    ACCESS_TOKEN_TTL: '0',
+    LOG_LEVEL: 'loud',
+    TOKEN_KEY: `${'k'.repeat(32)},hunter2`,
+    HASH_KEY: 'hunter3',
+    PAYMENTS: 'cash',
+    NOTIFICATIONS: 'pigeon',
+    EVENTSTORE_URL: 'http://u:hunter4@x',
+    NATS_URL: 'http://u:hunter5@x',
+    MONGODB_URL: 'http://u:hunter6@x',
+  });
+  const names = [
+    'PORT',
+    'METRICS_PORT',
+    'ROLES',
+    'PUBLIC_URL',
+    'APP_URL',
+    'TRUSTED_PROXIES',
+    'CHARGE_WAIT_MS',
+    'ACCESS_TOKEN_TTL',
+    'LOG_LEVEL',
+    'TOKEN_KEY',
+    'HASH_KEY',
+    'PAYMENTS',
+    'NOTIFICATIONS',
+    'EVENTSTORE_URL',
+    'NATS_URL',
+    'MONGODB_URL',
+  ];
+  for (const name of names)
+    assert.ok(
+      faults.some((fault) => fault.startsWith(`${name} `)),
+      name,
+    );
+  assert.equal(faults.length, names.length);
+  assert.ok(!faults.join().includes('hunter'));
+  assert.throws(
+    () => loadConfig({ PORT: 'x' }),
+    /settings are wrong:\n {2}PORT must be a whole number from 0 to 65535, not "x"/,
+  );
+});
+
+const { privateKey: rsa } = generateKeyPairSync('rsa', {
+  modulusLength: 2048,
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+});
+const hex = '0123456789abcdef'.repeat(2);
+const real = {
+  PAYMENTS: 'stripe',
+  STRIPE_SECRET_KEY: 'sk_test_hunter1',
+  STRIPE_API_URL: 'http://127.0.0.1:4000/',
+  STRIPE_WEBHOOK_SECRET: 'whsec_hunter5',
+  NOTIFICATIONS: 'real',
+  TWILIO_ACCOUNT_SID: `AC${hex}`,
+  TWILIO_AUTH_TOKEN: hex,
+  TWILIO_FROM: '+447700900000',
+  TWILIO_API_URL: 'https://twilio.test',
+  FCM_PROJECT_ID: 'gifts-test',
+  FCM_CLIENT_EMAIL: 'a@gifts-test.iam.gserviceaccount.com',
+  FCM_PRIVATE_KEY: rsa.replaceAll('\n', '\\n'),
+  FCM_API_URL: 'https://fcm.test',
+  FCM_TOKEN_URL: 'https://fcm.test/token',
+};
+
+test('signs in the user and password of NATS are percent-encoded', () => {
+  assert.deepEqual(faultsOf({ NATS_URL: 'nats://u:hunter%2@a:4222' }), [
+    'NATS_URL must have the signs in its user and password percent-encoded',
+  ]);
+  assert.equal(loadConfig({ NATS_URL: 'nats://u:hunter%252@a:4222' }).natsUrl, 'nats://u:hunter%252@a:4222');
+});
+
+test('the real providers', () => {
+  const { payments, notifications, stripe, stripeWebhookSecret, twilio, fcm } = loadConfig(real);
+  assert.equal(stripeWebhookSecret, 'whsec_hunter5');
+  assert.deepEqual([payments, notifications], ['stripe', 'real']);
+  assert.deepEqual(stripe, { secretKey: 'sk_test_hunter1', apiUrl: 'http://127.0.0.1:4000' });
+  assert.deepEqual(twilio, {
+    accountSid: `AC${hex}`,
+    authToken: hex,
+    from: '+447700900000',
+    apiUrl: 'https://twilio.test',
+  });
+  const account = {
+    projectId: 'gifts-test',
+    clientEmail: 'a@gifts-test.iam.gserviceaccount.com',
+    privateKey: rsa.trim(),
+  };
+  assert.deepEqual(
+    { ...fcm, privateKey: fcm?.privateKey.trim() },
+    { ...account, apiUrl: 'https://fcm.test', tokenUrl: 'https://fcm.test/token' },
+  );
+
+  const json = JSON.stringify({
+    type: 'service_account',
+    project_id: 'gifts-test',
+    client_email: account.clientEmail,
+    private_key: rsa,
+  });
+  const other = loadConfig({
+    NOTIFICATIONS: 'real',
+    FCM_SERVICE_ACCOUNT: json,
+    TWILIO_ACCOUNT_SID: `AC${hex}`,
+    TWILIO_AUTH_TOKEN: hex,
+    TWILIO_MESSAGING_SERVICE_SID: `MG${hex}`,
+  });
+  assert.deepEqual({ ...other.fcm, privateKey: other.fcm?.privateKey.trim() }, account);
+  assert.deepEqual(other.twilio, { accountSid: `AC${hex}`, authToken: hex, messagingServiceSid: `MG${hex}` });
+  assert.deepEqual([other.stripe, other.stripeWebhookSecret], [undefined, undefined]);
+  assert.equal(
+    loadConfig({ STRIPE_WEBHOOK_SECRET: 'whsec_hunter5' }).stripeWebhookSecret,
+    'whsec_hunter5',
+    'with simulated payments too',
+  );
+});
+
+test('the real providers want all of their settings, and show none of them', () => {
+  const names = (env: Record<string, string>): string[] => faultsOf(env).map((fault) => fault.split(' ')[0] ?? '');
+  const missing = [
+    'STRIPE_WEBHOOK_SECRET',
+    'STRIPE_SECRET_KEY',
+    'TWILIO_ACCOUNT_SID',
+    'TWILIO_AUTH_TOKEN',
+    'TWILIO_FROM',
+    'FCM_PROJECT_ID',
+    'FCM_CLIENT_EMAIL',
+    'FCM_PRIVATE_KEY',
+  ];
+  assert.deepEqual(names({ PAYMENTS: 'stripe', NOTIFICATIONS: 'real' }), missing);
+  assert.deepEqual(names({ ...real, PAYMENTS: 'simulated', NOTIFICATIONS: 'simulated', STRIPE_API_URL: 'x' }), []);
+  const wrong = {
+    ...real,
+    STRIPE_SECRET_KEY: 'hunter1',
+    STRIPE_API_URL: 'https://stripe.test/v1',
+    STRIPE_WEBHOOK_SECRET: 'hunter 6',
+    TWILIO_ACCOUNT_SID: 'hunter2',
+    TWILIO_AUTH_TOKEN: 'hunter 3',
+    TWILIO_FROM: '07700',
+    TWILIO_API_URL: 'ftp://x',
+    FCM_PROJECT_ID: 'x y',
+    FCM_CLIENT_EMAIL: 'nobody',
+    FCM_PRIVATE_KEY: 'hunter4',
+    FCM_API_URL: 'x',
+    FCM_TOKEN_URL: 'https://x/?y',
+  };
+  const changed = Object.keys(wrong).filter(
+    (name) => wrong[name as keyof typeof wrong] !== real[name as keyof typeof real],
+  );
+  assert.deepEqual(names(wrong).toSorted(), changed.toSorted());
+  assert.doesNotMatch(faultsOf(wrong).join(), /hunter/);
+  assert.deepEqual(
+    names({ ...real, FCM_PRIVATE_KEY: '-----BEGIN PRIVATE KEY-----\nhunter\n-----END PRIVATE KEY-----' }),
+    ['FCM_PRIVATE_KEY'],
+  );
+  assert.deepEqual(names({ ...real, TWILIO_MESSAGING_SERVICE_SID: 'x' }), [
+    'TWILIO_FROM',
+    'TWILIO_MESSAGING_SERVICE_SID',
+  ]);
+  assert.deepEqual(names({ ...real, FCM_SERVICE_ACCOUNT: '{hunter' }), ['FCM_SERVICE_ACCOUNT']);
+  assert.deepEqual(names({ ...real, FCM_SERVICE_ACCOUNT: '{"project_id":7}' }), [
+    'FCM_PROJECT_ID',
+    'FCM_CLIENT_EMAIL',
+    'FCM_PRIVATE_KEY',
+  ]);
+});
+
+test('with another event store the providers must be said', () => {
+  const faults = faultsOf({ EVENTSTORE_URL: 'esdb://x' });
+  for (const name of ['PAYMENTS', 'NOTIFICATIONS'])
+    assert.ok(
+      faults.some((fault) => fault.startsWith(`${name} must be one of`)),
+      name,
+    );
+});
+
+test('several hosts in the addresses of engines', () => {
+  const config = loadConfig({
+    EVENTSTORE_URL: 'esdb://a:2113,b:2113?tls=false',
+    MONGODB_URL: 'mongodb://u:p@a:27017,b:27017/gift?replicaSet=r',
+    TOKEN_KEY: 'k'.repeat(32),
+    HASH_KEY: 'k'.repeat(32),
+    PAYMENTS: 'simulated',
+    NOTIFICATIONS: 'simulated',
+  });
+  assert.equal(config.eventStoreUrl, 'esdb://a:2113,b:2113?tls=false');
+  assert.equal(config.mongodbUrl, 'mongodb://u:p@a:27017,b:27017/gift?replicaSet=r');
+});
+
+test('with an event store that others share, keys and providers must be said', () => {
+  const faults = faultsOf({ EVENTSTORE_URL: 'esdb+discover://events.example' });
+  for (const name of ['TOKEN_KEY', 'HASH_KEY', 'PAYMENTS', 'NOTIFICATIONS'])
+    assert.equal(faults.filter((fault) => fault.startsWith(`${name} must be `)).length, 1, name);
+});
+
+test('the API and its health want a port each', () => {
+  for (const env of [{ PORT: '4000', METRICS_PORT: '4000' }, { METRICS_PORT: '3000' }])
+    assert.deepEqual(
+      faultsOf(env).map((fault) => fault.split(',')[0]),
+      ['METRICS_PORT must be another than PORT'],
+    );
+  for (const env of [
+    { PORT: '0', METRICS_PORT: '0' },
+    { PORT: '4000', METRICS_PORT: '4000', ROLES: 'worker' },
+  ])
+    assert.deepEqual(faultsOf(env), []);
+});
+
+test('an exporter of traces that is misspelt is a fault', () => {
+  assert.deepEqual(faultsOf({ OTEL_TRACES_EXPORTER: 'otpl' }), [
+    'OTEL_TRACES_EXPORTER must be a list of otlp, console, zipkin, none; "otpl" is none of them',
+  ]);
+  assert.deepEqual(faultsOf({ OTEL_TRACES_EXPORTER: 'console' }), []);
+});
+
+test('an empty variable counts as absent', () => {
+  assert.equal(loadConfig({ PORT: '', ROLES: ' ', TOKEN_KEY: '' }).port, 3000);
+});
+
+test("a real provider's secret without a word whether it is used is told, and never shown", () => {
+  const unsaid = (env: Record<string, string>): readonly string[] | undefined => loadConfig(env).unsaid;
+  const secrets = { STRIPE_SECRET_KEY: 'sk_live_hunter1', TWILIO_AUTH_TOKEN: 'hunter2', FCM_PRIVATE_KEY: 'hunter3' };
+  assert.deepEqual(unsaid(secrets), [
+    'PAYMENTS is not set though STRIPE_SECRET_KEY is, so nobody is charged: say PAYMENTS=stripe, or PAYMENTS=simulated',
+    'NOTIFICATIONS is not set though TWILIO_AUTH_TOKEN, FCM_PRIVATE_KEY is, so nobody is told: say NOTIFICATIONS=real, or NOTIFICATIONS=simulated',
+  ]);
+  assert.equal(unsaid({ ...secrets, PAYMENTS: 'simulated', NOTIFICATIONS: 'simulated' }), undefined, 'a drill');
+  assert.equal(unsaid({ STRIPE_WEBHOOK_SECRET: 'whsec_1' }), undefined, 'clients are tried so');
+});
+
+test.run();

@@ -1,0 +1,240 @@
+/**
+ * Engines that can't be used as the settings have them: the process ends at once, with one line that names the setting
+ * and says what to change.
+ */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
+import { EngineError } from '../../src/lib/engineError.js';
+import { openMongoReadStore } from '../../src/adapters/mongodb/readStore.js';
+import { openReadStore } from '../../src/service/engines.js';
+import type { NewEvent, RecordedEvent } from '../../src/ports/eventStore.js';
+import type { ReadStore } from '../../src/ports/readStore.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import { putWitness } from '../../src/runtime/log/logAnchor.js';
+import { gift } from '../support/cli.js';
+import { startEventStoreDouble } from '../support/eventStoreDouble.js';
+import { HELLO, openedWell, startFakeMongo } from '../support/fakeMongo.js';
+import { runs } from '../support/mainProcess.js';
+import { contractServer, mongoMissing, newDatabase } from '../support/mongoServer.js';
+import { natsMissing, natsOfVersion, startNats } from '../support/natsServer.js';
+import { freePort } from '../support/serverProcess.js';
+
+const test = suite<{ dir: string }>('engines at start');
+
+test.before.each((context) => {
+  context.dir = mkdtempSync(join(tmpdir(), 'gift-engines-'));
+});
+test.after.each(({ dir }) => rmSync(dir, { recursive: true, force: true }));
+
+/** With an EventStoreDB these must be said. */
+const SAID = {
+  TOKEN_KEY: 'the key that signs the access tokens of tests',
+  HASH_KEY: 'the key of the hashes in the stream names of tests',
+  PAYMENTS: 'simulated',
+  NOTIFICATIONS: 'simulated',
+};
+/** Stands in addresses, and in no message. */
+const SECRET = 's3cret';
+
+/** Ends with code 1 and this one line, soon. */
+async function refused(env: Readonly<Record<string, string>>, message: RegExp): Promise<void> {
+  const began = performance.now();
+  const { code, errors } = await runs({ PORT: '0', NODE_NO_WARNINGS: '1', ...env });
+  assert.equal(code, 1, errors);
+  assert.match(errors, message);
+  assert.match(errors, /^[^\n]+\n$/, 'one line, no stack');
+  assert.ok(!errors.includes(SECRET), errors);
+  assert.ok(performance.now() - began < 20_000, `${performance.now() - began} ms`);
+}
+
+test('EVENTSTORE_URL: nobody there, an address that makes no sense, no TLS where it is expected', async ({ dir }) => {
+  const port = await freePort();
+  const nobody =
+    /^EVENTSTORE_URL: no EventStoreDB answers there: check the address, whether the server runs, and whether it has TLS/;
+  const double = await startEventStoreDouble();
+  await Promise.all([
+    refused({ ...SAID, DATA_DIR: dir, EVENTSTORE_URL: `esdb://admin:${SECRET}@127.0.0.1:${port}?tls=false` }, nobody),
+    refused({ ...SAID, DATA_DIR: join(dir, 'b'), EVENTSTORE_URL: double.url.replace('?tls=false', '') }, nobody),
+    refused(
+      { ...SAID, DATA_DIR: join(dir, 'c'), EVENTSTORE_URL: `esdb://admin:${SECRET}@host:port?tls=false` },
+      /^EVENTSTORE_URL: the address of EventStoreDB can't be used \(esdb:\/\/HOST:PORT/,
+    ),
+  ]);
+  await double.close();
+});
+
+test('EVENTSTORE_URL: credentials that are refused, and a server that is too old', async ({ dir }) => {
+  const [guarded, old] = await Promise.all([startEventStoreDouble(), startEventStoreDouble({ version: '22.10.1' })]);
+  guarded.switches.refuse = { code: 16, details: 'Unauthenticated' };
+  await Promise.all([
+    refused(
+      { ...SAID, DATA_DIR: dir, EVENTSTORE_URL: guarded.url.replace('//', `//admin:${SECRET}@`) },
+      /^EVENTSTORE_URL: EventStoreDB refuses access to .*Unauthenticated/,
+    ),
+    refused(
+      { ...SAID, DATA_DIR: join(dir, 'b'), EVENTSTORE_URL: old.url },
+      /^EVENTSTORE_URL: EventStoreDB 22\.10\.1 is too old: use 23\.10 or later/,
+    ),
+  ]);
+  await Promise.all([guarded.close(), old.close()]);
+});
+
+test('MONGODB_URL: nobody there, credentials that are refused, a server that is too old', async ({ dir }) => {
+  const port = await freePort();
+  const guarded = await startFakeMongo((command) =>
+    'saslStart' in command
+      ? { ok: 0, code: 18, codeName: 'AuthenticationFailed', errmsg: 'Authentication failed.' }
+      : (openedWell(command) ?? {}),
+  );
+  const old = await startFakeMongo(() => ({}), { ...HELLO, maxWireVersion: 6 });
+  await Promise.all([
+    refused(
+      { DATA_DIR: dir, MONGODB_URL: `mongodb://u:${SECRET}@127.0.0.1:${port}/gift` },
+      new RegExp(`^MONGODB_URL: no MongoDB answers at 127\\.0\\.0\\.1:${port}`),
+    ),
+    refused(
+      { DATA_DIR: join(dir, 'b'), MONGODB_URL: guarded.url.replace('//', `//u:${SECRET}@`) },
+      /^MONGODB_URL: the credentials are refused/,
+    ),
+    refused(
+      { DATA_DIR: join(dir, 'c'), MONGODB_URL: old.url },
+      /^MONGODB_URL: the server's version does not fit, MongoDB 7\.0 or later does/,
+    ),
+  ]);
+  await Promise.all([guarded.stop(), old.stop()]);
+});
+
+test('NATS_URL: nobody there, and a server that is too old', async ({ dir }) => {
+  const port = await freePort();
+  const old = await natsOfVersion('2.1.9');
+  await Promise.all([
+    refused(
+      { DATA_DIR: dir, NATS_URL: `nats://u:${SECRET}@127.0.0.1:${port}` },
+      /^NATS_URL: no NATS server answers there/,
+    ),
+    refused({ DATA_DIR: join(dir, 'b'), NATS_URL: old.url }, /^NATS_URL: NATS 2\.1\.9 is too old: use 2\.9 or later/),
+  ]);
+  await old.close();
+});
+
+const noNats = natsMissing({ own: true });
+if (noNats === undefined) {
+  test('NATS_URL: credentials that are refused', async ({ dir }) => {
+    const server = await startNats({ args: ['--user', 'u', '--pass', 'p'] });
+    await refused(
+      { DATA_DIR: dir, NATS_URL: server.url.replace('//', `//u:${SECRET}@`) },
+      /^NATS_URL: the credentials are refused/,
+    );
+    await server.stop();
+  });
+} else console.log(`skipped: NATS_URL: credentials that are refused: ${noNats}`);
+
+test('DATA_DIR: a read store of another installation is refused by every role, and by the command line, and left as it is', async ({
+  dir,
+}) => {
+  const events = await openEmbeddedEventStore({ dir });
+  const { logId } = events;
+  await events.close();
+  const store = await openEmbeddedReadStore({ dir });
+  await store.boundTo('another-log');
+  await store.close();
+  const message = new RegExp(
+    `^DATA_DIR: ${join(dir, 'read.db')} was filled from the log another-log, and the event store holds the log ${logId}: delete it while the service is stopped`,
+  );
+  for (const ROLES of ['api', 'projector', 'processor', 'worker']) await refused({ DATA_DIR: dir, ROLES }, message);
+  const { code, err } = await gift(dir, ['projections', 'status']);
+  assert.equal(code, 1);
+  assert.match(err, /was filled from the log another-log/);
+  const again = await openEmbeddedReadStore({ dir });
+  assert.equal(await again.boundTo(logId), 'another-log');
+  await again.close();
+});
+
+test('DATA_DIR: a read store that has seen more of its log than there is, since the log was put back to an earlier time, is refused by every role and by the command line', async ({
+  dir,
+}) => {
+  const events = await openEmbeddedEventStore({ dir });
+  const event = (): NewEvent => ({
+    id: randomUUID(),
+    type: 'ServiceNoted',
+    at: new Date().toISOString(),
+    data: {},
+    metadata: { commandId: randomUUID(), correlationId: randomUUID(), by: {} },
+  });
+  const kept = event();
+  await events.append('notes', [kept], 'none');
+  const store = await openReadStore({ dataDir: dir }, events);
+  // What the log holds: the last, or one before it.
+  await putWitness(store.records, { stream: 'notes', revision: 0, id: kept.id });
+  await events.append('notes', [event()], 0);
+  await (await openReadStore({ dataDir: dir }, events)).close();
+  for (const lost of [
+    { stream: 'notes', revision: 1, id: randomUUID() },
+    { stream: 'notes', revision: 7, id: randomUUID() },
+  ]) {
+    await putWitness(store.records, lost);
+    await assert.rejects(
+      openReadStore({ dataDir: dir }, events),
+      (error: unknown) =>
+        error instanceof EngineError && error.setting === 'DATA_DIR' && error.message.includes(lost.id),
+    );
+  }
+  await store.close();
+  await events.close();
+  const message = new RegExp(
+    `^DATA_DIR: ${join(dir, 'read.db')} has seen the event [\\w-]+ of the log [\\w-]+, which does not hold it: the log was put back to an earlier time: delete it while the service is stopped`,
+  );
+  for (const ROLES of ['api', 'projector', 'processor', 'worker']) await refused({ DATA_DIR: dir, ROLES }, message);
+  const { code, err } = await gift(dir, ['projections', 'status']);
+  assert.equal(code, 1);
+  assert.match(err, /the log was put back to an earlier time/);
+});
+
+test("a log that does not answer while the read store is opened is none of the read store's faults", async ({
+  dir,
+}) => {
+  const read = async (): Promise<never> => Promise.reject(new UnavailableError('gone'));
+  const store = await openReadStore({ dataDir: dir }, { logId: 'log', read });
+  await putWitness(store.records, { stream: 'notes', revision: 0, id: randomUUID() });
+  await (await openReadStore({ dataDir: dir }, { logId: 'log', read })).close();
+  await store.close();
+});
+
+const noMongo = mongoMissing();
+if (noMongo === undefined || (process.env['TEST_MONGODB_URL'] ?? '') !== '') {
+  test('MONGODB_URL: a database of another installation', async ({ dir }) => {
+    const server = await contractServer();
+    const database = newDatabase(server.url);
+    const store = await openMongoReadStore({ url: database.url });
+    await store.boundTo('another-log');
+    await store.close();
+    await refused(
+      { DATA_DIR: dir, MONGODB_URL: database.url, ROLES: 'api' },
+      /^MONGODB_URL: the database was filled from the log another-log, and the event store holds the log [\w-]+: name an empty one/,
+    );
+    await database.destroy();
+    await server.stop();
+  });
+} else console.log(`skipped: MONGODB_URL: a database of another installation: ${noMongo}`);
+
+test('the first to open an empty read store gives it to its log', async ({ dir }) => {
+  const [one, other] = [randomUUID(), randomUUID()];
+  const read = async (): Promise<RecordedEvent[]> => [];
+  const opened: ReadStore[] = [
+    await openReadStore({ dataDir: dir }, { logId: one, read }),
+    await openReadStore({ dataDir: dir }, { logId: one, read }),
+  ];
+  await assert.rejects(
+    openReadStore({ dataDir: dir }, { logId: other, read }),
+    (error: unknown) => error instanceof EngineError && error.setting === 'DATA_DIR',
+  );
+  for (const store of opened) await store.close();
+});
+
+test.run();

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import { findHashKey, loadKeys } from '../../src/service/keys.js';
+import { fillDisk, NO_MOUNT, smallDisk } from '../support/smallDisk.js';
+import { testWhere } from '../support/testWhere.js';
+
+const test = suite<{ dir: string }>('keys');
+test.before.each((context) => {
+  context.dir = mkdtempSync(join(tmpdir(), 'gift-keys-'));
+});
+test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
+
+test('keys are made once, for their owner only, and kept', ({ dir }) => {
+  const dataDir = join(dir, 'new');
+  const made = loadKeys({ dataDir });
+  assert.deepEqual(loadKeys({ dataDir }), made);
+  assert.ok(Buffer.byteLength(made.tokenKeys[0] ?? '') >= 32 && made.hashKey.length >= 32);
+  assert.notEqual(made.tokenKeys[0], made.hashKey.toString());
+  assert.deepEqual(readdirSync(dataDir).sort(), ['hash.key', 'token.key']);
+  for (const name of readdirSync(dataDir)) assert.equal(statSync(join(dataDir, name)).mode & 0o777, 0o600);
+});
+
+test('keys that are set are used, and none is made', ({ dir }) => {
+  assert.deepEqual(loadKeys({ dataDir: dir, tokenKeys: ['a', 'b'], hashKey: 'c' }), {
+    tokenKeys: ['a', 'b'],
+    hashKey: Buffer.from('c'),
+  });
+  assert.deepEqual(readdirSync(dir), []);
+});
+
+test('a key cut short is refused, and left as it is', ({ dir }) => {
+  writeFileSync(join(dir, 'token.key'), 'short');
+  assert.throws(() => loadKeys({ dataDir: dir }), /token\.key is not a whole key: put back/);
+  assert.equal(readFileSync(join(dir, 'token.key'), 'utf8'), 'short');
+});
+
+test('a file that is no key at all is refused, and left as it is', ({ dir }) => {
+  const foreign = Buffer.from('\u0001\u00ff a picture, not a key '.repeat(10));
+  writeFileSync(join(dir, 'hash.key'), foreign);
+  assert.throws(
+    () => loadKeys({ dataDir: dir }),
+    /^EngineError: DATA_DIR: .*hash\.key is not a whole key: put back .*; it was left as it is$/,
+  );
+  assert.throws(() => findHashKey({ dataDir: dir }), /hash\.key is not a whole key/);
+  assert.deepEqual(readFileSync(join(dir, 'hash.key')), foreign);
+});
+
+const disk = smallDisk(1);
+testWhere(test, disk !== undefined, NO_MOUNT, 'a full disk leaves no half of a key, and no draft of one', () => {
+  const { dir, remove } = disk!;
+  try {
+    fillDisk(join(dir, 'filler'));
+    assert.throws(() => loadKeys({ dataDir: dir }), { code: 'ENOSPC' });
+    assert.deepEqual(readdirSync(dir), ['filler']);
+  } finally {
+    remove();
+  }
+});
+
+test('a folder that can’t be used is an error that says what to change', ({ dir }) => {
+  writeFileSync(join(dir, 'file'), '');
+  for (const dataDir of [join(dir, 'file'), join(dir, 'file', 'below')]) {
+    assert.throws(
+      () => loadKeys({ dataDir }),
+      (error: Error) =>
+        error.message.startsWith(
+          `DATA_DIR: ${dataDir} is no folder that can be used: a file stands there; name another one`,
+        ),
+    );
+  }
+});
+
+test.run();
