@@ -56,7 +56,7 @@ function mixesFor(files, whole) {
 /**
  * Starts what the mixes need, one server of each kind for all of them: every service has a database, and subjects, of
  * its own. EventStoreDB is a double of each service's own, or what TEST_EVENTSTORE_START starts
- * (test/support/engines.ts).
+ * (test/support/engines/engines.ts).
  * @returns `runs`: each a file, the `label` of its mix and the environment that chooses it; `skipped`: those whose
  * servers can't be had, with the reason; `close` ends what was started
  */

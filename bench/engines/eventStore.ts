@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { EventStoreDBClient, excludeSystemEvents, jsonEvent, NO_STREAM, START } from '@eventstore/db-client';
 import { openEventStoreDb } from '../../src/adapters/eventstoredb/eventStore.js';
 import type { NewEvent } from '../../src/ports/eventStore.js';
-import { startEventStoreDouble } from '../../test/support/eventStoreDouble.js';
+import { startEventStoreDouble } from '../../test/support/engines/eventStoreDouble.js';
 import { type Arena, type Contest, inFlight } from '../support/contest.js';
 
 function newEvent(): NewEvent {

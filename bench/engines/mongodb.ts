@@ -1,7 +1,7 @@
 /** The read store on MongoDB beside the bare client: batches written, getMany, get. */
 import { openMongoReadStore } from '../../src/adapters/mongodb/readStore.js';
 import type { CollectionSpec, StoredDocument } from '../../src/ports/readStore.js';
-import { contractServer, newDatabase } from '../../test/support/mongoServer.js';
+import { contractServer, newDatabase } from '../../test/support/engines/mongoServer.js';
 import { type Arena, inFlight } from '../support/contest.js';
 
 const BATCH = 1_000;

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { connect } from 'nats';
 import { openNatsBus } from '../../src/adapters/nats/bus.js';
-import { startNats } from '../../test/support/natsServer.js';
+import { startNats } from '../../test/support/engines/natsServer.js';
 import { type Arena, inFlight } from '../support/contest.js';
 
 /** As a charge is asked for. */

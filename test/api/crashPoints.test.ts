@@ -9,9 +9,9 @@ import { giftStream } from '../../src/domain/gift.js';
 import { kindOf } from '../../src/domain/streamName.js';
 import type { Engines } from '../../src/service/engines.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { buyOne, purchaseOf, redeem, unredeem } from '../support/giftFlow.js';
-import { type Reply, type Service, startService } from '../support/service.js';
-import { until } from '../support/until.js';
+import { buyOne, purchaseOf, redeem, unredeem } from '../support/service/giftFlow.js';
+import { type Reply, type Service, startService } from '../support/service/service.js';
+import { until } from '../support/assertions/until.js';
 
 /**
  * What may go wrong. Who dies does nothing more until the client asks again; what is unknown stays so while the append

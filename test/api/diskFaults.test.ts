@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { purchaseOf } from '../support/giftFlow.js';
-import { type Reply, type Service, startService } from '../support/service.js';
-import { DISK_FAULTS, failReads } from '../support/sqliteFaults.js';
-import { until } from '../support/until.js';
+import { purchaseOf } from '../support/service/giftFlow.js';
+import { type Reply, type Service, startService } from '../support/service/service.js';
+import { DISK_FAULTS, failReads } from '../support/faults/sqliteFaults.js';
+import { until } from '../support/assertions/until.js';
 
 const test = suite<{ service: Service; gift: string }>('reads that fail for a moment, over HTTP');
 

@@ -2,11 +2,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Engines } from '../../src/service/engines.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
-import { type Breakable, breakable, FEED_ERRORS } from '../support/breakable.js';
-import { purchaseOf } from '../support/giftFlow.js';
-import { type Service, startService } from '../support/service.js';
-import { CATALOGUE } from '../support/testCatalogue.js';
-import { until } from '../support/until.js';
+import { type Breakable, breakable, FEED_ERRORS } from '../support/faults/breakable.js';
+import { purchaseOf } from '../support/service/giftFlow.js';
+import { type Service, startService } from '../support/service/service.js';
+import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
+import { until } from '../support/assertions/until.js';
 
 interface Context {
   service: Service;

@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
-import { PASSING, answerOf, checked } from '../support/answers.js';
-import { chosenServers } from '../support/engines.js';
-import { buy, redeem } from '../support/giftFlow.js';
-import { type Json, type Reply, type Service, startService } from '../support/service.js';
+import { PASSING, answerOf, checked } from '../support/service/answers.js';
+import { chosenServers } from '../support/engines/engines.js';
+import { buy, redeem } from '../support/service/giftFlow.js';
+import { type Json, type Reply, type Service, startService } from '../support/service/service.js';
 import {
   type DescribedOperation,
   type GivenAnswer,

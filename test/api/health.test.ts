@@ -10,10 +10,10 @@ import { startApp } from '../../src/service/app.js';
 import { loadConfig } from '../../src/service/config.js';
 import { listen } from '../../src/api/listener/listener.js';
 import { PROJECTIONS } from '../../src/projections/index.js';
-import { answerOf, checked } from '../support/answers.js';
-import { refused } from '../support/giftFlow.js';
-import { type Reply, type Service, request, startService, untilReady } from '../support/service.js';
-import { unexpected } from '../support/unexpected.js';
+import { answerOf, checked } from '../support/service/answers.js';
+import { refused } from '../support/service/giftFlow.js';
+import { type Reply, type Service, request, startService, untilReady } from '../support/service/service.js';
+import { unexpected } from '../support/assertions/unexpected.js';
 
 const test = suite('health');
 const SILENT = pino({ level: 'silent' });

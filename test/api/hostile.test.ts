@@ -4,11 +4,11 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { suite } from 'uvu';
-import { answerOf, checked, unharmed } from '../support/answers.js';
-import { buyOne, purchaseOf, redeem, refused } from '../support/giftFlow.js';
-import { type RawReply, requestText, sendRaw, sendThenRead } from '../support/rawHttp.js';
-import { type Json, type Reply, type Service, startService } from '../support/service.js';
-import { eventually } from '../support/until.js';
+import { answerOf, checked, unharmed } from '../support/service/answers.js';
+import { buyOne, purchaseOf, redeem, refused } from '../support/service/giftFlow.js';
+import { type RawReply, requestText, sendRaw, sendThenRead } from '../support/service/rawHttp.js';
+import { type Json, type Reply, type Service, startService } from '../support/service/service.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite('hostile requests');
 let service: Service;

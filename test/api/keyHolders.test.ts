@@ -12,8 +12,8 @@ import { giftStream } from '../../src/domain/gift.js';
 import { notificationStream } from '../../src/domain/notification.js';
 import type { Engines } from '../../src/service/engines.js';
 import { processLife } from '../../src/runtime/coordination/processLife.js';
-import { openTestEngines } from '../support/engines.js';
-import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
+import { openTestEngines } from '../support/engines/engines.js';
+import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/service/giftFlow.js';
 import {
   type Reply,
   type ServiceProcess,
@@ -21,9 +21,9 @@ import {
   startProcess,
   startService,
   userTokenOf,
-} from '../support/service.js';
-import { CATALOGUE } from '../support/testCatalogue.js';
-import { eventually } from '../support/until.js';
+} from '../support/service/service.js';
+import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite('holders of idempotency keys');
 

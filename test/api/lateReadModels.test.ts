@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { giftStream } from '../../src/domain/gift.js';
 import { gifts as giftsProjection } from '../../src/projections/gifts.js';
-import { buy, buyOne, purchaseOf, refused } from '../support/giftFlow.js';
-import { type HeldCollection, heldCollection } from '../support/heldCollection.js';
-import { type Reply, type Service, startService } from '../support/service.js';
-import { eventually } from '../support/until.js';
+import { buy, buyOne, purchaseOf, refused } from '../support/service/giftFlow.js';
+import { type HeldCollection, heldCollection } from '../support/faults/heldCollection.js';
+import { type Reply, type Service, startService } from '../support/service/service.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite('late read models');
 let service: Service;

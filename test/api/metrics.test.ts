@@ -8,10 +8,10 @@ import { startApp } from '../../src/service/app.js';
 import { loadConfig } from '../../src/service/config.js';
 import { giftIdOf, shortcodeOf } from '../../src/domain/giftIds.js';
 import { gifts } from '../../src/projections/gifts.js';
-import { valuesOf } from '../support/exposed.js';
-import { buy, redeem, refused } from '../support/giftFlow.js';
-import { request, startService, type Service, untilReady } from '../support/service.js';
-import { eventually } from '../support/until.js';
+import { valuesOf } from '../support/service/exposed.js';
+import { buy, redeem, refused } from '../support/service/giftFlow.js';
+import { request, startService, type Service, untilReady } from '../support/service/service.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite('metrics');
 const SILENT = pino({ level: 'silent' });

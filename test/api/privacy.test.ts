@@ -8,10 +8,10 @@ import { suite } from 'uvu';
 import { FIELD_CLASSES, type FieldClasses } from '../../src/domain/fieldClasses.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
-import { answerOf, checked } from '../support/answers.js';
-import { purchaseOf } from '../support/giftFlow.js';
-import { type Json, type Reply, type Service, request, startService } from '../support/service.js';
-import { eventually } from '../support/until.js';
+import { answerOf, checked } from '../support/service/answers.js';
+import { purchaseOf } from '../support/service/giftFlow.js';
+import { type Json, type Reply, type Service, request, startService } from '../support/service/service.js';
+import { eventually } from '../support/assertions/until.js';
 import { operationsOf, relationsOf } from './openapi/check.js';
 
 const test = suite('privacy');

@@ -7,9 +7,9 @@ import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { giftStream } from '../../src/domain/gift.js';
 import type { Engines } from '../../src/service/engines.js';
-import { buyOne, purchaseOf, redeem, refused } from '../support/giftFlow.js';
-import { type Asking, type Reply, type Service, startService } from '../support/service.js';
-import { eventually } from '../support/until.js';
+import { buyOne, purchaseOf, redeem, refused } from '../support/service/giftFlow.js';
+import { type Asking, type Reply, type Service, startService } from '../support/service/service.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite('a projector that is gone');
 let service: Service;

@@ -14,13 +14,13 @@ import type { ReadStore, WriteBatch } from '../../src/ports/readStore.js';
 import { collectionOf, type Projection } from '../../src/runtime/readmodels/projection.js';
 import { formerOf, rebuildOf } from '../../src/runtime/readmodels/builds.js';
 import { PROJECTIONS } from '../../src/projections/index.js';
-import { gift } from '../support/cli.js';
-import { openTestEngines } from '../support/engines.js';
-import { buy, redeem } from '../support/giftFlow.js';
-import { type Json, type Service, startService } from '../support/service.js';
-import { CATALOGUE } from '../support/testCatalogue.js';
-import { eventually } from '../support/until.js';
-import { untilStopped } from '../support/untilStopped.js';
+import { gift } from '../support/service/cli.js';
+import { openTestEngines } from '../support/engines/engines.js';
+import { buy, redeem } from '../support/service/giftFlow.js';
+import { type Json, type Service, startService } from '../support/service/service.js';
+import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
+import { eventually } from '../support/assertions/until.js';
+import { untilStopped } from '../support/faults/untilStopped.js';
 
 const test = suite('rebuilding beneath a service');
 /** A page holds them all. */

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { buyOne, redeem, refused } from '../support/giftFlow.js';
-import { startService } from '../support/service.js';
+import { buyOne, redeem, refused } from '../support/service/giftFlow.js';
+import { startService } from '../support/service/service.js';
 
 const test = suite('api: a sealed log');
 

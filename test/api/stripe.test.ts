@@ -6,12 +6,12 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
-import { buy, purchaseOf, redeem, refused } from '../support/giftFlow.js';
-import { eventOf } from '../support/house.js';
-import { requestText, sendRaw } from '../support/rawHttp.js';
-import { paymentSettings } from '../support/realProviders.js';
-import { type Json, type Reply, type Service, startService } from '../support/service.js';
-import { openStripeServer, type StripeIntent, type StripeServer } from '../support/stripeServer.js';
+import { buy, purchaseOf, redeem, refused } from '../support/service/giftFlow.js';
+import { eventOf } from '../support/service/house.js';
+import { requestText, sendRaw } from '../support/service/rawHttp.js';
+import { paymentSettings } from '../support/providers/realProviders.js';
+import { type Json, type Reply, type Service, startService } from '../support/service/service.js';
+import { openStripeServer, type StripeIntent, type StripeServer } from '../support/providers/stripeServer.js';
 import {
   dispute,
   paymentFailed,
@@ -20,8 +20,8 @@ import {
   stripeMessage,
   succeeded,
   type Webhook,
-} from '../support/stripeWebhooks.js';
-import { eventually, until } from '../support/until.js';
+} from '../support/providers/stripeWebhooks.js';
+import { eventually, until } from '../support/assertions/until.js';
 import { answerChecker } from './openapi/check.js';
 
 const test = suite('payments by Stripe');

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { eventLogFile, openEventLog } from '../../src/adapters/embedded/eventStore/log.js';
-import { GIFT } from '../support/programs.js';
+import { GIFT } from '../support/service/programs.js';
 
 const REDEEMED = 100_000;
 /** Of the first ones; reversed in the end, when nobody remembers them. */

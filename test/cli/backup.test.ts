@@ -25,10 +25,10 @@ import { canonicalText } from '../../src/ops/backup/logHash.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import { loadKeys } from '../../src/service/keys.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
-import { gift, saidBy } from '../support/cli.js';
-import { event, eventsOf } from '../support/eventStoreEvents.js';
-import { withLogIn } from '../support/eventStoreFolder.js';
-import { GIFT } from '../support/programs.js';
+import { gift, saidBy } from '../support/service/cli.js';
+import { event, eventsOf } from '../support/engines/eventStoreEvents.js';
+import { withLogIn } from '../support/engines/eventStoreFolder.js';
+import { GIFT } from '../support/service/programs.js';
 
 interface Context {
   dir: string;

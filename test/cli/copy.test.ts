@@ -10,10 +10,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { canonicalText } from '../../src/ops/backup/logHash.js';
 import type { StreamAppend } from '../../src/ports/eventStore.js';
-import { gift as command, type Said, saidBy } from '../support/cli.js';
-import { event, eventsOf } from '../support/eventStoreEvents.js';
-import { withLogIn } from '../support/eventStoreFolder.js';
-import { GIFT } from '../support/programs.js';
+import { gift as command, type Said, saidBy } from '../support/service/cli.js';
+import { event, eventsOf } from '../support/engines/eventStoreEvents.js';
+import { withLogIn } from '../support/engines/eventStoreFolder.js';
+import { GIFT } from '../support/service/programs.js';
 
 interface Context {
   dir: string;

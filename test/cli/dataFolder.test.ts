@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { gift } from '../support/cli.js';
-import { withLogIn } from '../support/eventStoreFolder.js';
-import { underMode } from '../support/otherUser.js';
+import { gift } from '../support/service/cli.js';
+import { withLogIn } from '../support/engines/eventStoreFolder.js';
+import { underMode } from '../support/faults/otherUser.js';
 
 const test = suite<{ dir: string }>('cli/dataFolder');
 test.before.each((context) => {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
-import { type Ran, gift } from '../support/cli.js';
-import { buyOne, redeem, refused } from '../support/giftFlow.js';
-import { boughtBefore, daysFromNow } from '../support/pastPurchase.js';
-import { type Json, type Service, startService } from '../support/service.js';
-import { eventually } from '../support/until.js';
+import { type Ran, gift } from '../support/service/cli.js';
+import { buyOne, redeem, refused } from '../support/service/giftFlow.js';
+import { boughtBefore, daysFromNow } from '../support/fixtures/pastPurchase.js';
+import { type Json, type Service, startService } from '../support/service/service.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite('cli/gifts');
 let service: Service;

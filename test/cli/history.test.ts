@@ -8,10 +8,10 @@ import { suite } from 'uvu';
 import { accessStream } from '../../src/domain/access.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { run } from '../../src/cli/program.js';
-import { gift, sink } from '../support/cli.js';
-import { buy, purchaseOf, redeem, unredeem } from '../support/giftFlow.js';
-import { type Json, type Service, startService } from '../support/service.js';
-import { eventually } from '../support/until.js';
+import { gift, sink } from '../support/service/cli.js';
+import { buy, purchaseOf, redeem, unredeem } from '../support/service/giftFlow.js';
+import { type Json, type Service, startService } from '../support/service/service.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite('cli/history');
 let service: Service;

@@ -9,11 +9,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { writeLines } from '../../src/cli/terminal.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
-import { gift as command, type Said, saidBy } from '../support/cli.js';
-import { eventsOf } from '../support/eventStoreEvents.js';
-import { withLogIn } from '../support/eventStoreFolder.js';
-import { fileWith, wholeFile } from '../support/importFile.js';
-import { GIFT } from '../support/programs.js';
+import { gift as command, type Said, saidBy } from '../support/service/cli.js';
+import { eventsOf } from '../support/engines/eventStoreEvents.js';
+import { withLogIn } from '../support/engines/eventStoreFolder.js';
+import { fileWith, wholeFile } from '../support/fixtures/importFile.js';
+import { GIFT } from '../support/service/programs.js';
 
 interface Context {
   dir: string;

@@ -10,9 +10,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startApp } from '../../src/service/app.js';
 import { loadConfig } from '../../src/service/config.js';
-import { gift } from '../support/cli.js';
-import { testWhere } from '../support/testWhere.js';
-import { untilReady } from '../support/service.js';
+import { gift } from '../support/service/cli.js';
+import { testWhere } from '../support/assertions/testWhere.js';
+import { untilReady } from '../support/service/service.js';
 
 const test = suite<{ dir: string }>('whose the files of a data folder are');
 /** `nobody`, by number. */

@@ -8,9 +8,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { program } from '../../src/cli/program.js';
 import { EXIT } from '../../src/cli/terminal.js';
-import { gift, sink } from '../support/cli.js';
-import { GIFT } from '../support/programs.js';
-import { testWhere } from '../support/testWhere.js';
+import { gift, sink } from '../support/service/cli.js';
+import { GIFT } from '../support/service/programs.js';
+import { testWhere } from '../support/assertions/testWhere.js';
 
 const test = suite('cli/program');
 

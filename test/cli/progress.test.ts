@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Goal, progressBar, progressLine } from '../../src/cli/progress.js';
-import { sink } from '../support/cli.js';
+import { sink } from '../support/service/cli.js';
 
 const test = suite('cli/progress');
 const WORDS = { doing: 'rebuilding gifts', unit: 'events' };

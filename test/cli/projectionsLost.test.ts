@@ -11,11 +11,11 @@ import type { ReadStore } from '../../src/ports/readStore.js';
 import { gifts } from '../../src/projections/gifts.js';
 import { buildOf, rebuildOf } from '../../src/runtime/readmodels/builds.js';
 import { startProjector } from '../../src/runtime/readmodels/projector.js';
-import { gift, type Ran, sink } from '../support/cli.js';
-import { type MongoServer, mongoMissing, startMongo } from '../support/mongoServer.js';
-import { silent } from '../support/projecting.js';
-import { testWhere } from '../support/testWhere.js';
-import { eventually } from '../support/until.js';
+import { gift, type Ran, sink } from '../support/service/cli.js';
+import { type MongoServer, mongoMissing, startMongo } from '../support/engines/mongoServer.js';
+import { silent } from '../support/fixtures/projecting.js';
+import { testWhere } from '../support/assertions/testWhere.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite('a rebuild whose engine is lost');
 const NAME = 'it waits for the engine and goes on from where it was';

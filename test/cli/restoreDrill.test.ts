@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import { giftStream } from '../../src/domain/gift.js';
-import { gift } from '../support/cli.js';
-import { openTestEngines } from '../support/engines.js';
-import { withLogIn } from '../support/eventStoreFolder.js';
-import { buy, purchaseOf } from '../support/giftFlow.js';
+import { gift } from '../support/service/cli.js';
+import { openTestEngines } from '../support/engines/engines.js';
+import { withLogIn } from '../support/engines/eventStoreFolder.js';
+import { buy, purchaseOf } from '../support/service/giftFlow.js';
 import {
   type Json,
   request,
@@ -16,8 +16,8 @@ import {
   startService,
   untilReady,
   userTokenOf,
-} from '../support/service.js';
-import { CATALOGUE } from '../support/testCatalogue.js';
+} from '../support/service/service.js';
+import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
 
 const test = suite('restore drill');
 const PUBLIC_URL = 'https://gifts.test';

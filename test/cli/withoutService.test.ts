@@ -6,12 +6,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
-import { EMBEDDED } from '../support/engines.js';
-import { type Ran, gift } from '../support/cli.js';
-import { buy, redeem } from '../support/giftFlow.js';
-import { type Json, startService } from '../support/service.js';
-import { CATALOGUE } from '../support/testCatalogue.js';
-import { eventually } from '../support/until.js';
+import { EMBEDDED } from '../support/engines/engines.js';
+import { type Ran, gift } from '../support/service/cli.js';
+import { buy, redeem } from '../support/service/giftFlow.js';
+import { type Json, startService } from '../support/service/service.js';
+import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite('the command line without a service');
 let dir = '';

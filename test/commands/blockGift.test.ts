@@ -8,8 +8,8 @@ import type { CommandContext } from '../../src/commands/context.js';
 import { giftStream } from '../../src/domain/gift.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { type PurchaseEvent, transactionStream } from '../../src/domain/purchase.js';
-import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
-import { refusal } from '../support/rejects.js';
+import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
+import { refusal } from '../support/assertions/rejects.js';
 
 const test = suite('blocking gifts');
 const context = (more: Partial<CommandContext> = {}): CommandContext => ({

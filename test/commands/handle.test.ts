@@ -6,7 +6,7 @@ import { handle } from '../../src/commands/handle.js';
 import { Refusal } from '../../src/domain/refusal.js';
 import { type Appended, ConflictError, type EventStore, type NewEvent } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { memoryEvents } from '../support/memoryEvents.js';
+import { memoryEvents } from '../support/engines/memoryEvents.js';
 
 const test = suite('command loop');
 const context = (more: Partial<CommandContext> = {}): CommandContext => ({

@@ -10,8 +10,8 @@ import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { type PurchaseEvent, transactionStream } from '../../src/domain/purchase.js';
 import type { NewEvent } from '../../src/ports/eventStore.js';
 import type { UserDocument } from '../../src/projections/accounts.js';
-import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
-import { refusal } from '../support/rejects.js';
+import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
+import { refusal } from '../support/assertions/rejects.js';
 
 const test = suite('loading gifts');
 const NOW = '2026-03-01T00:00:00.000Z';

@@ -9,8 +9,8 @@ import { parkedId, type ParkedName, parkedStream } from '../../src/domain/parked
 import { ConflictError } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { ParkedDocument } from '../../src/projections/parked.js';
-import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
-import { refusal } from '../support/rejects.js';
+import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
+import { refusal } from '../support/assertions/rejects.js';
 
 const test = suite('commands/parkedWork');
 const context = (): CommandContext => ({

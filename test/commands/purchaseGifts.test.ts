@@ -10,8 +10,8 @@ import {
 } from '../../src/commands/purchaseGifts.js';
 import { transactionStream, type GiftsPurchased } from '../../src/domain/purchase.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
-import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
-import { refusal } from '../support/rejects.js';
+import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
+import { refusal } from '../support/assertions/rejects.js';
 
 const test = suite('purchasing');
 const context = (more: Partial<CommandContext> = {}): CommandContext => ({

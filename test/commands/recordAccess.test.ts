@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { accessRecorder } from '../../src/commands/recordAccess.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { memoryEvents } from '../support/memoryEvents.js';
+import { memoryEvents } from '../support/engines/memoryEvents.js';
 
 const test = suite('commands/recordAccess');
 const NOW = '2026-05-04T23:59:59.999Z';

@@ -6,8 +6,8 @@ import { refundGifts, type RefundOrder, type Refunding } from '../../src/command
 import { giftStream } from '../../src/domain/gift.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { issueGifts, type PurchaseEvent, transactionStream } from '../../src/domain/purchase.js';
-import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
-import { refusal } from '../support/rejects.js';
+import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
+import { refusal } from '../support/assertions/rejects.js';
 
 const test = suite('refunding gifts');
 const TRANSACTION = transactionStream('t1');

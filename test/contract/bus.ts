@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { until } from '../support/until.js';
+import { until } from '../support/assertions/until.js';
 
 /** An opened bus of its own, for one test. */
 export interface BusUnderTest {

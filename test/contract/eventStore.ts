@@ -3,7 +3,7 @@ import type { ExpectedRevision, NewEvent } from '../../src/ports/eventStore.js';
 import { positionAt } from '../../src/ops/ranges/timeBounds.js';
 import { ConflictError, EventTooLargeError, MAX_APPEND_BYTES } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import type { EventStoreFixture, Promised } from '../support/eventStoreEvents.js';
+import type { EventStoreFixture, Promised } from '../support/engines/eventStoreEvents.js';
 import {
   batchesOf,
   event,
@@ -13,7 +13,7 @@ import {
   idsOf,
   newStream,
   within,
-} from '../support/eventStoreEvents.js';
+} from '../support/engines/eventStoreEvents.js';
 import { FEED_PROMISES } from './eventStoreFeeds.js';
 import { FOLLOWER_PROMISES } from './followers.js';
 import { checkPromises } from './promises.js';

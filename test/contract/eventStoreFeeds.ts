@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventBatch, EventFilter, EventStore, NewEvent, RecordedEvent } from '../../src/ports/eventStore.js';
-import type { Promised } from '../support/eventStoreEvents.js';
-import { until } from '../support/until.js';
+import type { Promised } from '../support/engines/eventStoreEvents.js';
+import { until } from '../support/assertions/until.js';
 import {
   batchesOf,
   event,
@@ -12,7 +12,7 @@ import {
   newStream,
   readUntil,
   within,
-} from '../support/eventStoreEvents.js';
+} from '../support/engines/eventStoreEvents.js';
 
 async function readAfter(
   store: EventStore,

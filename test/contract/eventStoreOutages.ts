@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { EventStore, NewEvent, RecordedEvent } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import type { EventStoreFixture } from '../support/eventStoreEvents.js';
+import type { EventStoreFixture } from '../support/engines/eventStoreEvents.js';
 import {
   event,
   events,
@@ -13,7 +13,7 @@ import {
   newStream,
   readUntil,
   within,
-} from '../support/eventStoreEvents.js';
+} from '../support/engines/eventStoreEvents.js';
 
 /** A store whose engine is a server that can go away. */
 export interface ServedFixture extends EventStoreFixture {

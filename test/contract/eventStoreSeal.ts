@@ -2,7 +2,15 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type EventStore, LogSealedError } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { event, events, eventsOf, failureOf, idsOf, newStream, readUntil } from '../support/eventStoreEvents.js';
+import {
+  event,
+  events,
+  eventsOf,
+  failureOf,
+  idsOf,
+  newStream,
+  readUntil,
+} from '../support/engines/eventStoreEvents.js';
 
 /** A log that is the test's own, since sealing is for ever. */
 export interface SealFixture {

@@ -13,10 +13,10 @@ import { gifts } from '../../src/projections/gifts.js';
 import { checkpointName } from '../../src/runtime/readmodels/projection.js';
 import { startProjector } from '../../src/runtime/readmodels/projector.js';
 import { followers } from '../../src/runtime/supervision/followers.js';
-import { breakable, FEED_ERRORS } from '../support/breakable.js';
-import type { Promised } from '../support/eventStoreEvents.js';
-import { append, buy, LEASE_TEST_MS, silent } from '../support/projecting.js';
-import { until } from '../support/until.js';
+import { breakable, FEED_ERRORS } from '../support/faults/breakable.js';
+import type { Promised } from '../support/engines/eventStoreEvents.js';
+import { append, buy, LEASE_TEST_MS, silent } from '../support/fixtures/projecting.js';
+import { until } from '../support/assertions/until.js';
 
 /** Nobody answers on it: a charge is begun and goes no further. */
 const BUS = { request: () => Promise.reject(new NoRespondersError('payments.charge')) } as unknown as Bus;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../src/ports/readStore.js';
-import type { ReadStoreFixture, ReadStorePromised } from '../support/readStoreDocuments.js';
+import type { ReadStoreFixture, ReadStorePromised } from '../support/engines/readStoreDocuments.js';
 import {
   at,
   batch,
@@ -12,7 +12,7 @@ import {
   newCollection,
   projectionOf,
   rejectionOf,
-} from '../support/readStoreDocuments.js';
+} from '../support/engines/readStoreDocuments.js';
 import { checkPromises } from './promises.js';
 import { CORRECTION_PROMISES } from './readStoreCorrections.js';
 import { QUERY_PROMISES } from './readStoreQueries.js';

@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert';
 import type { Correction } from '../../src/ports/readStore.js';
 import { MAX_BATCH_DOCUMENTS } from '../../src/ports/readStore.js';
-import type { ReadStorePromised } from '../support/readStoreDocuments.js';
-import { at, batch, doc, idsOf, newCollection, rejectionOf } from '../support/readStoreDocuments.js';
+import type { ReadStorePromised } from '../support/engines/readStoreDocuments.js';
+import { at, batch, doc, idsOf, newCollection, rejectionOf } from '../support/engines/readStoreDocuments.js';
 
 /** What the port promises of documents that are put right, and of the versions that are stored. */
 export const CORRECTION_PROMISES: Readonly<Record<string, ReadStorePromised>> = {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import * as assert from 'uvu/assert';
 import type { Condition, Query, Scalar, StoredDocument } from '../../src/ports/readStore.js';
-import type { ReadStorePromised } from '../support/readStoreDocuments.js';
-import { batch, doc, filled, idsOf, newCollection, rejectionOf } from '../support/readStoreDocuments.js';
+import type { ReadStorePromised } from '../support/engines/readStoreDocuments.js';
+import { batch, doc, filled, idsOf, newCollection, rejectionOf } from '../support/engines/readStoreDocuments.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
-import type { ReadStorePromised } from '../support/readStoreDocuments.js';
-import { rejectionOf } from '../support/readStoreDocuments.js';
+import type { ReadStorePromised } from '../support/engines/readStoreDocuments.js';
+import { rejectionOf } from '../support/engines/readStoreDocuments.js';
 
 /** What records promise. */
 export const RECORD_PROMISES: Readonly<Record<string, ReadStorePromised>> = {

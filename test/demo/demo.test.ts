@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { suite } from 'uvu';
-import { cleanEnv } from '../support/mainProcess.js';
-import { DEMO } from '../support/programs.js';
+import { cleanEnv } from '../support/service/mainProcess.js';
+import { DEMO } from '../support/service/programs.js';
 
 const test = suite('demo');
 

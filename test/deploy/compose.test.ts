@@ -12,8 +12,8 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { MongoClient } from 'mongodb';
 import { parse } from 'yaml';
 import { ROLES, loadConfig } from '../../src/service/config.js';
-import { natsMissing } from '../support/natsServer.js';
-import { freePort } from '../support/serverProcess.js';
+import { natsMissing } from '../support/engines/natsServer.js';
+import { freePort } from '../support/engines/serverProcess.js';
 
 /** What these tests look at of a compose file. */
 interface Compose {

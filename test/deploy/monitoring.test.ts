@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parse } from 'yaml';
-import { namesOf } from '../support/exposed.js';
-import { startService } from '../support/service.js';
+import { namesOf } from '../support/service/exposed.js';
+import { startService } from '../support/service/service.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const test = suite('monitoring');

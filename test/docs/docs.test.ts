@@ -13,7 +13,7 @@ import { suite } from 'uvu';
 import { ERRORS } from '../../src/api/pipeline/errors.js';
 import { program } from '../../src/cli/program.js';
 import { ConfigError, loadConfig } from '../../src/service/config.js';
-import { type Json, startService } from '../support/service.js';
+import { type Json, startService } from '../support/service/service.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const test = suite('documents');

@@ -3,9 +3,9 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
-import { missingIn } from '../support/runbook.js';
-import { untilReady } from '../support/service.js';
-import { buyInto, inTrouble, RUNBOOK } from '../support/trouble.js';
+import { missingIn } from '../support/service/runbook.js';
+import { untilReady } from '../support/service/service.js';
+import { buyInto, inTrouble, RUNBOOK } from '../support/service/trouble.js';
 
 const test = suite('runbook');
 

@@ -3,11 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
-import { purchaseOf } from '../support/giftFlow.js';
-import { runCommand } from '../support/runbook.js';
-import { startProcess, untilReady } from '../support/service.js';
-import { buyInto, inTrouble, readLog } from '../support/trouble.js';
-import { eventually } from '../support/until.js';
+import { purchaseOf } from '../support/service/giftFlow.js';
+import { runCommand } from '../support/service/runbook.js';
+import { startProcess, untilReady } from '../support/service/service.js';
+import { buyInto, inTrouble, readLog } from '../support/service/trouble.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite('runbook, disks');
 

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
-import { startEventStoreDouble } from '../support/eventStoreDouble.js';
-import { untilReady } from '../support/service.js';
-import { buyInto, inTrouble } from '../support/trouble.js';
+import { startEventStoreDouble } from '../support/engines/eventStoreDouble.js';
+import { untilReady } from '../support/service/service.js';
+import { buyInto, inTrouble } from '../support/service/trouble.js';
 
 const test = suite('runbook, engines');
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { withRealProviders } from '../support/realProviders.js';
-import { untilReady } from '../support/service.js';
-import { buyInto, inTrouble } from '../support/trouble.js';
+import { withRealProviders } from '../support/providers/realProviders.js';
+import { untilReady } from '../support/service/service.js';
+import { buyInto, inTrouble } from '../support/service/trouble.js';
 
 const test = suite('runbook, providers');
 

@@ -3,9 +3,9 @@ import { suite } from 'uvu';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import { gifts } from '../../src/projections/gifts.js';
 import { collectionOf } from '../../src/runtime/readmodels/projection.js';
-import { untilReady } from '../support/service.js';
-import { buyInto, inTrouble, readLog } from '../support/trouble.js';
-import { eventually } from '../support/until.js';
+import { untilReady } from '../support/service/service.js';
+import { buyInto, inTrouble, readLog } from '../support/service/trouble.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite('runbook, read models');
 

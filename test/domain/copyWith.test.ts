@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { copyWith } from '../../src/domain/copyWith.js';
-import { sameHiddenClass } from '../support/hiddenClass.js';
+import { sameHiddenClass } from '../support/assertions/hiddenClass.js';
 
 const test = suite('copies that gain fields');
 

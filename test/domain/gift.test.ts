@@ -25,7 +25,7 @@ import {
 } from '../../src/domain/gift.js';
 import { block, unblock } from '../../src/domain/supportActions.js';
 import { Refusal } from '../../src/domain/refusal.js';
-import { given, happened } from '../support/givenWhenThen.js';
+import { given, happened } from '../support/assertions/givenWhenThen.js';
 
 const test = suite('gift');
 

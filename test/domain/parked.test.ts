@@ -12,7 +12,7 @@ import {
   retryWork,
   type WorkParked,
 } from '../../src/domain/parked.js';
-import { refusal } from '../support/rejects.js';
+import { refusal } from '../support/assertions/rejects.js';
 
 const test = suite('domain/parked');
 const work = { entity: 'e', transaction_id: 't', step: 'charge' };

@@ -14,7 +14,7 @@ import {
   type PurchaseEvent,
   requireAuthentication,
 } from '../../src/domain/purchase.js';
-import { given } from '../support/givenWhenThen.js';
+import { given } from '../support/assertions/givenWhenThen.js';
 
 const test = suite('news of a payment');
 

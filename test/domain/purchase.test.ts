@@ -15,7 +15,7 @@ import {
   startCharge,
   transactionStream,
 } from '../../src/domain/purchase.js';
-import { GIVEN_AT, given, happened } from '../support/givenWhenThen.js';
+import { GIVEN_AT, given, happened } from '../support/assertions/givenWhenThen.js';
 
 const test = suite('purchase');
 

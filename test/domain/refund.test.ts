@@ -12,7 +12,7 @@ import {
   startRefund,
 } from '../../src/domain/purchase.js';
 import { cancelForRefund, giftsInRefunds, madeByHand, settleRefund, startAgain } from '../../src/domain/refund.js';
-import { given } from '../support/givenWhenThen.js';
+import { given } from '../support/assertions/givenWhenThen.js';
 
 const test = suite('refunds');
 

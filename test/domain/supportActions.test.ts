@@ -12,7 +12,7 @@ import {
   ownerOf,
 } from '../../src/domain/gift.js';
 import { extend, reassign } from '../../src/domain/supportActions.js';
-import { given, happened } from '../support/givenWhenThen.js';
+import { given, happened } from '../support/assertions/givenWhenThen.js';
 
 const test = suite('domain/giftCare');
 const issued = (receiver: object = { user_id: 'bob' }): GiftIssued => ({

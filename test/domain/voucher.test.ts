@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import { generateCode, PINS, pinOf, V1_INTEGRATIONS, voucherExpiry } from '../../src/domain/voucher.js';
-import { isGeneratedCode } from '../support/generatedCode.js';
+import { isGeneratedCode } from '../support/fixtures/generatedCode.js';
 
 const test = suite('voucher');
 const code = fc.uint8Array({ minLength: 12, maxLength: 12 }).map(generateCode);

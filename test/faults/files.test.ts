@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import { ROLES } from '../../src/service/config.js';
 import { transactionStream } from '../../src/domain/purchase.js';
-import { EMBEDDED } from '../support/engines.js';
-import { purchaseOf } from '../support/giftFlow.js';
-import { withLogIn } from '../support/eventStoreFolder.js';
-import { releaseFolder } from '../support/releaseFolder.js';
+import { EMBEDDED } from '../support/engines/engines.js';
+import { purchaseOf } from '../support/service/giftFlow.js';
+import { withLogIn } from '../support/engines/eventStoreFolder.js';
+import { releaseFolder } from '../support/service/releaseFolder.js';
 import {
   type Reply,
   type ServiceProcess,
@@ -18,9 +18,9 @@ import {
   startService,
   untilReady,
   userTokenOf,
-} from '../support/service.js';
-import { CATALOGUE } from '../support/testCatalogue.js';
-import { eventually } from '../support/until.js';
+} from '../support/service/service.js';
+import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite<{ dir: string; settings: Readonly<Record<string, string>> }>('files that go away under the service');
 

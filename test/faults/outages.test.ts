@@ -7,13 +7,13 @@ import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
 import { giftStream } from '../../src/domain/gift.js';
 import { transactionStream } from '../../src/domain/purchase.js';
-import type { ServerEngine } from '../support/engines.js';
-import { startEventStoreDouble } from '../support/eventStoreDouble.js';
-import { buyOne, purchaseOf, redeem, refused } from '../support/giftFlow.js';
-import { mongoMissing, startMongo } from '../support/mongoServer.js';
-import { natsMissing, startNats } from '../support/natsServer.js';
-import { type Reply, type Service, startService } from '../support/service.js';
-import { eventually } from '../support/until.js';
+import type { ServerEngine } from '../support/engines/engines.js';
+import { startEventStoreDouble } from '../support/engines/eventStoreDouble.js';
+import { buyOne, purchaseOf, redeem, refused } from '../support/service/giftFlow.js';
+import { mongoMissing, startMongo } from '../support/engines/mongoServer.js';
+import { natsMissing, startNats } from '../support/engines/natsServer.js';
+import { type Reply, type Service, startService } from '../support/service/service.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite('an engine that goes away');
 

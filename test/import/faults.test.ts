@@ -9,8 +9,8 @@ import {
   importInto,
   testHash,
   wholeFile,
-} from '../support/importFile.js';
-import { memoryEvents } from '../support/memoryEvents.js';
+} from '../support/fixtures/importFile.js';
+import { memoryEvents } from '../support/engines/memoryEvents.js';
 
 const told = ({ place, fault }: ImportFault): string => (place === '' ? fault : `${place}: ${fault}`);
 

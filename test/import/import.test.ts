@@ -4,8 +4,8 @@ import { ImportFaultsError } from '../../src/import/faults.js';
 import { ImportInterruptedError, PruneNeedsYesError } from '../../src/import/importCatalogue.js';
 import { verifyPassword } from '../../src/lib/passwordHash.js';
 import { ConflictError, type RecordedEvent } from '../../src/ports/eventStore.js';
-import { PASSWORD_HASH, failureOf, fileWith, importInto, testHash, wholeFile } from '../support/importFile.js';
-import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
+import { PASSWORD_HASH, failureOf, fileWith, importInto, testHash, wholeFile } from '../support/fixtures/importFile.js';
+import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 
 /** What was appended since, as `stream Type`. */
 const since = (events: MemoryEvents, from: number): string[] =>

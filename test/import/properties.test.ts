@@ -10,8 +10,8 @@ import { holderOf, reservationAggregate } from '../../src/domain/account.js';
 import type { AccountEvent } from '../../src/domain/account.js';
 import { type Happened, fold } from '../../src/domain/decider.js';
 import { type Entry, evolveEntry } from '../../src/domain/entry.js';
-import { PASSWORD_HASH, importInto, testHash } from '../support/importFile.js';
-import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
+import { PASSWORD_HASH, importInto, testHash } from '../support/fixtures/importFile.js';
+import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 
 interface User {
   readonly id: string;

@@ -6,9 +6,9 @@ import { measuredEventStore } from '../../src/metrics/eventStore.js';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import { EventTooLargeError } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { event, failureOf } from '../support/eventStoreEvents.js';
-import { exposed } from '../support/exposed.js';
-import { memoryEvents } from '../support/memoryEvents.js';
+import { event, failureOf } from '../support/engines/eventStoreEvents.js';
+import { exposed } from '../support/service/exposed.js';
+import { memoryEvents } from '../support/engines/memoryEvents.js';
 
 const test = suite('measured engines');
 

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { counts } from '../../src/metrics/counts.js';
 import { histogram } from '../../src/metrics/histogram.js';
 import { countRequests } from '../../src/metrics/requests.js';
-import { exposed } from '../support/exposed.js';
+import { exposed } from '../support/service/exposed.js';
 
 const test = suite('exposition');
 

@@ -14,9 +14,9 @@ import { gifts } from '../../src/projections/gifts.js';
 import { checkpointName, type Projection } from '../../src/runtime/readmodels/projection.js';
 import { recordQuarantine } from '../../src/runtime/readmodels/quarantine.js';
 import { transactions } from '../../src/projections/transactions.js';
-import { event } from '../support/eventStoreEvents.js';
-import { exposed } from '../support/exposed.js';
-import { type Installation, installation } from '../support/projecting.js';
+import { event } from '../support/engines/eventStoreEvents.js';
+import { exposed } from '../support/service/exposed.js';
+import { type Installation, installation } from '../support/fixtures/projecting.js';
 
 const test = suite<{ house: Installation }>('installation');
 const PROJECTIONS = [gifts, transactions] as unknown as readonly Projection[];

@@ -9,13 +9,13 @@ import type { PaymentNews } from '../../src/domain/paymentNews.js';
 import { AUTHENTICATION_MS } from '../../src/domain/purchase.js';
 import type { ProcessorDeps } from '../../src/processors/runner/run.js';
 import { SUBJECTS } from '../../src/messages/messages.js';
-import { chances, faultyBus, seeds } from '../support/faultyBus.js';
-import type { House } from '../support/house.js';
-import { houseWithProvidersSuite } from '../support/houseSuite.js';
-import { everyKillPoint } from '../support/killPoints.js';
-import { mortal } from '../support/mortal.js';
-import { faultsByChance, type RealProviders } from '../support/realProviders.js';
-import type { StripeIntent } from '../support/stripeServer.js';
+import { chances, faultyBus, seeds } from '../support/faults/faultyBus.js';
+import type { House } from '../support/service/house.js';
+import { houseWithProvidersSuite } from '../support/service/houseSuite.js';
+import { everyKillPoint } from '../support/faults/killPoints.js';
+import { mortal } from '../support/faults/mortal.js';
+import { faultsByChance, type RealProviders } from '../support/providers/realProviders.js';
+import type { StripeIntent } from '../support/providers/stripeServer.js';
 
 const test = houseWithProvidersSuite('buyers who must prove who they are');
 

@@ -5,8 +5,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PurchaseReceiver } from '../../src/domain/purchase.js';
 import type { Processors } from '../../src/processors/runner/run.js';
-import { type Bought, type House, openHouse, phone } from '../support/house.js';
-import { mortal } from '../support/mortal.js';
+import { type Bought, type House, openHouse, phone } from '../support/service/house.js';
+import { mortal } from '../support/faults/mortal.js';
 
 /**
  * Processor time of the main thread, ms: unlike the clock's it does not count what other processes of the machine take.

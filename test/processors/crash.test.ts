@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type House, openHouse, phone } from '../support/house.js';
-import { everyKillPoint } from '../support/killPoints.js';
-import { mortal } from '../support/mortal.js';
+import { type House, openHouse, phone } from '../support/service/house.js';
+import { everyKillPoint } from '../support/faults/killPoints.js';
+import { mortal } from '../support/faults/mortal.js';
 
 const test = suite('process managers that die');
 let house: House;

@@ -10,12 +10,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { READ_STORE_FILE } from '../../src/adapters/embedded/readStore/file.js';
 import { inParallel } from '../../src/lib/async/inParallel.js';
-import { EMBEDDED } from '../support/engines.js';
-import { purchaseOf } from '../support/giftFlow.js';
-import { openRealProviders, type RealProviders } from '../support/realProviders.js';
-import { type Service, startService } from '../support/service.js';
-import { CATALOGUE } from '../support/testCatalogue.js';
-import { eventually } from '../support/until.js';
+import { EMBEDDED } from '../support/engines/engines.js';
+import { purchaseOf } from '../support/service/giftFlow.js';
+import { openRealProviders, type RealProviders } from '../support/providers/realProviders.js';
+import { type Service, startService } from '../support/service/service.js';
+import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite('starting again from nothing');
 

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import { simulatedPayments } from '../../src/providers/payments/simulated.js';
-import type { House } from '../support/house.js';
-import { houseSuite } from '../support/houseSuite.js';
+import type { House } from '../support/service/house.js';
+import { houseSuite } from '../support/service/houseSuite.js';
 
 const test = houseSuite('a charge that hangs');
 

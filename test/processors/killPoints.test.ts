@@ -6,13 +6,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import type { Records } from '../../src/ports/readStore.js';
-import { chances, faultyBus, seeds } from '../support/faultyBus.js';
-import type { Bought, House } from '../support/house.js';
-import { houseWithProvidersSuite } from '../support/houseSuite.js';
-import { everyKillPoint, partOf } from '../support/killPoints.js';
-import { buyForThree, checkLedgers, checkParked, isSettled } from '../support/ledgers.js';
-import { mortal } from '../support/mortal.js';
-import { faultsByChance, type RealProviders } from '../support/realProviders.js';
+import { chances, faultyBus, seeds } from '../support/faults/faultyBus.js';
+import type { Bought, House } from '../support/service/house.js';
+import { houseWithProvidersSuite } from '../support/service/houseSuite.js';
+import { everyKillPoint, partOf } from '../support/faults/killPoints.js';
+import { buyForThree, checkLedgers, checkParked, isSettled } from '../support/providers/ledgers.js';
+import { mortal } from '../support/faults/mortal.js';
+import { faultsByChance, type RealProviders } from '../support/providers/realProviders.js';
 
 const test = houseWithProvidersSuite('killed at every step');
 

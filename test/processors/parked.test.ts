@@ -7,10 +7,10 @@ import { Refusal } from '../../src/domain/refusal.js';
 import { type Bus, RemoteError } from '../../src/ports/bus.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { type House, phone, sentIn } from '../support/house.js';
-import { houseSuite } from '../support/houseSuite.js';
-import { mortal } from '../support/mortal.js';
-import { rejects } from '../support/rejects.js';
+import { type House, phone, sentIn } from '../support/service/house.js';
+import { houseSuite } from '../support/service/houseSuite.js';
+import { mortal } from '../support/faults/mortal.js';
+import { rejects } from '../support/assertions/rejects.js';
 
 const test = houseSuite('parked work');
 

@@ -4,12 +4,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
-import { chances, faultyBus, seeds } from '../support/faultyBus.js';
-import { type Bought, hoursAgo, type House, phone } from '../support/house.js';
-import { houseWithProvidersSuite } from '../support/houseSuite.js';
-import { buyForThree as buy, checkLedgers, checkParked, isSettled } from '../support/ledgers.js';
-import { faultsByChance } from '../support/realProviders.js';
-import type { Asked, Fault } from '../support/standIn.js';
+import { chances, faultyBus, seeds } from '../support/faults/faultyBus.js';
+import { type Bought, hoursAgo, type House, phone } from '../support/service/house.js';
+import { houseWithProvidersSuite } from '../support/service/houseSuite.js';
+import { buyForThree as buy, checkLedgers, checkParked, isSettled } from '../support/providers/ledgers.js';
+import { faultsByChance } from '../support/providers/realProviders.js';
+import type { Asked, Fault } from '../support/providers/standIn.js';
 
 const test = houseWithProvidersSuite('purchases by the real providers');
 

@@ -4,9 +4,9 @@ import { type Bus, RemoteError } from '../../src/ports/bus.js';
 import { ConflictError, type EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { ChargeReply } from '../../src/messages/messages.js';
-import { faultyBus } from '../support/faultyBus.js';
-import { hoursAgo, type House, phone, sentIn } from '../support/house.js';
-import { houseSuite } from '../support/houseSuite.js';
+import { faultyBus } from '../support/faults/faultyBus.js';
+import { hoursAgo, type House, phone, sentIn } from '../support/service/house.js';
+import { houseSuite } from '../support/service/houseSuite.js';
 
 const test = houseSuite('process managers in trouble');
 

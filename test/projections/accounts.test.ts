@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type AccountDocument, accountsProjection } from '../../src/projections/accounts.js';
-import { importInto, testHash, wholeFile } from '../support/importFile.js';
-import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
+import { importInto, testHash, wholeFile } from '../support/fixtures/importFile.js';
+import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 
 /** All documents of a log, by id. */
 function project(events: MemoryEvents): Map<string, AccountDocument> {

@@ -5,8 +5,8 @@ import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
 import { transactions, type TransactionDocument } from '../../src/projections/transactions.js';
 import type { Projection } from '../../src/runtime/readmodels/projection.js';
-import { sameHiddenClass } from '../support/hiddenClass.js';
-import { newEvent, purchase } from '../support/projecting.js';
+import { sameHiddenClass } from '../support/assertions/hiddenClass.js';
+import { newEvent, purchase } from '../support/fixtures/projecting.js';
 
 const BOUGHT_AT = '2026-03-01T10:00:00.000Z';
 const LATER = '2026-03-02T10:00:00.000Z';

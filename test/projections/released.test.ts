@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { PARKED_NAMES } from '../../src/domain/parked.js';
 import type { Projection } from '../../src/runtime/readmodels/projection.js';
 import { isReadBySome, PROJECTIONS } from '../../src/projections/index.js';
-import { foldHash, HISTORY_TYPES } from '../support/releasedHistory.js';
+import { foldHash, HISTORY_TYPES } from '../support/fixtures/releasedHistory.js';
 
 const test = suite('versions of projections');
 

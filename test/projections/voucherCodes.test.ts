@@ -15,8 +15,8 @@ import {
   hasPool,
   voucherCodesProjection,
 } from '../../src/projections/voucherCodes.js';
-import { testHash } from '../support/importFile.js';
-import { memoryEvents } from '../support/memoryEvents.js';
+import { testHash } from '../support/fixtures/importFile.js';
+import { memoryEvents } from '../support/engines/memoryEvents.js';
 
 const test = suite<{ dir: string; store: ReadStore }>('projections/voucherCodes');
 

@@ -4,9 +4,9 @@ import * as assert from 'uvu/assert';
 import { countProviderCalls } from '../../src/metrics/providers.js';
 import { guard } from '../../src/providers/circuitBreaker.js';
 import { NotNowError, RefusedError, TroubleError } from '../../src/providers/providerErrors.js';
-import { withClockAhead } from '../support/clockAhead.js';
-import { failureOf } from '../support/eventStoreEvents.js';
-import { exposed } from '../support/exposed.js';
+import { withClockAhead } from '../support/faults/clockAhead.js';
+import { failureOf } from '../support/engines/eventStoreEvents.js';
+import { exposed } from '../support/service/exposed.js';
 
 const test = suite('guard');
 const SILENT = pino({ level: 'silent' });

@@ -4,8 +4,8 @@ import * as assert from 'uvu/assert';
 import { loadConfig } from '../../src/service/config.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import { openProviders } from '../../src/providers/openProviders.js';
-import { memoryRecords } from '../support/memoryRecords.js';
-import { withRealProviders } from '../support/realProviders.js';
+import { memoryRecords } from '../support/engines/memoryRecords.js';
+import { withRealProviders } from '../support/providers/realProviders.js';
 
 const test = suite('providers by settings');
 

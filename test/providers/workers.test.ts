@@ -10,7 +10,7 @@ import { NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import { checks, MalformedMessageError, SUBJECTS } from '../../src/messages/messages.js';
 import { startWorkers } from '../../src/providers/workers.js';
 import { NotNowError, RefusedError, TroubleError } from '../../src/providers/providerErrors.js';
-import { memoryRecords } from '../support/memoryRecords.js';
+import { memoryRecords } from '../support/engines/memoryRecords.js';
 
 const test = suite('workers');
 

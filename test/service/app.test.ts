@@ -11,13 +11,13 @@ import { suite } from 'uvu';
 import { startApp } from '../../src/service/app.js';
 import { loadConfig } from '../../src/service/config.js';
 import { giftStream } from '../../src/domain/gift.js';
-import { openTestEngines } from '../support/engines.js';
-import { buy, redeem } from '../support/giftFlow.js';
-import { cleanEnv, runs } from '../support/mainProcess.js';
-import { MAIN } from '../support/programs.js';
-import { type Service, request, startProcess, startService, untilReady } from '../support/service.js';
-import { CATALOGUE } from '../support/testCatalogue.js';
-import { eventually } from '../support/until.js';
+import { openTestEngines } from '../support/engines/engines.js';
+import { buy, redeem } from '../support/service/giftFlow.js';
+import { cleanEnv, runs } from '../support/service/mainProcess.js';
+import { MAIN } from '../support/service/programs.js';
+import { type Service, request, startProcess, startService, untilReady } from '../support/service/service.js';
+import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite<{ dir: string }>('service');
 

@@ -17,13 +17,13 @@ import type { NewEvent, RecordedEvent } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { putWitness } from '../../src/runtime/log/logAnchor.js';
-import { gift } from '../support/cli.js';
-import { startEventStoreDouble } from '../support/eventStoreDouble.js';
-import { HELLO, openedWell, startFakeMongo } from '../support/fakeMongo.js';
-import { runs } from '../support/mainProcess.js';
-import { contractServer, mongoMissing, newDatabase } from '../support/mongoServer.js';
-import { natsMissing, natsOfVersion, startNats } from '../support/natsServer.js';
-import { freePort } from '../support/serverProcess.js';
+import { gift } from '../support/service/cli.js';
+import { startEventStoreDouble } from '../support/engines/eventStoreDouble.js';
+import { HELLO, openedWell, startFakeMongo } from '../support/engines/fakeMongo.js';
+import { runs } from '../support/service/mainProcess.js';
+import { contractServer, mongoMissing, newDatabase } from '../support/engines/mongoServer.js';
+import { natsMissing, natsOfVersion, startNats } from '../support/engines/natsServer.js';
+import { freePort } from '../support/engines/serverProcess.js';
 
 const test = suite<{ dir: string }>('engines at start');
 

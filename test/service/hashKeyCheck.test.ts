@@ -4,7 +4,7 @@ import { EngineError } from '../../src/lib/engineError.js';
 import type { DomainEvent } from '../../src/domain/decider.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import { refuseUnlessHashKeyFits } from '../../src/service/hashKeyCheck.js';
-import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
+import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 
 const KEY = Buffer.from('the key that the log was made with');
 const OTHER = Buffer.from('the key of another installation ..');

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import { findHashKey, loadKeys } from '../../src/service/keys.js';
-import { fillDisk, NO_MOUNT, smallDisk } from '../support/smallDisk.js';
-import { testWhere } from '../support/testWhere.js';
+import { fillDisk, NO_MOUNT, smallDisk } from '../support/faults/smallDisk.js';
+import { testWhere } from '../support/assertions/testWhere.js';
 
 const test = suite<{ dir: string }>('keys');
 test.before.each((context) => {

@@ -7,9 +7,9 @@ import type { EventStore } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { watchAppends } from '../../src/runtime/supervision/appendWatch.js';
-import { until } from '../support/until.js';
+import { until } from '../support/assertions/until.js';
 import { PROJECTIONS } from '../../src/projections/index.js';
-import { buy, installed, type Installation, redeem, settled } from '../support/projecting.js';
+import { buy, installed, type Installation, redeem, settled } from '../support/fixtures/projecting.js';
 
 const test = suite('whether a process is ready');
 

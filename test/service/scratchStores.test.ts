@@ -18,9 +18,9 @@ import * as assert from 'uvu/assert';
 import { EngineError } from '../../src/lib/engineError.js';
 import { openScratch } from '../../src/service/scratchStores.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { underMode } from '../support/otherUser.js';
-import { rejects } from '../support/rejects.js';
-import { fillDisk, NO_MOUNT, smallDisk } from '../support/smallDisk.js';
+import { underMode } from '../support/faults/otherUser.js';
+import { rejects } from '../support/assertions/rejects.js';
+import { fillDisk, NO_MOUNT, smallDisk } from '../support/faults/smallDisk.js';
 
 const test = suite<{ dir: string }>('scratch');
 test.before.each((context) => {

@@ -7,13 +7,13 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { suite } from 'uvu';
-import { cleanEnv } from '../support/mainProcess.js';
-import { natsMissing, startNats } from '../support/natsServer.js';
-import { GIFT, MAIN } from '../support/programs.js';
-import { freePort, killed } from '../support/serverProcess.js';
-import { request, startProcess, untilReady } from '../support/service.js';
-import { testWhere } from '../support/testWhere.js';
-import { eventually } from '../support/until.js';
+import { cleanEnv } from '../support/service/mainProcess.js';
+import { natsMissing, startNats } from '../support/engines/natsServer.js';
+import { GIFT, MAIN } from '../support/service/programs.js';
+import { freePort, killed } from '../support/engines/serverProcess.js';
+import { request, startProcess, untilReady } from '../support/service/service.js';
+import { testWhere } from '../support/assertions/testWhere.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite<{ dir: string }>("the service's process");
 

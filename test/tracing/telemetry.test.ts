@@ -11,9 +11,9 @@ import { currentTrace, inSpan, tracingOn } from '../../src/tracing/spans.js';
 import { exportersWanted, unknownExporters } from '../../src/tracing/exporters.js';
 import { telemetryFaults } from '../../src/tracing/settings.js';
 import { startTelemetry } from '../../src/tracing/telemetry.js';
-import { openCollector, type SentSpan } from '../support/collector.js';
-import { event, failureOf } from '../support/eventStoreEvents.js';
-import { memoryEvents } from '../support/memoryEvents.js';
+import { openCollector, type SentSpan } from '../support/providers/collector.js';
+import { event, failureOf } from '../support/engines/eventStoreEvents.js';
+import { memoryEvents } from '../support/engines/memoryEvents.js';
 
 const test = suite('telemetry');
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';

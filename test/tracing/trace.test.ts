@@ -5,11 +5,11 @@ import { giftStream } from '../../src/domain/gift.js';
 import { notificationStream } from '../../src/domain/notification.js';
 import { transactionStream } from '../../src/domain/purchase.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
-import { type Collector, openCollector, type SentSpan } from '../support/collector.js';
-import { buyOne, purchaseOf, redeem } from '../support/giftFlow.js';
-import { openRealProviders } from '../support/realProviders.js';
-import { type Service, startService } from '../support/service.js';
-import { eventually } from '../support/until.js';
+import { type Collector, openCollector, type SentSpan } from '../support/providers/collector.js';
+import { buyOne, purchaseOf, redeem } from '../support/service/giftFlow.js';
+import { openRealProviders } from '../support/providers/realProviders.js';
+import { type Service, startService } from '../support/service/service.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite('one trace');
 const TRACE = '0af7651916cd43dd8448eb211c80319c';

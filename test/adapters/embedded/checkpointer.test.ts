@@ -10,7 +10,7 @@ import { moveNow } from '../../../src/adapters/embedded/checkpoint.js';
 import { type Checkpointer, checkpointer } from '../../../src/adapters/embedded/checkpointer.js';
 import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import { threadData } from '../../../src/adapters/embedded/thread.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/assertions/until.js';
 
 const test = suite<{ dir: string; file: string; database: Database; checkpoints: Checkpointer }>(
   'Moving a WAL into its file',

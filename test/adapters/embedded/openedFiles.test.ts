@@ -17,8 +17,8 @@ import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { event, failureOf } from '../../support/eventStoreEvents.js';
-import { eventually } from '../../support/until.js';
+import { event, failureOf } from '../../support/engines/eventStoreEvents.js';
+import { eventually } from '../../support/assertions/until.js';
 
 interface Context {
   dir: string;

@@ -7,9 +7,9 @@ import * as assert from 'uvu/assert';
 import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/readStore.js';
 import { openSignals } from '../../../src/adapters/embedded/signals.js';
-import { event, within } from '../../support/eventStoreEvents.js';
-import { at, doc, newCollection } from '../../support/readStoreDocuments.js';
-import { until } from '../../support/until.js';
+import { event, within } from '../../support/engines/eventStoreEvents.js';
+import { at, doc, newCollection } from '../../support/engines/readStoreDocuments.js';
+import { until } from '../../support/assertions/until.js';
 
 const test = suite<{ dir: string; setInterval: typeof globalThis.setInterval }>('Signals between threads');
 

@@ -20,7 +20,7 @@ import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import type { DatabaseOptions } from '../../../src/adapters/embedded/sqlite.js';
 import { DataFileError, openDatabase, unavailableOf } from '../../../src/adapters/embedded/sqlite.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { DISK_FAULTS, failReads } from '../../support/sqliteFaults.js';
+import { DISK_FAULTS, failReads } from '../../support/faults/sqliteFaults.js';
 
 const test = suite('Data files');
 

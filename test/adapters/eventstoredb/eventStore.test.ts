@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import { eventStoreContract } from '../../contract/eventStore.js';
 import { eventStoreOutageContract } from '../../contract/eventStoreOutages.js';
-import { GIVEN_UP_MS, onDouble, onServer } from '../../support/eventStoreDb.js';
+import { GIVEN_UP_MS, onDouble, onServer } from '../../support/engines/eventStoreDb.js';
 
 eventStoreContract('EventStoreDB, double', async () => onDouble());
 eventStoreOutageContract('EventStoreDB, double', async () => onDouble(GIVEN_UP_MS));

@@ -11,10 +11,10 @@ import { LogSealedError } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { eventStoreSealContract } from '../../contract/eventStoreSeal.js';
 import type { SealFixture } from '../../contract/eventStoreSeal.js';
-import type { EventStoreDouble } from '../../support/eventStoreDouble.js';
-import { startEventStoreDouble } from '../../support/eventStoreDouble.js';
-import { event, failureOf } from '../../support/eventStoreEvents.js';
-import { openTestEngines } from '../../support/engines.js';
+import type { EventStoreDouble } from '../../support/engines/eventStoreDouble.js';
+import { startEventStoreDouble } from '../../support/engines/eventStoreDouble.js';
+import { event, failureOf } from '../../support/engines/eventStoreEvents.js';
+import { openTestEngines } from '../../support/engines/engines.js';
 
 const TIMEOUT_MS = 200;
 /**

@@ -13,10 +13,10 @@ import { subscribed } from '../../../src/adapters/eventstoredb/subscription.js';
 import type { EventStore, RecordedEvent } from '../../../src/ports/eventStore.js';
 import { ConflictError, EventTooLargeError } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import type { EventStoreDouble } from '../../support/eventStoreDouble.js';
-import { startEventStoreDouble } from '../../support/eventStoreDouble.js';
-import type { AppendFault } from '../../support/eventStoreDoubleStreams.js';
-import { eventResponse, ODD_CHECKPOINT } from '../../support/eventStoreDoubleStreams.js';
+import type { EventStoreDouble } from '../../support/engines/eventStoreDouble.js';
+import { startEventStoreDouble } from '../../support/engines/eventStoreDouble.js';
+import type { AppendFault } from '../../support/engines/eventStoreDoubleStreams.js';
+import { eventResponse, ODD_CHECKPOINT } from '../../support/engines/eventStoreDoubleStreams.js';
 import {
   batchesOf,
   event,
@@ -27,8 +27,8 @@ import {
   newStream,
   readUntil,
   within,
-} from '../../support/eventStoreEvents.js';
-import { until } from '../../support/until.js';
+} from '../../support/engines/eventStoreEvents.js';
+import { until } from '../../support/assertions/until.js';
 
 const TIMEOUT_MS = 400;
 /** Where nothing is to wait for its end, in ms. */

@@ -6,10 +6,10 @@ import { UnsafeServerError } from '../../../src/adapters/eventstoredb/failures.j
 import { LOG_STREAM } from '../../../src/adapters/eventstoredb/filters.js';
 import { refuseUnsafe } from '../../../src/adapters/eventstoredb/version.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import type { EventStoreDouble } from '../../support/eventStoreDouble.js';
-import { startEventStoreDouble } from '../../support/eventStoreDouble.js';
-import { event, failureOf, readUntil, within } from '../../support/eventStoreEvents.js';
-import { until } from '../../support/until.js';
+import type { EventStoreDouble } from '../../support/engines/eventStoreDouble.js';
+import { startEventStoreDouble } from '../../support/engines/eventStoreDouble.js';
+import { event, failureOf, readUntil, within } from '../../support/engines/eventStoreEvents.js';
+import { until } from '../../support/assertions/until.js';
 
 const TIMEOUT_MS = 400;
 /** Where nothing is to wait for its end, in ms. */

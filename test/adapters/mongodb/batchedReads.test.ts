@@ -4,7 +4,7 @@ import { gatheredLookUps } from '../../../src/adapters/mongodb/batchedReads.js';
 import type { MongoDocument } from '../../../src/adapters/mongodb/layout.js';
 import type { Database, Link } from '../../../src/adapters/mongodb/connection.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { failureOf } from '../../support/eventStoreEvents.js';
+import { failureOf } from '../../support/engines/eventStoreEvents.js';
 
 const test = suite('MongoDB: look-ups by id, gathered');
 

@@ -27,8 +27,8 @@ import { openLink } from '../../../src/adapters/mongodb/connection.js';
 import type { Link } from '../../../src/adapters/mongodb/connection.js';
 import { writeGuarded } from '../../../src/adapters/mongodb/guarded.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { HELLO, startFakeMongo } from '../../support/fakeMongo.js';
-import { rejectionOf } from '../../support/readStoreDocuments.js';
+import { HELLO, startFakeMongo } from '../../support/engines/fakeMongo.js';
+import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
 
 const test = suite('MongoDB: calls and their failures');
 

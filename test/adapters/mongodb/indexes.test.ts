@@ -8,9 +8,9 @@ import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import { inParallel } from '../../../src/lib/async/inParallel.js';
 import type { Body, CollectionSpec, Query, ReadStore } from '../../../src/ports/readStore.js';
 import { PROJECTIONS } from '../../../src/projections/index.js';
-import { recordCommands, telling } from '../../support/mongoCommands.js';
-import { type TestDatabase, contractServer, mongoMissing, newDatabase } from '../../support/mongoServer.js';
-import { at, batch, doc, idsOf, newCollection, rejectionOf } from '../../support/readStoreDocuments.js';
+import { recordCommands, telling } from '../../support/engines/mongoCommands.js';
+import { type TestDatabase, contractServer, mongoMissing, newDatabase } from '../../support/engines/mongoServer.js';
+import { at, batch, doc, idsOf, newCollection, rejectionOf } from '../../support/engines/readStoreDocuments.js';
 
 const given = (process.env['TEST_MONGODB_URL'] ?? '') !== '';
 const missing = given ? undefined : mongoMissing();

@@ -4,9 +4,9 @@ import * as assert from 'uvu/assert';
 import { EngineError } from '../../../src/lib/engineError.js';
 import { addressOf, engineErrorOf } from '../../../src/adapters/mongodb/address.js';
 import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
-import { HELLO, openedWell, startFakeMongo } from '../../support/fakeMongo.js';
-import { rejectionOf } from '../../support/readStoreDocuments.js';
-import { freePort } from '../../support/serverProcess.js';
+import { HELLO, openedWell, startFakeMongo } from '../../support/engines/fakeMongo.js';
+import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
+import { freePort } from '../../support/engines/serverProcess.js';
 
 const test = suite('MongoDB: opening');
 

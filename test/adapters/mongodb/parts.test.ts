@@ -8,7 +8,7 @@ import type { Link } from '../../../src/adapters/mongodb/connection.js';
 import { filterOf, sortOf } from '../../../src/adapters/mongodb/query.js';
 import { commandsOf } from '../../../src/adapters/mongodb/writer.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { at, doc, newCollection, rejectionOf } from '../../support/readStoreDocuments.js';
+import { at, doc, newCollection, rejectionOf } from '../../support/engines/readStoreDocuments.js';
 
 const test = suite('MongoDB: parts');
 

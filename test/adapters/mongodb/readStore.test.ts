@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import { readStoreContract } from '../../contract/readStore.js';
-import { contractServer, mongoMissing, newDatabase } from '../../support/mongoServer.js';
-import { mongoFixture } from '../../support/readStoreMongo.js';
+import { contractServer, mongoMissing, newDatabase } from '../../support/engines/mongoServer.js';
+import { mongoFixture } from '../../support/engines/readStoreMongo.js';
 
 /** What the test server does otherwise than MongoDB. */
 const TEST_SERVER_DEVIATIONS = {

@@ -6,9 +6,9 @@ import { BULK_MS } from '../../../src/adapters/mongodb/connection.js';
 import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { type MongoServer, mongoMissing, startMongo } from '../../support/mongoServer.js';
-import { everyCall, failing, recovered } from '../../support/mongoTrouble.js';
-import { at, batch, doc, newCollection, projectionOf, rejectionOf } from '../../support/readStoreDocuments.js';
+import { type MongoServer, mongoMissing, startMongo } from '../../support/engines/mongoServer.js';
+import { everyCall, failing, recovered } from '../../support/engines/mongoTrouble.js';
+import { at, batch, doc, newCollection, projectionOf, rejectionOf } from '../../support/engines/readStoreDocuments.js';
 
 const missing = mongoMissing();
 /**

@@ -5,10 +5,10 @@ import * as assert from 'uvu/assert';
 import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { openedWell, startFakeMongo } from '../../support/fakeMongo.js';
-import { type MongoServer, mongoMissing, startMongo } from '../../support/mongoServer.js';
-import { everyCall, failing, recovered } from '../../support/mongoTrouble.js';
-import { at, batch, doc, newCollection, projectionOf, rejectionOf } from '../../support/readStoreDocuments.js';
+import { openedWell, startFakeMongo } from '../../support/engines/fakeMongo.js';
+import { type MongoServer, mongoMissing, startMongo } from '../../support/engines/mongoServer.js';
+import { everyCall, failing, recovered } from '../../support/engines/mongoTrouble.js';
+import { at, batch, doc, newCollection, projectionOf, rejectionOf } from '../../support/engines/readStoreDocuments.js';
 
 const missing = mongoMissing();
 /** A write whose answer never comes is given up after 20 s, and the next one goes through. */

@@ -8,9 +8,9 @@ import { openNatsBus } from '../../../src/adapters/nats/bus.js';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../../src/ports/bus.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { busContract } from '../../contract/bus.js';
-import { type BusProcess, openBusInProcess } from '../../support/busProcess.js';
-import { type NatsServer, natsMissing, natsOfVersion, startNats } from '../../support/natsServer.js';
-import { freePort } from '../../support/serverProcess.js';
+import { type BusProcess, openBusInProcess } from '../../support/engines/busProcess.js';
+import { type NatsServer, natsMissing, natsOfVersion, startNats } from '../../support/engines/natsServer.js';
+import { freePort } from '../../support/engines/serverProcess.js';
 
 const missing = natsMissing();
 const ownMissing = natsMissing({ own: true });

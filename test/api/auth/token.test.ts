@@ -15,7 +15,7 @@ import { httpApplication } from '../../../src/api/pipeline/server.js';
 import { hashPassword } from '../../../src/lib/passwordHash.js';
 import { opaqueString } from '../../../src/domain/precis.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { type MemoryEvents, memoryEvents } from '../../support/memoryEvents.js';
+import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
 import {
   type Clock,
   type MemoryAccounts,

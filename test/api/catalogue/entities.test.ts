@@ -9,7 +9,7 @@ import {
   storeEntity,
 } from '../../../src/api/catalogue/entities.js';
 import { embeddedCollector } from '../../../src/api/representation/embedded.js';
-import { brand, catalogueOf, category, product, segment, store } from '../../support/catalogue.js';
+import { brand, catalogueOf, category, product, segment, store } from '../../support/fixtures/catalogue.js';
 
 const test = suite('entities');
 

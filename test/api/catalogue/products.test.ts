@@ -2,9 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { productRoutes } from '../../../src/api/catalogue/products.js';
 import type { Route } from '../../../src/api/pipeline/route.js';
-import { asUser, bodyOf, type Request } from '../../support/calls.js';
-import { brand, catalogueOf, product, viewOf } from '../../support/catalogue.js';
-import { turnsDuring } from '../../support/turns.js';
+import { asUser, bodyOf, type Request } from '../../support/service/calls.js';
+import { brand, catalogueOf, product, viewOf } from '../../support/fixtures/catalogue.js';
+import { turnsDuring } from '../../support/assertions/turns.js';
 
 const test = suite('products');
 

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { productSearch, type ProductSearch } from '../../../src/api/catalogue/search.js';
 import type { Brand, Product } from '../../../src/domain/catalogue.js';
 import type { Catalogue } from '../../../src/projections/catalogue/wholeCatalogue.js';
-import { brand, catalogueOf, product } from '../../support/catalogue.js';
+import { brand, catalogueOf, product } from '../../support/fixtures/catalogue.js';
 
 const test = suite('search');
 

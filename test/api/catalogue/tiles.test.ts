@@ -6,9 +6,9 @@ import { storePins, type ClusterPin, type StorePin } from '../../../src/api/cata
 import { tileRoutes } from '../../../src/api/catalogue/tiles.js';
 import type { Store } from '../../../src/domain/catalogue.js';
 import type { Catalogue } from '../../../src/projections/catalogue/wholeCatalogue.js';
-import { asUser, bodyOf, type Request } from '../../support/calls.js';
-import { brand, catalogueOf, store, viewOf } from '../../support/catalogue.js';
-import { turnsDuring } from '../../support/turns.js';
+import { asUser, bodyOf, type Request } from '../../support/service/calls.js';
+import { brand, catalogueOf, store, viewOf } from '../../support/fixtures/catalogue.js';
+import { turnsDuring } from '../../support/assertions/turns.js';
 
 const test = suite('tiles');
 

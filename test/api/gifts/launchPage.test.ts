@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
-import { answerOf, checked, unharmed } from '../../support/answers.js';
-import { buyOne, purchaseOf, redeem, refused } from '../../support/giftFlow.js';
-import { boughtBefore } from '../../support/pastPurchase.js';
-import { type Json, type Reply, type Service, startService } from '../../support/service.js';
-import { eventually } from '../../support/until.js';
+import { answerOf, checked, unharmed } from '../../support/service/answers.js';
+import { buyOne, purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
+import { boughtBefore } from '../../support/fixtures/pastPurchase.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
+import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('the page behind a launch_url');
 let service: Service;

@@ -6,11 +6,11 @@ import type { CommandContext } from '../../../src/commands/context.js';
 import { giftStream } from '../../../src/domain/gift.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { openReadModels } from '../../../src/projections/index.js';
-import { buy, buyOne, redeem, refused, unredeem } from '../../support/giftFlow.js';
-import { heldCollection } from '../../support/heldCollection.js';
-import { type Json, type Service, startService } from '../../support/service.js';
-import { CATALOGUE } from '../../support/testCatalogue.js';
-import { eventually } from '../../support/until.js';
+import { buy, buyOne, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
+import { heldCollection } from '../../support/faults/heldCollection.js';
+import { type Json, type Service, startService } from '../../support/service/service.js';
+import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
+import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('redemptions');
 let service: Service;

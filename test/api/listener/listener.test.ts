@@ -5,9 +5,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { askForBody } from '../../../src/api/pipeline/askForBody.js';
 import { type Listener, listen } from '../../../src/api/listener/listener.js';
-import { sendThenRead } from '../../support/rawHttp.js';
-import { unexpected } from '../../support/unexpected.js';
-import { eventually } from '../../support/until.js';
+import { sendThenRead } from '../../support/service/rawHttp.js';
+import { unexpected } from '../../support/assertions/unexpected.js';
+import { eventually } from '../../support/assertions/until.js';
 
 interface Asked {
   readonly request: IncomingMessage;

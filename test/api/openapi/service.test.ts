@@ -11,7 +11,7 @@ import { startApp, type App } from '../../../src/service/app.js';
 import { loadConfig } from '../../../src/service/config.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { createLogger } from '../../../src/lib/logging/logger.js';
-import type { Json } from '../../support/service.js';
+import type { Json } from '../../support/service/service.js';
 import { faultsOf, operationsOf, resolved } from './check.js';
 
 interface Described {

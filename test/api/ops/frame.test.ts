@@ -13,10 +13,10 @@ import { accessRecorder } from '../../../src/commands/recordAccess.js';
 import { keyedHash } from '../../../src/domain/keyedHash.js';
 import { createLogger } from '../../../src/lib/logging/logger.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { asUser } from '../../support/calls.js';
-import { type MemoryEvents, memoryEvents } from '../../support/memoryEvents.js';
-import { memoryRecords } from '../../support/memoryRecords.js';
-import { type Reply, request } from '../../support/service.js';
+import { asUser } from '../../support/service/calls.js';
+import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
+import { memoryRecords } from '../../support/engines/memoryRecords.js';
+import { type Reply, request } from '../../support/service/service.js';
 
 const test = suite('api/ops/frame');
 const answers = [{ status: 200, description: 'All.' }];

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { accessStream } from '../../../src/domain/access.js';
-import { buy, buyOne, redeem, refused } from '../../support/giftFlow.js';
-import { heldCollection } from '../../support/heldCollection.js';
-import { type Json, type Reply, type Service, startService } from '../../support/service.js';
-import { eventually } from '../../support/until.js';
+import { buy, buyOne, redeem, refused } from '../../support/service/giftFlow.js';
+import { heldCollection } from '../../support/faults/heldCollection.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
+import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('api/ops/gifts');
 let service: Service;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { parkedId } from '../../../src/domain/parked.js';
-import { refused } from '../../support/giftFlow.js';
-import { heldCollection } from '../../support/heldCollection.js';
-import { parkedPurchase, parkedRefund, parkedTimes, startWithTrouble } from '../../support/parkedWork.js';
-import { type Json, type Reply, type Service } from '../../support/service.js';
-import { eventually } from '../../support/until.js';
+import { refused } from '../../support/service/giftFlow.js';
+import { heldCollection } from '../../support/faults/heldCollection.js';
+import { parkedPurchase, parkedRefund, parkedTimes, startWithTrouble } from '../../support/fixtures/parkedWork.js';
+import { type Json, type Reply, type Service } from '../../support/service/service.js';
+import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('parked work under /ops');
 let service: Service;

@@ -12,11 +12,11 @@ import { formerOf, putRebuild, rebuildOf } from '../../../src/runtime/readmodels
 import { recordQuarantine } from '../../../src/runtime/readmodels/quarantine.js';
 import { transactions } from '../../../src/projections/transactions.js';
 import { PROJECTIONS } from '../../../src/projections/index.js';
-import { buy, refused } from '../../support/giftFlow.js';
-import { silent } from '../../support/projecting.js';
-import { ASKED, GIFTS_PROJECTION } from '../../support/rebuilding.js';
-import { type Json, type Reply, type Service, startService } from '../../support/service.js';
-import { eventually } from '../../support/until.js';
+import { buy, refused } from '../../support/service/giftFlow.js';
+import { silent } from '../../support/fixtures/projecting.js';
+import { ASKED, GIFTS_PROJECTION } from '../../support/fixtures/rebuilding.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
+import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('api/ops/projections');
 const never = new AbortController().signal;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { gift } from '../../support/cli.js';
-import { buyOne, purchaseOf, refused } from '../../support/giftFlow.js';
-import { type Reply, type Service, startService } from '../../support/service.js';
+import { gift } from '../../support/service/cli.js';
+import { buyOne, purchaseOf, refused } from '../../support/service/giftFlow.js';
+import { type Reply, type Service, startService } from '../../support/service/service.js';
 
 const test = suite('reconciliation by auditors');
 let service: Service;

@@ -4,9 +4,9 @@ import { suite } from 'uvu';
 import { accessStream } from '../../../src/domain/access.js';
 import type { Engines } from '../../../src/service/engines.js';
 import type { EventBatch, EventFilter } from '../../../src/ports/eventStore.js';
-import { buy, redeem, refused, unredeem } from '../../support/giftFlow.js';
-import { type Json, type Reply, type Service, startService } from '../../support/service.js';
-import { eventually } from '../../support/until.js';
+import { buy, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
+import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('api/ops/redemptions');
 let service: Service;

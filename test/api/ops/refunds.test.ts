@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
-import { gift as gift_ } from '../../support/cli.js';
-import { buy, buyOne, purchaseOf, redeem, refused } from '../../support/giftFlow.js';
-import { type Json, type Reply, type Service, startService } from '../../support/service.js';
+import { gift as gift_ } from '../../support/service/cli.js';
+import { buy, buyOne, purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
 
 const test = suite('refunds by support');
 let service: Service;

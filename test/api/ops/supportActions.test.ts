@@ -3,10 +3,10 @@ import { suite } from 'uvu';
 import { plainTime } from '../../../src/api/representation/times.js';
 import { accessStream } from '../../../src/domain/access.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
-import { buyOne, purchaseOf, redeem, refused } from '../../support/giftFlow.js';
-import { boughtBefore, daysFromNow } from '../../support/pastPurchase.js';
-import { type Json, type Reply, type Service, startService } from '../../support/service.js';
-import { eventually } from '../../support/until.js';
+import { buyOne, purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
+import { boughtBefore, daysFromNow } from '../../support/fixtures/pastPurchase.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
+import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('gifts cared for by support');
 let service: Service;

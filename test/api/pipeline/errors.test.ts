@@ -12,13 +12,20 @@ import { Refusal } from '../../../src/domain/refusal.js';
 import { listen } from '../../../src/api/listener/listener.js';
 import { EventTooLargeError } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { answerOf, checked, unharmed } from '../../support/answers.js';
-import { buyOne, purchaseOf, redeem, refused, unredeem } from '../../support/giftFlow.js';
-import { boughtBefore } from '../../support/pastPurchase.js';
-import { requestText, sendRaw } from '../../support/rawHttp.js';
-import { type Asking, type Json, type Reply, type Service, request, startService } from '../../support/service.js';
-import { unexpected } from '../../support/unexpected.js';
-import { eventually } from '../../support/until.js';
+import { answerOf, checked, unharmed } from '../../support/service/answers.js';
+import { buyOne, purchaseOf, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
+import { boughtBefore } from '../../support/fixtures/pastPurchase.js';
+import { requestText, sendRaw } from '../../support/service/rawHttp.js';
+import {
+  type Asking,
+  type Json,
+  type Reply,
+  type Service,
+  request,
+  startService,
+} from '../../support/service/service.js';
+import { unexpected } from '../../support/assertions/unexpected.js';
+import { eventually } from '../../support/assertions/until.js';
 import { operationsOf } from '../openapi/check.js';
 
 const test = suite('errors');

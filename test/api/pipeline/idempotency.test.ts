@@ -11,10 +11,10 @@ import { recordable } from '../../../src/commands/context.js';
 import type { Principal } from '../../../src/api/auth/principal.js';
 import { type HeldKey, bodyHashOf, keyOwner, keyedCommandId, takeKey } from '../../../src/api/pipeline/idempotency.js';
 import { isKept } from '../../../src/api/pipeline/repeats.js';
-import { farLog } from '../../support/farLog.js';
-import { memoryRecords } from '../../support/memoryRecords.js';
-import { buyOne, purchaseOf, redeem, refused, unredeem } from '../../support/giftFlow.js';
-import { type Reply, type Service, startService } from '../../support/service.js';
+import { farLog } from '../../support/faults/farLog.js';
+import { memoryRecords } from '../../support/engines/memoryRecords.js';
+import { buyOne, purchaseOf, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
+import { type Reply, type Service, startService } from '../../support/service/service.js';
 
 const test = suite('idempotency keys');
 let service: Service;

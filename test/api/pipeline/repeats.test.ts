@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { ERRORS, type ErrorCode } from '../../../src/api/pipeline/errors.js';
 import { isKept, retryAfterOf } from '../../../src/api/pipeline/repeats.js';
-import { buy, purchaseOf, redeem, refused } from '../../support/giftFlow.js';
-import { type Reply, type Service, startService } from '../../support/service.js';
-import { CATALOGUE } from '../../support/testCatalogue.js';
-import { eventually } from '../../support/until.js';
+import { buy, purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
+import { type Reply, type Service, startService } from '../../support/service/service.js';
+import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
+import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('repeats of refused requests');
 let service: Service;

@@ -9,9 +9,9 @@ import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../.
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { stripeEvents } from '../../../src/providers/payments/stripeEvents.js';
 import { SignatureError } from '../../../src/providers/signature.js';
-import { type MemoryEvents, memoryEvents } from '../../support/memoryEvents.js';
-import { startService } from '../../support/service.js';
-import { dispute, signed, stripeMessage, succeeded } from '../../support/stripeWebhooks.js';
+import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
+import { startService } from '../../support/service/service.js';
+import { dispute, signed, stripeMessage, succeeded } from '../../support/providers/stripeWebhooks.js';
 
 const test = suite('the webhook route');
 const SECRET = 'whsec_test';

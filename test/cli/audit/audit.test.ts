@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { accessStream } from '../../../src/domain/access.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
-import { type Ran, gift } from '../../support/cli.js';
-import { buy, redeem, unredeem } from '../../support/giftFlow.js';
-import { GIFT } from '../../support/programs.js';
-import { type Json, type Service, startService } from '../../support/service.js';
+import { type Ran, gift } from '../../support/service/cli.js';
+import { buy, redeem, unredeem } from '../../support/service/giftFlow.js';
+import { GIFT } from '../../support/service/programs.js';
+import { type Json, type Service, startService } from '../../support/service/service.js';
 
 const test = suite('cli/audit');
 let service: Service;

@@ -6,11 +6,11 @@ import { suite } from 'uvu';
 import { loadConfig } from '../../../src/service/config.js';
 import { parkedId } from '../../../src/domain/parked.js';
 import { openEventStore } from '../../../src/service/engines.js';
-import { type Ran, gift } from '../../support/cli.js';
-import { openTestEngines } from '../../support/engines.js';
-import { parkedPurchase, parkedRefund, parkedTimes, startWithTrouble } from '../../support/parkedWork.js';
-import { type Json, type Service, startService } from '../../support/service.js';
-import { eventually } from '../../support/until.js';
+import { type Ran, gift } from '../../support/service/cli.js';
+import { openTestEngines } from '../../support/engines/engines.js';
+import { parkedPurchase, parkedRefund, parkedTimes, startWithTrouble } from '../../support/fixtures/parkedWork.js';
+import { type Json, type Service, startService } from '../../support/service/service.js';
+import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('cli/parked');
 let service: Service;

@@ -21,10 +21,10 @@ import { buildOf, putFormer, rebuildOf } from '../../../src/runtime/readmodels/b
 import { startProjector } from '../../../src/runtime/readmodels/projector.js';
 import { recordQuarantine } from '../../../src/runtime/readmodels/quarantine.js';
 import { PROJECTIONS } from '../../../src/projections/index.js';
-import { gift } from '../../support/cli.js';
-import { GIFT } from '../../support/programs.js';
-import { append, purchase, redeem, settled, silent } from '../../support/projecting.js';
-import { until } from '../../support/until.js';
+import { gift } from '../../support/service/cli.js';
+import { GIFT } from '../../support/service/programs.js';
+import { append, purchase, redeem, settled, silent } from '../../support/fixtures/projecting.js';
+import { until } from '../../support/assertions/until.js';
 
 interface Context {
   dir: string;

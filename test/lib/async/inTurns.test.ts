@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { inTurns } from '../../../src/lib/async/inTurns.js';
-import { failureOf } from '../../support/eventStoreEvents.js';
+import { failureOf } from '../../support/engines/eventStoreEvents.js';
 
 const test = suite('one question at a time');
 

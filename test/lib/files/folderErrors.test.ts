@@ -5,9 +5,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EngineError } from '../../../src/lib/engineError.js';
 import { exhausted, linkFile } from '../../../src/lib/files/folderErrors.js';
-import { runs } from '../../support/mainProcess.js';
-import { NO_MOUNT, smallDisk } from '../../support/smallDisk.js';
-import { testWhere } from '../../support/testWhere.js';
+import { runs } from '../../support/service/mainProcess.js';
+import { NO_MOUNT, smallDisk } from '../../support/faults/smallDisk.js';
+import { testWhere } from '../../support/assertions/testWhere.js';
 
 const test = suite('why nothing can be made in a folder');
 const probe = smallDisk(1, 4);

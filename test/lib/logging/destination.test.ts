@@ -7,8 +7,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLogDestination } from '../../../src/lib/logging/destination.js';
-import { fillDisk, NO_MOUNT, smallDisk } from '../../support/smallDisk.js';
-import { testWhere } from '../../support/testWhere.js';
+import { fillDisk, NO_MOUNT, smallDisk } from '../../support/faults/smallDisk.js';
+import { testWhere } from '../../support/assertions/testWhere.js';
 
 interface Context {
   folder: string;

@@ -4,8 +4,8 @@ import { type CopyProgress, CopyInterruptedError, CopyRefusedError, copyLog } fr
 import { canonicalText, logHash } from '../../../src/ops/backup/logHash.js';
 import { type EventStore, type RecordedEvent, MAX_APPEND_BYTES } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { event, events, eventsOf, failureOf, idsOf, newStream } from '../../support/eventStoreEvents.js';
-import { type Folder, newFolder } from '../../support/eventStoreFolder.js';
+import { event, events, eventsOf, failureOf, idsOf, newStream } from '../../support/engines/eventStoreEvents.js';
+import { type Folder, newFolder } from '../../support/engines/eventStoreFolder.js';
 
 interface Context {
   source: Folder;

@@ -4,7 +4,7 @@ import { catalogueThen } from '../../../src/ops/history/catalogueAsOf.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import type { CatalogueDocument } from '../../../src/projections/catalogue/catalogue.js';
 import type { ReadModel } from '../../../src/runtime/readmodels/readModel.js';
-import { memoryEvents } from '../../support/memoryEvents.js';
+import { memoryEvents } from '../../support/engines/memoryEvents.js';
 
 const test = suite('audit/catalogueThen');
 

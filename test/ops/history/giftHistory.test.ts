@@ -13,7 +13,7 @@ import { transactionStream } from '../../../src/domain/purchase.js';
 import type { LogRestored } from '../../../src/domain/restored.js';
 import { voucherCodeStream } from '../../../src/domain/voucherCode.js';
 import { walletStream } from '../../../src/domain/wallet.js';
-import { memoryEvents } from '../../support/memoryEvents.js';
+import { memoryEvents } from '../../support/engines/memoryEvents.js';
 
 const test = suite('audit/giftHistory');
 const SEED = 'ab'.repeat(32);

@@ -4,7 +4,7 @@ import { careView } from '../../../src/ops/history/supportedGift.js';
 import { blockGift, unblockGift } from '../../../src/commands/blockGift.js';
 import type { CareDeps } from '../../../src/commands/supportAction.js';
 import { deriveGiftIds } from '../../../src/domain/giftIds.js';
-import { memoryEvents } from '../../support/memoryEvents.js';
+import { memoryEvents } from '../../support/engines/memoryEvents.js';
 
 const test = suite('audit/careView');
 const SEED = 'ab'.repeat(32);

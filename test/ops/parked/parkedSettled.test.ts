@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { isSettled } from '../../../src/ops/parked/parkedSettled.js';
 import { deriveGiftIds } from '../../../src/domain/giftIds.js';
 import type { ParkedName } from '../../../src/domain/parked.js';
-import { type MemoryEvents, memoryEvents } from '../../support/memoryEvents.js';
+import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
 
 const test = suite('audit/parkedSettled');
 const SEED = 'ab'.repeat(32);

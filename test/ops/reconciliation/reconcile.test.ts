@@ -4,10 +4,10 @@ import { dayOf, reconcileDay } from '../../../src/ops/reconciliation/reconcileDa
 import type { LedgerEntry, PaymentLedger } from '../../../src/ports/paymentLedger.js';
 import { stripeLedger } from '../../../src/providers/payments/stripeLedger.js';
 import { NotNowError } from '../../../src/providers/providerErrors.js';
-import type { House } from '../../support/house.js';
-import { houseSuite } from '../../support/houseSuite.js';
-import { rejects } from '../../support/rejects.js';
-import { openStripeServer, type StripeServer } from '../../support/stripeServer.js';
+import type { House } from '../../support/service/house.js';
+import { houseSuite } from '../../support/service/houseSuite.js';
+import { rejects } from '../../support/assertions/rejects.js';
+import { openStripeServer, type StripeServer } from '../../support/providers/stripeServer.js';
 
 const test = houseSuite('reconciliation');
 

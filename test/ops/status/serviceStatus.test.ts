@@ -10,10 +10,10 @@ import type { RecordedEvent } from '../../../src/ports/eventStore.js';
 import type { PartStanding, ProcessStanding, ProjectionStanding } from '../../../src/ops/status/status.js';
 import { failingParts, reportFailing } from '../../../src/ops/status/failingParts.js';
 import { standings } from '../../../src/ops/status/serviceStatus.js';
-import { eventOf, type House, openHouse, phone } from '../../support/house.js';
-import { buy, installed, settled, silent } from '../../support/projecting.js';
+import { eventOf, type House, openHouse, phone } from '../../support/service/house.js';
+import { buy, installed, settled, silent } from '../../support/fixtures/projecting.js';
 import type { FollowerHealth } from '../../../src/runtime/supervision/followers.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/assertions/until.js';
 
 const test = suite('standing');
 

@@ -5,9 +5,9 @@ import type { GiftChangeDeps } from '../../../src/processors/purchase/giftChange
 import { settleLateMoney } from '../../../src/processors/dispute/disputeStep.js';
 import { GiveUpError, NotOursError, NotYetError } from '../../../src/processors/runner/retry.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
-import type { Bought, House } from '../../support/house.js';
-import { houseSuite } from '../../support/houseSuite.js';
-import { rejects } from '../../support/rejects.js';
+import type { Bought, House } from '../../support/service/house.js';
+import { houseSuite } from '../../support/service/houseSuite.js';
+import { rejects } from '../../support/assertions/rejects.js';
 
 const test = houseSuite('a step about late money that others may have done');
 

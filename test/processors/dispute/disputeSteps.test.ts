@@ -3,10 +3,10 @@ import * as assert from 'uvu/assert';
 import { notePaymentNews } from '../../../src/commands/notePaymentNews.js';
 import type { PaymentNews } from '../../../src/domain/paymentNews.js';
 import { ConflictError, type EventStore } from '../../../src/ports/eventStore.js';
-import type { Bought, House } from '../../support/house.js';
-import { houseSuite } from '../../support/houseSuite.js';
-import { everyKillPoint } from '../../support/killPoints.js';
-import { mortal } from '../../support/mortal.js';
+import type { Bought, House } from '../../support/service/house.js';
+import { houseSuite } from '../../support/service/houseSuite.js';
+import { everyKillPoint } from '../../support/faults/killPoints.js';
+import { mortal } from '../../support/faults/mortal.js';
 
 const test = houseSuite('late money');
 test.before.each(async ({ house }) => {

@@ -6,8 +6,8 @@ import { NotOursError, PATIENCE } from '../../../src/processors/runner/retry.js'
 import { tell, type TellDeps, type TellMemory, tellMemory } from '../../../src/processors/notification/notifyStep.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../../src/messages/messages.js';
-import { type House, phone } from '../../support/house.js';
-import { houseSuite } from '../../support/houseSuite.js';
+import { type House, phone } from '../../support/service/house.js';
+import { houseSuite } from '../../support/service/houseSuite.js';
 
 const test = houseSuite('telling a receiver that another process may have told');
 

@@ -8,11 +8,11 @@ import { resendGift } from '../../../src/commands/resendGift.js';
 import type { Bus } from '../../../src/ports/bus.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { faultyBus } from '../../support/faultyBus.js';
-import { type House, phone } from '../../support/house.js';
-import { houseSuite } from '../../support/houseSuite.js';
-import { mortal } from '../../support/mortal.js';
-import { refusal } from '../../support/rejects.js';
+import { faultyBus } from '../../support/faults/faultyBus.js';
+import { type House, phone } from '../../support/service/house.js';
+import { houseSuite } from '../../support/service/houseSuite.js';
+import { mortal } from '../../support/faults/mortal.js';
+import { refusal } from '../../support/assertions/rejects.js';
 
 const test = houseSuite('telling again');
 test.before.each(async ({ house }) => {

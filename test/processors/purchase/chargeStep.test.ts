@@ -7,9 +7,9 @@ import { seenOf } from '../../../src/processors/runner/cause.js';
 import { walletPayments } from '../../../src/processors/purchase/walletPayments.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../../src/messages/messages.js';
-import { hoursAgo, type House } from '../../support/house.js';
-import { houseSuite } from '../../support/houseSuite.js';
-import { rejects } from '../../support/rejects.js';
+import { hoursAgo, type House } from '../../support/service/house.js';
+import { houseSuite } from '../../support/service/houseSuite.js';
+import { rejects } from '../../support/assertions/rejects.js';
 
 const test = houseSuite('charging a purchase that others may have moved on');
 

@@ -10,11 +10,11 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { walletPayments } from '../../../src/processors/purchase/walletPayments.js';
 import { openWriter, type Writer } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../../src/messages/messages.js';
-import type { House } from '../../support/house.js';
-import { houseSuite } from '../../support/houseSuite.js';
-import { everyKillPoint } from '../../support/killPoints.js';
-import { memoryEvents } from '../../support/memoryEvents.js';
-import { mortal } from '../../support/mortal.js';
+import type { House } from '../../support/service/house.js';
+import { houseSuite } from '../../support/service/houseSuite.js';
+import { everyKillPoint } from '../../support/faults/killPoints.js';
+import { memoryEvents } from '../../support/engines/memoryEvents.js';
+import { mortal } from '../../support/faults/mortal.js';
 
 const test = houseSuite('wallets');
 test.before.each(({ house }) => {

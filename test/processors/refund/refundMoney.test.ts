@@ -4,7 +4,7 @@ import { refundMoney, type RefundMoneyDeps } from '../../../src/processors/refun
 import { GiveUpError } from '../../../src/processors/runner/retry.js';
 import type { WalletPayments } from '../../../src/processors/purchase/walletPayments.js';
 import { type RefundRequest, SUBJECTS } from '../../../src/messages/messages.js';
-import { rejects } from '../../support/rejects.js';
+import { rejects } from '../../support/assertions/rejects.js';
 
 const test = suite('giving money back');
 

@@ -8,12 +8,12 @@ import { PATIENCE } from '../../../src/processors/runner/retry.js';
 import { walletPayments } from '../../../src/processors/purchase/walletPayments.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../../src/messages/messages.js';
-import { faultyBus } from '../../support/faultyBus.js';
-import { type Bought, hoursAgo, type House, phone, sentIn } from '../../support/house.js';
-import { houseSuite } from '../../support/houseSuite.js';
-import { everyKillPoint } from '../../support/killPoints.js';
-import { mortal } from '../../support/mortal.js';
-import { withRealProviders } from '../../support/realProviders.js';
+import { faultyBus } from '../../support/faults/faultyBus.js';
+import { type Bought, hoursAgo, type House, phone, sentIn } from '../../support/service/house.js';
+import { houseSuite } from '../../support/service/houseSuite.js';
+import { everyKillPoint } from '../../support/faults/killPoints.js';
+import { mortal } from '../../support/faults/mortal.js';
+import { withRealProviders } from '../../support/providers/realProviders.js';
 
 const test = houseSuite('refunds');
 

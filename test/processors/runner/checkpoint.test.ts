@@ -8,9 +8,9 @@ import {
   PROCESS_CHECKPOINT,
 } from '../../../src/processors/runner/checkpoint.js';
 import { FEED_TYPES } from '../../../src/processors/managers.js';
-import { memoryEvents } from '../../support/memoryEvents.js';
-import { memoryRecords } from '../../support/memoryRecords.js';
-import { silent } from '../../support/projecting.js';
+import { memoryEvents } from '../../support/engines/memoryEvents.js';
+import { memoryRecords } from '../../support/engines/memoryRecords.js';
+import { silent } from '../../support/fixtures/projecting.js';
 
 const test = suite("the process managers' checkpoint");
 const going = new AbortController().signal;

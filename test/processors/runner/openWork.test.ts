@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RecordedEvent } from '../../../src/ports/eventStore.js';
 import { openWork } from '../../../src/processors/runner/openWork.js';
-import { eventOf } from '../../support/house.js';
+import { eventOf } from '../../support/service/house.js';
 
 const test = suite('open work');
 

@@ -5,8 +5,8 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { PATIENCE } from '../../../src/processors/runner/retry.js';
 import { workThrough } from '../../../src/processors/runner/session.js';
 import { processTally } from '../../../src/processors/runner/status.js';
-import { phone } from '../../support/house.js';
-import { houseSuite } from '../../support/houseSuite.js';
+import { phone } from '../../support/service/house.js';
+import { houseSuite } from '../../support/service/houseSuite.js';
 
 const test = houseSuite('process managers on the embedded engines');
 

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type CatalogueDocument, catalogueProjection } from '../../../src/projections/catalogue/catalogue.js';
-import { importInto, wholeFile } from '../../support/importFile.js';
-import { type MemoryEvents, memoryEvents } from '../../support/memoryEvents.js';
+import { importInto, wholeFile } from '../../support/fixtures/importFile.js';
+import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
 
 function project(events: MemoryEvents): Map<string, CatalogueDocument> {
   const documents = new Map<string, CatalogueDocument>();

@@ -10,9 +10,9 @@ import { catalogueState } from '../../../src/projections/catalogue/state.js';
 import { type PolledCatalogueView, openCatalogueView } from '../../../src/projections/catalogue/view.js';
 import type { ReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { followers } from '../../../src/runtime/supervision/followers.js';
-import { catalogueOf } from '../../support/catalogue.js';
-import { failureOf } from '../../support/importFile.js';
-import { silent } from '../../support/projecting.js';
+import { catalogueOf } from '../../support/fixtures/catalogue.js';
+import { failureOf } from '../../support/fixtures/importFile.js';
+import { silent } from '../../support/fixtures/projecting.js';
 
 const brand = (id: string, more: Partial<Brand> = {}): Brand => ({
   id,

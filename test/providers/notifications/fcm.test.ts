@@ -7,10 +7,10 @@ import { type FcmDeps, fcmPush, type FcmSettings } from '../../../src/providers/
 import { openLedger } from '../../../src/providers/notifications/ledger.js';
 import type { NotificationProvider } from '../../../src/providers/notifications/provider.js';
 import { NotNowError, RefusedError, TroubleError } from '../../../src/providers/providerErrors.js';
-import { type FcmServer, openFcmServer } from '../../support/fcmServer.js';
-import { memoryRecords } from '../../support/memoryRecords.js';
-import { rejects } from '../../support/rejects.js';
-import type { Asked, Fault } from '../../support/standIn.js';
+import { type FcmServer, openFcmServer } from '../../support/providers/fcmServer.js';
+import { memoryRecords } from '../../support/engines/memoryRecords.js';
+import { rejects } from '../../support/assertions/rejects.js';
+import type { Asked, Fault } from '../../support/providers/standIn.js';
 
 interface Context {
   server: FcmServer;

@@ -10,11 +10,11 @@ import type { NotificationProvider } from '../../../src/providers/notifications/
 import { type SmsLimitOptions, smsLimits } from '../../../src/providers/notifications/smsLimits.js';
 import { type TwilioDeps, twilioSms, type TwilioSettings } from '../../../src/providers/notifications/twilio.js';
 import { NotNowError, RefusedError, TroubleError } from '../../../src/providers/providerErrors.js';
-import { memoryRecords } from '../../support/memoryRecords.js';
-import { rejects } from '../../support/rejects.js';
-import type { Asked, Fault } from '../../support/standIn.js';
-import { openTwilioServer, type TwilioServer } from '../../support/twilioServer.js';
-import { until } from '../../support/until.js';
+import { memoryRecords } from '../../support/engines/memoryRecords.js';
+import { rejects } from '../../support/assertions/rejects.js';
+import type { Asked, Fault } from '../../support/providers/standIn.js';
+import { openTwilioServer, type TwilioServer } from '../../support/providers/twilioServer.js';
+import { until } from '../../support/assertions/until.js';
 
 interface Context {
   server: TwilioServer;

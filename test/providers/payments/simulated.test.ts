@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { simulatedPayments } from '../../../src/providers/payments/simulated.js';
 import { declineCodeOf } from '../../../src/providers/payments/testCards.js';
-import { memoryRecords } from '../../support/memoryRecords.js';
+import { memoryRecords } from '../../support/engines/memoryRecords.js';
 
 const test = suite('simulated payments');
 

@@ -5,11 +5,11 @@ import type { ChargeRequest } from '../../../src/messages/messages.js';
 import type { PaymentProvider } from '../../../src/providers/payments/provider.js';
 import { type StripeDeps, stripePayments } from '../../../src/providers/payments/stripe.js';
 import { NotNowError, RefusedError, TroubleError } from '../../../src/providers/providerErrors.js';
-import { withClockAhead } from '../../support/clockAhead.js';
-import { rejects } from '../../support/rejects.js';
-import type { Asked, Fault } from '../../support/standIn.js';
-import { openStripeServer, type StripeServer } from '../../support/stripeServer.js';
-import { until } from '../../support/until.js';
+import { withClockAhead } from '../../support/faults/clockAhead.js';
+import { rejects } from '../../support/assertions/rejects.js';
+import type { Asked, Fault } from '../../support/providers/standIn.js';
+import { openStripeServer, type StripeServer } from '../../support/providers/stripeServer.js';
+import { until } from '../../support/assertions/until.js';
 
 const test = suite<{ server: StripeServer; payments: PaymentProvider }>('stripe');
 

@@ -5,9 +5,9 @@ import type { RefundRequest } from '../../../src/messages/messages.js';
 import type { PaymentProvider } from '../../../src/providers/payments/provider.js';
 import { stripePayments } from '../../../src/providers/payments/stripe.js';
 import { NotNowError, RefusedError, TroubleError } from '../../../src/providers/providerErrors.js';
-import { rejects } from '../../support/rejects.js';
-import type { Asked, Fault } from '../../support/standIn.js';
-import { openStripeServer, type StripeServer } from '../../support/stripeServer.js';
+import { rejects } from '../../support/assertions/rejects.js';
+import type { Asked, Fault } from '../../support/providers/standIn.js';
+import { openStripeServer, type StripeServer } from '../../support/providers/stripeServer.js';
 
 const test = suite<{
   server: StripeServer;

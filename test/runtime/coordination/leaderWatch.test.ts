@@ -2,9 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { watchLeaders } from '../../../src/runtime/coordination/leaderWatch.js';
 import { acquireLease, leaseState } from '../../../src/runtime/coordination/lease.js';
-import { memoryRecords } from '../../support/memoryRecords.js';
-import { silent } from '../../support/projecting.js';
-import { until } from '../../support/until.js';
+import { memoryRecords } from '../../support/engines/memoryRecords.js';
+import { silent } from '../../support/fixtures/projecting.js';
+import { until } from '../../support/assertions/until.js';
 
 const test = suite('watching whether a process leads');
 

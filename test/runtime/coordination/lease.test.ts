@@ -7,9 +7,9 @@ import type { Records } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { acquireLease, type Lease, type LeaseOptions } from '../../../src/runtime/coordination/lease.js';
 import { processLife } from '../../../src/runtime/coordination/processLife.js';
-import { memoryRecords } from '../../support/memoryRecords.js';
-import { silent } from '../../support/projecting.js';
-import { until } from '../../support/until.js';
+import { memoryRecords } from '../../support/engines/memoryRecords.js';
+import { silent } from '../../support/fixtures/projecting.js';
+import { until } from '../../support/assertions/until.js';
 
 const TTL = 120;
 /** One whose end nobody waits for, in ms. */

@@ -6,10 +6,10 @@ import type { WriteBatch } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { considerate, paced, type Pace } from '../../../src/runtime/coordination/pace.js';
 import { reportServing, servingNow } from '../../../src/runtime/readmodels/serving.js';
-import { FULL_SPEED } from '../../support/fullSpeed.js';
-import { memoryRecords } from '../../support/memoryRecords.js';
-import { silent } from '../../support/projecting.js';
-import { until } from '../../support/until.js';
+import { FULL_SPEED } from '../../support/faults/fullSpeed.js';
+import { memoryRecords } from '../../support/engines/memoryRecords.js';
+import { silent } from '../../support/fixtures/projecting.js';
+import { until } from '../../support/assertions/until.js';
 
 const test = suite('pace');
 const POLITE: Pace = { polite: true, rest: async () => undefined };

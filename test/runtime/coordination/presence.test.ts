@@ -8,8 +8,8 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 import type { Records } from '../../../src/ports/readStore.js';
 import { openPresence } from '../../../src/runtime/coordination/presence.js';
 import { processLife } from '../../../src/runtime/coordination/processLife.js';
-import { memoryRecords } from '../../support/memoryRecords.js';
-import { eventually } from '../../support/until.js';
+import { memoryRecords } from '../../support/engines/memoryRecords.js';
+import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('the presence of processes');
 const logger = pino({ level: 'silent' });

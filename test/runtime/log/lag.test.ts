@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { lagBehind } from '../../../src/runtime/log/lag.js';
-import { event } from '../../support/eventStoreEvents.js';
-import { type Installation, installation } from '../../support/projecting.js';
+import { event } from '../../support/engines/eventStoreEvents.js';
+import { type Installation, installation } from '../../support/fixtures/projecting.js';
 
 const test = suite<{ house: Installation }>('lag');
 const NOW = Date.parse('2026-01-01T01:00:00.000Z');

@@ -12,8 +12,8 @@ import { progressOf, tellProgress } from '../../../src/runtime/readmodels/mainte
 import { asBuild, buildOf, rebuildOf } from '../../../src/runtime/readmodels/builds.js';
 import { openUnit } from '../../../src/runtime/readmodels/runningBuild.js';
 import { transactions } from '../../../src/projections/transactions.js';
-import { failureOf } from '../../support/eventStoreEvents.js';
-import { FULL_SPEED } from '../../support/fullSpeed.js';
+import { failureOf } from '../../support/engines/eventStoreEvents.js';
+import { FULL_SPEED } from '../../support/faults/fullSpeed.js';
 import {
   append,
   buy,
@@ -23,9 +23,9 @@ import {
   redeem,
   settled,
   silent,
-} from '../../support/projecting.js';
+} from '../../support/fixtures/projecting.js';
 import { giftStream } from '../../../src/domain/gift.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/assertions/until.js';
 
 const test = suite('projector: checkpoints that are no place in the log');
 const GIFTS = gifts as unknown as Projection;

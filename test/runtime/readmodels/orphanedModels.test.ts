@@ -14,8 +14,8 @@ import { transactions } from '../../../src/projections/transactions.js';
 import { readinessOf } from '../../../src/service/readiness.js';
 import type { ProjectionStanding } from '../../../src/ops/status/status.js';
 import { standings } from '../../../src/ops/status/serviceStatus.js';
-import { buy, installed, type Installation, redeem, settled, silent } from '../../support/projecting.js';
-import { until } from '../../support/until.js';
+import { buy, installed, type Installation, redeem, settled, silent } from '../../support/fixtures/projecting.js';
+import { until } from '../../support/assertions/until.js';
 
 const test = suite('what the leading projector does not know');
 /** Of leases, in ms: long enough that none is lost on a busy machine. */

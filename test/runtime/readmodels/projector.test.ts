@@ -15,9 +15,18 @@ import { startProjector } from '../../../src/runtime/readmodels/projector.js';
 import { listQuarantined } from '../../../src/runtime/readmodels/quarantine.js';
 import { lostWitness, type Witness, WITNESS, witnessOf } from '../../../src/runtime/log/logAnchor.js';
 import { transactions } from '../../../src/projections/transactions.js';
-import { append, buy, contents, installed, LEASE_TEST_MS, redeem, settled, silent } from '../../support/projecting.js';
-import { depsFor, inUse, rebuild } from '../../support/rebuilding.js';
-import { until } from '../../support/until.js';
+import {
+  append,
+  buy,
+  contents,
+  installed,
+  LEASE_TEST_MS,
+  redeem,
+  settled,
+  silent,
+} from '../../support/fixtures/projecting.js';
+import { depsFor, inUse, rebuild } from '../../support/fixtures/rebuilding.js';
+import { until } from '../../support/assertions/until.js';
 
 const GIFTS = collectionOf(gifts);
 const TRANSACTIONS = collectionOf(transactions);

@@ -5,8 +5,8 @@ import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { listQuarantined } from '../../../src/runtime/readmodels/quarantine.js';
-import { installed } from '../../support/projecting.js';
-import { until } from '../../support/until.js';
+import { installed } from '../../support/fixtures/projecting.js';
+import { until } from '../../support/assertions/until.js';
 
 interface Thing {
   readonly name: string;

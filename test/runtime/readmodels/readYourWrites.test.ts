@@ -5,7 +5,7 @@ import type { LocalLog, Position } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { linearizable } from '../../../src/runtime/readmodels/readYourWrites.js';
 import type { ReadModel } from '../../../src/runtime/readmodels/readModel.js';
-import { failureOf } from '../../support/eventStoreEvents.js';
+import { failureOf } from '../../support/engines/eventStoreEvents.js';
 
 const test = suite('linearizable reads');
 

@@ -8,7 +8,7 @@ import { documentCache } from '../../../src/runtime/readmodels/documentCache.js'
 import { openUnit } from '../../../src/runtime/readmodels/runningBuild.js';
 import { LeaseLostError, atMostBytes, makeWriter } from '../../../src/runtime/readmodels/writer.js';
 import { transactions } from '../../../src/projections/transactions.js';
-import { installed } from '../../support/projecting.js';
+import { installed } from '../../support/fixtures/projecting.js';
 
 const test = suite('writer');
 const fail = (error: unknown): void => {

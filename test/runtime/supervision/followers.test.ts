@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type FollowerHealth, type FollowerRun, followers } from '../../../src/runtime/supervision/followers.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/assertions/until.js';
 
 const test = suite('followers');
 

@@ -17,8 +17,8 @@ import type { Projecting } from '../../../src/service/projector/inProcess.js';
 import { LEASE_MS, leaseState } from '../../../src/runtime/coordination/lease.js';
 import { PROJECTIONS } from '../../../src/projections/index.js';
 import { followers } from '../../../src/runtime/supervision/followers.js';
-import { failureOf } from '../../support/importFile.js';
-import { until } from '../../support/until.js';
+import { failureOf } from '../../support/fixtures/importFile.js';
+import { until } from '../../support/assertions/until.js';
 
 interface Context {
   dir: string;

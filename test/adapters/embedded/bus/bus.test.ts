@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { openEmbeddedBus } from '../../../../src/adapters/embedded/bus/bus.js';
 import type { Bus } from '../../../../src/ports/bus.js';
 import { busContract } from '../../../contract/bus.js';
-import { openBusInProcess } from '../../../support/busProcess.js';
+import { openBusInProcess } from '../../../support/engines/busProcess.js';
 
 busContract('embedded, in one process', () => opened((dir) => openEmbeddedBus({ dir, onError: () => undefined })));
 busContract('embedded, in two processes', () => opened((dir) => openBusInProcess({ dir })));

@@ -18,8 +18,8 @@ import { openEmbeddedBus } from '../../../../src/adapters/embedded/bus/bus.js';
 import { encodeFrame } from '../../../../src/adapters/embedded/bus/frames.js';
 import type { Bus } from '../../../../src/ports/bus.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
-import { openBusInProcess } from '../../../support/busProcess.js';
-import { until } from '../../../support/until.js';
+import { openBusInProcess } from '../../../support/engines/busProcess.js';
+import { until } from '../../../support/assertions/until.js';
 
 interface Context {
   dir: string;

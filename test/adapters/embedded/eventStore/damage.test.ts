@@ -8,10 +8,10 @@ import { eventLogFile } from '../../../../src/adapters/embedded/eventStore/log.j
 import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
 import { DataFileError } from '../../../../src/adapters/embedded/sqlite.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
-import { batchesOf, event, events, failureOf } from '../../../support/eventStoreEvents.js';
-import { inFolder } from '../../../support/eventStoreFolder.js';
-import { DISK_FAULTS, failReads } from '../../../support/sqliteFaults.js';
-import { until } from '../../../support/until.js';
+import { batchesOf, event, events, failureOf } from '../../../support/engines/eventStoreEvents.js';
+import { inFolder } from '../../../support/engines/eventStoreFolder.js';
+import { DISK_FAULTS, failReads } from '../../../support/faults/sqliteFaults.js';
+import { until } from '../../../support/assertions/until.js';
 
 const test = suite('Embedded event store: damaged logs');
 

@@ -6,11 +6,11 @@ import * as assert from 'uvu/assert';
 import { openEmbeddedEventStore } from '../../../../src/adapters/embedded/eventStore/eventStore.js';
 import type { NewEvent } from '../../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
-import { event, eventsOf, failureOf, idsOf } from '../../../support/eventStoreEvents.js';
-import { inFolder } from '../../../support/eventStoreFolder.js';
-import { startEventStore } from '../../../support/eventStoreProcess.js';
-import { NO_MOUNT, smallDisk } from '../../../support/smallDisk.js';
-import { testWhere } from '../../../support/testWhere.js';
+import { event, eventsOf, failureOf, idsOf } from '../../../support/engines/eventStoreEvents.js';
+import { inFolder } from '../../../support/engines/eventStoreFolder.js';
+import { startEventStore } from '../../../support/engines/eventStoreProcess.js';
+import { NO_MOUNT, smallDisk } from '../../../support/faults/smallDisk.js';
+import { testWhere } from '../../../support/assertions/testWhere.js';
 
 const test = suite('Embedded event store: a disk that takes no more');
 

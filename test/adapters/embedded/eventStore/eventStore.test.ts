@@ -1,5 +1,5 @@
 import { eventStoreContract } from '../../../contract/eventStore.js';
-import { newFolder } from '../../../support/eventStoreFolder.js';
+import { newFolder } from '../../../support/engines/eventStoreFolder.js';
 
 eventStoreContract('embedded', async () => {
   const { open, remove } = newFolder();

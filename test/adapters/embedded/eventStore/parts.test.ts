@@ -19,9 +19,9 @@ import { threadData } from '../../../../src/adapters/embedded/thread.js';
 import { openEventWriter } from '../../../../src/adapters/embedded/eventStore/writer.js';
 import type { RecordedEvent } from '../../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
-import { batchesOf, event, events, failureOf, readUntil, within } from '../../../support/eventStoreEvents.js';
-import { inFolder } from '../../../support/eventStoreFolder.js';
-import { until } from '../../../support/until.js';
+import { batchesOf, event, events, failureOf, readUntil, within } from '../../../support/engines/eventStoreEvents.js';
+import { inFolder } from '../../../support/engines/eventStoreFolder.js';
+import { until } from '../../../support/assertions/until.js';
 
 const test = suite('Embedded event store: its parts');
 

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RecordedEvent } from '../../../../src/ports/eventStore.js';
-import { event, events, eventsOf, idsOf, newStream, readUntil } from '../../../support/eventStoreEvents.js';
-import { inFolder } from '../../../support/eventStoreFolder.js';
-import type { EventStoreProcess } from '../../../support/eventStoreProcess.js';
-import { startEventStore } from '../../../support/eventStoreProcess.js';
+import { event, events, eventsOf, idsOf, newStream, readUntil } from '../../../support/engines/eventStoreEvents.js';
+import { inFolder } from '../../../support/engines/eventStoreFolder.js';
+import type { EventStoreProcess } from '../../../support/engines/eventStoreProcess.js';
+import { startEventStore } from '../../../support/engines/eventStoreProcess.js';
 
 const test = suite('Embedded event store: several processes');
 

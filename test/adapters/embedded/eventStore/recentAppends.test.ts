@@ -5,8 +5,8 @@ import { positionOf } from '../../../../src/adapters/embedded/eventStore/log.js'
 import type { EventReader } from '../../../../src/adapters/embedded/eventStore/reader.js';
 import { recentEvents } from '../../../../src/adapters/embedded/eventStore/recentAppends.js';
 import type { EventStore, NewEvent, RecordedEvent } from '../../../../src/ports/eventStore.js';
-import { batchesOf, event, events, readUntil } from '../../../support/eventStoreEvents.js';
-import { inFolder } from '../../../support/eventStoreFolder.js';
+import { batchesOf, event, events, readUntil } from '../../../support/engines/eventStoreEvents.js';
+import { inFolder } from '../../../support/engines/eventStoreFolder.js';
 
 const test = suite('Embedded event store: what it has just appended');
 const ALL = (): boolean => true;

@@ -7,9 +7,9 @@ import { sealEventLog } from '../../../../src/adapters/embedded/eventStore/log.j
 import { LogSealedError } from '../../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { eventStoreSealContract } from '../../../contract/eventStoreSeal.js';
-import { event, events, eventsOf, failureOf, idsOf, newStream } from '../../../support/eventStoreEvents.js';
-import { inFolder, newFolder } from '../../../support/eventStoreFolder.js';
-import { startEventStore } from '../../../support/eventStoreProcess.js';
+import { event, events, eventsOf, failureOf, idsOf, newStream } from '../../../support/engines/eventStoreEvents.js';
+import { inFolder, newFolder } from '../../../support/engines/eventStoreFolder.js';
+import { startEventStore } from '../../../support/engines/eventStoreProcess.js';
 
 eventStoreSealContract('embedded', async () => {
   const { open, remove } = newFolder();

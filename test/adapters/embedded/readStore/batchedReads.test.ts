@@ -14,9 +14,9 @@ import {
 } from '../../../../src/adapters/embedded/readStore/batchedReads.js';
 import { createMemory } from '../../../../src/adapters/embedded/readStore/memory.js';
 import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
-import { at, batch, doc, newCollection, rejectionOf } from '../../../support/readStoreDocuments.js';
-import { newFolder } from '../../../support/readStoreEmbedded.js';
-import { unexpected } from '../../../support/unexpected.js';
+import { at, batch, doc, newCollection, rejectionOf } from '../../../support/engines/readStoreDocuments.js';
+import { newFolder } from '../../../support/engines/readStoreEmbedded.js';
+import { unexpected } from '../../../support/assertions/unexpected.js';
 
 const test = suite('Embedded read store: looking documents up');
 

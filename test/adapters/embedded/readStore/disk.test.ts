@@ -6,11 +6,18 @@ import { Sqlite } from '../../../../src/adapters/embedded/driver.js';
 import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
 import { DataFileError } from '../../../../src/adapters/embedded/sqlite.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
-import { batch, doc, filled, newCollection, projectionOf, rejectionOf } from '../../../support/readStoreDocuments.js';
-import { newFolder } from '../../../support/readStoreEmbedded.js';
-import { DISK_FAULTS, failReads } from '../../../support/sqliteFaults.js';
-import { NO_MOUNT, smallDisk } from '../../../support/smallDisk.js';
-import { testWhere } from '../../../support/testWhere.js';
+import {
+  batch,
+  doc,
+  filled,
+  newCollection,
+  projectionOf,
+  rejectionOf,
+} from '../../../support/engines/readStoreDocuments.js';
+import { newFolder } from '../../../support/engines/readStoreEmbedded.js';
+import { DISK_FAULTS, failReads } from '../../../support/faults/sqliteFaults.js';
+import { NO_MOUNT, smallDisk } from '../../../support/faults/smallDisk.js';
+import { testWhere } from '../../../support/assertions/testWhere.js';
 
 const test = suite('Embedded read store: files and disks');
 

@@ -11,7 +11,7 @@ import { tablesOf } from '../../../../src/adapters/embedded/readStore/tables.js'
 import { createWaiters } from '../../../../src/adapters/embedded/readStore/checkpointWaiters.js';
 import { afterPrefix } from '../../../../src/adapters/prefix.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
-import { at, batch, doc, newCollection, rejectionOf } from '../../../support/readStoreDocuments.js';
+import { at, batch, doc, newCollection, rejectionOf } from '../../../support/engines/readStoreDocuments.js';
 
 const test = suite('Embedded read store: its parts');
 

@@ -2,9 +2,9 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ReadStore } from '../../../../src/ports/readStore.js';
-import { at, batch, doc, filled, newCollection, projectionOf } from '../../../support/readStoreDocuments.js';
-import { embeddedFixture, newFolder } from '../../../support/readStoreEmbedded.js';
-import { numberOf, OTHERS, startReadStore } from '../../../support/readStoreProcess.js';
+import { at, batch, doc, filled, newCollection, projectionOf } from '../../../support/engines/readStoreDocuments.js';
+import { embeddedFixture, newFolder } from '../../../support/engines/readStoreEmbedded.js';
+import { numberOf, OTHERS, startReadStore } from '../../../support/engines/readStoreProcess.js';
 
 const test = suite('Embedded read store: processes and the event loop');
 

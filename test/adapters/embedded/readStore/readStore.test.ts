@@ -1,4 +1,4 @@
 import { readStoreContract } from '../../../contract/readStore.js';
-import { embeddedFixture } from '../../../support/readStoreEmbedded.js';
+import { embeddedFixture } from '../../../support/engines/readStoreEmbedded.js';
 
 readStoreContract('embedded', () => embeddedFixture());

@@ -12,8 +12,8 @@ import type {
   WriterRequest,
 } from '../../../../src/adapters/embedded/readStore/messages.js';
 import { createWriter } from '../../../../src/adapters/embedded/readStore/writer.js';
-import { at } from '../../../support/readStoreDocuments.js';
-import { newFolder } from '../../../support/readStoreEmbedded.js';
+import { at } from '../../../support/engines/readStoreDocuments.js';
+import { newFolder } from '../../../support/engines/readStoreEmbedded.js';
 
 /** A writer on this thread, with what it answers. */
 interface Bench {

@@ -24,7 +24,7 @@ import {
   silent,
   type Bought,
   type Installation,
-} from '../../../support/projecting.js';
+} from '../../../support/fixtures/projecting.js';
 
 const test = suite('rebuilding');
 

@@ -30,7 +30,7 @@ import {
   redeem,
   settled,
   silent,
-} from '../../../support/projecting.js';
+} from '../../../support/fixtures/projecting.js';
 import {
   ASKED,
   buildCollection,
@@ -39,9 +39,9 @@ import {
   inUse,
   rebuild,
   restless,
-} from '../../../support/rebuilding.js';
-import { until } from '../../../support/until.js';
-import { untilStopped } from '../../../support/untilStopped.js';
+} from '../../../support/fixtures/rebuilding.js';
+import { until } from '../../../support/assertions/until.js';
+import { untilStopped } from '../../../support/faults/untilStopped.js';
 
 const test = suite('rebuilding beside what serves');
 const GIFTS = collectionOf(gifts);

@@ -9,8 +9,8 @@ import {
   type Tasks,
   TaskRunningError,
 } from '../../../../src/runtime/readmodels/maintenance/tasks.js';
-import { memoryRecords } from '../../../support/memoryRecords.js';
-import { until } from '../../../support/until.js';
+import { memoryRecords } from '../../../support/engines/memoryRecords.js';
+import { until } from '../../../support/assertions/until.js';
 
 const test = suite('tasks');
 const ASKED = { kind: 'verification', projection: 'gifts', by: 'sue', reason: null } as const;

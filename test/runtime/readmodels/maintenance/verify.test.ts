@@ -31,10 +31,18 @@ import { asBuild } from '../../../../src/runtime/readmodels/builds.js';
 import { listQuarantined } from '../../../../src/runtime/readmodels/quarantine.js';
 import { openUnit, type Unit } from '../../../../src/runtime/readmodels/runningBuild.js';
 import { LeaseLostError } from '../../../../src/runtime/readmodels/writer.js';
-import { FULL_SPEED } from '../../../support/fullSpeed.js';
-import { append, buy, installed, newEvent, redeem, settled, type Installation } from '../../../support/projecting.js';
-import { depsFor, GIFTS_PROJECTION, inUse, rebuild } from '../../../support/rebuilding.js';
-import { eventually, until } from '../../../support/until.js';
+import { FULL_SPEED } from '../../../support/faults/fullSpeed.js';
+import {
+  append,
+  buy,
+  installed,
+  newEvent,
+  redeem,
+  settled,
+  type Installation,
+} from '../../../support/fixtures/projecting.js';
+import { depsFor, GIFTS_PROJECTION, inUse, rebuild } from '../../../support/fixtures/rebuilding.js';
+import { eventually, until } from '../../../support/assertions/until.js';
 
 const test = suite('verification and repair');
 const GIFTS = collectionOf(gifts);

@@ -1,0 +1,152 @@
+/**
+ * The engines that services of tests run on: TEST_ENGINES is a list of `eventstoredb`, `mongodb`, `nats`, or `all`;
+ * those it doesn't name are the embedded ones.
+ * - `nats`: the server at TEST_NATS_URL, or a `nats-server` of our own.
+ * - `mongodb`: a database of its own on the server at TEST_MONGODB_URL, or on a test server of our own.
+ * - `eventstoredb`: an installation has its EventStoreDB for itself, so each set of engines gets a fresh one: what the
+ * command in TEST_EVENTSTORE_START
+ *   starts (called with a free port and an empty folder; it serves without TLS), or the double.
+ * What an engine's server and client need is loaded only where it is chosen: most tests start sooner without.
+ */
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from './serverProcess.js';
+
+/** An engine that is not embedded. */
+export type ServerEngine = 'eventstoredb' | 'mongodb' | 'nats';
+
+const SERVERS: readonly ServerEngine[] = ['eventstoredb', 'mongodb', 'nats'];
+
+/** The engines of one installation. */
+export interface TestEngines {
+  /** Those that are servers. */
+  readonly servers: ReadonlySet<ServerEngine>;
+  /** What the service is told of them, in the words of its settings. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** Ends what was started, and removes what it holds. */
+  close(): Promise<void>;
+}
+
+/** The embedded ones alone, whatever TEST_ENGINES says. */
+export const EMBEDDED: TestEngines = { servers: new Set(), settings: {}, close: async () => undefined };
+
+/** With an EventStoreDB nothing is made up (decisions 10): keys and providers are said. */
+const SAID = {
+  TOKEN_KEY: 'the key that signs the access tokens of tests',
+  HASH_KEY: 'the key of the hashes in the stream names of tests',
+  PAYMENTS: 'simulated',
+  NOTIFICATIONS: 'simulated',
+};
+/** How long a server may take to start, in ms. */
+const START_MS = 60_000;
+
+/** Which engines are to be servers. @throws Error for a name that is none */
+export function chosenServers(list = process.env['TEST_ENGINES'] ?? ''): ReadonlySet<ServerEngine> {
+  if (list === 'all') return new Set(SERVERS);
+  const chosen = new Set<ServerEngine>();
+  for (const name of list.split(',').filter((one) => one !== '' && one !== 'embedded')) {
+    const server = SERVERS.find((one) => one === name);
+    if (server === undefined)
+      throw new Error(`TEST_ENGINES is a list of ${SERVERS.join(', ')}, or all, not ${JSON.stringify(name)}`);
+    chosen.add(server);
+  }
+  return chosen;
+}
+
+/** Starts the engines of one installation; by default those that TEST_ENGINES chooses. */
+export async function openTestEngines(servers: ReadonlySet<ServerEngine> = chosenServers()): Promise<TestEngines> {
+  const settings: Record<string, string> = {};
+  const closers: (() => Promise<void>)[] = [];
+  if (servers.has('nats')) {
+    const { startNats } = await import('./natsServer.js');
+    const server = await startNats();
+    settings['NATS_URL'] = server.url;
+    closers.push(server.stop);
+  }
+  if (servers.has('mongodb')) {
+    const { url, close } = await ownDatabase();
+    settings['MONGODB_URL'] = url;
+    closers.push(close);
+  }
+  if (servers.has('eventstoredb')) {
+    const { url, close } = await ownEventStore();
+    Object.assign(settings, SAID, { EVENTSTORE_URL: url });
+    closers.push(close);
+  }
+  return {
+    servers,
+    settings,
+    async close() {
+      for (const close of closers.toReversed()) await close();
+    },
+  };
+}
+
+interface Started {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+async function ownDatabase(): Promise<Started> {
+  const given = process.env['TEST_MONGODB_URL'] ?? '';
+  const name = `gift_${randomUUID().slice(0, 8)}`;
+  if (given === '') {
+    const { startMongo } = await import('./mongoServer.js');
+    const server = await startMongo();
+    return { url: `${server.url}${name}`, close: server.stop };
+  }
+  const url = given.replace(/^([^/]+:\/\/[^/?]+)(?:\/[^?]*)?/, `$1/${name}`);
+  return {
+    url,
+    async close() {
+      const { MongoClient } = await import('mongodb');
+      const client = new MongoClient(url);
+      await client.db().dropDatabase();
+      await client.close();
+    },
+  };
+}
+
+async function ownEventStore(): Promise<Started> {
+  const command = process.env['TEST_EVENTSTORE_START'] ?? '';
+  if (command === '') {
+    const { startEventStoreDouble } = await import('./eventStoreDouble.js');
+    const { url, close } = await startEventStoreDouble();
+    return { url, close };
+  }
+  const dir = await mkdtemp(join(tmpdir(), 'gift-eventstore-'));
+  const { openEventStoreDb } = await import('../../../src/adapters/eventstoredb/eventStore.js');
+  const port = await freePort();
+  const child = spawn(command, [String(port), dir], { stdio: 'ignore' });
+  let ended = false;
+  const end = new Promise<void>((resolve) => {
+    child.once('exit', () => {
+      ended = true;
+      resolve();
+    });
+  });
+  const url = `esdb://127.0.0.1:${port}?tls=false`;
+  const until = performance.now() + START_MS;
+  // It is up when it takes appends: the adapter's first is the log's id.
+  for (;;) {
+    const up = await openEventStoreDb({ url, timeoutMs: 1_000 }).then(
+      (store) => store.close().then(() => true),
+      () => false,
+    );
+    if (up) break;
+    if (ended || performance.now() > until) throw new Error(`${command} started no EventStoreDB`);
+    await sleep(100);
+  }
+  return {
+    url,
+    async close() {
+      child.kill('SIGKILL');
+      await end;
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}

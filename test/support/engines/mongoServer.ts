@@ -1,0 +1,146 @@
+/**
+ * A MongoDB for tests: the test server kept beside the repository, on a free port of the loopback address, or any at
+ * TEST_MONGODB_URL. Where that server or Java is absent, `mongoMissing` says so and the tests that need it are skipped,
+ * by name; a server named by TEST_MONGODB_URL stands in for it, except where a test has to kill it.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { MongoClient } from 'mongodb';
+import { killed } from './serverProcess.js';
+
+/** From the compiled file: `shared/engines` beside the repository's folder. */
+const START = fileURLToPath(new URL('../../../../../shared/engines/mongodb/start', import.meta.url));
+
+/** It says within so long, in ms, that it listens. */
+const START_MS = 60_000;
+/**
+ * One command at a time, whatever the connection. With every answer the server writes all that has changed to its disk,
+ * what other commands have half done too: killed in such a moment, it afterwards has a document that its index doesn't
+ * know, can't find it and refuses to add it for ever. A MongoDB's single document is written whole or not at all.
+ */
+const ONE_AT_A_TIME = '-Dio.netty.eventLoopThreads=1';
+/**
+ * It lives for minutes at most: compiling its code further, and collecting in threads of its own, takes more of the
+ * processors than it ever gives back.
+ */
+const SHORT_LIFE = '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC';
+/** Java says that it was given options. */
+const TOLD_OPTIONS = 'Picked up JAVA_TOOL_OPTIONS';
+/** It could not take its port, for instance; it stays all the same, and does nothing. */
+const FAILED = 'Exception in thread "main"';
+
+/** A test server of our own. */
+export interface MongoServer {
+  /** Ends with `/`: a database's name may follow. */
+  readonly url: string;
+  /** Sends it a signal. */
+  signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void;
+  /** Starts it again on the same port with what it had stored, once it has ended. */
+  restart(): Promise<void>;
+  /** Ends it and removes what it had stored. */
+  stop(): Promise<void>;
+}
+
+/** Why no server of our own can be had; `undefined`: one can. */
+export function mongoMissing(): string | undefined {
+  if (!existsSync(START)) return 'the MongoDB test server is not beside this folder';
+  return spawnSync('java', ['-version']).error === undefined ? undefined : 'the MongoDB test server needs Java';
+}
+
+/** Starts a server. `durable`: what it acknowledged survives its being killed. */
+export async function startMongo({ durable = false }: { readonly durable?: boolean } = {}): Promise<MongoServer> {
+  const dir = durable ? await mkdtemp(join(tmpdir(), 'gift-mongo-')) : undefined;
+  let { child, url } = await startOn('0', dir);
+  return {
+    url,
+    signal: (signal) => void child.kill(signal),
+    async restart() {
+      await killed(child);
+      ({ child } = await startOn(new URL(url).port, dir));
+    },
+    async stop() {
+      await killed(child);
+      if (dir !== undefined) await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** @param port 0 takes a free one. @param dir what it stores stands there, and survives it. */
+async function startOn(
+  port: string,
+  dir: string | undefined,
+): Promise<{ readonly child: ChildProcess; readonly url: string }> {
+  const options = [process.env['JAVA_TOOL_OPTIONS'] ?? '', SHORT_LIFE, ...(dir === undefined ? [] : [ONE_AT_A_TIME])]
+    .join(' ')
+    .trim();
+  const child = spawn(START, [port, ...(dir === undefined ? [] : [dir])], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, JAVA_TOOL_OPTIONS: options },
+  });
+  const failed = new Promise<never>((_, reject) => {
+    createInterface(child.stderr).on('line', (line) => {
+      if (line.startsWith(TOLD_OPTIONS)) return;
+      console.error(line);
+      if (line.startsWith(FAILED)) reject(new Error(line));
+    });
+  });
+  const late = AbortSignal.timeout(START_MS);
+  try {
+    const [url] = (await Promise.race([
+      once(createInterface(child.stdout), 'line', { signal: late }),
+      failed,
+      once(child, 'exit', { signal: late }).then(() => Promise.reject(new Error('it ended'))),
+    ])) as [string];
+    return { child, url };
+  } catch (error) {
+    await killed(child);
+    throw new Error(`the MongoDB test server did not start on port ${port}`, { cause: error });
+  }
+}
+
+/** A database of one's own on a server. */
+export interface TestDatabase {
+  /** Names the database. */
+  readonly url: string;
+  /** The driver's client, to look past the adapter, and the database in it. */
+  readonly client: MongoClient;
+  readonly name: string;
+  /** Drops it. */
+  destroy(): Promise<void>;
+}
+
+/** @param url the server's, with or without a database and options. */
+export function newDatabase(url: string): TestDatabase {
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  const [, hosts = '', options = ''] = /^([^/]+:\/\/[^/?]+)[^?]*(\?.*)?$/.exec(url) ?? [];
+  const own = `${hosts}/${name}${options}`;
+  const client = new MongoClient(own);
+  return {
+    url: own,
+    client,
+    name,
+    async destroy() {
+      await client.db(name).dropDatabase();
+      await client.close();
+    },
+  };
+}
+
+/** Stores' server for a contract suite: TEST_MONGODB_URL, or a test server of our own. */
+export async function contractServer(): Promise<{
+  readonly url: string;
+  readonly own: boolean;
+  readonly stop: () => Promise<void>;
+}> {
+  const given = process.env['TEST_MONGODB_URL'];
+  if (given !== undefined && given !== '') return { url: given, own: false, stop: async () => undefined };
+  const server = await startMongo();
+  return { url: server.url, own: true, stop: server.stop };
+}

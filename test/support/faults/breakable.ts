@@ -1,0 +1,58 @@
+/** An event store whose feeds a test can have fail, with whatever error, while they wait or read. */
+import type { EventBatch, EventStore } from '../../../src/ports/eventStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+
+/** The store, and how its feeds are broken. */
+export interface Breakable {
+  readonly events: EventStore;
+  /** Has every feed that follows at this moment fail. @returns how many there were */
+  breakFeeds(error: unknown): number;
+}
+
+/** One of every class of error that a feed can end with. */
+export const FEED_ERRORS: readonly (() => unknown)[] = [
+  () => new UnavailableError('an engine is lost'),
+  () => new RangeError('18446744073709551615 is no position'),
+  () => new TypeError('undefined is not a function'),
+  () => new Error('an error of no class'),
+  () => 'a rejection that is no error',
+];
+
+/** The same store until it is broken. */
+export function breakable(events: EventStore): Breakable {
+  const breaks = new Set<(error: unknown) => void>();
+  return {
+    events: {
+      ...events,
+      async *follow(after, filter, options = {}) {
+        const ended = new AbortController();
+        const signal = options.signal === undefined ? ended.signal : AbortSignal.any([options.signal, ended.signal]);
+        let broken: (error: unknown) => void = () => undefined;
+        const breaking = new Promise<{ readonly broken: unknown }>((resolve) => {
+          broken = (error) => resolve({ broken: error });
+        });
+        const batches = events.follow(after, filter, { ...options, signal })[Symbol.asyncIterator]();
+        breaks.add(broken);
+        try {
+          for (;;) {
+            const next: IteratorResult<EventBatch> | { readonly broken: unknown } = await Promise.race([
+              breaking,
+              batches.next(),
+            ]);
+            if ('broken' in next) throw next.broken;
+            if (next.done === true) return;
+            yield next.value;
+          }
+        } finally {
+          breaks.delete(broken);
+          ended.abort();
+        }
+      },
+    },
+    breakFeeds(error) {
+      const open = [...breaks];
+      for (const one of open) one(error);
+      return open.length;
+    },
+  };
+}

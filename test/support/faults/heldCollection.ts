@@ -1,0 +1,39 @@
+/** A read model that is late while all others are not. */
+import type { Engines } from '../../../src/service/engines.js';
+
+/** One collection whose documents are kept from being stored for a time. */
+export interface HeldCollection {
+  /** The engines, seen through it. */
+  readonly through: (engines: Engines) => Engines;
+  /** From now on nothing of it is stored. */
+  hold(): void;
+  /** What was held is stored, and what comes. Resolves when it is. */
+  free(): Promise<void>;
+}
+
+/** Holds the collection of that name; at first it does not. */
+export function heldCollection(name: string): HeldCollection {
+  let held = Promise.resolve();
+  let release = (): void => undefined;
+  let stored: Promise<unknown> = Promise.resolve();
+  return {
+    through: (engines) => ({
+      ...engines,
+      store: {
+        ...engines.store,
+        async write(batches) {
+          const isOfIt = ({ collection }: (typeof batches)[number]): boolean => collection.name === name;
+          stored = Promise.all([stored, held]).then(() => engines.store.write(batches.filter(isOfIt)));
+          await engines.store.write(batches.filter((batch) => !isOfIt(batch)));
+        },
+      },
+    }),
+    hold() {
+      held = new Promise((resolve) => (release = resolve));
+    },
+    async free() {
+      release();
+      await stored;
+    },
+  };
+}

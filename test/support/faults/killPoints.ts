@@ -1,0 +1,73 @@
+/** Loops over every moment at which something can die, many at once: each in a part of the house of its own. */
+import * as assert from 'uvu/assert';
+import type { Bus } from '../../../src/ports/bus.js';
+import type { EventStore } from '../../../src/ports/eventStore.js';
+import type { Records } from '../../../src/ports/readStore.js';
+import type { House } from '../service/house.js';
+
+/**
+ * A part of the house: what is bought in it is seen by its own process managers alone, which share a lease of their
+ * own. `ownWorkers`: they ask those workers alone that were started in it.
+ */
+export function partOf(
+  house: House,
+  name: string,
+  { ownWorkers = false }: { readonly ownWorkers?: boolean } = {},
+): House {
+  const { events: all, records: shared } = house.deps;
+  const events: EventStore = {
+    ...all,
+    async *follow(...args) {
+      for await (const batch of all.follow(...args))
+        yield { ...batch, events: batch.events.filter(({ metadata }) => metadata.correlationId === name) };
+    },
+  };
+  const key = (own: string): string => `${name}/${own}`;
+  const records: Records = {
+    get: (own) => shared.get(key(own)),
+    put: (own, ...rest) => shared.put(key(own), ...rest),
+    delete: (own, ...rest) => shared.delete(key(own), ...rest),
+    list: async (prefix) =>
+      (await shared.list<never>(key(prefix))).map((one) => ({ ...one, key: one.key.slice(key('').length) })),
+  };
+  const bus: Bus = !ownWorkers
+    ? house.bus
+    : {
+        ...house.bus,
+        request: (subject, ...rest) => house.bus.request(`${subject}.${name}`, ...rest),
+        serve: (subject, ...rest) => house.bus.serve(`${subject}.${name}`, ...rest),
+      };
+  const own = { events, records, bus };
+  return {
+    ...house,
+    correlationId: name,
+    deps: { ...house.deps, ...own },
+    process: (replaced) => house.process({ ...own, ...replaced }),
+    work: (providers) => house.work({ bus, ...providers }),
+    buy: (receivers, options) => house.buy(receivers, { ...options, correlationId: name }),
+    append: (stream, type, data, at) => house.append(stream, type, data, at, name),
+  };
+}
+
+/** Tried side by side. */
+const AT_ONCE = 8;
+const MANY = 200;
+
+/**
+ * Lets it die at the first moment, the second, and so on, until it ends alive. `dieAt`: does the whole of it in `part`,
+ * and tells whether something died at the `at`th moment. @returns how many moments there are
+ */
+export async function everyKillPoint(
+  house: House,
+  dieAt: (part: House, at: number) => Promise<boolean>,
+): Promise<number> {
+  for (let first = 1; first < MANY; first += AT_ONCE) {
+    const died = await Promise.all(
+      Array.from({ length: AT_ONCE }, (_, n) => dieAt(partOf(house, `part-${first + n}`), first + n)),
+    );
+    const alive = died.indexOf(false);
+    if (alive >= 0) return first - 1 + alive;
+  }
+  assert.unreachable(`it still dies after ${MANY} moments`);
+  return MANY;
+}

@@ -1,0 +1,193 @@
+/**
+ * The embedded engines with workers and process managers in a temporary folder, as one process or several would have
+ * them.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pino from 'pino';
+import { openEmbeddedBus } from '../../../src/adapters/embedded/bus/bus.js';
+import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore/eventStore.js';
+import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/readStore.js';
+import type { PaymentMethod } from '../../../src/domain/account.js';
+import { deriveGiftIds } from '../../../src/domain/giftIds.js';
+import { type PurchaseReceiver, transactionStream } from '../../../src/domain/purchase.js';
+import type { Bus } from '../../../src/ports/bus.js';
+import type { EventStore, NewEvent, RecordedEvent } from '../../../src/ports/eventStore.js';
+import type { ReadStore } from '../../../src/ports/readStore.js';
+import type { Contact } from '../../../src/processors/notification/manager.js';
+import { type ProcessorDeps, type Processors, runProcessors } from '../../../src/processors/runner/run.js';
+import { startWorkers, type WorkerDeps } from '../../../src/providers/workers.js';
+
+/** What was bought. */
+export interface Bought {
+  readonly transactionId: string;
+  readonly giftIds: readonly string[];
+}
+
+/** The house. */
+export interface House {
+  readonly dir: string;
+  readonly events: EventStore;
+  readonly reads: ReadStore;
+  readonly bus: Bus;
+  /** Payment methods by reference; a reference that isn't here is a card. */
+  readonly methods: Map<string, Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'>>;
+  readonly contacts: Map<string, Contact>;
+  /** Of what is bought and told. */
+  readonly correlationId: string;
+  /** The log's lines. */
+  readonly lines: { readonly msg: string; readonly [field: string]: unknown }[];
+  readonly deps: ProcessorDeps;
+  /** Starts process managers, with some of what they work with replaced. */
+  process(replaced?: Partial<ProcessorDeps>): Processors;
+  /** Starts workers, by default with simulated providers. */
+  work(
+    providers?: Partial<Pick<WorkerDeps, 'payments' | 'notifications' | 'bus'>>,
+  ): Promise<{ close(): Promise<void> }>;
+  buy(
+    receivers: readonly PurchaseReceiver[],
+    options?: { reference?: string; price?: number; at?: string; correlationId?: string },
+  ): Promise<Bought>;
+  append(stream: string, type: string, data: object, at?: string, correlationId?: string): Promise<void>;
+  /** The types of a stream's events. */
+  types(stream: string): Promise<string[]>;
+  /** Every event of some type in the log. */
+  all(...types: string[]): Promise<RecordedEvent[]>;
+  /** Waits until it holds, at most 20 s or `withinMs`. */
+  until(holds: () => Promise<boolean>, withinMs?: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+const CORRELATION_ID = 'the-request';
+
+/** The `n`th receiver by phone. */
+export const phone = (n: number): { phone_number: string; phone_hash: string } => ({
+  phone_number: `+4477009${String(n).padStart(5, '0')}`,
+  phone_hash: `hash${n}`,
+});
+
+/** So many hours before now. */
+export const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
+
+/** How many messages the simulated provider has been handed. */
+export const sentIn = (house: House): number =>
+  house.lines.filter(({ msg }) => msg === 'simulated notification sent').length;
+
+/** An event of a test. */
+export function eventOf(
+  type: string,
+  data: object,
+  at = new Date().toISOString(),
+  correlationId = CORRELATION_ID,
+): NewEvent {
+  return {
+    id: randomUUID(),
+    type,
+    at,
+    data,
+    metadata: { commandId: randomUUID(), correlationId, by: { user: 'buyer' } },
+  };
+}
+
+/** Opens the engines; nothing works yet. */
+export async function openHouse(): Promise<House> {
+  const dir = await mkdtemp(join(tmpdir(), 'house-'));
+  const events = await openEmbeddedEventStore({ dir });
+  const reads = await openEmbeddedReadStore({ dir });
+  const bus = await openEmbeddedBus({ dir, onError: () => undefined });
+  const lines: { msg: string }[] = [];
+  const logger = pino(
+    { level: 'info' },
+    { write: (line: string) => void lines.push(JSON.parse(line) as { msg: string }) },
+  );
+  const methods: House['methods'] = new Map();
+  const contacts: House['contacts'] = new Map([
+    ['buyer', { name: 'Ann', phone_number: null, device_tokens: [], locale: null }],
+  ]);
+  const closers: (() => Promise<void>)[] = [];
+  const deps: ProcessorDeps = {
+    events,
+    records: reads.records,
+    bus,
+    logger,
+    paymentMethod: async (reference) => methods.get(reference) ?? { kind: 'card', prepaid: false, customer: null },
+    contact: async (userId) => contacts.get(userId),
+    launchUrl: (giftId) => `http://gift.test/g/${giftId}`,
+    patience: { retryMs: 5, retryAtMostMs: 40, answerMs: 2_000 },
+    leaseMs: 300,
+  };
+
+  const house: House = {
+    dir,
+    events,
+    reads,
+    bus,
+    methods,
+    contacts,
+    correlationId: CORRELATION_ID,
+    lines,
+    deps,
+    process(replaced) {
+      const processors = runProcessors({ ...deps, ...replaced });
+      closers.push(() => processors.close());
+      return processors;
+    },
+    async work(providers) {
+      const workers = await startWorkers({ bus, records: reads.records, logger, ...providers });
+      closers.push(() => workers.close());
+      return workers;
+    },
+    async buy(receivers, { reference = 'pm_card_visa', price = 250, at, correlationId } = {}) {
+      const transactionId = randomUUID();
+      const seed = randomBytes(32).toString('hex');
+      const data = {
+        transaction_id: transactionId,
+        seed,
+        buyer_id: 'buyer',
+        product_id: 'coffee',
+        brand_id: 'beans',
+        product_name: 'Flat white',
+        sale_price: price,
+        total: price * receivers.length,
+        payment_reference: reference,
+        expires_on: '2099-01-01',
+        message: 'Enjoy',
+        receivers,
+      };
+      await house.append(transactionStream(transactionId), 'GiftsPurchased', data, at, correlationId);
+      return { transactionId, giftIds: deriveGiftIds(seed, receivers.length).map(({ gift_id }) => gift_id) };
+    },
+    append: async (stream, type, data, at, correlationId) =>
+      void (await events.append(stream, [eventOf(type, data, at, correlationId)], 'any')),
+    types: async (stream) => (await events.read(stream)).map(({ type }) => type),
+    async all(...types) {
+      const found: RecordedEvent[] = [];
+      for await (const batch of events.readAll(undefined, { types })) found.push(...batch.events);
+      return found;
+    },
+    async until(holds, withinMs = 60_000) {
+      const deadline = performance.now() + withinMs;
+      while (!(await holds())) {
+        if (performance.now() > deadline)
+          throw new Error(
+            `did not come to hold within ${withinMs} ms; the log says:\n${lines
+              .map((line) => JSON.stringify(line))
+              .join('\n')
+              .slice(0, 4_000)}`,
+          );
+        await sleep(5);
+      }
+    },
+    async close() {
+      for (const close of closers.toReversed()) await close();
+      await bus.close();
+      await reads.close();
+      await events.close();
+      await rm(dir, { recursive: true });
+    },
+  };
+  return house;
+}
