@@ -15,15 +15,15 @@ export const BUNDLED = join('dist', 'service');
  * its name.
  */
 const STARTED = [
-  'main',
+  'service/main',
   'cli/gift',
   'demo/demo',
-  'keys',
+  'service/keys',
   'adapters/embedded/checkpointWorker',
   'adapters/embedded/eventStore/eventStoreWorker',
   'adapters/embedded/readStore/readStoreWorker',
   'adapters/embedded/readStore/readStoreLookupWorker',
-  'projecting/projectorThread',
+  'service/projector/projectorThread',
 ];
 
 /**

@@ -31,7 +31,7 @@ const PAIRS = [{ engines: 'mongodb,nats' }, { engines: 'eventstoredb,nats' }, { 
 function startsService(file) {
   return (
     !OWN_ENGINES.test(file) &&
-    /from '[./]*support\/service\.js'/.test(readFileSync(join(root, 'dist/test', file), 'utf8'))
+    /from '[./]*support\/service\/service\.js'/.test(readFileSync(join(root, 'dist/test', file), 'utf8'))
   );
 }
 
@@ -61,8 +61,8 @@ function mixesFor(files, whole) {
  * servers can't be had, with the reason; `close` ends what was started
  */
 export async function openMixes(files, whole) {
-  const nats = await import(join(root, 'dist/test/support/natsServer.js'));
-  const mongo = await import(join(root, 'dist/test/support/mongoServer.js'));
+  const nats = await import(join(root, 'dist/test/support/engines/natsServer.js'));
+  const mongo = await import(join(root, 'dist/test/support/engines/mongoServer.js'));
   const givenMongo = process.env.TEST_MONGODB_URL;
   const missing = { nats: nats.natsMissing(), mongodb: givenMongo ? undefined : mongo.mongoMissing() };
   const servers = [];

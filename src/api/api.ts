@@ -9,7 +9,7 @@ import { codePool } from '../commands/codePool.js';
 import { paymentQuestions } from '../commands/paymentAction.js';
 import type { Config } from '../service/config.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
-import type { Engines } from '../service/engines.js';
+import type { Engines } from '../ports/engines.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { type CatalogueView, openCatalogueView } from '../projections/catalogue/view.js';

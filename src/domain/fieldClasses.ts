@@ -38,9 +38,6 @@ type PathsOf<D> = D extends object
   : never;
 type PathsBelow<V> = V extends readonly (infer Item)[] ? `[]${'' | PathsBelow<NonNullable<Item>>}` : `.${PathsOf<V>}`;
 
-/** What stands in place of a field that is not shown. */
-export const MASK = '***';
-
 const OPEN = { secret: [], personal: [] } as const satisfies FieldClasses;
 const USER = {
   secret: ['password_hash'],

@@ -3,7 +3,7 @@
  * few values.
  */
 import { Registry } from 'prom-client';
-import type { Engines } from '../service/engines.js';
+import type { Engines } from '../ports/engines.js';
 import type { ProcessStatus } from '../processors/runner/status.js';
 import type { Projection } from '../runtime/readmodels/projection.js';
 import type { GuardWatch } from '../providers/circuitBreaker.js';

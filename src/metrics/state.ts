@@ -3,7 +3,7 @@
  * also when the one that works is dead.
  */
 import { within } from '../lib/async/within.js';
-import type { Engines } from '../service/engines.js';
+import type { Engines } from '../ports/engines.js';
 import { FEED_TYPES } from '../processors/managers.js';
 import type { ProcessStatus } from '../processors/runner/status.js';
 import { checkpointName, type Projection } from '../runtime/readmodels/projection.js';
@@ -11,7 +11,7 @@ import { buildOf, keptBuild, sameVersion } from '../runtime/readmodels/builds.js
 import { lagBehind } from '../runtime/log/lag.js';
 import { listQuarantined } from '../runtime/readmodels/quarantine.js';
 import type { Exposition, MetricText, Sample } from './exposition.js';
-import { parkedWork } from './parkedWork.js';
+import { parkedWork } from '../ops/status/parkedWork.js';
 
 /** A look serves whoever asks within this time, milliseconds. */
 const FRESH_MS = 1_000;

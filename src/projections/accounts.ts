@@ -2,6 +2,7 @@
  * The read model `accounts`: users, clients, payment methods, usernames and phone numbers. A document's id is its
  * stream's name.
  */
+import { HIDDEN_FIELDS } from './hiddenFields.js';
 import {
   ACCOUNT_KINDS,
   type AccountEvent,
@@ -68,6 +69,7 @@ const RESERVATION_TYPES = typesOf<ReservationEvent['type']>({
 export const accountsProjection: Projection<AccountDocument> = {
   name: 'accounts',
   version: 1,
+  hidden: HIDDEN_FIELDS,
   indexes: [],
   types: [...ENTRY_TYPES, ...RESERVATION_TYPES],
   documentIds: (event) => [event.stream],

@@ -2,6 +2,7 @@
  * The read model `gifts`: one document a gift, from the moment it is bought. What a purchase's payment changes for all
  * its gifts is joined when read.
  */
+import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { copyWith } from '../domain/copyWith.js';
 import type { GiftEvent, GiftExtended, Receiver, VoucherAssigned } from '../domain/gift.js';
 import { deriveGiftIds, type GiftIds } from '../domain/giftIds.js';
@@ -137,6 +138,7 @@ function makeGifts(): Projection<GiftDocument> {
   return {
     name: 'gifts',
     version: 3,
+    hidden: HIDDEN_FIELDS,
     indexes: [],
     types: typesOf<Folded['type']>({
       GiftsPurchased: true,

@@ -2,6 +2,7 @@
  * The read model `parked`: one document for all that was ever parked of one entity, so that what waits for a person is
  * listed at once however long the log is.
  */
+import { HIDDEN_FIELDS } from './hiddenFields.js';
 import {
   evolveParked,
   parkedId,
@@ -32,6 +33,7 @@ export interface ParkedDocument extends ParkedWork {
 export const parkedProjection: Projection<ParkedDocument> = {
   name: 'parked',
   version: 1,
+  hidden: HIDDEN_FIELDS,
   indexes: [
     { fields: ['changed'] },
     { fields: ['state', 'changed'] },

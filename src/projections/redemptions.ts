@@ -2,6 +2,7 @@
  * The read model `redemptions`: which gift a redemption's id belongs to, the latest or an earlier one; what became of
  * it stands in the gift's stream.
  */
+import { HIDDEN_FIELDS } from './hiddenFields.js';
 import type { GiftRedeemed } from '../domain/gift.js';
 import { idOf } from '../domain/streamName.js';
 import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
@@ -15,6 +16,7 @@ export interface RedemptionGiftDocument {
 export const redemptions: Projection<RedemptionGiftDocument> = {
   name: 'redemptions',
   version: 1,
+  hidden: HIDDEN_FIELDS,
   indexes: [],
   types: typesOf<GiftRedeemed['type']>({ GiftRedeemed: true }),
   begins: ['GiftRedeemed'],

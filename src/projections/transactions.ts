@@ -1,4 +1,5 @@
 /** The read model `transactions`: one document a purchase; its gifts' ids follow from `seed` and `count`. */
+import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { copyWith } from '../domain/copyWith.js';
 import type { Happened } from '../domain/decider.js';
 import type { PaymentState } from '../domain/gift.js';
@@ -41,6 +42,7 @@ type Folded = Happened<GiftsPurchased | PaymentAuthenticationRequired | PaymentC
 export const transactions: Projection<TransactionDocument> = {
   name: 'transactions',
   version: 2,
+  hidden: HIDDEN_FIELDS,
   indexes: [],
   types: typesOf<Folded['type']>({
     GiftsPurchased: true,

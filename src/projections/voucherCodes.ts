@@ -2,6 +2,7 @@
  * The read model `voucher_codes`: the imported pools (decisions 6). Too large for memory; a free code is looked up from
  * an offset that differs from gift to gift.
  */
+import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { createHash } from 'node:crypto';
 import type { Happened } from '../domain/decider.js';
 import {
@@ -29,6 +30,7 @@ export interface VoucherCodeDocument {
 export const voucherCodesProjection: Projection<VoucherCodeDocument> = {
   name: 'voucher_codes',
   version: 1,
+  hidden: HIDDEN_FIELDS,
   indexes: [{ fields: ['segment_id', 'status', 'probe'] }, { fields: ['gift_id'] }],
   types: typesOf<VoucherCodeEvent['type']>({
     VoucherCodeAdded: true,

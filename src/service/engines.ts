@@ -12,19 +12,12 @@ import { EngineError, NoAnswerError } from '../lib/engineError.js';
 import type { Resources } from '../lib/async/resources.js';
 import type { Config } from './config.js';
 import { makeDataDir } from './dataDir.js';
-import type { Bus } from '../ports/bus.js';
+import type { Engines } from '../ports/engines.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { lostWitness } from '../runtime/log/logAnchor.js';
 import { upToDateEvents } from './upcastEvents.js';
-
-/** The engines of one process. */
-export interface Engines {
-  readonly events: EventStore;
-  readonly store: ReadStore;
-  readonly bus: Bus;
-}
 
 /** The settings that choose engines. */
 export type EngineSettings = Pick<Config, 'dataDir' | 'eventStoreUrl' | 'mongodbUrl' | 'natsUrl'>;

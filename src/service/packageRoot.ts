@@ -1,5 +1,10 @@
-/**
- * The project's own folder: package.json and examples stand there. Compiled files and the files put together of them
- * (`scripts/build.mjs`) both lie two folders below.
- */
-export const PACKAGE_ROOT = new URL('../../../', import.meta.url);
+import { existsSync } from 'node:fs';
+
+/** The nearest folder above this file that holds a package.json: bundled files lie less deep than compiled ones. */
+function packageRoot(): URL {
+  for (let at = new URL('./', import.meta.url); ; at = new URL('../', at))
+    if (existsSync(new URL('package.json', at)) || at.pathname === '/') return at;
+}
+
+/** The project's own folder, where package.json and examples stand. */
+export const PACKAGE_ROOT = packageRoot();

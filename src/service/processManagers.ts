@@ -1,7 +1,7 @@
 /** The process managers wired to the read models they look things up in. */
 import type { Logger } from 'pino';
 import { shortcodeOf } from '../domain/giftIds.js';
-import type { Engines } from './engines.js';
+import type { Engines } from '../ports/engines.js';
 import { type Processors, runProcessors } from '../processors/runner/run.js';
 import type { ReadModels } from '../projections/index.js';
 import type { Followers } from '../runtime/supervision/followers.js';

@@ -7,7 +7,7 @@
 import type { PartHealth, Readiness } from '../api/health.js';
 import { within } from '../lib/async/within.js';
 import type { Config } from './config.js';
-import type { Engines } from './engines.js';
+import type { Engines } from '../ports/engines.js';
 import { storedPosition } from '../ports/storedPosition.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { PROCESS_LEASE } from '../processors/runner/run.js';

@@ -1,6 +1,6 @@
 /** The engines as traces see them: appends and messages are spans, and carry the trace on to whoever reads them. */
 import { kindOf } from '../domain/streamName.js';
-import type { Engines } from './engines.js';
+import type { Engines } from '../ports/engines.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, NewEvent } from '../ports/eventStore.js';
 import { currentTrace, inSpan, tracingOn } from '../tracing/spans.js';

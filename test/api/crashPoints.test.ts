@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { giftStream } from '../../src/domain/gift.js';
 import { kindOf } from '../../src/domain/streamName.js';
-import type { Engines } from '../../src/service/engines.js';
+import type { Engines } from '../../src/ports/engines.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { buyOne, purchaseOf, redeem, unredeem } from '../support/service/giftFlow.js';
 import { type Reply, type Service, startService } from '../support/service/service.js';

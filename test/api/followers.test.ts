@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Engines } from '../../src/service/engines.js';
+import type { Engines } from '../../src/ports/engines.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { type Breakable, breakable, FEED_ERRORS } from '../support/faults/breakable.js';
 import { purchaseOf } from '../support/service/giftFlow.js';

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { giftStream } from '../../src/domain/gift.js';
 import { notificationStream } from '../../src/domain/notification.js';
-import type { Engines } from '../../src/service/engines.js';
+import type { Engines } from '../../src/ports/engines.js';
 import { processLife } from '../../src/runtime/coordination/processLife.js';
 import { openTestEngines } from '../support/engines/engines.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/service/giftFlow.js';

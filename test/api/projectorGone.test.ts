@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { giftStream } from '../../src/domain/gift.js';
-import type { Engines } from '../../src/service/engines.js';
+import type { Engines } from '../../src/ports/engines.js';
 import { buyOne, purchaseOf, redeem, refused } from '../support/service/giftFlow.js';
 import { type Asking, type Reply, type Service, startService } from '../support/service/service.js';
 import { eventually } from '../support/assertions/until.js';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Engines } from '../../src/service/engines.js';
+import type { Engines } from '../../src/ports/engines.js';
 import { checkpointName, collectionOf } from '../../src/runtime/readmodels/projection.js';
 import { type ReadinessOptions, readinessOf } from '../../src/service/readiness.js';
 import type { EventStore } from '../../src/ports/eventStore.js';

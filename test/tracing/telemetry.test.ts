@@ -3,7 +3,7 @@ import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Bus } from '../../src/ports/bus.js';
-import type { Engines } from '../../src/service/engines.js';
+import type { Engines } from '../../src/ports/engines.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { inBatchSpan } from '../../src/tracing/batches.js';
 import { tracedEngines } from '../../src/service/tracedEngines.js';

@@ -1,6 +1,6 @@
 /** What the routes under `/ops` work with. */
 import type { Logger } from 'pino';
-import type { Engines } from '../../service/engines.js';
+import type { Engines } from '../../ports/engines.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 import type { Asked, RebuildDeps } from '../../runtime/readmodels/maintenance/rebuild.js';
 import type { Tasks } from '../../runtime/readmodels/maintenance/tasks.js';

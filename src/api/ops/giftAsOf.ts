@@ -6,7 +6,7 @@ import { catalogueThen } from '../../ops/history/catalogueAsOf.js';
 import type { Sight } from '../../ops/history/eventView.js';
 import { type HistoryDeps, type NamedGifts, upTo } from '../../ops/history/giftHistory.js';
 import { accountStream, phoneStream } from '../../domain/account.js';
-import { MASK } from '../../domain/fieldClasses.js';
+import { MASK } from '../../lib/mask.js';
 import { giftStream } from '../../domain/gift.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type AccountDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';

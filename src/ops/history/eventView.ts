@@ -1,7 +1,8 @@
 /**
  * The one way in which an event is shown to anybody: in a history, an export, an answer under `/ops` (decisions 11).
  */
-import { FIELD_CLASSES, type FieldClasses, MASK } from '../../domain/fieldClasses.js';
+import { FIELD_CLASSES, type FieldClasses } from '../../domain/fieldClasses.js';
+import { MASK } from '../../lib/mask.js';
 import { shownStream } from '../../domain/streamName.js';
 import { isOfLaterVersion, type Upcasters } from '../../domain/upcasters.js';
 import type { Caller, Position, RecordedEvent } from '../../ports/eventStore.js';

@@ -24,7 +24,7 @@ type HalfTold = Extract<Intent, { do: 'reopen' | 'retell' | 'late money' }>;
 
 /**
  * How each stands now: what is open is folded from the log, what the process that works says of itself is not asked.
- * @param parked counts what waits for a person (`metrics/parkedWork.ts`). @throws UnavailableError
+ * @param parked counts what waits for a person (`parkedWork.ts`). @throws UnavailableError
  */
 export async function processStandings(
   events: EventStore,

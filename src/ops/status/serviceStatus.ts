@@ -2,7 +2,7 @@
  * How every projection and process manager stands, from the engines alone: it is the same from any process, and what is
  * stuck or dead can't look healthy.
  */
-import { parkedWork } from '../../metrics/parkedWork.js';
+import { parkedWork } from './parkedWork.js';
 import { failingParts } from './failingParts.js';
 import { glancing, type StandingsOptions } from './statusSampler.js';
 import { processStandings } from './processManagerStatus.js';

@@ -33,6 +33,7 @@ const TYPES = CATALOGUE_KINDS.flatMap((kind) => [
 export const catalogueProjection: Projection<CatalogueDocument> = {
   name: 'catalogue',
   version: 1,
+  hidden: new Set(),
   indexes: [{ fields: ['changed'] }, { fields: ['added'] }],
   types: TYPES,
   documentIds: (event) => [event.stream],

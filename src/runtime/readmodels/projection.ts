@@ -18,6 +18,8 @@ export interface Projection<B extends Body = Body> {
    */
   readonly former?: readonly Projection[];
   readonly indexes: readonly IndexSpec[];
+  /** Names of fields, at any depth of its documents, whose values a verification masks in what it reports. */
+  readonly hidden: ReadonlySet<string>;
   /** The event types it folds; others never reach it. */
   readonly types: readonly string[];
   /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
-import type { Engines } from '../../../src/service/engines.js';
+import type { Engines } from '../../../src/ports/engines.js';
 import { checked, answerOf, unharmed } from '../../support/service/answers.js';
 import { farLog } from '../../support/faults/farLog.js';
 import { buy, buyOne, purchaseOf, redeem, refused, unredeem } from '../../support/service/giftFlow.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { accessStream } from '../../../src/domain/access.js';
-import type { Engines } from '../../../src/service/engines.js';
+import type { Engines } from '../../../src/ports/engines.js';
 import type { EventBatch, EventFilter } from '../../../src/ports/eventStore.js';
 import { buy, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';

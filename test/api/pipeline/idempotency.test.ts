@@ -5,7 +5,7 @@ import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { giftStream } from '../../../src/domain/gift.js';
 import { keyedHash } from '../../../src/domain/keyedHash.js';
 import { transactionStream } from '../../../src/domain/purchase.js';
-import type { Engines } from '../../../src/service/engines.js';
+import type { Engines } from '../../../src/ports/engines.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { recordable } from '../../../src/commands/context.js';
 import type { Principal } from '../../../src/api/auth/principal.js';

@@ -1,7 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { dataShown, eventView } from '../../../src/ops/history/eventView.js';
-import { FIELD_CLASSES, type FieldClasses, MASK } from '../../../src/domain/fieldClasses.js';
+import { FIELD_CLASSES, type FieldClasses } from '../../../src/domain/fieldClasses.js';
+import { MASK } from '../../../src/lib/mask.js';
 import type { RecordedEvent } from '../../../src/ports/eventStore.js';
 
 const test = suite('audit/eventView');

@@ -15,6 +15,7 @@ const test = suite('fold');
 const counts: Projection<{ count: number }> = {
   name: 'counts',
   version: 1,
+  hidden: new Set(),
   indexes: [],
   types: ['Begun', 'Counted'],
   begins: ['Begun'],

@@ -1,5 +1,5 @@
 /** A log that tells no stream's last event, whichever it is. */
-import type { Engines } from '../../../src/service/engines.js';
+import type { Engines } from '../../../src/ports/engines.js';
 
 /**
  * The engines, their log as one that can't be asked for a stream's last event: what is written to it must be waited for

@@ -1,5 +1,5 @@
 /** A read model that is late while all others are not. */
-import type { Engines } from '../../../src/service/engines.js';
+import type { Engines } from '../../../src/ports/engines.js';
 
 /** One collection whose documents are kept from being stored for a time. */
 export interface HeldCollection {

@@ -8,13 +8,13 @@ import { fileURLToPath } from 'node:url';
 const program = (shipped: string, compiled: string): string =>
   fileURLToPath(
     new URL(
-      process.env['NODE_V8_COVERAGE'] === undefined ? `../../service/${shipped}.js` : `../../src/${compiled}.js`,
+      process.env['NODE_V8_COVERAGE'] === undefined ? `../../../service/${shipped}.js` : `../../../src/${compiled}.js`,
       import.meta.url,
     ),
   );
 
 /** The service. */
-export const MAIN = program('main', 'main');
+export const MAIN = program('main', 'service/main');
 /** The command line. */
 export const GIFT = program('gift', 'cli/gift');
 /** The demo. */

@@ -3,9 +3,10 @@
  * it.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { FIELD_CLASSES, type FieldClasses, MASK } from '../../../domain/fieldClasses.js';
+import { MASK } from '../../../lib/mask.js';
 import type { Position } from '../../../ports/eventStore.js';
 import type { StoredDocument } from '../../../ports/readStore.js';
+import type { Projection } from '../projection.js';
 import { isOutOfService, isQuarantined } from '../quarantine.js';
 
 /** One field that differs. A value that is absent is left out; one that is secret or personal is masked. */
@@ -29,20 +30,12 @@ export interface Difference {
   readonly fields: readonly FieldDifference[];
 }
 
-/** Fields of documents that no event names. */
-const OTHERS = ['pin', 'hash'];
-
-/** The last names of all fields of events that may not be shown to everybody: documents keep the names. */
-const HIDDEN: ReadonlySet<string> = new Set([
-  ...OTHERS,
-  ...Object.entries(FIELD_CLASSES as Readonly<Record<string, FieldClasses>>).flatMap(([, { secret, personal }]) =>
-    [...secret, ...personal].map((path) => path.replaceAll('[]', '').split('.').at(-1) ?? path),
-  ),
-]);
-
-/** The difference between the two, if there is one. `undefined`: no such document. */
+/**
+ * The difference between the two, if there is one. `undefined`: no such document. The values of `hidden` fields are
+ * masked.
+ */
 export function differenceOf(
-  projection: string,
+  hidden: Projection['hidden'],
   id: string,
   served: StoredDocument | undefined,
   log: StoredDocument | undefined,
@@ -58,9 +51,9 @@ export function differenceOf(
   if (served?.position !== log?.position)
     fields.push({ field: '(position)', served: served?.position, log: log?.position });
   compare(served?.body, log?.body, [], (path, one, other) => {
-    const hides = (name: string): boolean => projection !== 'catalogue' && HIDDEN.has(name);
-    const hidden = path.some(hides);
-    const shown = (value: unknown): unknown => (hidden && value !== null ? MASK : maskedWithin(value, hides));
+    const hides = (name: string): boolean => hidden.has(name);
+    const masks = path.some(hides);
+    const shown = (value: unknown): unknown => (masks && value !== null ? MASK : maskedWithin(value, hides));
     fields.push({
       field: path.join('.'),
       ...(one === undefined ? {} : { served: shown(one) }),

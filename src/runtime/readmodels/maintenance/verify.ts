@@ -143,7 +143,7 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
           unsettled += 1;
           continue;
         }
-        const difference = differenceOf(served.name, id, document, expected);
+        const difference = differenceOf(served.hidden, id, document, expected);
         if (difference === undefined) continue;
         differences += 1;
         await onDifference(difference);

@@ -2,8 +2,8 @@
  * How much parked work waits for support (parked, and neither retried nor discarded since), from the streams that hold
  * it: each look reads what has come since the last.
  */
-import { PARKED_NAMES, type ParkedEvent, parkedStream, type ParkedName } from '../domain/parked.js';
-import type { EventStore } from '../ports/eventStore.js';
+import { PARKED_NAMES, type ParkedEvent, parkedStream, type ParkedName } from '../../domain/parked.js';
+import type { EventStore } from '../../ports/eventStore.js';
 
 /** Events read at a time. */
 const PAGE = 500;

@@ -1,0 +1,11 @@
+/** The engines together. */
+import type { Bus } from './bus.js';
+import type { EventStore } from './eventStore.js';
+import type { ReadStore } from './readStore.js';
+
+/** The engines of one process. */
+export interface Engines {
+  readonly events: EventStore;
+  readonly store: ReadStore;
+  readonly bus: Bus;
+}
