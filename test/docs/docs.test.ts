@@ -259,19 +259,16 @@ test('the README says what each folder of the source is for', () => {
   );
 });
 
-test('the linter knows from each folder of the source what it may import', () => {
-  const { overrides } = JSON.parse(readFileSync(join(ROOT, '.oxlintrc.json'), 'utf8')) as {
-    overrides: { files: string[]; rules: Record<string, unknown> }[];
+test('nothing but folders stands at the top of the source, and each is a layer of the table', async () => {
+  const { LAYERS } = (await import(new URL('../../../scripts/layers.mjs', import.meta.url).href)) as {
+    LAYERS: Readonly<Record<string, readonly string[]>>;
   };
-  const held = new Set(overrides.filter(({ rules }) => 'no-restricted-imports' in rules).flatMap(({ files }) => files));
-  const folders = readdirSync(join(ROOT, 'src'), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => name);
-  // The demo shows the whole, wiring included.
+  const top = readdirSync(join(ROOT, 'src'), { withFileTypes: true });
   assert.deepEqual(
-    folders.filter((name) => name !== 'demo' && !held.has(`src/${name}/**`)),
+    top.filter((entry) => !entry.isDirectory()).map(({ name }) => name),
     [],
   );
+  assert.deepEqual(top.map(({ name }) => name).sort(), Object.keys(LAYERS).sort());
 });
 
 test('nothing is said of the machine that it was written on', () => {
