@@ -16,6 +16,7 @@ import { openMixes } from './engineMixes.mjs';
 import { byLength } from './byLength.mjs';
 import { filesBelow } from './filesBelow.mjs';
 import { killAll, runTestFile } from './testFile.mjs';
+import { answeringEngines } from './testEngines.mjs';
 import { lastLines } from './testReport.mjs';
 
 /** How many files run side by side: they wait as much as they compute. */
@@ -162,6 +163,9 @@ if (good) {
   if (coverage) rmSync(rawCoverage, { recursive: true, force: true });
   const runs = files.map((file) => ({ file, label: '', env: {} }));
   if (everyEngine) {
+    const found = await answeringEngines();
+    for (const [setting, url] of Object.entries(found)) console.log(`found: ${setting}=${url} (npm run engines)`);
+    Object.assign(process.env, found);
     mixes = await openMixes(files, names.length > 0 || process.env.TEST_MIXES === 'whole');
     try {
       await runAll([...runs, ...mixes.runs]);

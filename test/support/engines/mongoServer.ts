@@ -1,7 +1,8 @@
 /**
- * A MongoDB for tests: the test server kept beside the repository, on a free port of the loopback address, or any at
- * TEST_MONGODB_URL. Where that server or Java is absent, `mongoMissing` says so and the tests that need it are skipped,
- * by name; a server named by TEST_MONGODB_URL stands in for it, except where a test has to kill it.
+ * A MongoDB for tests: the one at TEST_MONGODB_URL, or a test server of our own on a free port of the loopback address.
+ * TEST_MONGODB_SERVER names the script that starts such a server: it is called with a port (0: a free one) and,
+ * where the server is to survive, a folder, and prints the server's address. Where there is none, `mongoMissing` says
+ * so, and the tests that need it are skipped by name. Tests that kill the server always need one of our own.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -15,8 +16,10 @@ import { fileURLToPath } from 'node:url';
 import { MongoClient } from 'mongodb';
 import { killed } from './serverProcess.js';
 
-/** From the compiled file: `shared/engines` beside the repository's folder. */
-const START = fileURLToPath(new URL('../../../../../shared/engines/mongodb/start', import.meta.url));
+const SETTING = process.env['TEST_MONGODB_SERVER'] ?? '';
+/** The default of the setting, from the compiled file: a server that stands beside the repository, and runs on Java. */
+const BESIDE = fileURLToPath(new URL('../../../../../shared/engines/mongodb/start', import.meta.url));
+const START = SETTING === '' ? BESIDE : SETTING;
 
 /** It says within so long, in ms, that it listens. */
 const START_MS = 60_000;
@@ -50,7 +53,9 @@ export interface MongoServer {
 
 /** Why no server of our own can be had; `undefined`: one can. */
 export function mongoMissing(): string | undefined {
-  if (!existsSync(START)) return 'the MongoDB test server is not beside this folder';
+  if (!existsSync(START))
+    return SETTING === '' ? 'TEST_MONGODB_SERVER names no MongoDB test server' : `TEST_MONGODB_SERVER: no ${SETTING}`;
+  if (SETTING !== '') return undefined;
   return spawnSync('java', ['-version']).error === undefined ? undefined : 'the MongoDB test server needs Java';
 }
 
