@@ -1,0 +1,81 @@
+/** The workflow of continuous integration runs what it says, on what is pinned; and SECURITY.md is found. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { parse } from 'yaml';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const test = suite('docs: workflow');
+
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+  readonly with?: Readonly<Record<string, string>>;
+}
+
+interface Job {
+  readonly container?: string;
+  readonly services?: Readonly<Record<string, { readonly image: string; readonly ports: readonly string[] }>>;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly steps: readonly Step[];
+  readonly 'timeout-minutes': number;
+}
+
+const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+const WORKFLOW = textOf('.github/workflows/ci.yml');
+const workflow = parse(WORKFLOW, { strict: true, uniqueKeys: true }) as {
+  readonly permissions: Readonly<Record<string, string>>;
+  readonly jobs: Readonly<Record<string, Job>>;
+};
+const stepsOf = (job: Job | undefined): string[] => (job?.steps ?? []).flatMap(({ run }) => run ?? []);
+
+test('one job does what .ci/run does, the other runs the tests on real engines', () => {
+  const { all, engines } = workflow.jobs;
+  assert.equal(stepsOf(all), ['.ci/run']);
+  assert.ok(existsSync(join(ROOT, '.ci/run')));
+  assert.ok(stepsOf(engines).includes('npm test -- --every-engine'));
+  assert.equal(workflow.permissions, { contents: 'read' });
+});
+
+test('every action is pinned to a commit, and says of which version', () => {
+  const uses = WORKFLOW.split('\n').filter((line) => line.includes('uses:'));
+  assert.ok(uses.length > 1);
+  for (const line of uses) assert.match(line, /uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+});
+
+test('both run on the lowest Node that the service supports', () => {
+  const { engines } = JSON.parse(textOf('package.json')) as { engines: { node: string } };
+  const [, major = '', minor = ''] = /^\^(\d+)\.(\d+)/.exec(engines.node) ?? [];
+  const named = Object.values(workflow.jobs).flatMap(({ container, steps }) => [
+    ...(container === undefined ? [] : [container.replace(/^node:([\d.]+)-.*$/, '$1')]),
+    ...steps.flatMap((step) => step.with?.['node-version'] ?? []),
+  ]);
+  assert.is(named.length, Object.keys(workflow.jobs).length);
+  for (const version of named) {
+    assert.match(version, /^\d+\.\d+\.\d+$/);
+    assert.is(version.split('.')[0], major);
+    assert.ok(Number(version.split('.')[1]) >= Number(minor), version);
+  }
+});
+
+test('the engines are those that the service runs with, where the tests look for them', () => {
+  const deployed = parse(textOf('docker-compose.yml')) as { services: Readonly<Record<string, { image: string }>> };
+  const { services = {}, env = {} } = workflow.jobs['engines'] ?? {};
+  assert.equal(Object.keys(services).toSorted(), ['eventstore', 'mongodb', 'nats']);
+  for (const [name, { image }] of Object.entries(services)) assert.is(image, deployed.services[name]?.image, name);
+  const published = Object.values(services).map(({ ports }) =>
+    ports.map((port) => port.split(':').slice(0, 2).join(':')),
+  );
+  const looked = Object.values(env).map((url) => /:\/\/([\d.]+:\d+)/.exec(url)?.[1]);
+  assert.equal(published.flat().toSorted(), looked.toSorted());
+  for (const setting of Object.keys(env)) assert.ok(textOf('docs/testing.md').includes(`\`${setting}\``), setting);
+});
+
+test('the README leads to SECURITY.md, which says how to report', () => {
+  assert.ok(textOf('README.md').includes('](SECURITY.md)'));
+  assert.match(textOf('SECURITY.md'), /^## Reporting$/m);
+});
+
+test.run();
