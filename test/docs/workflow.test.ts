@@ -68,7 +68,7 @@ test('the engines are those that the service runs with, where the tests look for
   const published = Object.values(services).map(({ ports }) =>
     ports.map((port) => port.split(':').slice(0, 2).join(':')),
   );
-  const looked = Object.values(env).map((url) => /:\/\/([\d.]+:\d+)/.exec(url)?.[1]);
+  const looked = Object.values(env).map((url) => /:\/\/([\d.]+:\d+)/.exec(url)?.[1] ?? '');
   assert.equal(published.flat().toSorted(), looked.toSorted());
   for (const setting of Object.keys(env)) assert.ok(textOf('docs/testing.md').includes(`\`${setting}\``), setting);
 });
