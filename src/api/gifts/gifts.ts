@@ -7,7 +7,7 @@ import { dataSchema } from '../catalogue/schemas.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
 import { embeddedCollector } from '../representation/embedded.js';
 import { HttpError } from '../pipeline/errors.js';
-import { waitUntilShown } from '../pipeline/positions.js';
+import { waitUntilProjected } from '../pipeline/positions.js';
 import type { Route } from '../pipeline/route.js';
 import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
 import { giftEntity } from './entities.js';
@@ -102,7 +102,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
         return async () => {
           const handled = await claimGift(deps, loaded, user, context);
           const last = handled.own.at(-1);
-          if (last !== undefined) await waitUntilShown(last.position, [deps.gifts]);
+          if (last !== undefined) await waitUntilProjected(last.position, [deps.gifts]);
           const claimed = await giftAfter(deps, giftId, upToOwn(handled));
           const data = giftEntity(claimed, { user, now, publicUrl: deps.publicUrl });
           return {

@@ -32,7 +32,7 @@ const UNREDEEM_BODY: Schema = {
 /** The routes. */
 export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
   // Where those who read the gift wait for what its stream holds, nobody at a till does.
-  const shownIn = deps.gifts.linearizable === true ? [] : [deps.gifts];
+  const waitFor = deps.gifts.linearizable === true ? [] : [deps.gifts];
   return [
     {
       method: 'POST',
@@ -86,7 +86,7 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
             created_at: event.at,
             updated_at: event.at,
           });
-          return { status: 201, body: { data }, position: event.position, shownIn, replayed };
+          return { status: 201, body: { data }, position: event.position, waitFor, replayed };
         };
       },
     },
@@ -129,7 +129,7 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
             created_at: redeemed.at,
             updated_at: event.at,
           });
-          return { status: 200, body: { data }, position: event.position, shownIn, replayed };
+          return { status: 200, body: { data }, position: event.position, waitFor, replayed };
         };
       },
     },

@@ -17,7 +17,7 @@ import { type Viewer, giftEntity } from './entities.js';
 import { joinGifts } from './join.js';
 import { NEXT_ACTION_BODIES, needsAuthentication } from './nextAction.js';
 import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../representation/pages.js';
-import { POSITION_HEADER, positionText, waitUntilShown } from '../pipeline/positions.js';
+import { POSITION_HEADER, positionText, waitUntilProjected } from '../pipeline/positions.js';
 import type { Answer, EarlyCall, Route, Schema } from '../pipeline/route.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import {
@@ -220,7 +220,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     const transaction = transactionIn(history);
     const [first] = history;
     if (transaction === undefined || first === undefined) throw new Error('a purchase was appended and is not there');
-    if (position !== undefined) await waitUntilShown(position, [deps.transactions, deps.gifts]);
+    if (position !== undefined) await waitUntilProjected(position, [deps.transactions, deps.gifts]);
     // What an answer that succeeds says by itself: a refused purchase was written, too.
     const ofRefusal = {
       ...(position === undefined ? {} : { [POSITION_HEADER]: positionText(deps.events.logId, position) }),

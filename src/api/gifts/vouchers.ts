@@ -9,7 +9,7 @@ import { segmentEntity } from '../catalogue/entities.js';
 import { dataSchema, embeddedSchema, segmentExample, segmentSchema } from '../catalogue/schemas.js';
 import { embeddedCollector } from '../representation/embedded.js';
 import { HttpError } from '../pipeline/errors.js';
-import { waitUntilShown } from '../pipeline/positions.js';
+import { waitUntilProjected } from '../pipeline/positions.js';
 import type { EarlyCall, Route, Schema } from '../pipeline/route.js';
 import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
 import { giftEntity, voucherV1, voucherV2 } from './entities.js';
@@ -88,7 +88,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       ...(typeof segmentId === 'string' ? { segmentId } : {}),
     });
     const last = handled.own.at(-1);
-    if (last !== undefined) await waitUntilShown(last.position, [deps.gifts]);
+    if (last !== undefined) await waitUntilProjected(last.position, [deps.gifts]);
     const voucher = voucherIn(upToOwn(handled));
     if (voucher === undefined) throw new Error('a voucher was assigned and is not there');
     return { ...handled, voucher };

@@ -13,7 +13,7 @@ import { PARKED_NAMES } from '../../domain/parked.js';
 import type { Condition } from '../../ports/readStore.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import { contextOf } from '../gifts/deps.js';
-import { waitUntilShown } from '../pipeline/positions.js';
+import { waitUntilProjected } from '../pipeline/positions.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { callerSchema, eventExample, eventSchema } from './eventSchemas.js';
@@ -136,7 +136,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
     const reason = (call.body['reason'] as string).trim();
     const outcome = await decide(deps, call.params['parkedId'] ?? '', contextOf(call, gifts.now()), reason);
     const position = outcome.own?.position;
-    if (position !== undefined) await waitUntilShown(position, [models.parked]);
+    if (position !== undefined) await waitUntilProjected(position, [models.parked]);
     return {
       status: 200,
       body: { data: await shown(outcome, sight) },

@@ -17,7 +17,7 @@ import { gifts as giftsProjection } from '../../projections/gifts.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import { type ErrorCode, HttpError } from '../pipeline/errors.js';
 import { contextOf } from '../gifts/deps.js';
-import { waitUntilShown } from '../pipeline/positions.js';
+import { waitUntilProjected } from '../pipeline/positions.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
@@ -251,7 +251,7 @@ export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps):
       );
       const position = own.at(-1)?.position;
       if (position !== undefined && own.some(({ type }) => giftsProjection.types.includes(type)))
-        await waitUntilShown(position, [models.gifts]);
+        await waitUntilProjected(position, [models.gifts]);
       return {
         status: 200,
         body: { data: await careView(deps, giftId, own) },

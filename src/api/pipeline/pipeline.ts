@@ -29,7 +29,7 @@ import {
   takeKey,
 } from './idempotency.js';
 import { hasLongList, jsonBody } from './json.js';
-import { POSITION_HEADER, type PositionGate, waitUntilShown } from './positions.js';
+import { POSITION_HEADER, type PositionGate, waitUntilProjected } from './positions.js';
 import { listParameter, parseQuery, readQuery, refuseUnknownParameters } from './query.js';
 import { isKept, restsOnReadModels } from './repeats.js';
 import type { RequestState } from './requestState.js';
@@ -307,10 +307,10 @@ async function runKeyed(
  * Waits until the read models that an answer names show what was written, a second at most. `undefined`: it names none,
  * and need not wait for a turn either; look-ups don't.
  */
-function shown({ position, shownIn }: Answer): Promise<void> | undefined {
-  return position === undefined || shownIn === undefined || shownIn.length === 0
+function shown({ position, waitFor }: Answer): Promise<void> | undefined {
+  return position === undefined || waitFor === undefined || waitFor.length === 0
     ? undefined
-    : waitUntilShown(position, shownIn);
+    : waitUntilProjected(position, waitFor);
 }
 
 /** The outcome stands in the log; that it can't be kept beside it must not take the answer from the caller. */

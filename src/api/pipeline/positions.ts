@@ -34,7 +34,7 @@ export interface Followers {
  * Waits until the read models that a write touches show it, a second at most. What has been written stands, and is
  * answered all the same where they are late or can't be reached: who is told otherwise would buy once more.
  */
-export async function waitUntilShown(position: Position, followers: readonly Follower[]): Promise<void> {
+export async function waitUntilProjected(position: Position, followers: readonly Follower[]): Promise<void> {
   const reached = Promise.all(followers.map((follower) => follower.reached(position, POSITION_WAIT_MS))).catch(
     (error: unknown) => {
       if (!(error instanceof UnavailableError)) throw error;

@@ -102,10 +102,10 @@ export interface Answer {
   /** Where the log stood after a write: sent as `Gift-Position`. */
   readonly position?: Position;
   /**
-   * Read models that are to show `position` before this is sent, a second at most (`waitUntilShown`); with none nothing
+   * Read models that are to show `position` before this is sent, a second at most (`waitUntilProjected`); with none nothing
    * is waited for. It must not be made of them: what is, waits before.
    */
-  readonly shownIn?: readonly Follower[];
+  readonly waitFor?: readonly Follower[];
   /**
    * This answer was made from what an earlier request with the same key had appended: sent as
    * `Idempotent-Replayed: true`.

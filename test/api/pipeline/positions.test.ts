@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { isPosition } from '../../../src/adapters/embedded/eventStore/log.js';
-import { positionGate, waitUntilShown } from '../../../src/api/pipeline/positions.js';
+import { positionGate, waitUntilProjected } from '../../../src/api/pipeline/positions.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 
 const test = suite('positions');
@@ -93,10 +93,10 @@ test('a write waits until it is shown, not where a read model cannot be reached;
     return (shown = true);
   };
   const fails = (error: Error) => ({ reached: async (): Promise<boolean> => Promise.reject(error) });
-  await waitUntilShown('7', [{ reached: slow }]);
+  await waitUntilProjected('7', [{ reached: slow }]);
   assert.ok(shown);
-  await waitUntilShown('7', [fails(new UnavailableError('down'))]);
-  await assert.rejects(waitUntilShown('7', [fails(new TypeError('broken'))]), TypeError);
+  await waitUntilProjected('7', [fails(new UnavailableError('down'))]);
+  await assert.rejects(waitUntilProjected('7', [fails(new TypeError('broken'))]), TypeError);
 });
 
 test.run();
