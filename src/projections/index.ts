@@ -4,7 +4,7 @@ import type { ReadStore } from '../ports/readStore.js';
 import { accountsProjection } from './accounts.js';
 import { catalogueProjection } from './catalogue/catalogue.js';
 import { gifts } from './gifts.js';
-import { linearizable, type ToldLog } from '../runtime/readmodels/readYourWrites.js';
+import { readYourWrites, type LogEnds } from '../runtime/readmodels/readYourWrites.js';
 import { parkedProjection } from './parked.js';
 import type { Projection } from '../runtime/readmodels/projection.js';
 import { openReadModel, type ReadModel } from '../runtime/readmodels/readModel.js';
@@ -43,11 +43,11 @@ export type ReadModels = {
  * Opens every read model on a store; nothing is kept open. `events`: the log that they are filled from, where gifts are
  * to be read as it tells them at that moment: they are redeemed at tills, and nobody there is to wait for a read model.
  */
-export function openReadModels(store: ReadStore, events?: ToldLog): ReadModels {
+export function openReadModels(store: ReadStore, events?: LogEnds): ReadModels {
   const models = Object.fromEntries(
     Object.entries(ALL).map(([name, projection]) => [name, openReadModel(store, projection as unknown as Projection)]),
   ) as ReadModels;
-  return { ...models, gifts: linearizable(models.gifts, events, giftStream) };
+  return { ...models, gifts: readYourWrites(models.gifts, events, giftStream) };
 }
 
 /** The read models that every route may answer from. */

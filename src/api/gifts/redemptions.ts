@@ -32,7 +32,7 @@ const UNREDEEM_BODY: Schema = {
 /** The routes. */
 export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
   // Where those who read the gift wait for what its stream holds, nobody at a till does.
-  const waitFor = deps.gifts.linearizable === true ? [] : [deps.gifts];
+  const waitFor = deps.gifts.readYourWrites === true ? [] : [deps.gifts];
   return [
     {
       method: 'POST',

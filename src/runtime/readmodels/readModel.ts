@@ -29,10 +29,10 @@ export interface ReadModel<B extends Body> {
   /** Waits until everything up to `position` is folded, at most `timeoutMs`. @returns whether it is. */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
   /**
-   * A document by id shows what its own stream holds in the log, or is waited for a second: see `linearizable.ts`.
+   * A document by id shows what its own stream holds in the log, or is waited for a second: see `readYourWrites.ts`.
    * Whoever appends to that stream need not wait until it is shown.
    */
-  readonly linearizable?: true;
+  readonly readYourWrites?: true;
 }
 
 /** How long the version in use is taken as known, in ms. */

@@ -1,5 +1,5 @@
 /**
- * Linearizable reads of a read model: a document by id shows all that its stream held when it was asked for, whichever
+ * Read-your-writes on a read model: a document by id shows all that its stream held when it was asked for, whichever
  * process appended it. Who appends need not wait for the read model then, and of those who read only the few wait whose
  * document is behind at that moment.
  *
@@ -15,7 +15,7 @@ import { within } from '../../lib/async/within.js';
 import type { ReadModel } from './readModel.js';
 
 /** A log, as far as it is asked here. */
-export type ToldLog = Pick<EventStore, 'local' | 'end' | 'lastOf'>;
+export type LogEnds = Pick<EventStore, 'local' | 'end' | 'lastOf'>;
 
 /**
  * How long a read waits for a document that is behind, in ms. Later it is answered as it is: so it would be, too, had
@@ -30,16 +30,16 @@ const FEW = { here: 100, far: 8 };
 const FOLLOW_MS = 10;
 
 /**
- * The model with linearizable `get` and `getMany`. All else is as it was. They need the log where it is on this
+ * The model with read-your-writes in `get` and `getMany`. All else is as it was. They need the log where it is on this
  * machine: where it can't be read they throw UnavailableError as it does. Where it is elsewhere and does not answer,
  * they tell what is shown.
  * @param log absent, or one that can't tell a stream's last event: nothing can be said in time, and the model is given
  * back as it is
  * @param streamOf the stream that the document with this id is made of; what other streams hold of it may come later
  */
-export function linearizable<B extends Body>(
+export function readYourWrites<B extends Body>(
   model: ReadModel<B>,
-  log: ToldLog | undefined,
+  log: LogEnds | undefined,
   streamOf: (id: string) => string,
 ): ReadModel<B> {
   if (log?.local !== undefined) return readingHere(model, log.local, streamOf);
@@ -127,7 +127,7 @@ function readingHere<B extends Body>(
 
   return {
     ...model,
-    linearizable: true,
+    readYourWrites: true,
     get: (id) => read([id], () => model.get(id)),
     getMany: (ids) =>
       ids.length > FEW.here ? readMany(() => model.getMany(ids)) : read(ids, () => model.getMany(ids)),
@@ -141,7 +141,7 @@ function readingHere<B extends Body>(
  */
 function readingFar<B extends Body>(
   model: ReadModel<B>,
-  log: Required<Pick<ToldLog, 'end' | 'lastOf'>>,
+  log: Required<Pick<LogEnds, 'end' | 'lastOf'>>,
   streamOf: (id: string) => string,
 ): ReadModel<B> {
   const shown = whatIsShown(model);
@@ -202,7 +202,7 @@ function readingFar<B extends Body>(
 
   return {
     ...model,
-    linearizable: true,
+    readYourWrites: true,
     get: (id) => read([id], () => model.get(id)),
     getMany: (ids) => (ids.length === 0 ? model.getMany(ids) : read(ids, () => model.getMany(ids))),
   };

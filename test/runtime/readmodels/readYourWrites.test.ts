@@ -3,11 +3,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { LocalLog, Position } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { linearizable } from '../../../src/runtime/readmodels/readYourWrites.js';
+import { readYourWrites } from '../../../src/runtime/readmodels/readYourWrites.js';
 import type { ReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { failureOf } from '../../support/engines/eventStoreEvents.js';
 
-const test = suite('linearizable reads');
+const test = suite('read-your-writes');
 
 interface Shown {
   readonly shown: Position;
@@ -58,7 +58,7 @@ function behind() {
       return streams.get(stream);
     },
   };
-  const read = linearizable(model, { local: log, end: async () => log.end() }, (id) => `gift-${id}`);
+  const read = readYourWrites(model, { local: log, end: async () => log.end() }, (id) => `gift-${id}`);
   const append = (id: string): void => {
     state.end = String(Number(state.end) + 1);
     streams.set(`gift-${id}`, state.end);
@@ -205,15 +205,15 @@ test('an empty log tells of nothing; without a log nearby the model is as it was
   const { read } = behind();
   const empty: LocalLog = { end: () => undefined, lastOf: () => undefined };
   assert.equal(
-    await linearizable(read, { local: empty, end: async () => undefined }, (id) => id).get('a'),
+    await readYourWrites(read, { local: empty, end: async () => undefined }, (id) => id).get('a'),
     await read.get('a'),
   );
   assert.is(
-    linearizable(read, undefined, (id) => id),
+    readYourWrites(read, undefined, (id) => id),
     read,
   );
   assert.is(
-    linearizable(read, { end: async () => undefined }, (id) => id),
+    readYourWrites(read, { end: async () => undefined }, (id) => id),
     read,
   );
 });

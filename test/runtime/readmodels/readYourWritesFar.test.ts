@@ -3,11 +3,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Position } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { linearizable } from '../../../src/runtime/readmodels/readYourWrites.js';
+import { readYourWrites } from '../../../src/runtime/readmodels/readYourWrites.js';
 import type { ReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { failureOf } from '../../support/engines/eventStoreEvents.js';
 
-const test = suite('linearizable reads, the log elsewhere');
+const test = suite('read-your-writes, the log elsewhere');
 
 interface Shown {
   readonly shown: Position;
@@ -67,7 +67,7 @@ function behind() {
       return streams.get(stream);
     },
   };
-  const read = linearizable(model, log, (id) => `gift-${id}`);
+  const read = readYourWrites(model, log, (id) => `gift-${id}`);
   const append = (id: string): void => {
     state.end = String(Number(state.end) + 1);
     streams.set(`gift-${id}`, state.end);
