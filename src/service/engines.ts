@@ -16,7 +16,7 @@ import type { Engines } from '../ports/engines.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { lostWitness } from '../runtime/log/logAnchor.js';
+import { lostAnchor } from '../runtime/log/logAnchor.js';
 import { upToDateEvents } from './upcastEvents.js';
 
 /** The settings that choose engines. */
@@ -101,7 +101,7 @@ async function foreignTo(store: ReadStore, events: Pick<EventStore, 'logId' | 'r
   const filledFrom = await store.boundTo(events.logId);
   if (filledFrom !== events.logId)
     return `was filled from the log ${filledFrom}, and the event store holds the log ${events.logId}`;
-  const lost = await lostWitness(store.records, events);
+  const lost = await lostAnchor(store.records, events);
   // The stream's name would tell a user's.
   return lost === undefined
     ? undefined

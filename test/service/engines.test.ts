@@ -16,7 +16,7 @@ import { openReadStore } from '../../src/service/engines.js';
 import type { NewEvent, RecordedEvent } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { putWitness } from '../../src/runtime/log/logAnchor.js';
+import { putAnchor } from '../../src/runtime/log/logAnchor.js';
 import { gift } from '../support/service/cli.js';
 import { startEventStoreDouble } from '../support/engines/eventStoreDouble.js';
 import { HELLO, openedWell, startFakeMongo } from '../support/engines/fakeMongo.js';
@@ -171,14 +171,14 @@ test('DATA_DIR: a read store that has seen more of its log than there is, since 
   await events.append('notes', [kept], 'none');
   const store = await openReadStore({ dataDir: dir }, events);
   // What the log holds: the last, or one before it.
-  await putWitness(store.records, { stream: 'notes', revision: 0, id: kept.id });
+  await putAnchor(store.records, { stream: 'notes', revision: 0, id: kept.id });
   await events.append('notes', [event()], 0);
   await (await openReadStore({ dataDir: dir }, events)).close();
   for (const lost of [
     { stream: 'notes', revision: 1, id: randomUUID() },
     { stream: 'notes', revision: 7, id: randomUUID() },
   ]) {
-    await putWitness(store.records, lost);
+    await putAnchor(store.records, lost);
     await assert.rejects(
       openReadStore({ dataDir: dir }, events),
       (error: unknown) =>
@@ -201,7 +201,7 @@ test("a log that does not answer while the read store is opened is none of the r
 }) => {
   const read = async (): Promise<never> => Promise.reject(new UnavailableError('gone'));
   const store = await openReadStore({ dataDir: dir }, { logId: 'log', read });
-  await putWitness(store.records, { stream: 'notes', revision: 0, id: randomUUID() });
+  await putAnchor(store.records, { stream: 'notes', revision: 0, id: randomUUID() });
   await (await openReadStore({ dataDir: dir }, { logId: 'log', read })).close();
   await store.close();
 });

@@ -6,7 +6,7 @@ import { inBatchSpan } from '../../tracing/batches.js';
 import { foldEvents } from './fold.js';
 import type { Lease } from '../coordination/lease.js';
 import { dirtyCount, type Unit } from './runningBuild.js';
-import { type Witness, witnessOf } from '../log/logAnchor.js';
+import { type LogAnchor, anchorOf } from '../log/logAnchor.js';
 import { makeWriter, type Writer } from './writer.js';
 
 /** Events read at once: few enough that taking them in holds up nobody. */
@@ -30,7 +30,7 @@ export interface FeedOptions {
   /** Documents that may wait to be stored; default 30,000. */
   readonly maxDirty?: number;
   /** Told the last event of what has just been folded. */
-  readonly seen?: (event: Witness) => void;
+  readonly seen?: (event: LogAnchor) => void;
   /** See `ReadOptions.onTrouble`. */
   readonly onTrouble?: ReadOptions['onTrouble'];
 }
@@ -91,7 +91,7 @@ export async function runFeed(units: readonly Unit[], options: FeedOptions): Pro
         }
       });
       const last = batch.events.at(-1);
-      if (last !== undefined) seen?.(witnessOf(last));
+      if (last !== undefined) seen?.(anchorOf(last));
       writer.kick();
       if (reached || !batch.caughtUp) continue;
       await writer.drain();

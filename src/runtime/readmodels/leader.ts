@@ -19,7 +19,7 @@ import { dropBuild, finishSwap, swapIn, tidy, TIDY_MS, whileKept } from './swap.
 import { openUnit, type Unit } from './runningBuild.js';
 import { groupsByPlace, isFormer, openUnits } from './runningBuilds.js';
 import { endUnkept, settleUnkept } from './orphanedModels.js';
-import { putWitness, type Witness } from '../log/logAnchor.js';
+import { putAnchor, type LogAnchor } from '../log/logAnchor.js';
 
 /** How often it looks for rebuilds and repairs that it is asked for, in ms. */
 const ORDERS_MS = 400;
@@ -84,7 +84,7 @@ export async function lead(options: LeadOptions): Promise<void> {
   const background = new Set<Promise<void>>();
   let failure: { readonly error: unknown } | undefined;
   /** The last event that was folded, until it is kept. */
-  let seen: Witness | undefined;
+  let seen: LogAnchor | undefined;
   let turn = new AbortController();
   /** How many swaps were begun, and ended. */
   const swaps = { begun: 0, ended: 0 };
@@ -332,12 +332,12 @@ export async function lead(options: LeadOptions): Promise<void> {
     }
   }
 
-  /** Keeps a witness of what was folded. Of several that come meanwhile the last is kept the next time. */
-  async function keepWitness(): Promise<void> {
-    const witness = seen;
-    if (witness === undefined || !lease.held) return;
-    await putWitness(store.records, witness);
-    if (seen === witness) seen = undefined;
+  /** Keeps an anchor of what was folded. Of several that come meanwhile the last is kept the next time. */
+  async function keepAnchor(): Promise<void> {
+    const anchor = seen;
+    if (anchor === undefined || !lease.held) return;
+    await putAnchor(store.records, anchor);
+    if (seen === anchor) seen = undefined;
   }
 
   async function lookNowAndThen(): Promise<void> {
@@ -346,7 +346,7 @@ export async function lead(options: LeadOptions): Promise<void> {
       try {
         if (looks % USE_LOOKS === 0) {
           await lookWhatIsUsed();
-          await keepWitness();
+          await keepAnchor();
         }
         await look();
         failing = false;

@@ -13,7 +13,7 @@ import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { formerOf, putFormer } from '../../../src/runtime/readmodels/builds.js';
 import { startProjector } from '../../../src/runtime/readmodels/projector.js';
 import { listQuarantined } from '../../../src/runtime/readmodels/quarantine.js';
-import { lostWitness, type Witness, WITNESS, witnessOf } from '../../../src/runtime/log/logAnchor.js';
+import { lostAnchor, type LogAnchor, LOG_ANCHOR, anchorOf } from '../../../src/runtime/log/logAnchor.js';
 import { transactions } from '../../../src/projections/transactions.js';
 import {
   append,
@@ -96,32 +96,32 @@ test(
 );
 
 test(
-  'what was folded last is kept as a witness of the log, by which one that was put back is told',
+  'what was folded last is kept as an anchor of the log, by which one that was put back is told',
   installed(async ({ events, store, project }) => {
     const projector = await project();
     await settled(projector, events);
-    assert.is(await lostWitness(store.records, events), undefined, 'no witness yet');
+    assert.is(await lostAnchor(store.records, events), undefined, 'no anchor yet');
     const {
       gifts: [gift = ''],
     } = await buy(events, [{ user_id: 'u2' }]);
     const { revision } = await redeem(events, gift);
-    const witness = async (): Promise<Witness | undefined> => (await store.records.get<Witness>(WITNESS))?.value;
-    await until(async () => (await witness())?.stream === giftStream(gift), 'a witness');
-    assert.equal(await witness(), witnessOf((await events.read(giftStream(gift), { from: revision })).at(-1)!));
-    assert.is(await lostWitness(store.records, events), undefined);
-    assert.equal(await lostWitness(store.records, { read: async () => [] }), await witness());
+    const anchor = async (): Promise<LogAnchor | undefined> => (await store.records.get<LogAnchor>(LOG_ANCHOR))?.value;
+    await until(async () => (await anchor())?.stream === giftStream(gift), 'an anchor');
+    assert.equal(await anchor(), anchorOf((await events.read(giftStream(gift), { from: revision })).at(-1)!));
+    assert.is(await lostAnchor(store.records, events), undefined);
+    assert.equal(await lostAnchor(store.records, { read: async () => [] }), await anchor());
     assert.equal(
-      await lostWitness(store.records, {
+      await lostAnchor(store.records, {
         read: async (stream, options) =>
           (await events.read(stream, options)).map((event) => ({ ...event, id: 'another' })),
       }),
-      await witness(),
+      await anchor(),
     );
     let looks = 0;
     const behind: Pick<EventStore, 'read'> = {
       read: async (stream, options) => (++looks < 3 ? [] : events.read(stream, options)),
     };
-    assert.is(await lostWitness(store.records, behind), undefined, 'a node that is a little behind');
+    assert.is(await lostAnchor(store.records, behind), undefined, 'a node that is a little behind');
   }),
 );
 
