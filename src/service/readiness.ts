@@ -14,7 +14,7 @@ import { PROCESS_LEASE } from '../processors/runner/run.js';
 import { checkpointName, type Projection } from '../runtime/readmodels/projection.js';
 import { buildOf, sameVersion } from '../runtime/readmodels/builds.js';
 import type { LeaderWatch } from '../runtime/coordination/leaderWatch.js';
-import { unkeptOf } from '../runtime/readmodels/orphanedModels.js';
+import { orphanOf } from '../runtime/readmodels/orphanedModels.js';
 import { isReadBySome } from '../projections/index.js';
 import type { AppendWatch } from '../runtime/supervision/appendWatch.js';
 import { failingWords, type FollowerHealth } from '../runtime/supervision/followers.js';
@@ -114,7 +114,7 @@ export function readinessOf({
         ? { ready: true, detail: `${told}: what is answered from it is refused meanwhile, and nothing else` }
         : { ready: false, detail: told };
     }
-    const [unkept, end] = await Promise.all([unkeptOf(store, name), events.end()]);
+    const [orphan, end] = await Promise.all([orphanOf(store, name), events.end()]);
     const checkpoint = checkpointName({ name, version: active });
     const { invalid } = await storedPosition(events, await store.checkpoint(checkpoint));
     if (invalid !== null)
@@ -129,7 +129,7 @@ export function readinessOf({
       return { ready, detail: `${ready ? 'caught up' : 'is behind'}${left}` };
     }
     const served = buildOf(active).version;
-    const left = unkept?.number === active;
+    const left = orphan?.number === active;
     const why = left ? ', since no process that knows it keeps it up to date' : '';
     return {
       ready,

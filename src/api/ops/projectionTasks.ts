@@ -2,7 +2,7 @@
 import type { BegunExport } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import type { Difference } from '../../runtime/readmodels/maintenance/differences.js';
-import { forgetFound, foundIds, keepFound } from '../../runtime/readmodels/maintenance/lastFindings.js';
+import { forgetFindings, lastFindings, recordFindings } from '../../runtime/readmodels/maintenance/lastFindings.js';
 import { MAX_REPAIRS, repair, RepairRefusedError } from '../../runtime/readmodels/maintenance/repair.js';
 import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
 import { type Task, type TaskKind, TaskRunningError } from '../../runtime/readmodels/maintenance/tasks.js';
@@ -104,7 +104,7 @@ export function taskRoutes({
     tell: (share: number) => void,
   ): Promise<VerificationResult> {
     const { events } = deps;
-    const keeping = await keepFound(store, projection.name);
+    const keeping = await recordFindings(store, projection.name);
     const found: object[] = [];
     const options = {
       events,
@@ -151,7 +151,7 @@ export function taskRoutes({
   ): Promise<{ documents: readonly RepairOutcome[] }> {
     let outcomes: readonly RepairOutcome[] | undefined;
     try {
-      const wanted = ids ?? (await foundIds(store, projection.name));
+      const wanted = ids ?? (await lastFindings(store, projection.name));
       if (wanted.length === 0)
         throw new RepairRefusedError(
           `the last verification of ${projection.name} found nothing, or none was made in the last week`,
@@ -164,7 +164,7 @@ export function taskRoutes({
     } finally {
       await begun.end(outcomes?.length ?? 0, null, outcomes !== undefined);
     }
-    if (ids === undefined && outcomes !== undefined) await forgetFound(store, projection.name);
+    if (ids === undefined && outcomes !== undefined) await forgetFindings(store, projection.name);
     return { documents: outcomes ?? [] };
   }
 

@@ -13,7 +13,7 @@ import {
   build,
   seizeBuilding,
 } from '../../runtime/readmodels/maintenance/rebuild.js';
-import { seeThrough } from '../../runtime/readmodels/maintenance/waitWithStandby.js';
+import { waitWithStandby } from '../../runtime/readmodels/maintenance/waitWithStandby.js';
 import { buildOf, buildText, formerOf, type Rebuild, rebuildOf } from '../../runtime/readmodels/builds.js';
 import { considerate } from '../../runtime/coordination/pace.js';
 import { LeaseLostError } from '../../runtime/readmodels/writer.js';
@@ -212,7 +212,7 @@ async function attempt(
     }
     bar.clear();
     let saidAt = Number.NEGATIVE_INFINITY;
-    const swapped = await seeThrough(deps, projection, signal, async () => {
+    const swapped = await waitWithStandby(deps, projection, signal, async () => {
       const now = performance.now();
       if (now - saidAt >= LINE_MS) {
         saidAt = now;
@@ -284,7 +284,7 @@ async function abortOne(
   const outcome = await abortRebuild(deps, name, terminal.signal);
   const gone =
     outcome === 'over' ||
-    (await seeThrough(
+    (await waitWithStandby(
       deps,
       projection,
       terminal.signal,
@@ -312,7 +312,7 @@ async function runRollback(
       await recorded(opened.events, 'gift projections rollback', { name }, asker.reason ?? null, async () => {
         const from = await store.active(name);
         const target = await beginRollback(store, projection, asker);
-        const done = await seeThrough(
+        const done = await waitWithStandby(
           depsOf(opened),
           projection,
           terminal.signal,

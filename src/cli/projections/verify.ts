@@ -4,7 +4,7 @@
  */
 import { Command, InvalidArgumentError } from 'commander';
 import type { Difference } from '../../runtime/readmodels/maintenance/differences.js';
-import { forgetFound, foundIds, keepFound } from '../../runtime/readmodels/maintenance/lastFindings.js';
+import { forgetFindings, lastFindings, recordFindings } from '../../runtime/readmodels/maintenance/lastFindings.js';
 import { repair, RepairRefusedError } from '../../runtime/readmodels/maintenance/repair.js';
 import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
 import {
@@ -101,7 +101,7 @@ async function runVerify(
   const began = performance.now();
   let lineAt = began;
   const different = await withStores(terminal, async ({ config, events, store, open }) => {
-    const found = await keepFound(store, name);
+    const found = await recordFindings(store, name);
     const options: VerifyOptions = {
       events,
       store,
@@ -224,7 +224,7 @@ async function runRepair(
   const failed = await withStores(terminal, async (opened) => {
     const { events, store } = opened;
     try {
-      const ids = named ?? (await foundIds(store, name));
+      const ids = named ?? (await lastFindings(store, name));
       if (ids.length === 0)
         throw new CommandFailure(
           `the last verification of ${name} found nothing, or none was made in the last week: gift projections verify ${name}`,
@@ -245,7 +245,7 @@ async function runRepair(
         await begun.end(outcomes?.length ?? 0, null, outcomes !== undefined);
       }
       if (outcomes === undefined) throw interrupted('interrupted: repeat the command');
-      if (found === true) await forgetFound(store, name);
+      if (found === true) await forgetFindings(store, name);
       await writeLines(
         terminal.stdout,
         json === true

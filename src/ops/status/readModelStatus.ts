@@ -8,7 +8,7 @@ import { rate } from '../../runtime/readmodels/maintenance/rate.js';
 import { buildOf, keptBuild, keptFormers, type Rebuild, rebuildOf } from '../../runtime/readmodels/builds.js';
 import { lagBehind } from '../../runtime/log/lag.js';
 import { listQuarantined } from '../../runtime/readmodels/quarantine.js';
-import { keeperLease, unkeptOf } from '../../runtime/readmodels/orphanedModels.js';
+import { keeperLease, orphanOf } from '../../runtime/readmodels/orphanedModels.js';
 import { type Glances, holderOf, lastHolderOf } from './statusSampler.js';
 import { COUNT, inTenths, type ProjectionStanding, type RebuildStanding, type ServedStanding } from './status.js';
 
@@ -68,13 +68,13 @@ async function servedStanding(
   number: number,
   glances: Glances,
 ): Promise<ServedStanding> {
-  const [stored, unkept] = await Promise.all([
+  const [stored, orphan] = await Promise.all([
     store.checkpoint(checkpointName({ name, version: number })),
-    unkeptOf(store, name),
+    orphanOf(store, name),
   ]);
   const { position, invalid } = await storedPosition(events, stored);
   const lag = await lagBehind(events, position, types, COUNT);
-  const holder = holderOf(unkept?.number === number ? keeperLease(name, number) : 'projector', glances);
+  const holder = holderOf(orphan?.number === number ? keeperLease(name, number) : 'projector', glances);
   return {
     ...buildOf(number),
     position: position ?? null,

@@ -18,7 +18,7 @@ import { paced, type Pace } from '../coordination/pace.js';
 import { dropBuild, finishSwap, swapIn, tidy, TIDY_MS, whileKept } from './swap.js';
 import { openUnit, type Unit } from './runningBuild.js';
 import { groupsByPlace, isFormer, openUnits } from './runningBuilds.js';
-import { endUnkept, settleUnkept } from './orphanedModels.js';
+import { endOrphaned, settleOrphaned } from './orphanedModels.js';
 import { putAnchor, type LogAnchor } from '../log/logAnchor.js';
 
 /** How often it looks for rebuilds and repairs that it is asked for, in ms. */
@@ -29,7 +29,7 @@ const USE_LOOKS = 5;
 const JOIN_AGAIN_MS = 5_000;
 
 /** What a run works on. */
-export interface LeadOptions {
+export interface LeaderOptions {
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly projections: readonly Projection[];
@@ -64,12 +64,12 @@ interface Joining {
  * Runs until `signal`. @throws UnavailableError, LeaseLostError or whatever else went wrong: then what was in memory is
  * void, and another run goes on from the checkpoints.
  */
-export async function lead(options: LeadOptions): Promise<void> {
+export async function runAsLeader(options: LeaderOptions): Promise<void> {
   const { events, store, projections, logger, holder, leaseMs, lease, signal, retireMs, pace, health, onUnits } =
     options;
   const check: BuildCheck = { store, events, logger, lease };
   const units = await openUnits(check, projections);
-  const unkept = await settleUnkept({ store, logger, holder, leaseMs, signal }, units);
+  const orphan = await settleOrphaned({ store, logger, holder, leaseMs, signal }, units);
   const ending = new AbortController();
   const over = AbortSignal.any([signal, ending.signal]);
   // Each build that readers leave waits on it for a minute: there may be many.
@@ -123,7 +123,7 @@ export async function lead(options: LeadOptions): Promise<void> {
       if (refused === true) leave(unit);
       else if (left !== undefined) beginBeside(() => retire(left));
       else if (unit.active === unit.projection.version) beginBeside(() => tidyLater(name));
-      if (unit.active === unit.projection.version && unkept.delete(name)) await endUnkept(store, name);
+      if (unit.active === unit.projection.version && orphan.delete(name)) await endOrphaned(store, name);
       if (joining.get(name)?.rebuild.target === unit.projection.version) joining.delete(name);
     }
   }

@@ -19,18 +19,18 @@ import { openUnit, type Unit } from './runningBuild.js';
 
 /** How often those that stand by look for something to keep, and whether it is still wanted, in ms. */
 const LOOK_MS = 500;
-const UNKEPT = 'unkept/';
+const ORPHANED = 'orphaned/';
 /**
  * Key of the record that names every read model that a leading process has known. Losing it means that what one has
  * never heard of is kept by nobody while that one leads.
  */
-const HEARD_OF = 'read-models';
+const KNOWN_MODELS = 'read-models';
 
 /**
  * What the leading projector does not keep up to date though readers use it. A record: losing it means that nobody
  * keeps it until another leads.
  */
-export interface Unkept {
+export interface OrphanedModel {
   /** The collection's number. */
   readonly number: number;
 }
@@ -50,8 +50,8 @@ export function keeperLease(name: string, number: number): string {
 }
 
 /** What of that projection the leading projector does not keep. @throws UnavailableError */
-export async function unkeptOf({ records }: Pick<ReadStore, 'records'>, name: string): Promise<Unkept | undefined> {
-  return (await records.get<Unkept>(UNKEPT + name))?.value;
+export async function orphanOf({ records }: Pick<ReadStore, 'records'>, name: string): Promise<OrphanedModel | undefined> {
+  return (await records.get<OrphanedModel>(ORPHANED + name))?.value;
 }
 
 /** Whose process it is that leads. */
@@ -64,24 +64,24 @@ interface Leading extends Process {
  * another that kept what it will write has ended by then.
  * @returns the names of those that it does not keep. @throws UnavailableError
  */
-export async function settleUnkept(leading: Leading, units: readonly Unit[]): Promise<Set<string>> {
+export async function settleOrphaned(leading: Leading, units: readonly Unit[]): Promise<Set<string>> {
   const { store, logger } = leading;
-  const unkept = new Set<string>();
+  const orphan = new Set<string>();
   for (const name of new Set(units.map(({ projection }) => projection.name))) {
     const own = units.filter(({ projection }) => projection.name === name);
     const numbers = own.map(({ projection }) => projection.version).sort((a, b) => rankOf(b) - rankOf(a));
     const [newest = 0, active] = [numbers[0], own[0]?.active];
     const told = { projection: name, serves: buildText(active ?? newest), builds: buildText(newest) };
     if (active !== undefined && !numbers.includes(active)) {
-      unkept.add(name);
-      await store.records.put(UNKEPT + name, { number: active } satisfies Unkept);
+      orphan.add(name);
+      await store.records.put(ORPHANED + name, { number: active } satisfies OrphanedModel);
       logger.warn(
         told,
         'projector: this program does not know how to keep up to date what is served, and builds its own version: until that is in use, let a process of the release that made it run on, or reads will be behind',
       );
       continue;
     }
-    const before = await unkeptOf(store, name);
+    const before = await orphanOf(store, name);
     if (before !== undefined) await takeBack(leading, name, before);
     if (active !== undefined && !sameVersion(active, newest))
       logger.info(
@@ -89,35 +89,35 @@ export async function settleUnkept(leading: Leading, units: readonly Unit[]): Pr
         'projector: what is served is of a former release: it is kept up to date while this one builds its own version, which is then swapped in',
       );
   }
-  await leaveUnheard(leading, new Set(units.map(({ projection }) => projection.name)));
-  return unkept;
+  await leaveToOthers(leading, new Set(units.map(({ projection }) => projection.name)));
+  return orphan;
 }
 
 /**
  * What this process does not lead for is left to others: another release added it, or this one sees a single read model
  * through. @throws UnavailableError @param own the names that it leads for
  */
-async function leaveUnheard({ store, logger }: Leading, own: ReadonlySet<string>): Promise<void> {
-  const heardOf = (await store.records.get<readonly string[]>(HEARD_OF))?.value ?? [];
-  for (const name of heardOf) {
+async function leaveToOthers({ store, logger }: Leading, own: ReadonlySet<string>): Promise<void> {
+  const known = (await store.records.get<readonly string[]>(KNOWN_MODELS))?.value ?? [];
+  for (const name of known) {
     const number = own.has(name) ? undefined : await store.active(name);
     if (number === undefined) continue;
-    await store.records.put(UNKEPT + name, { number } satisfies Unkept);
+    await store.records.put(ORPHANED + name, { number } satisfies OrphanedModel);
     logger.info(
       { projection: name, serves: buildText(number) },
       'projector: this process does not keep this read model up to date: it is left to those that stand by and know it',
     );
   }
-  const all = new Set([...heardOf, ...own]);
-  if (all.size > heardOf.length) await store.records.put(HEARD_OF, [...all]);
+  const all = new Set([...known, ...own]);
+  if (all.size > known.length) await store.records.put(KNOWN_MODELS, [...all]);
 }
 
 async function takeBack(
   { store, logger, holder, leaseMs, signal }: Leading,
   name: string,
-  { number }: Unkept,
+  { number }: OrphanedModel,
 ): Promise<void> {
-  await endUnkept(store, name);
+  await endOrphaned(store, name);
   const keeper = await acquireLease(store.records, keeperLease(name, number), {
     holder,
     signal,
@@ -128,15 +128,15 @@ async function takeBack(
 }
 
 /** Readers use what the leading process keeps. @throws UnavailableError */
-export async function endUnkept({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
-  await records.delete(UNKEPT + name);
+export async function endOrphaned({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
+  await records.delete(ORPHANED + name);
 }
 
 /**
  * Keeps up to date, as long as this process stands by, what the leading one does not and this one's code knows.
  * Failures are logged and waited out.
  */
-export async function keepUnkept(
+export async function keepOrphaned(
   {
     events,
     store,
@@ -150,7 +150,7 @@ export async function keepUnkept(
   const keeping = new Map<string, Promise<void>>();
 
   async function wanted(name: string, number: number): Promise<boolean> {
-    return (await unkeptOf(store, name))?.number === number;
+    return (await orphanOf(store, name))?.number === number;
   }
 
   async function keep(fold: Projection): Promise<void> {
@@ -202,8 +202,8 @@ export async function keepUnkept(
 
   for (; !until.aborted; await pause(LOOK_MS, until)) {
     try {
-      for (const { key, value } of await store.records.list<Unkept>(UNKEPT)) {
-        const name = key.slice(UNKEPT.length);
+      for (const { key, value } of await store.records.list<OrphanedModel>(ORPHANED)) {
+        const name = key.slice(ORPHANED.length);
         const projection = projections.find((one) => one.name === name);
         const fold = projection === undefined ? undefined : foldOf(projection, value.number);
         if (fold === undefined || keeping.has(key)) continue;

@@ -7,7 +7,7 @@
  * - A document that can't be folded is quarantined, alone.
  * - A new version is built beside the one that readers use, and swapped in when it has caught up. What readers use is
  * kept up to date meanwhile, by its former fold, or, where the leading
- * process does not know that, by one of those that stand by (`unkept.ts`). It is also the durable sign that a
+ * process does not know that, by one of those that stand by (`orphanedModels.ts`). It is also the durable sign that a
  * projection has caught up at least once: until then readers take what is
  *   missing as unavailable (`readModel.ts`).
  */
@@ -17,13 +17,13 @@ import type { ReadStore } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { type FollowerRun, type Followers, followers as ownFollowers } from '../supervision/followers.js';
 import type { Projection } from './projection.js';
-import { lead } from './leader.js';
+import { runAsLeader } from './leader.js';
 import { acquireLease, type Lease } from '../coordination/lease.js';
 import { considerate } from '../coordination/pace.js';
 import type { Quarantined } from './quarantine.js';
 import { SwapOutdatedError } from './swap.js';
 import type { Unit } from './runningBuild.js';
-import { keepUnkept } from './orphanedModels.js';
+import { keepOrphaned } from './orphanedModels.js';
 import { LeaseLostError } from './writer.js';
 
 /** How long a version that readers have left is kept for those that have not noticed yet, in ms. */
@@ -100,7 +100,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     if (lease?.held === true) return lease;
     await lease?.release();
     const waiting = new AbortController();
-    const standingBy = keepUnkept(
+    const standingBy = keepOrphaned(
       { events, store, projections, logger, holder, leaseMs },
       AbortSignal.any([signal, waiting.signal]),
     );
@@ -125,7 +125,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
       const leading = AbortSignal.any([health.signal, mine.lost]);
       try {
         await checkLog(events, store);
-        await lead({
+        await runAsLeader({
           events,
           store,
           projections,

@@ -9,7 +9,7 @@ import { checkpointName, type Projection } from '../../../src/runtime/readmodels
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { SwapOutdatedError, swapIn } from '../../../src/runtime/readmodels/swap.js';
 import { openUnit } from '../../../src/runtime/readmodels/runningBuild.js';
-import { unkeptOf } from '../../../src/runtime/readmodels/orphanedModels.js';
+import { orphanOf } from '../../../src/runtime/readmodels/orphanedModels.js';
 import { transactions } from '../../../src/projections/transactions.js';
 import { readinessOf } from '../../../src/service/readiness.js';
 import type { ProjectionStanding } from '../../../src/ops/status/status.js';
@@ -113,7 +113,7 @@ test(
     });
     slow.go();
     await until(async () => (await store.active('gifts')) === V + 1, 'the new version to be in use');
-    await until(async () => (await unkeptOf(store, 'gifts')) === undefined, 'nothing to be unkept');
+    await until(async () => (await orphanOf(store, 'gifts')) === undefined, 'nothing to be orphaned');
     assert.equal((await readyOf(house))?.detail, 'caught up');
     assert.equal(standby.kept(), []);
   }),
@@ -140,7 +140,7 @@ test(
     const { events, store, project, openStore } = house;
     const ids = await earlierRelease(house);
     const leader = await project({ store: slow.store, projections: FORGETFUL, leaseMs });
-    await until(async () => (await unkeptOf(store, 'gifts'))?.number === V, 'the new release to lead');
+    await until(async () => (await orphanOf(store, 'gifts'))?.number === V, 'the new release to lead');
     const standing = [
       await project({ store: await openStore(), leaseMs }),
       await project({ store: await openStore(), leaseMs }),
@@ -151,7 +151,7 @@ test(
     const closed = leader.close();
     await store.records.put('lease/projector', { holder: null, fence: 50 });
     await until(() => standing.some((one) => one.kept().length > 0), 'one of the others to lead');
-    assert.is(await unkeptOf(store, 'gifts'), undefined);
+    assert.is(await orphanOf(store, 'gifts'), undefined);
     const later = await redeem(events, ids[1] ?? '');
     assert.ok(await store.reached(SERVED, later.position, 2_000));
     const lease = await store.records.get<{ holder: string | null }>(`lease/projector/gifts@${V}`);
@@ -203,7 +203,7 @@ test(
     const { events, store, project, openStore } = house;
     const ids = await earlierRelease(house);
     await project({ store: slow.store, projections: FORGETFUL, leaseMs });
-    await until(async () => (await unkeptOf(store, 'gifts')) !== undefined, 'the new release to lead');
+    await until(async () => (await orphanOf(store, 'gifts')) !== undefined, 'the new release to lead');
     const own = await openStore();
     let failures = 2;
     let lists = 1;
@@ -220,7 +220,7 @@ test(
         ...own.records,
         list: <T>(prefix: string) =>
           failing(
-            () => prefix === 'unkept/' && lists-- > 0,
+            () => prefix === 'orphaned/' && lists-- > 0,
             () => own.records.list<T>(prefix),
           ),
       },
@@ -266,7 +266,7 @@ test(
     );
     await former.close();
     await until(() => standby.kept().length === 2, 'the release that knows it to lead');
-    assert.is(await unkeptOf(store, 'transactions'), undefined);
+    assert.is(await orphanOf(store, 'transactions'), undefined);
     await buy(events);
     await settled(standby, events);
   }),

@@ -3,27 +3,27 @@ import type { ReadStore } from '../../../ports/readStore.js';
 import { MAX_REPAIRS } from './repair.js';
 
 /** Before the names of the records of what a verification found. */
-const FOUND = 'found/';
+const FINDINGS = 'findings/';
 /** Ids that one record holds. */
-const FOUND_IDS = 500;
+const RECORD_IDS = 500;
 /** How long they are kept, in ms. */
-const FOUND_MS = 7 * 86_400_000;
+const KEEP_MS = 7 * 86_400_000;
 
 /**
  * Collects what a verification finds, for `repair --found`. What an earlier one found is forgotten. @throws
  * UnavailableError
  */
-export async function keepFound(
+export async function recordFindings(
   store: ReadStore,
   name: string,
 ): Promise<{ add(id: string): Promise<void>; end(): Promise<void> }> {
-  await forgetFound(store, name);
+  await forgetFindings(store, name);
   let ids: string[] = [];
   let kept = 0;
   const putIds = async (): Promise<void> => {
     if (ids.length === 0) return;
-    await store.records.put(`${FOUND}${name}/${String(kept).padStart(6, '0')}`, ids, {
-      expiresAt: Date.now() + FOUND_MS,
+    await store.records.put(`${FINDINGS}${name}/${String(kept).padStart(6, '0')}`, ids, {
+      expiresAt: Date.now() + KEEP_MS,
     });
     kept += ids.length;
     ids = [];
@@ -33,18 +33,18 @@ export async function keepFound(
       // More are a matter for a rebuild.
       if (kept + ids.length > MAX_REPAIRS) return;
       ids.push(id);
-      if (ids.length === FOUND_IDS) await putIds();
+      if (ids.length === RECORD_IDS) await putIds();
     },
     end: putIds,
   };
 }
 
 /** What the last verification found. @throws UnavailableError */
-export async function foundIds({ records }: Pick<ReadStore, 'records'>, name: string): Promise<string[]> {
-  return (await records.list<string[]>(`${FOUND}${name}/`)).flatMap(({ value }) => value);
+export async function lastFindings({ records }: Pick<ReadStore, 'records'>, name: string): Promise<string[]> {
+  return (await records.list<string[]>(`${FINDINGS}${name}/`)).flatMap(({ value }) => value);
 }
 
 /** Forgets it: it has been repaired. @throws UnavailableError */
-export async function forgetFound({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
-  for (const { key } of await records.list(`${FOUND}${name}/`)) await records.delete(key);
+export async function forgetFindings({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
+  for (const { key } of await records.list(`${FINDINGS}${name}/`)) await records.delete(key);
 }

@@ -10,7 +10,7 @@ import { atMostBytes } from '../writer.js';
 import { foldSome } from './foldSome.js';
 import type { RebuildDeps } from './rebuild.js';
 import { placeOrder, type RepairOrder, type RepairOutcome } from './repairOrders.js';
-import { seeThrough } from './waitWithStandby.js';
+import { waitWithStandby } from './waitWithStandby.js';
 import { shareOf } from '../../coordination/share.js';
 
 /** Documents that one order names, and their bytes at most. */
@@ -108,7 +108,7 @@ export async function repair(
     }
     return keys.length === 0;
   };
-  if (!(await seeThrough(deps, projection, signal, done))) return undefined;
+  if (!(await waitWithStandby(deps, projection, signal, done))) return undefined;
   return wanted.map((id) => outcomes.get(id) ?? { id, outcome: 'same' });
 }
 

@@ -14,7 +14,7 @@ const LOOK_MS = 50;
  * @returns false when `signal` was aborted first. @throws UnavailableError, and Error when the read store belongs to
  * another log
  */
-export async function seeThrough(
+export async function waitWithStandby(
   deps: RebuildDeps,
   projection: Projection,
   signal: AbortSignal,

@@ -14,7 +14,7 @@ import {
   RebuildRefusedError,
 } from '../../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { startRebuilder } from '../../../../src/runtime/readmodels/maintenance/rebuilder.js';
-import { seeThrough } from '../../../../src/runtime/readmodels/maintenance/waitWithStandby.js';
+import { waitWithStandby } from '../../../../src/runtime/readmodels/maintenance/waitWithStandby.js';
 import { asBuild, formerOf, putFormer, putRebuild, rebuildOf } from '../../../../src/runtime/readmodels/builds.js';
 import type { Pace } from '../../../../src/runtime/coordination/pace.js';
 import { finishSwap, swapIn } from '../../../../src/runtime/readmodels/swap.js';
@@ -218,7 +218,7 @@ test(
     assert.is(await abortRebuild(deps, 'gifts', never), 'leaving');
     assert.is(await abortRebuild(deps, 'gifts', never), 'leaving', 'again');
     assert.ok(
-      await seeThrough(deps, GIFTS_PROJECTION, never, async () => (await rebuildOf(store, 'gifts')) === undefined),
+      await waitWithStandby(deps, GIFTS_PROJECTION, never, async () => (await rebuildOf(store, 'gifts')) === undefined),
       'this process leads, since no other does',
     );
     assert.equal([await store.active('gifts'), await store.versions('gifts')], [V, [V]]);
@@ -391,7 +391,7 @@ test(
     await before.close();
     const deps = { ...depsFor(events, store), leaseMs: LEASE_TEST_MS };
     const { target } = await rebuild(deps);
-    assert.ok(await seeThrough(deps, GIFTS_PROJECTION, never, async () => (await store.active('gifts')) === target));
+    assert.ok(await waitWithStandby(deps, GIFTS_PROJECTION, never, async () => (await store.active('gifts')) === target));
     const next = await project();
     await settled(next, events);
     const { position } = await redeem(events, bought.gifts[0] ?? '');
@@ -405,7 +405,7 @@ test(
     );
     const gone = new AbortController();
     gone.abort();
-    assert.not(await seeThrough(deps, GIFTS_PROJECTION, gone.signal, async () => false));
+    assert.not(await waitWithStandby(deps, GIFTS_PROJECTION, gone.signal, async () => false));
   }),
 );
 

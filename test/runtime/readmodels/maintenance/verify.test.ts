@@ -11,7 +11,7 @@ import { gifts, type GiftDocument } from '../../../../src/projections/gifts.js';
 import { collectionOf } from '../../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../../src/runtime/readmodels/readModel.js';
 import type { Difference } from '../../../../src/runtime/readmodels/maintenance/differences.js';
-import { foundIds, forgetFound, keepFound } from '../../../../src/runtime/readmodels/maintenance/lastFindings.js';
+import { lastFindings, forgetFindings, recordFindings } from '../../../../src/runtime/readmodels/maintenance/lastFindings.js';
 import { repair, RepairRefusedError } from '../../../../src/runtime/readmodels/maintenance/repair.js';
 import {
   carryOut,
@@ -632,20 +632,20 @@ test(
 test(
   'what a verification found is kept for the repair',
   installed(async ({ store }) => {
-    const found = await keepFound(store, 'gifts');
+    const found = await recordFindings(store, 'gifts');
     for (let n = 0; n < 1_203; n++) await found.add(`g${n}`);
     await found.end();
     assert.equal(
-      await foundIds(store, 'gifts'),
+      await lastFindings(store, 'gifts'),
       Array.from({ length: 1_203 }, (_, n) => `g${n}`),
     );
-    assert.equal(await foundIds(store, 'transactions'), []);
-    const again = await keepFound(store, 'gifts');
+    assert.equal(await lastFindings(store, 'transactions'), []);
+    const again = await recordFindings(store, 'gifts');
     await again.add('only');
     await again.end();
-    assert.equal(await foundIds(store, 'gifts'), ['only']);
-    await forgetFound(store, 'gifts');
-    assert.equal(await foundIds(store, 'gifts'), []);
+    assert.equal(await lastFindings(store, 'gifts'), ['only']);
+    await forgetFindings(store, 'gifts');
+    assert.equal(await lastFindings(store, 'gifts'), []);
   }),
 );
 
