@@ -12,7 +12,7 @@ import type { AppOptions } from '../../src/service/app.js';
 import { resources } from '../../src/lib/async/resources.js';
 import type { ReadStore, WriteBatch } from '../../src/ports/readStore.js';
 import { collectionOf, type Projection } from '../../src/runtime/readmodels/projection.js';
-import { formerOf, rebuildOf } from '../../src/runtime/readmodels/builds.js';
+import { previousBuildOf, rebuildOf } from '../../src/runtime/readmodels/builds.js';
 import { PROJECTIONS } from '../../src/projections/index.js';
 import { gift } from '../support/service/cli.js';
 import { openTestEngines } from '../support/engines/engines.js';
@@ -242,7 +242,7 @@ test('at the deployment of a changed version the earlier one serves until the ne
 });
 
 /**
- * The next release: another fold of gifts, with the former one beside it. What it builds is stored only once it is let
+ * The next release: another fold of gifts, with the previous one beside it. What it builds is stored only once it is let
  * `go`.
  */
 function nextRelease(): { readonly app: AppOptions; go(): void } {
@@ -251,7 +251,7 @@ function nextRelease(): { readonly app: AppOptions; go(): void } {
   const next: Projection = {
     ...GIFTS_MODEL,
     version: NEXT,
-    former: [GIFTS_MODEL],
+    previous: [GIFTS_MODEL],
     evolve: (...event) => ({ ...GIFTS_MODEL.evolve(...event), release: 2 }),
   };
   const write = async (store: ReadStore, batches: readonly WriteBatch[]): Promise<void> => {
@@ -271,7 +271,7 @@ function nextRelease(): { readonly app: AppOptions; go(): void } {
 }
 
 /**
- * What a deployment leaves: the new version serves, all that was redeemed is redeemed in it, and the former one is
+ * What a deployment leaves: the new version serves, all that was redeemed is redeemed in it, and the previous one is
  * kept, up to date, for going back.
  */
 async function deployed(service: Service, store: ReadStore, redeemed: readonly string[]): Promise<void> {
@@ -283,11 +283,11 @@ async function deployed(service: Service, store: ReadStore, redeemed: readonly s
     documents.map((one) => [one?.body.release, one?.body.redemption?.redeemed]),
     redeemed.map(() => [2, true]),
   );
-  assert.equal((await formerOf(store, 'gifts'))?.number, GIFTS_MODEL.version);
+  assert.equal((await previousBuildOf(store, 'gifts'))?.number, GIFTS_MODEL.version);
   const end = await service.events.end();
   assert.ok(
     end !== undefined && (await store.reached(`gifts@${GIFTS_MODEL.version}`, end, 2_000)),
-    'the former one is kept up to date',
+    'the previous one is kept up to date',
   );
   assert.deepEqual(
     service.log.filter((line) => (JSON.parse(line) as { level: number }).level >= 40),

@@ -36,21 +36,21 @@ const RELEASED_PARKED: readonly string[] = ['purchase', 'notification', 'refund'
 
 /** What is wrong with a projection's versions; `undefined`: nothing. */
 function fault(projection: Projection, released: Released | undefined): string | undefined {
-  const { name, version, former = [] } = projection;
-  for (const one of former)
-    if (one.name !== name || one.version >= version) return `${name}: a former fold is of ${one.name}@${one.version}`;
-  if (new Set(former.map((one) => one.version)).size !== former.length)
-    return `${name}: two former folds are of one version`;
+  const { name, version, previous = [] } = projection;
+  for (const one of previous)
+    if (one.name !== name || one.version >= version) return `${name}: a previous fold is of ${one.name}@${one.version}`;
+  if (new Set(previous.map((one) => one.version)).size !== previous.length)
+    return `${name}: two previous folds are of one version`;
   if (released === undefined) return undefined;
   if (released.version > version)
     return `${name}: version ${released.version} is released already; a version never goes back`;
-  const kept = [projection, ...former].find((one) => one.version === released.version);
+  const kept = [projection, ...previous].find((one) => one.version === released.version);
   if (kept === undefined)
-    return `${name}: installations serve version ${released.version}: leave its fold in \`former\`, as it was (docs/extending.md), or it is not kept up to date while version ${version} is built`;
+    return `${name}: installations serve version ${released.version}: leave its fold in \`previous\`, as it was (docs/extending.md), or it is not kept up to date while version ${version} is built`;
   const fold = foldHash(kept);
   return fold === released.fold
     ? undefined
-    : `${name}: the fold of version ${released.version} makes ${fold} of the history, and made ${released.fold} when it was released: raise \`version\`, and leave the former fold as it was in \`former\` (docs/extending.md)`;
+    : `${name}: the fold of version ${released.version} makes ${fold} of the history, and made ${released.fold} when it was released: raise \`version\`, and leave the previous fold as it was in \`previous\` (docs/extending.md)`;
 }
 
 test('what the last release serves can be kept up to date by this one', () => {
@@ -97,20 +97,20 @@ test('every event type that a released fold knows stands in the history', () => 
   );
 });
 
-test('a changed version without its former fold is found out', () => {
+test('a changed version without its previous fold is found out', () => {
   const [one] = PROJECTIONS;
   assert.ok(one);
   const released = { version: one.version, fold: foldHash(one) };
   const next = { ...one, version: one.version + 1 };
-  assert.match(fault(next, released) ?? '', /leave its fold in `former`/);
-  assert.is(fault({ ...next, former: [one] }, released), undefined);
-  assert.match(fault({ ...next, former: [next] }, released) ?? '', /a former fold is of/);
-  assert.match(fault({ ...next, former: [one, one] }, released) ?? '', /two former folds/);
+  assert.match(fault(next, released) ?? '', /leave its fold in `previous`/);
+  assert.is(fault({ ...next, previous: [one] }, released), undefined);
+  assert.match(fault({ ...next, previous: [next] }, released) ?? '', /a previous fold is of/);
+  assert.match(fault({ ...next, previous: [one, one] }, released) ?? '', /two previous folds/);
   assert.match(fault(one, { ...released, version: one.version + 1 }) ?? '', /never goes back/);
   assert.is(fault(next, undefined), undefined, 'a new one was in no release');
 });
 
-test('a changed fold without a raised version is found out, in its own place or among the former ones', () => {
+test('a changed fold without a raised version is found out, in its own place or among the previous ones', () => {
   // The history has the event types of those that were released; a new one may fold others.
   for (const one of PROJECTIONS.filter(({ name }) => RELEASED[name] !== undefined)) {
     const released = { version: one.version, fold: foldHash(one) };
@@ -119,11 +119,11 @@ test('a changed fold without a raised version is found out, in its own place or 
     for (const other of [changed, widened]) {
       assert.match(fault(other, released) ?? '', /raise `version`/, one.name);
       assert.match(
-        fault({ ...other, version: one.version + 1, former: [other] }, released) ?? '',
+        fault({ ...other, version: one.version + 1, previous: [other] }, released) ?? '',
         /raise `version`/,
         one.name,
       );
-      assert.is(fault({ ...other, version: one.version + 1, former: [one] }, released), undefined);
+      assert.is(fault({ ...other, version: one.version + 1, previous: [one] }, released), undefined);
     }
   }
 });

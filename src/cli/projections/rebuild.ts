@@ -14,7 +14,7 @@ import {
   seizeBuilding,
 } from '../../runtime/readmodels/maintenance/rebuild.js';
 import { waitWithStandby } from '../../runtime/readmodels/maintenance/waitWithStandby.js';
-import { buildOf, buildText, formerOf, type Rebuild, rebuildOf } from '../../runtime/readmodels/builds.js';
+import { buildOf, buildText, previousBuildOf, type Rebuild, rebuildOf } from '../../runtime/readmodels/builds.js';
 import { considerate } from '../../runtime/coordination/pace.js';
 import { LeaseLostError } from '../../runtime/readmodels/writer.js';
 import { PROJECTIONS } from '../../projections/index.js';
@@ -254,7 +254,7 @@ async function begunAt(
 ): Promise<{ readonly record: Pick<Rebuild, 'target' | 'from' | 'state'>; readonly resumed: boolean }> {
   const { name } = projection;
   if (begun !== undefined && (await rebuildOf(store, name))?.value.target !== begun)
-    return { record: { target: begun, from: (await formerOf(store, name))?.number, state: 'swapping' }, resumed: true };
+    return { record: { target: begun, from: (await previousBuildOf(store, name))?.number, state: 'swapping' }, resumed: true };
   const { record, resumed } = await beginRebuild(store, projection, asker, true);
   return { record: record.value, resumed };
 }

@@ -5,7 +5,7 @@ import { storedPosition } from '../../ports/storedPosition.js';
 import { checkpointName, type Projection } from '../../runtime/readmodels/projection.js';
 import { type RebuildProgress, toldProgress } from '../../runtime/readmodels/maintenance/progress.js';
 import { rate } from '../../runtime/readmodels/maintenance/rate.js';
-import { buildOf, keptBuild, keptFormers, type Rebuild, rebuildOf } from '../../runtime/readmodels/builds.js';
+import { buildOf, keptBuild, keptPreviousBuilds, type Rebuild, rebuildOf } from '../../runtime/readmodels/builds.js';
 import { lagBehind } from '../../runtime/log/lag.js';
 import { listQuarantined } from '../../runtime/readmodels/quarantine.js';
 import { keeperLease, orphanOf } from '../../runtime/readmodels/orphanedModels.js';
@@ -30,7 +30,7 @@ export async function projectionStanding(
     lagBehind(events, position, types, COUNT),
     listQuarantined(store.records, kept),
     rebuildStanding(store, name, glances),
-    keptFormers(store, name),
+    keptPreviousBuilds(store, name),
     other === undefined ? null : servedStanding(events, store, projection, other, glances),
     rate(events, types, { from: was.positions.get(name), to: position, ms: seen.at - was.at }),
     other === undefined || store.versions(name).then((known) => known.includes(kept.version)),

@@ -65,11 +65,11 @@ export function sameVersion(one: number, other: number): boolean {
 }
 
 /**
- * The projection as it keeps the collection of that number up to date, be it of a former version; `undefined`: this
+ * The projection as it keeps the collection of that number up to date, be it of a previous version; `undefined`: this
  * code does not know how that was filled.
  */
 export function foldOf(projection: Projection, number: number): Projection | undefined {
-  const fold = [projection, ...(projection.former ?? [])].find(({ version }) => sameVersion(version, number));
+  const fold = [projection, ...(projection.previous ?? [])].find(({ version }) => sameVersion(version, number));
   return fold === undefined ? undefined : asBuild(fold, number);
 }
 
@@ -85,11 +85,11 @@ export async function keptBuild(
 ): Promise<Projection> {
   const { name, version } = projection;
   if (active !== undefined && sameVersion(active, version)) return asBuild(projection, active);
-  const former =
+  const previous =
     active === undefined
       ? undefined
-      : withEarlier(await formerOf(store, name)).find(({ number }) => sameVersion(number, version));
-  return asBuild(projection, former?.number ?? (await firstNumber(store, projection)));
+      : withEarlier(await previousBuildOf(store, name)).find(({ number }) => sameVersion(number, version));
+  return asBuild(projection, previous?.number ?? (await firstNumber(store, projection)));
 }
 
 const firstKey = (name: string, version: number): string => `first/${name}@${version}`;
@@ -103,7 +103,7 @@ async function firstNumber(
 }
 
 /** From now on a version's first build is made under this number. @throws UnavailableError */
-export async function beginUnder({ records }: Pick<ReadStore, 'records'>, name: string, number: number): Promise<void> {
+export async function setFirstNumber({ records }: Pick<ReadStore, 'records'>, name: string, number: number): Promise<void> {
   await records.put(firstKey(name, buildOf(number).version), number);
 }
 
@@ -139,7 +139,7 @@ interface Left {
 }
 
 /** What was in use before the last swap, kept for a rollback. */
-export interface Former extends Left {
+export interface PreviousBuild extends Left {
   /**
    * What the last deployment had replaced, where that swap was a rebuild's: the release that made it may still be
    * brought back.
@@ -172,16 +172,16 @@ export async function putRebuild(
 }
 
 /** What can be rolled back to; `undefined`: nothing. @throws UnavailableError */
-export async function formerOf({ records }: Pick<ReadStore, 'records'>, name: string): Promise<Former | undefined> {
-  return (await records.get<Former>(`former/${name}`))?.value;
+export async function previousBuildOf({ records }: Pick<ReadStore, 'records'>, name: string): Promise<PreviousBuild | undefined> {
+  return (await records.get<PreviousBuild>(`previous/${name}`))?.value;
 }
 
-const withEarlier = (former: Former | undefined): Left[] =>
-  [former, former?.release].filter((one) => one !== undefined);
+const withEarlier = (previous: PreviousBuild | undefined): Left[] =>
+  [previous, previous?.release].filter((one) => one !== undefined);
 
-/** The former builds that are still to be kept, the last one first. @throws UnavailableError */
-export async function keptFormers(store: Pick<ReadStore, 'records'>, name: string): Promise<Left[]> {
-  return withEarlier(await formerOf(store, name)).filter(({ until }) => until > Date.now());
+/** The previous builds that are still to be kept, the last one first. @throws UnavailableError */
+export async function keptPreviousBuilds(store: Pick<ReadStore, 'records'>, name: string): Promise<Left[]> {
+  return withEarlier(await previousBuildOf(store, name)).filter(({ until }) => until > Date.now());
 }
 
 /** The last build of another version than that number's, where it is still to be kept. @throws UnavailableError */
@@ -190,12 +190,12 @@ export async function keptRelease(
   name: string,
   other: number,
 ): Promise<Left | undefined> {
-  return (await keptFormers(store, name)).find(({ number }) => !sameVersion(number, other));
+  return (await keptPreviousBuilds(store, name)).find(({ number }) => !sameVersion(number, other));
 }
 
 /** @throws UnavailableError */
-export async function putFormer({ records }: Pick<ReadStore, 'records'>, name: string, former: Former): Promise<void> {
-  await records.put(`former/${name}`, former);
+export async function putPreviousBuild({ records }: Pick<ReadStore, 'records'>, name: string, previous: PreviousBuild): Promise<void> {
+  await records.put(`previous/${name}`, previous);
 }
 
 /**

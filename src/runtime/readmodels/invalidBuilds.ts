@@ -10,7 +10,7 @@ import type { Logger } from 'pino';
 import type { ReadStore } from '../../ports/readStore.js';
 import { LOOKS, positionFault, type ReachedLog, shownPosition } from '../../ports/storedPosition.js';
 import { checkpointName, type Projection } from './projection.js';
-import { beginUnder, buildOf, nextNumber } from './builds.js';
+import { setFirstNumber, buildOf, nextNumber } from './builds.js';
 import type { Lease } from '../coordination/lease.js';
 import { dropBuild, SwapOutdatedError } from './swap.js';
 import { LeaseLostError } from './writer.js';
@@ -43,7 +43,7 @@ export async function emptyIfInvalid(check: BuildCheck, build: Pick<Projection, 
   logger.warn({ projection, checkpoint: shownPosition(stored) }, `projector: ${told}${meanwhile}`);
   if (!lease.held) throw new LeaseLostError();
   if (used) {
-    await beginUnder(store, name, await nextNumber(store, { name, version: buildOf(number).version }));
+    await setFirstNumber(store, name, await nextNumber(store, { name, version: buildOf(number).version }));
     if (!(await store.deactivate(name, number))) throw new SwapOutdatedError(name);
     await sleep(NOTICED_MS);
     if (!lease.held) throw new LeaseLostError();

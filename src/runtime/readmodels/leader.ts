@@ -17,7 +17,7 @@ import type { Lease } from '../coordination/lease.js';
 import { paced, type Pace } from '../coordination/pace.js';
 import { dropBuild, finishSwap, swapIn, tidy, TIDY_MS, whileKept } from './swap.js';
 import { openUnit, type Unit } from './runningBuild.js';
-import { groupsByPlace, isFormer, openUnits } from './runningBuilds.js';
+import { groupsByPlace, isPreviousVersion, openUnits } from './runningBuilds.js';
 import { endOrphaned, settleOrphaned } from './orphanedModels.js';
 import { putAnchor, type LogAnchor } from '../log/logAnchor.js';
 
@@ -134,12 +134,12 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
   }
 
   /**
-   * Readers take a second to notice the swap; until then what they still read is kept up to date. What a former release
+   * Readers take a second to notice the swap; until then what they still read is kept up to date. What a previous release
    * made is so for as long as it is kept.
    */
   async function retire(unit: Unit): Promise<void> {
     await pause(retireMs, over);
-    if (isFormer(unit, projections)) await whileKept(store, unit, over);
+    if (isPreviousVersion(unit, projections)) await whileKept(store, unit, over);
     // A rollback may have brought it back.
     if (unit.follows === true) leave(unit);
     await tidy(unit.projection.name, () => units.filter((one) => !leaving.has(one)), { store, lease, logger });

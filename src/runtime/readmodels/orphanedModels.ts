@@ -1,5 +1,5 @@
 /**
- * What readers use and the leading projector does not know how to fold: a deployment whose code lacks the former fold,
+ * What readers use and the leading projector does not know how to fold: a deployment whose code lacks the previous fold,
  * an earlier release brought back, or one that has never heard of a read model that a later one added. The leading
  * process builds its own version and says in a record what it does not keep; one of those that stand by, of the release
  * that knows it, keeps that up to date meanwhile, under a lease of its own. Where none does, readers see it as it was
@@ -86,7 +86,7 @@ export async function settleOrphaned(leading: Leading, units: readonly Unit[]): 
     if (active !== undefined && !sameVersion(active, newest))
       logger.info(
         told,
-        'projector: what is served is of a former release: it is kept up to date while this one builds its own version, which is then swapped in',
+        'projector: what is served is of a previous release: it is kept up to date while this one builds its own version, which is then swapped in',
       );
   }
   await leaveToOthers(leading, new Set(units.map(({ projection }) => projection.name)));

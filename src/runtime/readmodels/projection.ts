@@ -16,7 +16,7 @@ export interface Projection<B extends Body = Body> {
    * last release, as it was. With it what serves is kept up to date until this version is built, and some time longer,
    * so that the last release can be brought back without a gap.
    */
-  readonly former?: readonly Projection[];
+  readonly previous?: readonly Projection[];
   readonly indexes: readonly IndexSpec[];
   /** Names of fields, at any depth of its documents, whose values a verification masks in what it reports. */
   readonly hidden: ReadonlySet<string>;

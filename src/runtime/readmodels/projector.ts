@@ -6,7 +6,7 @@
  * nothing counts twice.
  * - A document that can't be folded is quarantined, alone.
  * - A new version is built beside the one that readers use, and swapped in when it has caught up. What readers use is
- * kept up to date meanwhile, by its former fold, or, where the leading
+ * kept up to date meanwhile, by its previous fold, or, where the leading
  * process does not know that, by one of those that stand by (`orphanedModels.ts`). It is also the durable sign that a
  * projection has caught up at least once: until then readers take what is
  *   missing as unavailable (`readModel.ts`).

@@ -8,7 +8,7 @@ import { openUnit, type Unit } from './runningBuild.js';
 
 /**
  * Opens a unit for each projection: on the build in use where this code filled it, else on the one that will be; and
- * beside it, where its fold is known, one for the former version: that in use, so that readers miss nothing until the
+ * beside it, where its fold is known, one for the previous version: that in use, so that readers miss nothing until the
  * new one is built, or that which is kept for going back. Those that stand at no place in the log are emptied first.
  * @throws UnavailableError, LeaseLostError
  */
@@ -17,12 +17,12 @@ export async function openUnits(check: BuildCheck, projections: readonly Project
   const chosen = await Promise.all(projections.map((projection) => chosenBuilds(check, projection)));
   const units = await Promise.all(chosen.flat().map((projection) => openUnit(store, projection)));
   for (const unit of units)
-    if (isFormer(unit, projections) && unit.active !== unit.projection.version) unit.follows = true;
+    if (isPreviousVersion(unit, projections) && unit.active !== unit.projection.version) unit.follows = true;
   return units;
 }
 
 /** Whether this code knows a later version of what the unit is filled with. */
-export function isFormer({ projection: { name, version } }: Unit, projections: readonly Projection[]): boolean {
+export function isPreviousVersion({ projection: { name, version } }: Unit, projections: readonly Projection[]): boolean {
   return projections.some((one) => one.name === name && buildOf(version).version < one.version);
 }
 
@@ -32,15 +32,15 @@ async function chosenBuilds(check: BuildCheck, projection: Projection): Promise<
   const used = await store.active(name);
   const active = used === undefined || (await emptyIfInvalid(check, { name, version: used })) ? undefined : used;
   const own = await keptBuild(store, projection, active);
-  const beside = active === undefined || sameVersion(active, version) ? await formerVersion(store, projection) : active;
-  const former = beside === undefined ? undefined : foldOf(projection, beside);
-  const builds = former === undefined ? [own] : [own, former];
+  const beside = active === undefined || sameVersion(active, version) ? await previousVersion(store, projection) : active;
+  const previous = beside === undefined ? undefined : foldOf(projection, beside);
+  const builds = previous === undefined ? [own] : [own, previous];
   for (const build of builds) if (build.version !== active) await emptyIfInvalid(check, build);
   return builds;
 }
 
-/** The number of the former version's collection, where it is kept. */
-async function formerVersion(store: ReadStore, { name, version }: Projection): Promise<number | undefined> {
+/** The number of the previous version's collection, where it is kept. */
+async function previousVersion(store: ReadStore, { name, version }: Projection): Promise<number | undefined> {
   const kept = await keptRelease(store, name, version);
   return kept !== undefined && (await store.versions(name)).includes(kept.number) ? kept.number : undefined;
 }

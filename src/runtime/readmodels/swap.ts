@@ -5,9 +5,9 @@ import type { ReadStore } from '../../ports/readStore.js';
 import { checkpointName } from './projection.js';
 import {
   buildOf,
-  keptFormers,
+  keptPreviousBuilds,
   keptRelease,
-  putFormer,
+  putPreviousBuild,
   putRebuild,
   rankOf,
   rebuildOf,
@@ -23,7 +23,7 @@ import { LeaseLostError } from './writer.js';
  * How long what was in use before a rebuild, or before a deployment, is kept, in ms: a day, so that the next shift can
  * still go back.
  */
-const KEEP_FORMER_MS = 86_400_000;
+const KEEP_PREVIOUS_MS = 86_400_000;
 
 /** How often it is looked for builds that nobody needs any more, in ms. */
 export const TIDY_MS = 600_000;
@@ -87,7 +87,7 @@ export async function swapIn(
   const from = unit.active;
   // First: what is not known to be kept is dropped.
   if (from !== undefined && !sameVersion(from, version))
-    await putFormer(store, name, { number: from, until: Date.now() + KEEP_FORMER_MS });
+    await putPreviousBuild(store, name, { number: from, until: Date.now() + KEEP_PREVIOUS_MS });
   if (!(await store.activate(name, version, { expected: from ?? 0 }))) throw new SwapOutdatedError(name);
   for (const other of units) if (other.projection.name === name) other.active = version;
   if (left !== undefined) left.follows = true;
@@ -111,19 +111,19 @@ export async function finishSwap(store: ReadStore, name: string, { from, target 
     // A rebuild does not take the way back to the last release.
     const release = await keptRelease(store, name, target);
     const kept = release === undefined ? {} : { release: { number: release.number, until: release.until } };
-    await putFormer(store, name, { number: from, until: Date.now() + KEEP_FORMER_MS, ...kept });
+    await putPreviousBuild(store, name, { number: from, until: Date.now() + KEEP_PREVIOUS_MS, ...kept });
   }
   await store.records.delete(record.key, record.version);
 }
 
 /**
- * Waits as long as a former release's build, which readers have left, is to be kept: so long that release can be
+ * Waits as long as a previous release's build, which readers have left, is to be kept: so long that release can be
  * brought back without a gap. @throws UnavailableError
  */
 export async function whileKept(store: ReadStore, unit: Unit, signal: AbortSignal): Promise<void> {
   const { name, version } = unit.projection;
   while (!signal.aborted && unit.follows === true) {
-    const kept = (await keptFormers(store, name)).find(({ number }) => number === version);
+    const kept = (await keptPreviousBuilds(store, name)).find(({ number }) => number === version);
     if (kept === undefined) return;
     await pause(Math.min(TIDY_MS, Math.max(0, kept.until - Date.now()) + 1), signal);
   }
@@ -159,9 +159,9 @@ export async function tidy(
     const newest = Math.max(...own.map(rankOf));
     // Listed first: one that is begun meanwhile isn't among them, and of one that is the record is there.
     const stored = await store.versions(name);
-    const [active, formers, rebuild] = await Promise.all([
+    const [active, previous, rebuild] = await Promise.all([
       store.active(name),
-      keptFormers(store, name),
+      keptPreviousBuilds(store, name),
       rebuildOf(store, name),
     ]);
     const kept = new Set([
@@ -169,7 +169,7 @@ export async function tidy(
       active,
       rebuild?.value.target,
       rebuild?.value.from,
-      ...formers.map(({ number }) => number),
+      ...previous.map(({ number }) => number),
     ]);
     for (const number of stored) {
       if (kept.has(number) || (rankOf(number) > newest && !own.some((one) => sameVersion(one, number)))) continue;

@@ -8,7 +8,7 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type GiftDocument, gifts } from '../../../src/projections/gifts.js';
 import { collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
 import { beginRebuild, seizeBuilding } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
-import { formerOf, putRebuild, rebuildOf } from '../../../src/runtime/readmodels/builds.js';
+import { previousBuildOf, putRebuild, rebuildOf } from '../../../src/runtime/readmodels/builds.js';
 import { recordQuarantine } from '../../../src/runtime/readmodels/quarantine.js';
 import { transactions } from '../../../src/projections/transactions.js';
 import { PROJECTIONS } from '../../../src/projections/index.js';
@@ -132,7 +132,7 @@ test('a rebuild that was asked for is made by the service, and gone back from', 
   assert.equal(back.status, 202, back.text);
   assert.deepEqual([back.json.data.kind, back.json.data.build], ['rollback', 0]);
   assert.equal(await over(), gifts.version);
-  assert.equal((await formerOf(store, 'gifts'))?.number, target);
+  assert.equal((await previousBuildOf(store, 'gifts'))?.number, target);
   assert.equal(
     (await service.ask('GET', `/api/v2/gifts/${bought[0] ?? ''}`, { token: await service.userToken('ann') })).status,
     200,

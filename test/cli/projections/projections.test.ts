@@ -17,7 +17,7 @@ import type { EventStore } from '../../../src/ports/eventStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { gifts } from '../../../src/projections/gifts.js';
 import { checkpointName, collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
-import { buildOf, putFormer, rebuildOf } from '../../../src/runtime/readmodels/builds.js';
+import { buildOf, putPreviousBuild, rebuildOf } from '../../../src/runtime/readmodels/builds.js';
 import { startProjector } from '../../../src/runtime/readmodels/projector.js';
 import { recordQuarantine } from '../../../src/runtime/readmodels/quarantine.js';
 import { PROJECTIONS } from '../../../src/projections/index.js';
@@ -486,7 +486,7 @@ test('the status tells what readers use while a deployed version is built, and w
   await stores(dir, async (engines) => {
     const { events, store } = engines;
     await servesEarlier(engines);
-    await putFormer(store, 'transactions', {
+    await putPreviousBuild(store, 'transactions', {
       number: 2_000_003,
       until: Date.now() + 60_000,
       release: { number: 1, until: Date.now() + 60_000 },
@@ -505,7 +505,7 @@ test('the status tells what readers use while a deployed version is built, and w
     );
     const release: Projection = {
       ...(gifts as unknown as Projection),
-      former: [{ ...(gifts as unknown as Projection), version: V - 1 }],
+      previous: [{ ...(gifts as unknown as Projection), version: V - 1 }],
     };
     // What it builds is never stored.
     let go: () => void = () => undefined;
@@ -565,7 +565,7 @@ test('beside a process of the earlier release that leads, the status tells that 
   await stores(dir, async (engines) => {
     await servesEarlier(engines);
     await engines.store.drop(GIFTS);
-    await leadsBeside(engines, { ...(gifts as unknown as Projection), version: V - 1, former: [] }, async () => {
+    await leadsBeside(engines, { ...(gifts as unknown as Projection), version: V - 1, previous: [] }, async () => {
       const { out } = await gift(dir, ['projections', 'status']);
       assert.match(out, new RegExp(`^gifts +${V} +no +none .*nobody$`, 'm'));
       assert.match(
@@ -583,7 +583,7 @@ test('where an earlier release is brought back, and a process of the later one l
 }) => {
   await stores(dir, async (engines) => {
     const present = gifts as unknown as Projection;
-    await leadsBeside(engines, { ...present, version: V + 1, former: [present] }, async () => {
+    await leadsBeside(engines, { ...present, version: V + 1, previous: [present] }, async () => {
       const { out } = await gift(dir, ['projections', 'status']);
       assert.match(
         out,

@@ -92,7 +92,7 @@ test('a holder cut off from the store loses it, and another takes it', async () 
     assert.ok(second.fence > first.fence);
     link.cut = 'no';
     if (cut === 'fails') await first.release();
-    assert.ok(second.held, 'the late release of the former holder changes nothing');
+    assert.ok(second.held, 'the late release of the previous holder changes nothing');
     await second.release();
   }
 });

@@ -22,13 +22,13 @@ const test = suite('what the leading projector does not know');
 const leaseMs = 2_000;
 /** The version of `gifts`. */
 const V = gifts.version;
-/** A release whose engineer forgot the former fold. */
+/** A release whose engineer forgot the previous fold. */
 const FORGETFUL: readonly Projection[] = [
   { ...(gifts as unknown as Projection), version: V + 1 },
   transactions as unknown as Projection,
 ];
 /** A release from before `transactions` was added. */
-const FORMER: readonly Projection[] = [gifts as unknown as Projection];
+const PREVIOUS: readonly Projection[] = [gifts as unknown as Projection];
 const NEXT = FORGETFUL[0] as Projection;
 const SERVED = checkpointName(gifts);
 
@@ -256,15 +256,15 @@ test(
     const first = await project({ leaseMs });
     await settled(first, events);
     await first.close();
-    const former = await project({ projections: FORMER, leaseMs });
-    await until(() => former.kept().length > 0, 'the former release to lead');
+    const previous = await project({ projections: PREVIOUS, leaseMs });
+    await until(() => previous.kept().length > 0, 'the previous release to lead');
     const standby = await project({ store: await openStore(), leaseMs });
     const { position } = await buy(events);
     assert.ok(
       await store.reached(checkpointName(transactions), position, 4_000),
       'what it does not know is kept up to date',
     );
-    await former.close();
+    await previous.close();
     await until(() => standby.kept().length === 2, 'the release that knows it to lead');
     assert.is(await orphanOf(store, 'transactions'), undefined);
     await buy(events);

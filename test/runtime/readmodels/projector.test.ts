@@ -10,7 +10,7 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { gifts, type GiftDocument } from '../../../src/projections/gifts.js';
 import { checkpointName, collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
-import { formerOf, putFormer } from '../../../src/runtime/readmodels/builds.js';
+import { previousBuildOf, putPreviousBuild } from '../../../src/runtime/readmodels/builds.js';
 import { startProjector } from '../../../src/runtime/readmodels/projector.js';
 import { listQuarantined } from '../../../src/runtime/readmodels/quarantine.js';
 import { lostAnchor, type LogAnchor, LOG_ANCHOR, anchorOf } from '../../../src/runtime/log/logAnchor.js';
@@ -362,18 +362,18 @@ test(
         throw new UnavailableError('no answer', { outcomeUnknown: true });
       },
     };
-    const former = await startProjector({
+    const previous = await startProjector({
       events,
       store: freezing,
       projections: [gifts, transactions],
       logger: silent,
-      holder: 'former',
+      holder: 'previous',
       leaseMs: LEASE_TEST_MS,
     });
     const {
       gifts: [gift = ''],
     } = await buy(events);
-    await settled(former, events);
+    await settled(previous, events);
     const standby = await project();
     assert.equal(standby.kept(), []);
     silentNow = true;
@@ -390,9 +390,9 @@ test(
     assert.equal(await store.get(GIFTS, gift), before);
     assert.is((await stored(store, gift))?.redemption?.redeemed, false);
     assert.is(await store.checkpoint(`gifts@${V}`), checkpoint);
-    await until(() => former.kept().length === 0, 'it to know that it leads no more');
+    await until(() => previous.kept().length === 0, 'it to know that it leads no more');
     // Its store never answers, so it never comes to its end.
-    void former.close();
+    void previous.close();
   }),
 );
 
@@ -558,8 +558,8 @@ test(
     await settled(next, events);
     assert.is(await store.active('gifts'), V + 1);
     assert.is(await store.count(GIFTS, {}), 3_000, 'the old one is still there for those who read it');
-    assert.is((await formerOf(store, 'gifts'))?.number, V, 'and for the release that made it');
-    await putFormer(store, 'gifts', { number: V, until: Date.now() });
+    assert.is((await previousBuildOf(store, 'gifts'))?.number, V, 'and for the release that made it');
+    await putPreviousBuild(store, 'gifts', { number: V, until: Date.now() });
     await until(async () => (await store.count(GIFTS, {})) === 0, 'the old one to be dropped in the end');
     const after = await buy(events);
     assert.ok(await model.reached(after.position, 20_000));
@@ -571,7 +571,7 @@ test(
 );
 
 test(
-  'with its former fold the old version is kept up to date while the new one is built, and as long as it is kept: that release comes back without a gap',
+  'with its previous fold the old version is kept up to date while the new one is built, and as long as it is kept: that release comes back without a gap',
   installed(async ({ events, store, project }) => {
     const bought = await buy(events, [{}, {}, {}]);
     const old = await project();
@@ -583,7 +583,7 @@ test(
       if (batches.some(({ collection }) => collection.version === V + 1)) await built;
       return store.write(batches);
     });
-    const release2 = [{ ...giftsVersion(V + 1), former: [gifts] }];
+    const release2 = [{ ...giftsVersion(V + 1), previous: [gifts] }];
     const both = await project({ store: slowly, projections: release2, retireMs: 0 });
     const { position } = await redeem(events, bought.gifts[0] ?? '');
     assert.ok(await store.reached(`gifts@${V}`, position, 2_000));
@@ -608,7 +608,7 @@ test(
     const back = await project({ projections: [gifts], retireMs: 0 });
     await settled(back, events);
     assert.is(await store.active('gifts'), V);
-    assert.is((await formerOf(store, 'gifts'))?.number, V + 1);
+    assert.is((await previousBuildOf(store, 'gifts'))?.number, V + 1);
     await back.close();
     await settled(await project({ projections: release2, retireMs: 0 }), events);
     assert.is(await store.active('gifts'), V + 1);
@@ -616,13 +616,13 @@ test(
 );
 
 test(
-  'a rebuild soon after a deployment does not take the way back to the former release',
+  'a rebuild soon after a deployment does not take the way back to the previous release',
   installed(async ({ events, store, project }) => {
     const bought = await buy(events, [{}, {}]);
     const old = await project();
     await settled(old, events);
     await old.close();
-    const next: Projection = { ...giftsVersion(V + 1), former: [gifts as unknown as Projection] };
+    const next: Projection = { ...giftsVersion(V + 1), previous: [gifts as unknown as Projection] };
     const leader = await project({ projections: [next], retireMs: 0 });
     await until(async () => (await store.active('gifts')) === V + 1, 'the new one to be in use');
     const { target } = await rebuild(depsFor(events, store), { projection: next });
@@ -645,16 +645,16 @@ test(
 );
 
 test(
-  'what a former release made is dropped when its day is over, and then not run any more',
+  'what a previous release made is dropped when its day is over, and then not run any more',
   installed(async ({ events, store, project }) => {
     await buy(events);
     const old = await project({ projections: [gifts] });
     await settled(old, events);
     await old.close();
-    const release2 = [{ ...giftsVersion(V + 1), former: [gifts] }];
+    const release2 = [{ ...giftsVersion(V + 1), previous: [gifts] }];
     const next = await project({ projections: release2, retireMs: 300 });
     await until(async () => (await store.active('gifts')) === V + 1, 'the new one to be in use');
-    await putFormer(store, 'gifts', { number: V, until: Date.now() + 500 });
+    await putPreviousBuild(store, 'gifts', { number: V, until: Date.now() + 500 });
     await sleep(400);
     assert.equal([next.kept().length, await store.versions('gifts')], [2, [V, V + 1]]);
     await until(
@@ -672,10 +672,10 @@ test(
 );
 
 test(
-  'on an empty store nothing is built of former versions',
+  'on an empty store nothing is built of previous versions',
   installed(async ({ events, store, project }) => {
     await buy(events);
-    const first = await project({ projections: [{ ...giftsVersion(V + 1), former: [gifts] }] });
+    const first = await project({ projections: [{ ...giftsVersion(V + 1), previous: [gifts] }] });
     await settled(first, events);
     assert.equal([first.kept().map(({ version }) => version), await store.versions('gifts')], [[V + 1], [V + 1]]);
   }),

@@ -12,7 +12,7 @@ import {
   asBuild,
   buildOf,
   buildText,
-  formerOf,
+  previousBuildOf,
   nextNumber,
   otherReleaseText,
   putRebuild,
@@ -251,7 +251,7 @@ export async function build(
 }
 
 /**
- * Asks for the former build again: the leading projector catches it up and swaps it in, as it does a new one.
+ * Asks for the previous build again: the leading projector catches it up and swaps it in, as it does a new one.
  * @returns the number it goes back to. @throws RebuildRefusedError, UnavailableError
  */
 export async function beginRollback(
@@ -266,22 +266,22 @@ export async function beginRollback(
       `${name} is being rebuilt, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`,
       true,
     );
-  const [from, former] = [await store.active(name), await formerOf(store, name)];
-  if (former === undefined || from === former.number || !(await store.versions(name)).includes(former.number)) {
+  const [from, previous] = [await store.active(name), await previousBuildOf(store, name)];
+  if (previous === undefined || from === previous.number || !(await store.versions(name)).includes(previous.number)) {
     throw new RebuildRefusedError(`${name}: no former build is kept, so there is nothing to go back to`);
   }
-  if (from !== undefined && !sameVersion(from, version) && sameVersion(former.number, version)) {
+  if (from !== undefined && !sameVersion(from, version) && sameVersion(previous.number, version)) {
     throw new RebuildRefusedError(
-      `${name}: ${buildText(from)} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the former build, ${buildText(former.number)}, into use again`,
+      `${name}: ${buildText(from)} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the former build, ${buildText(previous.number)}, into use again`,
     );
   }
-  if (!sameVersion(former.number, version) || from === undefined || !sameVersion(from, version)) {
+  if (!sameVersion(previous.number, version) || from === undefined || !sameVersion(from, version)) {
     throw new RebuildRefusedError(
-      `${name}: the former build is ${buildText(former.number)}, this program makes version ${version}: go back to that program, and it takes its own into use again`,
+      `${name}: the former build is ${buildText(previous.number)}, this program makes version ${version}: go back to that program, and it takes its own into use again`,
     );
   }
   const rollback: Rebuild = {
-    target: former.number,
+    target: previous.number,
     from,
     kind: 'rollback',
     state: 'ready',
@@ -295,7 +295,7 @@ export async function beginRollback(
       `${name}: somebody else began a rebuild in this moment; look at gift projections status`,
       true,
     );
-  return former.number;
+  return previous.number;
 }
 
 /**

@@ -67,7 +67,7 @@ export class VerifyInterruptedError extends Error {
   override readonly name = 'VerifyInterruptedError';
 }
 
-/** The projection as it is served, be it with a former fold. @throws VerifyRefusedError, UnavailableError */
+/** The projection as it is served, be it with a previous fold. @throws VerifyRefusedError, UnavailableError */
 async function servedBuild(store: ReadStore, projection: Projection): Promise<Projection> {
   const active = await store.active(projection.name);
   if (active === undefined)

@@ -15,7 +15,7 @@ import {
 } from '../../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { startRebuilder } from '../../../../src/runtime/readmodels/maintenance/rebuilder.js';
 import { waitWithStandby } from '../../../../src/runtime/readmodels/maintenance/waitWithStandby.js';
-import { asBuild, formerOf, putFormer, putRebuild, rebuildOf } from '../../../../src/runtime/readmodels/builds.js';
+import { asBuild, previousBuildOf, putPreviousBuild, putRebuild, rebuildOf } from '../../../../src/runtime/readmodels/builds.js';
 import type { Pace } from '../../../../src/runtime/coordination/pace.js';
 import { finishSwap, swapIn } from '../../../../src/runtime/readmodels/swap.js';
 import { openUnit } from '../../../../src/runtime/readmodels/runningBuild.js';
@@ -107,10 +107,10 @@ test(
     assert.is(after.size, before.size);
     await until(
       async () => (await store.versions('gifts')).length === 2,
-      'what is neither in use nor the former to be dropped',
+      'what is neither in use nor the previous build to be dropped',
     );
     assert.equal(await store.versions('gifts'), [target, again.target]);
-    assert.is((await formerOf(store, 'gifts'))?.number, target);
+    assert.is((await previousBuildOf(store, 'gifts'))?.number, target);
   }),
 );
 
@@ -264,7 +264,7 @@ test(
 );
 
 test(
-  'rolled back, the former build is brought up to date first; and forth again',
+  'rolled back, the previous build is brought up to date first; and forth again',
   installed(async ({ events, store, project, openStore }) => {
     const bought = await buy(
       events,
@@ -307,10 +307,10 @@ test(
       await refusal(beginRollback(store, version2, ASKED)),
       new RegExp(`the former build is version ${V}, this program makes version ${V + 1}`),
     );
-    await putFormer(store, 'gifts', { number: 77, until: Date.now() + 1_000_000 });
+    await putPreviousBuild(store, 'gifts', { number: 77, until: Date.now() + 1_000_000 });
     assert.match(await refusal(beginRollback(store, GIFTS_PROJECTION, ASKED)), /no former build/);
     await store.ensure({ ...GIFTS, version: V - 1 });
-    await putFormer(store, 'gifts', { number: V - 1, until: Date.now() + 1_000_000 });
+    await putPreviousBuild(store, 'gifts', { number: V - 1, until: Date.now() + 1_000_000 });
     assert.match(
       await refusal(beginRollback(store, GIFTS_PROJECTION, ASKED)),
       new RegExp(`the former build is version ${V - 1}, this program makes version ${V}`),
@@ -348,7 +348,7 @@ test(
     await putRebuild(store, 'gifts', { ...marked, target: next.target, from: target, state: 'swapping' }, 0);
     await inUse(store, next.target);
     assert.is(
-      (await formerOf(store, 'gifts'))?.number,
+      (await previousBuildOf(store, 'gifts'))?.number,
       target,
       'a swap that was broken off after the pointer is finished',
     );
@@ -523,7 +523,7 @@ test(
     assert.equal([standing?.target, standing?.state], [next, 'building']);
     await finishSwap(store, 'gifts', { ...ASKED, target, from: V, kind: 'rebuild', state: 'swapping', attended: true });
     assert.is((await rebuildOf(store, 'gifts'))?.value.target, next, 'nor when another swap is finished');
-    assert.is(await formerOf(store, 'gifts'), undefined);
+    assert.is(await previousBuildOf(store, 'gifts'), undefined);
   }),
 );
 

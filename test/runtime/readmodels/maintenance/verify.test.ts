@@ -424,7 +424,7 @@ test(
 );
 
 test(
-  'what a former release made is held against its own fold',
+  'what a previous release made is held against its own fold',
   installed(async (house) => {
     const { events, project } = house;
     const [one = ''] = (await buy(events, [{}, {}])).gifts;
@@ -432,7 +432,7 @@ test(
     const next = {
       ...GIFTS_PROJECTION,
       version: gifts.version + 1,
-      former: [GIFTS_PROJECTION],
+      previous: [GIFTS_PROJECTION],
       evolve: (...what: Parameters<typeof gifts.evolve>) => ({ ...GIFTS_PROJECTION.evolve(...what), more: true }),
     };
     for (const how of [{ projection: next }, { projection: next, sample: 2 }]) {
