@@ -150,7 +150,7 @@ function makeGifts(): Projection<GiftDocument> {
       GiftReassigned: true,
       GiftExtended: true,
     }),
-    begins: ['GiftsPurchased'],
+    creates: ['GiftsPurchased'],
     documentIds(event: RecordedEvent): readonly string[] {
       const folded = event as unknown as Folded;
       return folded.type === 'GiftsPurchased' ? idsOf(folded).map((ids) => ids.gift_id) : [idOf(event.stream)];

@@ -19,7 +19,7 @@ export const redemptions: Projection<RedemptionGiftDocument> = {
   hidden: HIDDEN_FIELDS,
   indexes: [],
   types: typesOf<GiftRedeemed['type']>({ GiftRedeemed: true }),
-  begins: ['GiftRedeemed'],
+  creates: ['GiftRedeemed'],
   documentIds: (event) => [(event.data as GiftRedeemed['data']).redemption_id],
   evolve: (_document, event) => ({ gift_id: idOf(event.stream) }),
 };

@@ -50,7 +50,7 @@ export const transactions: Projection<TransactionDocument> = {
     PaymentCharged: true,
     PaymentDeclined: true,
   }),
-  begins: ['GiftsPurchased'],
+  creates: ['GiftsPurchased'],
   documentIds: (event: RecordedEvent) => [idOf(event.stream)],
   evolve(document: TransactionDocument | undefined, event: RecordedEvent): TransactionDocument {
     const told = event as unknown as Folded;

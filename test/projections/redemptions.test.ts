@@ -13,7 +13,7 @@ test('each redemption leads to its gift, whatever else happened', () => {
   } as unknown as RecordedEvent;
   assert.equal(redemptions.documentIds(event), ['r1']);
   assert.equal(redemptions.evolve(undefined, event, 'r1', 0), { gift_id: '0123' });
-  assert.equal([redemptions.types, redemptions.begins], [['GiftRedeemed'], ['GiftRedeemed']]);
+  assert.equal([redemptions.types, redemptions.creates], [['GiftRedeemed'], ['GiftRedeemed']]);
 });
 
 test.run();

@@ -6,11 +6,11 @@ import type { ReadStore } from '../../ports/readStore.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 import {
   abortRebuild,
-  beginRebuild,
-  beginRollback,
+  requestRebuild,
+  requestRollback,
   checkRebuild,
   RebuildRefusedError,
-  seizeBuilding,
+  seizeBuildLease,
 } from '../../runtime/readmodels/maintenance/rebuild.js';
 import { rebuildOf } from '../../runtime/readmodels/builds.js';
 import type { Lease } from '../../runtime/coordination/lease.js';
@@ -103,7 +103,7 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
         return recorded(record, async () => {
           await building(deps, PROJECTIONS, async () => {
             for (const projection of PROJECTIONS) await checkRebuild(store, projection);
-            for (const projection of PROJECTIONS) await beginRebuild(store, projection, asker, false);
+            for (const projection of PROJECTIONS) await requestRebuild(store, projection, asker, false);
           });
           const data = await Promise.all(
             PROJECTIONS.map(async ({ name }) => ({ name, rebuild: await rebuildNow(name) })),
@@ -125,7 +125,7 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       async handle(call, _sight, record) {
         const { projection, deps, asked: asker } = of(call);
         return recorded(record, async () => {
-          await building(deps, [projection], async () => beginRebuild(store, projection, asker, false));
+          await building(deps, [projection], async () => requestRebuild(store, projection, asker, false));
           return answered(projection.name, 202);
         });
       },
@@ -162,7 +162,7 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       async handle(call, _sight, record) {
         const { projection, asked: asker } = of(call);
         return recorded(record, async () => {
-          await beginRollback(store, projection, asker);
+          await requestRollback(store, projection, asker);
           return answered(projection.name, 202);
         });
       },
@@ -179,7 +179,7 @@ async function building(
   projections: readonly Projection[],
   work: () => Promise<unknown>,
 ): Promise<void> {
-  const seized = await Promise.allSettled(projections.map(async ({ name }) => seizeBuilding(deps, name, never)));
+  const seized = await Promise.allSettled(projections.map(async ({ name }) => seizeBuildLease(deps, name, never)));
   try {
     for (const one of seized) if (one.status === 'rejected') throw one.reason;
     await work();

@@ -8,10 +8,10 @@ import type { RebuildProgress } from '../../runtime/readmodels/maintenance/progr
 import {
   abortRebuild,
   type Asked,
-  beginRebuild,
-  beginRollback,
+  requestRebuild,
+  requestRollback,
   build,
-  seizeBuilding,
+  seizeBuildLease,
 } from '../../runtime/readmodels/maintenance/rebuild.js';
 import { waitWithStandby } from '../../runtime/readmodels/maintenance/waitWithStandby.js';
 import { buildOf, buildText, previousBuildOf, type Rebuild, rebuildOf } from '../../runtime/readmodels/builds.js';
@@ -194,7 +194,7 @@ async function attempt(
     bar(progress.events, goalOf(progress));
     void say('building', progressJson(progress));
   };
-  const lease = await seizeBuilding(deps, name, signal);
+  const lease = await seizeBuildLease(deps, name, signal);
   if (lease === undefined) throw stoppedBy(name);
   try {
     const { record, resumed } = await begunAt(begun, store, projection, asker);
@@ -255,7 +255,7 @@ async function begunAt(
   const { name } = projection;
   if (begun !== undefined && (await rebuildOf(store, name))?.value.target !== begun)
     return { record: { target: begun, from: (await previousBuildOf(store, name))?.number, state: 'swapping' }, resumed: true };
-  const { record, resumed } = await beginRebuild(store, projection, asker, true);
+  const { record, resumed } = await requestRebuild(store, projection, asker, true);
   return { record: record.value, resumed };
 }
 
@@ -311,7 +311,7 @@ async function runRollback(
     try {
       await recorded(opened.events, 'gift projections rollback', { name }, asker.reason ?? null, async () => {
         const from = await store.active(name);
-        const target = await beginRollback(store, projection, asker);
+        const target = await requestRollback(store, projection, asker);
         const done = await waitWithStandby(
           depsOf(opened),
           projection,

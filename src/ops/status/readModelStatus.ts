@@ -3,7 +3,7 @@ import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { storedPosition } from '../../ports/storedPosition.js';
 import { checkpointName, type Projection } from '../../runtime/readmodels/projection.js';
-import { type RebuildProgress, toldProgress } from '../../runtime/readmodels/maintenance/progress.js';
+import { type RebuildProgress, lastProgress } from '../../runtime/readmodels/maintenance/progress.js';
 import { rate } from '../../runtime/readmodels/maintenance/rate.js';
 import { buildOf, keptBuild, keptPreviousBuilds, type Rebuild, rebuildOf } from '../../runtime/readmodels/builds.js';
 import { lagBehind } from '../../runtime/log/lag.js';
@@ -91,7 +91,7 @@ async function rebuildStanding(store: ReadStore, name: string, glances: Glances)
   if (rebuild === undefined) return null;
   const holder =
     holderOf(`rebuild/${name}`, glances) ?? (rebuild.state === 'building' ? null : holderOf('projector', glances));
-  return rebuildShown(rebuild, { progress: (await toldProgress(store, name, rebuild.target))?.progress, holder });
+  return rebuildShown(rebuild, { progress: (await lastProgress(store, name, rebuild.target))?.progress, holder });
 }
 
 /** A rebuild as it is shown. `holder`: who builds; null: nobody does. */

@@ -5,7 +5,7 @@ import type { ReadStore } from '../../ports/readStore.js';
 import { inBatchSpan } from '../../tracing/batches.js';
 import { foldEvents } from './fold.js';
 import type { Lease } from '../coordination/lease.js';
-import { dirtyCount, type Unit } from './runningBuild.js';
+import { dirtyCount, type RunningBuild } from './runningBuild.js';
 import { type LogAnchor, anchorOf } from '../log/logAnchor.js';
 import { makeWriter, type Writer } from './writer.js';
 
@@ -24,7 +24,7 @@ export interface FeedOptions {
   /** Ends the feed: what is folded by then is still stored. */
   readonly signal: AbortSignal;
   /** Called once, when everything up to the log's end is folded and stored; what is appended meanwhile waits. */
-  readonly caughtUp: (units: readonly Unit[]) => Promise<void>;
+  readonly caughtUp: (builds: readonly RunningBuild[]) => Promise<void>;
   /** End as soon as `caughtUp` has been called. */
   readonly untilCaughtUp?: boolean;
   /** Documents that may wait to be stored; default 30,000. */
@@ -36,11 +36,11 @@ export interface FeedOptions {
 }
 
 /**
- * Feeds the units from the least advanced on, until `signal`.
- * @throws UnavailableError, LeaseLostError or whatever else went wrong: then what is in memory is void, and the units
+ * Feeds the builds from the least advanced on, until `signal`.
+ * @throws UnavailableError, LeaseLostError or whatever else went wrong: then what is in memory is void, and the builds
  * are to be opened anew.
  */
-export async function runFeed(units: readonly Unit[], options: FeedOptions): Promise<void> {
+export async function runFeed(builds: readonly RunningBuild[], options: FeedOptions): Promise<void> {
   const {
     events,
     store,
@@ -55,19 +55,19 @@ export async function runFeed(units: readonly Unit[], options: FeedOptions): Pro
   const stop = new AbortController();
   const stopped = AbortSignal.any([signal, stop.signal]);
   let failure: { readonly error: unknown } | undefined;
-  const writer = makeWriter(units, store, lease, (error) => {
+  const writer = makeWriter(builds, store, lease, (error) => {
     failure = { error };
     stop.abort(error);
   });
-  const time = pressure(units, writer, maxDirty, stop.signal);
-  const after = leastAdvanced(units);
-  const names = units.map((unit) => unit.checkpoint);
-  const types = [...new Set(units.flatMap((unit) => unit.projection.types))];
+  const time = pressure(builds, writer, maxDirty, stop.signal);
+  const after = leastAdvanced(builds);
+  const names = builds.map((build) => build.checkpoint);
+  const types = [...new Set(builds.flatMap((build) => build.projection.types))];
 
   const arrive = async (): Promise<void> => {
     // What was remembered of the way there would be too much to keep.
-    for (const unit of units) unit.cache.clear();
-    await caughtUp(units);
+    for (const build of builds) build.cache.clear();
+    await caughtUp(builds);
   };
   let reached = await isAtEnd(events, after);
   if (reached) await arrive();
@@ -85,9 +85,9 @@ export async function runFeed(units: readonly Unit[], options: FeedOptions): Pro
       // At the log's end nothing has run before: what few events there are need not wait a turn.
       if (reached) time.begin();
       await inBatchSpan(names, batch.events, async () => {
-        for (const unit of units) {
-          await foldEvents(unit, store, batch.events, time);
-          if (unit.folded === undefined || unit.folded < batch.position) unit.folded = batch.position;
+        for (const build of builds) {
+          await foldEvents(build, store, batch.events, time);
+          if (build.folded === undefined || build.folded < batch.position) build.folded = batch.position;
         }
       });
       const last = batch.events.at(-1);
@@ -117,9 +117,9 @@ function ask(batches: AsyncIterator<EventBatch>): Promise<IteratorResult<EventBa
 }
 
 /** `undefined`, the log's beginning, is before everything. */
-function leastAdvanced(units: readonly Unit[]): Position | undefined {
-  let least: Position | undefined = units[0]?.folded;
-  for (const { folded } of units) {
+function leastAdvanced(builds: readonly RunningBuild[]): Position | undefined {
+  let least: Position | undefined = builds[0]?.folded;
+  for (const { folded } of builds) {
     if (folded === undefined) return undefined;
     if (least === undefined || folded < least) least = folded;
   }
@@ -133,13 +133,13 @@ async function isAtEnd(events: EventStore, after: Position | undefined): Promise
 }
 
 /** Folding rests when its slice is used up, and longer when the store can't keep up. */
-function pressure(units: readonly Unit[], writer: Writer, maxDirty: number, failed: AbortSignal): Slices {
+function pressure(builds: readonly RunningBuild[], writer: Writer, maxDirty: number, failed: AbortSignal): Slices {
   const time = slices(BESIDE_SLICE_MS);
   return {
     begin: time.begin,
-    due: () => time.due() || dirtyCount(units) >= maxDirty,
+    due: () => time.due() || dirtyCount(builds) >= maxDirty,
     async rest() {
-      while (dirtyCount(units) >= maxDirty) {
+      while (dirtyCount(builds) >= maxDirty) {
         failed.throwIfAborted();
         writer.kick();
         await writer.turn();

@@ -3,7 +3,7 @@ import type { Slices } from '../../lib/async/slices.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { documentIdsOf, foldOne, type NoteQuarantine } from './foldOne.js';
-import { remembered, type Unit } from './runningBuild.js';
+import { remembered, type RunningBuild } from './runningBuild.js';
 
 /** The most documents read at once. */
 const READ_DOCUMENTS = 1_000;
@@ -17,18 +17,18 @@ interface Touch {
 }
 
 /**
- * Folds what of `events` (in log order) the unit has not folded yet; each document is read at most once. What can't be
- * folded is quarantined. Whatever it does to `unit.dirty` may be stored at any time, also half-way; `unit.folded` is
+ * Folds what of `events` (in log order) the build has not folded yet; each document is read at most once. What can't be
+ * folded is quarantined. Whatever it does to `build.dirty` may be stored at any time, also half-way; `build.folded` is
  * for the caller to advance.
  * @throws UnavailableError
  */
 export async function foldEvents(
-  unit: Unit,
+  build: RunningBuild,
   store: ReadStore,
   events: readonly RecordedEvent[],
   time: Slices,
 ): Promise<void> {
-  const note = noteInto(unit);
+  const note = noteInto(build);
   let touches: Touch[] = [];
   let unknown = new Set<string>();
   /**
@@ -37,26 +37,26 @@ export async function foldEvents(
    */
   let latest = new Map<string, StoredDocument>();
   const foldTouches = async (): Promise<void> => {
-    if (unknown.size > 0) await readDocuments(unit, store, [...unknown], latest);
-    for (const { event, ids } of touches) await foldEvent(unit, event, ids, latest, time, note);
+    if (unknown.size > 0) await readDocuments(build, store, [...unknown], latest);
+    for (const { event, ids } of touches) await foldEvent(build, event, ids, latest, time, note);
     touches = [];
     unknown = new Set();
     latest = new Map();
   };
 
   for (const event of events) {
-    if (!unit.types.has(event.type) || (unit.folded !== undefined && event.position <= unit.folded)) continue;
-    const ids = documentIdsOf(unit.projection, event, note);
+    if (!build.types.has(event.type) || (build.folded !== undefined && event.position <= build.folded)) continue;
+    const ids = documentIdsOf(build.projection, event, note);
     // What begins a document needs nothing read, and ignores what earlier events, still waiting for their document,
     // would make of it.
-    if (unit.begins.has(event.type)) {
-      await foldEvent(unit, event, ids, latest, time, note);
+    if (build.creates.has(event.type)) {
+      await foldEvent(build, event, ids, latest, time, note);
       continue;
     }
     touches.push({ event, ids });
     for (const id of ids) {
       if (latest.has(id)) continue;
-      const known = remembered(unit, id);
+      const known = remembered(build, id);
       if (known === undefined) unknown.add(id);
       else latest.set(id, known);
     }
@@ -66,13 +66,13 @@ export async function foldEvents(
 }
 
 async function readDocuments(
-  unit: Unit,
+  build: RunningBuild,
   store: ReadStore,
   ids: readonly string[],
   into: Map<string, StoredDocument>,
 ): Promise<void> {
   for (let from = 0; from < ids.length; from += READ_DOCUMENTS) {
-    for (const document of await store.getMany(unit.collection, ids.slice(from, from + READ_DOCUMENTS))) {
+    for (const document of await store.getMany(build.collection, ids.slice(from, from + READ_DOCUMENTS))) {
       // One that came up in memory since it was found missing there is newer than what is stored.
       if (document !== undefined && !into.has(document.id)) into.set(document.id, document);
     }
@@ -84,29 +84,29 @@ async function readDocuments(
  * was there.
  */
 async function foldEvent(
-  unit: Unit,
+  build: RunningBuild,
   event: RecordedEvent,
   ids: readonly string[],
   latest: Map<string, StoredDocument>,
   time: Slices,
   note: NoteQuarantine,
 ): Promise<void> {
-  const begins = unit.begins.has(event.type);
+  const creates = build.creates.has(event.type);
   for (let index = 0; index < ids.length; index++) {
     if (index % STEPS === 0 && time.due()) await time.rest();
     const id = ids[index] as string;
-    const before = begins ? undefined : latest.get(id);
-    const after = foldOne(unit.projection, before, event, id, index, note);
+    const before = creates ? undefined : latest.get(id);
+    const after = foldOne(build.projection, before, event, id, index, note);
     if (after === undefined) continue;
     latest.set(id, after);
-    unit.dirty.set(id, after);
+    build.dirty.set(id, after);
   }
 }
 
-function noteInto(unit: Unit): NoteQuarantine {
+function noteInto(build: RunningBuild): NoteQuarantine {
   return (quarantined) => {
-    unit.quarantined = [...unit.quarantined, quarantined];
-    unit.unlisted.push(quarantined);
-    unit.report?.(quarantined);
+    build.quarantined = [...build.quarantined, quarantined];
+    build.unlisted.push(quarantined);
+    build.report?.(quarantined);
   };
 }

@@ -16,8 +16,8 @@ import { type BuildCheck, emptyIfInvalid } from './invalidBuilds.js';
 import type { Lease } from '../coordination/lease.js';
 import { paced, type Pace } from '../coordination/pace.js';
 import { dropBuild, finishSwap, swapIn, tidy, TIDY_MS, whileKept } from './swap.js';
-import { openUnit, type Unit } from './runningBuild.js';
-import { groupsByPlace, isPreviousVersion, openUnits } from './runningBuilds.js';
+import { openBuild, type RunningBuild } from './runningBuild.js';
+import { groupsByPosition, isPreviousVersion, openBuilds } from './runningBuilds.js';
 import { endOrphaned, settleOrphaned } from './orphanedModels.js';
 import { putAnchor, type LogAnchor } from '../log/logAnchor.js';
 
@@ -47,15 +47,15 @@ export interface LeaderOptions {
   readonly pace: Pace;
   /** Told when it has caught up, and of failures of the feed that are waited out. */
   readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
-  /** Told the units it runs, each time that they change. */
-  readonly onUnits: (units: readonly Unit[]) => void;
+  /** Told the builds it runs, each time that they change. */
+  readonly onBuilds: (builds: readonly RunningBuild[]) => void;
 }
 
 /** A rebuild that this process takes over. */
 interface Joining {
   readonly rebuild: Rebuild;
   readonly stop: AbortController;
-  unit?: Unit;
+  build?: RunningBuild;
   /** Resolves when its catching up has ended. */
   running?: Promise<void>;
 }
@@ -65,20 +65,20 @@ interface Joining {
  * void, and another run goes on from the checkpoints.
  */
 export async function runAsLeader(options: LeaderOptions): Promise<void> {
-  const { events, store, projections, logger, holder, leaseMs, lease, signal, retireMs, pace, health, onUnits } =
+  const { events, store, projections, logger, holder, leaseMs, lease, signal, retireMs, pace, health, onBuilds } =
     options;
   const check: BuildCheck = { store, events, logger, lease };
-  const units = await openUnits(check, projections);
-  const orphan = await settleOrphaned({ store, logger, holder, leaseMs, signal }, units);
+  const builds = await openBuilds(check, projections);
+  const orphan = await settleOrphaned({ store, logger, holder, leaseMs, signal }, builds);
   const ending = new AbortController();
   const over = AbortSignal.any([signal, ending.signal]);
   // Each build that readers leave waits on it for a minute: there may be many.
   setMaxListeners(0, over);
   const shared = { events, store, lease };
   const beside = paced({ events, store }, pace);
-  const together: Unit[] = [];
-  const arriving: Unit[] = [];
-  const leaving = new Set<Unit>();
+  const together: RunningBuild[] = [];
+  const arriving: RunningBuild[] = [];
+  const leaving = new Set<RunningBuild>();
   const joining = new Map<string, Joining>();
   const orders = new Map<string, StoredRecord<RepairOrder>>();
   const background = new Set<Promise<void>>();
@@ -90,14 +90,14 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
   const swaps = { begun: 0, ended: 0 };
 
   function changed(): void {
-    for (const unit of units) {
-      unit.report ??= ({ documentId, stream, type, position, cause }) =>
+    for (const build of builds) {
+      build.report ??= ({ documentId, stream, type, position, cause }) =>
         logger.warn(
-          { projection: unit.checkpoint, documentId, stream, type, position, cause },
+          { projection: build.checkpoint, documentId, stream, type, position, cause },
           'projector: a document is quarantined: it answers 503 until it is rebuilt',
         );
     }
-    onUnits([...units]);
+    onBuilds([...builds]);
   }
 
   /** Runs beside; the first failure ends everything. */
@@ -113,23 +113,23 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
     background.add(running);
   }
 
-  /** Makes use of units that stand at the log's end. Nothing is written to their collections meanwhile. */
-  async function use(ready: readonly Unit[]): Promise<void> {
-    for (const unit of ready) {
-      if (unit.caughtUp) continue;
+  /** Makes use of builds that stand at the log's end. Nothing is written to their collections meanwhile. */
+  async function use(ready: readonly RunningBuild[]): Promise<void> {
+    for (const build of ready) {
+      if (build.caughtUp) continue;
       swaps.begun += 1;
-      const { left, refused } = await swapIn(unit, units, { store, lease, logger }).finally(() => (swaps.ended += 1));
-      const { name } = unit.projection;
-      if (refused === true) leave(unit);
+      const { left, refused } = await swapIn(build, builds, { store, lease, logger }).finally(() => (swaps.ended += 1));
+      const { name } = build.projection;
+      if (refused === true) leave(build);
       else if (left !== undefined) beginBeside(() => retire(left));
-      else if (unit.active === unit.projection.version) beginBeside(() => tidyLater(name));
-      if (unit.active === unit.projection.version && orphan.delete(name)) await endOrphaned(store, name);
-      if (joining.get(name)?.rebuild.target === unit.projection.version) joining.delete(name);
+      else if (build.active === build.projection.version) beginBeside(() => tidyLater(name));
+      if (build.active === build.projection.version && orphan.delete(name)) await endOrphaned(store, name);
+      if (joining.get(name)?.rebuild.target === build.projection.version) joining.delete(name);
     }
   }
 
-  function leave(unit: Unit): void {
-    leaving.add(unit);
+  function leave(build: RunningBuild): void {
+    leaving.add(build);
     turn.abort();
   }
 
@@ -137,37 +137,37 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
    * Readers take a second to notice the swap; until then what they still read is kept up to date. What a previous release
    * made is so for as long as it is kept.
    */
-  async function retire(unit: Unit): Promise<void> {
+  async function retire(build: RunningBuild): Promise<void> {
     await pause(retireMs, over);
-    if (isPreviousVersion(unit, projections)) await whileKept(store, unit, over);
+    if (isPreviousVersion(build, projections)) await whileKept(store, build, over);
     // A rollback may have brought it back.
-    if (unit.follows === true) leave(unit);
-    await tidy(unit.projection.name, () => units.filter((one) => !leaving.has(one)), { store, lease, logger });
+    if (build.follows === true) leave(build);
+    await tidy(build.projection.name, () => builds.filter((one) => !leaving.has(one)), { store, lease, logger });
   }
 
   async function tidyLater(name: string): Promise<void> {
     await pause(retireMs, over);
-    if (!over.aborted) await tidy(name, () => units, { store, lease, logger });
+    if (!over.aborted) await tidy(name, () => builds, { store, lease, logger });
   }
 
   async function tidyNowAndThen(): Promise<void> {
     while (!over.aborted) {
       await pause(TIDY_MS, over);
       for (const name of new Set(projections.map((projection) => projection.name)))
-        if (!over.aborted) await tidy(name, () => units, { store, lease, logger });
+        if (!over.aborted) await tidy(name, () => builds, { store, lease, logger });
     }
   }
 
-  /** Catches units up on a feed of their own, and brings them to the others. */
+  /** Catches builds up on a feed of their own, and brings them to the others. */
   async function catchUp(
-    group: readonly Unit[],
+    group: readonly RunningBuild[],
     { until, slowed }: { readonly until: AbortSignal; readonly slowed: boolean },
   ): Promise<void> {
-    const caughtUp = async (ready: readonly Unit[]): Promise<void> => {
-      for (const unit of ready) {
-        await store.ensure(unit.collection);
+    const caughtUp = async (ready: readonly RunningBuild[]): Promise<void> => {
+      for (const build of ready) {
+        await store.ensure(build.collection);
         // One that is in use and kept up to date here goes on until both stand at the same position.
-        if (!units.some((other) => other !== unit && other.projection.name === unit.projection.name)) await use([unit]);
+        if (!builds.some((other) => other !== build && other.projection.name === build.projection.name)) await use([build]);
       }
     };
     await runFeed(group, { ...shared, ...(slowed ? beside : {}), caughtUp, signal: until, untilCaughtUp: true });
@@ -179,18 +179,18 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
   /** Between two turns of the common feed: everything is stored, and nobody writes. */
   async function between(): Promise<void> {
     together.push(...arriving.splice(0));
-    for (const unit of leaving) {
-      takeOut(together, unit);
-      takeOut(units, unit);
-      leaving.delete(unit);
+    for (const build of leaving) {
+      takeOut(together, build);
+      takeOut(builds, build);
+      leaving.delete(build);
       changed();
     }
     for (const [key, order] of orders) {
-      const unit = served(order.value.name);
-      if (unit !== undefined && stands(unit, order.value)) {
-        await carryOut(unit, order, { store, events, lease });
+      const build = served(order.value.name);
+      if (build !== undefined && stands(build, order.value)) {
+        await carryOut(build, order, { store, events, lease });
         logger.info(
-          { projection: unit.checkpoint, documents: order.value.documents.length },
+          { projection: build.checkpoint, documents: order.value.documents.length },
           'projector: an order to repair documents was dealt with',
         );
         orders.delete(key);
@@ -198,17 +198,17 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
     }
   }
 
-  const served = (name: string): Unit | undefined =>
+  const served = (name: string): RunningBuild | undefined =>
     together.find(({ projection, active }) => projection.name === name && projection.version === active);
-  const stands = (unit: Unit, { through }: RepairOrder): boolean =>
-    through === null || (unit.stored !== undefined && unit.stored >= through);
+  const stands = (build: RunningBuild, { through }: RepairOrder): boolean =>
+    through === null || (build.stored !== undefined && build.stored >= through);
 
-  async function useAll(ready: readonly Unit[]): Promise<void> {
+  async function useAll(ready: readonly RunningBuild[]): Promise<void> {
     await use(ready);
     health.well();
   }
 
-  async function keepTogether(first: readonly Unit[]): Promise<void> {
+  async function keepTogether(first: readonly RunningBuild[]): Promise<void> {
     together.push(...first);
     while (!over.aborted) {
       turn = new AbortController();
@@ -228,11 +228,11 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
     const until = AbortSignal.any([over, entry.stop.signal]);
     try {
       // What readers have left just now is still run here.
-      const there = units.find(
+      const there = builds.find(
         (one) => one.projection.name === name && one.projection.version === entry.rebuild.target,
       );
       if (there !== undefined) {
-        entry.unit = there;
+        entry.build = there;
         leaving.delete(there);
         there.joins = true;
         there.caughtUp = false;
@@ -241,12 +241,12 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
       }
       const target = asBuild(projection, entry.rebuild.target);
       await emptyIfInvalid(check, target);
-      const unit = await openUnit(store, target);
-      unit.joins = true;
-      entry.unit = unit;
-      units.push(unit);
+      const build = await openBuild(store, target);
+      build.joins = true;
+      entry.build = build;
+      builds.push(build);
       changed();
-      await catchUp([unit], { until, slowed: true });
+      await catchUp([build], { until, slowed: true });
     } catch (error) {
       if (over.aborted) return;
       logger.warn(
@@ -256,7 +256,7 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
       await pause(JOIN_AGAIN_MS, until);
       // At once: it never came to the others, and what it had in memory is void, so that the next attempt must not find
       // it here.
-      if (entry.unit !== undefined) takeOut(units, entry.unit);
+      if (entry.build !== undefined) takeOut(builds, entry.build);
       changed();
       joining.delete(name);
     }
@@ -268,8 +268,8 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
     if (entry !== undefined) {
       entry.stop.abort();
       await entry.running;
-      if (entry.unit !== undefined) leave(entry.unit);
-      while (!over.aborted && entry.unit !== undefined && (units.includes(entry.unit) || arriving.includes(entry.unit)))
+      if (entry.build !== undefined) leave(entry.build);
+      while (!over.aborted && entry.build !== undefined && (builds.includes(entry.build) || arriving.includes(entry.build)))
         await pause(20, over);
       joining.delete(name);
     }
@@ -283,17 +283,17 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
   }
 
   /**
-   * What an earlier leader, cut off in the middle of a swap, may bring to its end at any time: then units are opened
+   * What an earlier leader, cut off in the middle of a swap, may bring to its end at any time: then builds are opened
    * anew, or nobody would keep up what readers use.
    */
   async function lookWhatIsUsed(): Promise<void> {
-    for (const name of new Set(units.map(({ projection }) => projection.name))) {
+    for (const name of new Set(builds.map(({ projection }) => projection.name))) {
       const { begun, ended } = swaps;
       const active = await store.active(name);
       if (
         begun !== ended ||
         begun !== swaps.begun ||
-        !units.some((unit) => unit.projection.name === name && unit.active !== active)
+        !builds.some((build) => build.projection.name === name && build.active !== active)
       )
         continue;
       logger.warn(
@@ -321,9 +321,9 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
       }
     }
     for (const order of await openOrders(store)) {
-      const unit = served(order.value.name);
-      if (unit === undefined) continue;
-      if (!stands(unit, order.value)) {
+      const build = served(order.value.name);
+      if (build === undefined) continue;
+      if (!stands(build, order.value)) {
         await refuseInvalid(check, order);
         continue;
       }
@@ -359,21 +359,21 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
   }
 
   changed();
-  const [first = [], ...behind] = groupsByPlace(units);
-  const serves = units.some(({ active }) => active !== undefined);
+  const [first = [], ...behind] = groupsByPosition(builds);
+  const serves = builds.some(({ active }) => active !== undefined);
   for (const group of behind) {
-    const slowed = serves && group.every((unit) => unit.active !== unit.projection.version);
+    const slowed = serves && group.every((build) => build.active !== build.projection.version);
     beginBeside(() => catchUp(group, { until: over, slowed }));
   }
   beginBeside(lookNowAndThen);
   beginBeside(tidyNowAndThen);
-  for (const unit of units) if (unit.follows === true) beginBeside(() => retire(unit));
+  for (const build of builds) if (build.follows === true) beginBeside(() => retire(build));
   beginBeside(() => keepTogether(first));
   while (background.size > 0) await Promise.all(background);
   if (failure !== undefined) throw failure.error;
 }
 
-function takeOut(units: Unit[], unit: Unit): void {
-  const at = units.indexOf(unit);
-  if (at !== -1) units.splice(at, 1);
+function takeOut(builds: RunningBuild[], build: RunningBuild): void {
+  const at = builds.indexOf(build);
+  if (at !== -1) builds.splice(at, 1);
 }

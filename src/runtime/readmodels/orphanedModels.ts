@@ -15,7 +15,7 @@ import { buildText, foldOf, rankOf, sameVersion } from './builds.js';
 import { runFeed } from './feed.js';
 import { emptyIfInvalid } from './invalidBuilds.js';
 import { acquireLease } from '../coordination/lease.js';
-import { openUnit, type Unit } from './runningBuild.js';
+import { openBuild, type RunningBuild } from './runningBuild.js';
 
 /** How often those that stand by look for something to keep, and whether it is still wanted, in ms. */
 const LOOK_MS = 500;
@@ -64,11 +64,11 @@ interface Leading extends Process {
  * another that kept what it will write has ended by then.
  * @returns the names of those that it does not keep. @throws UnavailableError
  */
-export async function settleOrphaned(leading: Leading, units: readonly Unit[]): Promise<Set<string>> {
+export async function settleOrphaned(leading: Leading, builds: readonly RunningBuild[]): Promise<Set<string>> {
   const { store, logger } = leading;
   const orphan = new Set<string>();
-  for (const name of new Set(units.map(({ projection }) => projection.name))) {
-    const own = units.filter(({ projection }) => projection.name === name);
+  for (const name of new Set(builds.map(({ projection }) => projection.name))) {
+    const own = builds.filter(({ projection }) => projection.name === name);
     const numbers = own.map(({ projection }) => projection.version).sort((a, b) => rankOf(b) - rankOf(a));
     const [newest = 0, active] = [numbers[0], own[0]?.active];
     const told = { projection: name, serves: buildText(active ?? newest), builds: buildText(newest) };
@@ -89,7 +89,7 @@ export async function settleOrphaned(leading: Leading, units: readonly Unit[]): 
         'projector: what is served is of a previous release: it is kept up to date while this one builds its own version, which is then swapped in',
       );
   }
-  await leaveToOthers(leading, new Set(units.map(({ projection }) => projection.name)));
+  await leaveToOthers(leading, new Set(builds.map(({ projection }) => projection.name)));
   return orphan;
 }
 
@@ -183,8 +183,8 @@ export async function keepOrphaned(
         );
         // Taken out of use, it is nobody's to keep any more.
         if (await emptyIfInvalid({ store, events, logger, lease }, fold)) return;
-        const unit = await openUnit(store, fold);
-        await runFeed([unit], {
+        const build = await openBuild(store, fold);
+        await runFeed([build], {
           events,
           store,
           lease,

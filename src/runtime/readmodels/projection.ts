@@ -25,7 +25,7 @@ export interface Projection<B extends Body = Body> {
   /**
    * Those of `types` for which `evolve` ignores what was there: their documents need not be read first. Absent: none.
    */
-  readonly begins?: readonly string[];
+  readonly creates?: readonly string[];
   /** The documents that an event touches, in order; may be none. The event itself decides: no look-ups. */
   documentIds(event: RecordedEvent): readonly string[];
   /**

@@ -22,7 +22,7 @@ import { acquireLease, type Lease } from '../coordination/lease.js';
 import { considerate } from '../coordination/pace.js';
 import type { Quarantined } from './quarantine.js';
 import { SwapOutdatedError } from './swap.js';
-import type { Unit } from './runningBuild.js';
+import type { RunningBuild } from './runningBuild.js';
 import { keepOrphaned } from './orphanedModels.js';
 import { LeaseLostError } from './writer.js';
 
@@ -86,7 +86,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     followers = ownFollowers({ logger }),
   } = options;
   const pace = considerate(store.records);
-  let units: readonly Unit[] = [];
+  let builds: readonly RunningBuild[] = [];
 
   await checkLog(events, store).catch((error: unknown) => {
     if (!(error instanceof UnavailableError)) throw error;
@@ -111,8 +111,8 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     return lease;
   }
 
-  const onUnits = (opened: readonly Unit[]): void => {
-    units = opened;
+  const onBuilds = (opened: readonly RunningBuild[]): void => {
+    builds = opened;
   };
   /**
    * Leads until it is to end, or the lease is lost. @throws whatever goes wrong: what was in memory is void then, and
@@ -137,7 +137,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
           retireMs,
           pace,
           health,
-          onUnits,
+          onBuilds,
         });
       } catch (error) {
         if (!leading.aborted && mine.held) throw error;
@@ -149,7 +149,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     expected: (error) => error instanceof SwapOutdatedError || error instanceof LeaseLostError,
   });
   return {
-    kept: () => (lease?.held === true ? units.map(keptOf) : []),
+    kept: () => (lease?.held === true ? builds.map(keptOf) : []),
     async close() {
       await follower.close();
       await lease?.release();
@@ -157,7 +157,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
   };
 }
 
-function keptOf({ projection, stored, caughtUp, active, quarantined }: Unit): KeptProjection {
+function keptOf({ projection, stored, caughtUp, active, quarantined }: RunningBuild): KeptProjection {
   return {
     projection: projection.name,
     version: projection.version,

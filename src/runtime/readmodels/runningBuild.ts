@@ -7,17 +7,17 @@ import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { documentCache, type DocumentCache } from './documentCache.js';
 import { forgetQuarantined, listQuarantined, type Quarantined } from './quarantine.js';
 
-/** Documents of a unit that are remembered after they were stored, once it has caught up: twice so many at most. */
+/** Documents of a build that are remembered after they were stored, once it has caught up: twice so many at most. */
 const CACHED_DOCUMENTS = 10_000;
 
 /** What `fold`, `writer` and `feed` share about one projection. */
-export interface Unit {
+export interface RunningBuild {
   readonly projection: Projection;
   readonly collection: CollectionSpec;
   /** The checkpoint's name: `gifts@1`. */
   readonly checkpoint: string;
   readonly types: ReadonlySet<string>;
-  readonly begins: ReadonlySet<string>;
+  readonly creates: ReadonlySet<string>;
   readonly cache: DocumentCache;
   /** Folded, not yet handed to the store. */
   dirty: Map<string, StoredDocument>;
@@ -51,7 +51,7 @@ export interface Unit {
  * that serves they are there from the beginning: making them all at once would hold up whatever else is written.
  * @throws UnavailableError
  */
-export async function openUnit(store: ReadStore, projection: Projection): Promise<Unit> {
+export async function openBuild(store: ReadStore, projection: Projection): Promise<RunningBuild> {
   const collection = collectionOf(projection);
   const checkpoint = checkpointName(projection);
   const active = await store.active(projection.name);
@@ -63,7 +63,7 @@ export async function openUnit(store: ReadStore, projection: Projection): Promis
     collection,
     checkpoint,
     types: new Set(projection.types),
-    begins: new Set(projection.begins ?? []),
+    creates: new Set(projection.creates ?? []),
     cache: documentCache(CACHED_DOCUMENTS),
     dirty: new Map(),
     writing: new Map(),
@@ -77,13 +77,13 @@ export async function openUnit(store: ReadStore, projection: Projection): Promis
 }
 
 /** The document as it is known in memory, the newest state first. */
-export function remembered(unit: Unit, id: string): StoredDocument | undefined {
-  return unit.dirty.get(id) ?? unit.writing.get(id) ?? unit.cache.get(id);
+export function remembered(build: RunningBuild, id: string): StoredDocument | undefined {
+  return build.dirty.get(id) ?? build.writing.get(id) ?? build.cache.get(id);
 }
 
 /** How many documents wait to be stored. */
-export function dirtyCount(units: readonly Unit[]): number {
+export function dirtyCount(builds: readonly RunningBuild[]): number {
   let count = 0;
-  for (const unit of units) count += unit.dirty.size;
+  for (const build of builds) count += build.dirty.size;
   return count;
 }

@@ -4,25 +4,25 @@ import type { ReadStore } from '../../ports/readStore.js';
 import type { Projection } from './projection.js';
 import { buildOf, foldOf, keptBuild, keptRelease, sameVersion } from './builds.js';
 import { type BuildCheck, emptyIfInvalid } from './invalidBuilds.js';
-import { openUnit, type Unit } from './runningBuild.js';
+import { openBuild, type RunningBuild } from './runningBuild.js';
 
 /**
- * Opens a unit for each projection: on the build in use where this code filled it, else on the one that will be; and
+ * Opens a build for each projection: on the build in use where this code filled it, else on the one that will be; and
  * beside it, where its fold is known, one for the previous version: that in use, so that readers miss nothing until the
  * new one is built, or that which is kept for going back. Those that stand at no place in the log are emptied first.
  * @throws UnavailableError, LeaseLostError
  */
-export async function openUnits(check: BuildCheck, projections: readonly Projection[]): Promise<Unit[]> {
+export async function openBuilds(check: BuildCheck, projections: readonly Projection[]): Promise<RunningBuild[]> {
   const { store } = check;
   const chosen = await Promise.all(projections.map((projection) => chosenBuilds(check, projection)));
-  const units = await Promise.all(chosen.flat().map((projection) => openUnit(store, projection)));
-  for (const unit of units)
-    if (isPreviousVersion(unit, projections) && unit.active !== unit.projection.version) unit.follows = true;
-  return units;
+  const opened = await Promise.all(chosen.flat().map((projection) => openBuild(store, projection)));
+  for (const build of opened)
+    if (isPreviousVersion(build, projections) && build.active !== build.projection.version) build.follows = true;
+  return opened;
 }
 
-/** Whether this code knows a later version of what the unit is filled with. */
-export function isPreviousVersion({ projection: { name, version } }: Unit, projections: readonly Projection[]): boolean {
+/** Whether this code knows a later version of what the build is filled with. */
+export function isPreviousVersion({ projection: { name, version } }: RunningBuild, projections: readonly Projection[]): boolean {
   return projections.some((one) => one.name === name && buildOf(version).version < one.version);
 }
 
@@ -46,13 +46,13 @@ async function previousVersion(store: ReadStore, { name, version }: Projection):
 }
 
 /** Units that stand at the same place, the most advanced first. */
-export function groupsByPlace(units: readonly Unit[]): Unit[][] {
-  const groups = new Map<Position, Unit[]>();
-  for (const unit of units) {
-    const place = unit.folded ?? '';
+export function groupsByPosition(opened: readonly RunningBuild[]): RunningBuild[][] {
+  const groups = new Map<Position, RunningBuild[]>();
+  for (const build of opened) {
+    const place = build.folded ?? '';
     const group = groups.get(place);
-    if (group === undefined) groups.set(place, [unit]);
-    else group.push(unit);
+    if (group === undefined) groups.set(place, [build]);
+    else group.push(build);
   }
   return [...groups].sort(([a], [b]) => (a < b ? 1 : -1)).map(([, group]) => group);
 }

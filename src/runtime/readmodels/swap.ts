@@ -16,7 +16,7 @@ import {
 } from './builds.js';
 import type { Lease } from '../coordination/lease.js';
 import { forgetQuarantined } from './quarantine.js';
-import type { Unit } from './runningBuild.js';
+import type { RunningBuild } from './runningBuild.js';
 import { LeaseLostError } from './writer.js';
 
 /**
@@ -47,54 +47,54 @@ export class SwapOutdatedError extends Error {
 }
 
 /**
- * Lets readers use the unit's build where it is the one they should: the newest of its name that is run, or the target
+ * Lets readers use the build where it is the one they should: the newest of its name that is run, or the target
  * of a rebuild. Both it and the one they use must stand at the same position, and nothing may be written meanwhile.
- * @returns `left`: readers leave that unit from now on; `refused`: the rebuild was aborted in the meantime, or ended by
+ * @returns `left`: readers leave that build from now on; `refused`: the rebuild was aborted in the meantime, or ended by
  * another, and readers don't use it.
  * @throws LeaseLostError, SwapOutdatedError, UnavailableError
  */
 export async function swapIn(
-  unit: Unit,
-  units: readonly Unit[],
+  build: RunningBuild,
+  builds: readonly RunningBuild[],
   { store, lease, logger }: SwapDeps,
-): Promise<{ readonly left?: Unit; readonly refused?: true }> {
-  const { name, version } = unit.projection;
-  await store.ensure(unit.collection);
-  if (unit.active === version) {
-    unit.caughtUp = true;
+): Promise<{ readonly left?: RunningBuild; readonly refused?: true }> {
+  const { name, version } = build.projection;
+  await store.ensure(build.collection);
+  if (build.active === version) {
+    build.caughtUp = true;
     return {};
   }
   const record = await rebuildOf(store, name);
   const target = record?.value.target === version ? record : undefined;
-  if (unit.joins === true) {
+  if (build.joins === true) {
     const wanted = target !== undefined && (target.value.state === 'ready' || target.value.state === 'swapping');
     const noted =
       wanted && (await putRebuild(store, name, { ...target.value, state: 'swapping' }, target.version)) !== undefined;
     // An earlier leader that was cut off while it swapped may have come to the end of it since.
     if (!noted && (await store.active(name)) !== version) return { refused: true };
   } else if (
-    unit.active !== undefined &&
-    (unit.follows === true || units.some((other) => isNewerVersion(other, unit)))
+    build.active !== undefined &&
+    (build.follows === true || builds.some((other) => isNewerVersion(other, build)))
   ) {
     // What readers have left while it was still catching up is kept up to date for a while, and no more.
-    unit.caughtUp = true;
+    build.caughtUp = true;
     return {};
   }
   if (!lease.held) throw new LeaseLostError();
-  const left = units.find(
-    (other) => other !== unit && other.projection.name === name && other.projection.version === unit.active,
+  const left = builds.find(
+    (other) => other !== build && other.projection.name === name && other.projection.version === build.active,
   );
-  const from = unit.active;
+  const from = build.active;
   // First: what is not known to be kept is dropped.
   if (from !== undefined && !sameVersion(from, version))
     await putPreviousBuild(store, name, { number: from, until: Date.now() + KEEP_PREVIOUS_MS });
   if (!(await store.activate(name, version, { expected: from ?? 0 }))) throw new SwapOutdatedError(name);
-  for (const other of units) if (other.projection.name === name) other.active = version;
+  for (const other of builds) if (other.projection.name === name) other.active = version;
   if (left !== undefined) left.follows = true;
-  delete unit.follows;
-  delete unit.joins;
-  unit.caughtUp = true;
-  logger.info({ projection: unit.checkpoint, position: unit.stored }, 'projection caught up and in use');
+  delete build.follows;
+  delete build.joins;
+  build.caughtUp = true;
+  logger.info({ projection: build.checkpoint, position: build.stored }, 'projection caught up and in use');
   if (target !== undefined) await finishSwap(store, name, target.value);
   return left === undefined ? {} : { left };
 }
@@ -120,19 +120,19 @@ export async function finishSwap(store: ReadStore, name: string, { from, target 
  * Waits as long as a previous release's build, which readers have left, is to be kept: so long that release can be
  * brought back without a gap. @throws UnavailableError
  */
-export async function whileKept(store: ReadStore, unit: Unit, signal: AbortSignal): Promise<void> {
-  const { name, version } = unit.projection;
-  while (!signal.aborted && unit.follows === true) {
+export async function whileKept(store: ReadStore, build: RunningBuild, signal: AbortSignal): Promise<void> {
+  const { name, version } = build.projection;
+  while (!signal.aborted && build.follows === true) {
     const kept = (await keptPreviousBuilds(store, name)).find(({ number }) => number === version);
     if (kept === undefined) return;
     await pause(Math.min(TIDY_MS, Math.max(0, kept.until - Date.now()) + 1), signal);
   }
 }
 
-function isNewerVersion(other: Unit, unit: Unit): boolean {
+function isNewerVersion(other: RunningBuild, build: RunningBuild): boolean {
   return (
-    other.projection.name === unit.projection.name &&
-    buildOf(other.projection.version).version > buildOf(unit.projection.version).version
+    other.projection.name === build.projection.name &&
+    buildOf(other.projection.version).version > buildOf(build.projection.version).version
   );
 }
 
@@ -149,13 +149,13 @@ export async function dropBuild(store: ReadStore, name: string, number: number):
  */
 export async function tidy(
   name: string,
-  units: () => readonly Unit[],
+  builds: () => readonly RunningBuild[],
   { store, lease, logger }: SwapDeps,
 ): Promise<void> {
   try {
-    const own = units()
-      .filter((unit) => unit.projection.name === name)
-      .map((unit) => unit.projection.version);
+    const own = builds()
+      .filter((build) => build.projection.name === name)
+      .map((build) => build.projection.version);
     const newest = Math.max(...own.map(rankOf));
     // Listed first: one that is begun meanwhile isn't among them, and of one that is the record is there.
     const stored = await store.versions(name);

@@ -1,10 +1,10 @@
-/** Stores what units have folded: one write at a time, each with everything that has come up during the one before. */
+/** Stores what builds have folded: one write at a time, each with everything that has come up during the one before. */
 import { BESIDE_SLICE_MS, slices } from '../../lib/async/slices.js';
 import type { ReadStore, StoredDocument, WriteBatch } from '../../ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
 import type { Lease } from '../coordination/lease.js';
 import { recordQuarantine } from './quarantine.js';
-import type { Unit } from './runningBuild.js';
+import type { RunningBuild } from './runningBuild.js';
 
 /** The lease is another's: nothing more may be written. */
 export class LeaseLostError extends Error {
@@ -25,11 +25,11 @@ export interface Writer {
 }
 
 /**
- * Makes a writer for the units. A failure ends it: `failed` is called once, nothing is stored after it, and what was
+ * Makes a writer for the builds. A failure ends it: `failed` is called once, nothing is stored after it, and what was
  * folded is to be thrown away.
  */
 export function makeWriter(
-  units: readonly Unit[],
+  builds: readonly RunningBuild[],
   store: ReadStore,
   lease: Pick<Lease, 'held'>,
   failed: (error: unknown) => void,
@@ -38,8 +38,8 @@ export function makeWriter(
   let broken = false;
 
   function start(): void {
-    if (running !== undefined || broken || !units.some(isPending)) return;
-    running = storeUnits(units, store, lease).then(
+    if (running !== undefined || broken || !builds.some(isPending)) return;
+    running = storeBuilds(builds, store, lease).then(
       () => {
         running = undefined;
         start();
@@ -62,25 +62,25 @@ export function makeWriter(
   };
 }
 
-function isPending(unit: Unit): boolean {
-  return unit.dirty.size > 0 || unit.unlisted.length > 0 || unit.folded !== unit.stored;
+function isPending(build: RunningBuild): boolean {
+  return build.dirty.size > 0 || build.unlisted.length > 0 || build.folded !== build.stored;
 }
 
-async function storeUnits(units: readonly Unit[], store: ReadStore, lease: Pick<Lease, 'held'>): Promise<void> {
+async function storeBuilds(builds: readonly RunningBuild[], store: ReadStore, lease: Pick<Lease, 'held'>): Promise<void> {
   // Taken together, before anything is awaited: the checkpoint covers exactly what is in these documents.
-  const reached = units.map((unit) => unit.folded);
-  const unlisted = units.map((unit) => unit.unlisted);
-  for (const unit of units) {
-    unit.writing = unit.dirty;
-    unit.dirty = new Map();
-    unit.unlisted = [];
+  const reached = builds.map((build) => build.folded);
+  const unlisted = builds.map((build) => build.unlisted);
+  for (const build of builds) {
+    build.writing = build.dirty;
+    build.dirty = new Map();
+    build.unlisted = [];
   }
   // Listed first: once the checkpoint has passed the event, nobody would find it again.
-  for (const [at, unit] of units.entries()) {
-    for (const quarantined of unlisted[at] ?? []) await recordQuarantine(store.records, unit.projection, quarantined);
+  for (const [at, build] of builds.entries()) {
+    for (const quarantined of unlisted[at] ?? []) await recordQuarantine(store.records, build.projection, quarantined);
   }
-  const batches = await batchesOf(units, reached);
-  const left = new Set(units.filter((unit) => unit.follows === true).map((unit) => unit.collection));
+  const batches = await batchesOf(builds, reached);
+  const left = new Set(builds.filter((build) => build.follows === true).map((build) => build.collection));
   for (const own of [
     batches.filter(({ collection }) => !left.has(collection)),
     batches.filter(({ collection }) => left.has(collection)),
@@ -89,18 +89,18 @@ async function storeUnits(units: readonly Unit[], store: ReadStore, lease: Pick<
     if (!lease.held) throw new LeaseLostError();
     await store.write(own);
   }
-  for (const [at, unit] of units.entries()) {
-    unit.stored = reached[at];
-    unit.cache.keep(unit.writing);
-    unit.writing = new Map();
+  for (const [at, build] of builds.entries()) {
+    build.stored = reached[at];
+    build.cache.keep(build.writing);
+    build.writing = new Map();
   }
 }
 
-/** All batches of one write, each unit's checkpoint with the last of its documents. */
-async function batchesOf(units: readonly Unit[], reached: readonly Unit['folded'][]): Promise<WriteBatch[]> {
+/** All batches of one write, each build's checkpoint with the last of its documents. */
+async function batchesOf(builds: readonly RunningBuild[], reached: readonly RunningBuild['folded'][]): Promise<WriteBatch[]> {
   const time = slices(BESIDE_SLICE_MS);
   const batches: WriteBatch[] = [];
-  for (const [at, { collection, checkpoint: projection, stored, writing }] of units.entries()) {
+  for (const [at, { collection, checkpoint: projection, stored, writing }] of builds.entries()) {
     let documents: StoredDocument[] = [];
     let bytes = 0;
     for (const document of writing.values()) {

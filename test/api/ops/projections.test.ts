@@ -7,7 +7,7 @@ import type { ReadStore, StoredDocument } from '../../../src/ports/readStore.js'
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type GiftDocument, gifts } from '../../../src/projections/gifts.js';
 import { collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
-import { beginRebuild, seizeBuilding } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
+import { requestRebuild, seizeBuildLease } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { previousBuildOf, putRebuild, rebuildOf } from '../../../src/runtime/readmodels/builds.js';
 import { recordQuarantine } from '../../../src/runtime/readmodels/quarantine.js';
 import { transactions } from '../../../src/projections/transactions.js';
@@ -142,12 +142,12 @@ test('a rebuild that was asked for is made by the service, and gone back from', 
 });
 
 test('while another builds it is refused with who that is; aborted, it is gone', async () => {
-  const lease = await seizeBuilding(
+  const lease = await seizeBuildLease(
     { events: service.events, store, logger: silent, holder: 'cli:ann@till (process 7)' },
     'gifts',
     never,
   );
-  const { record } = await beginRebuild(store, GIFTS_PROJECTION, ASKED, true);
+  const { record } = await requestRebuild(store, GIFTS_PROJECTION, ASKED, true);
   assert.equal((await ask('POST', '/gifts/rebuild')).headers.get('retry-after'), '5');
   refused(
     await ask('POST', '/gifts/rebuild'),
@@ -331,7 +331,7 @@ test('all are rebuilt at one call, or none where one can not be', async () => {
     (await Promise.all(PROJECTIONS.map(({ name }) => rebuildOf(store, name)))).some((one) => one !== undefined);
   const before = await active();
   for (const user of ['ann', 'aud']) refused(await ask('POST', '/rebuild', {}, user), 403, 'Forbidden.');
-  const lease = await seizeBuilding(
+  const lease = await seizeBuildLease(
     { events: service.events, store, logger: silent, holder: 'cli:ann@till (process 8)' },
     'parked',
     never,
@@ -393,7 +393,7 @@ test('who asks and why stands in the log before anything is done; what can not b
     await store.versions(name),
     (await rebuildOf(store, name))?.value.target,
   ];
-  await beginRebuild(store, projection, ASKED, true);
+  await requestRebuild(store, projection, ASKED, true);
   const before = await standing();
   for (const { path, handle } of routes) {
     const failed = await handle({} as Call, { personal: false }, async () =>

@@ -7,7 +7,7 @@ import type { Projection } from '../../../src/runtime/readmodels/projection.js';
 import { collectionOf } from '../../../src/runtime/readmodels/projection.js';
 import { documentCache } from '../../../src/runtime/readmodels/documentCache.js';
 import { foldEvents } from '../../../src/runtime/readmodels/fold.js';
-import type { Unit } from '../../../src/runtime/readmodels/runningBuild.js';
+import type { RunningBuild } from '../../../src/runtime/readmodels/runningBuild.js';
 
 const test = suite('fold');
 
@@ -18,7 +18,7 @@ const counts: Projection<{ count: number }> = {
   hidden: new Set(),
   indexes: [],
   types: ['Begun', 'Counted'],
-  begins: ['Begun'],
+  creates: ['Begun'],
   documentIds: (event) => [event.stream],
   evolve(document, event) {
     if (event.type === 'Begun') return { count: 0 };
@@ -27,13 +27,13 @@ const counts: Projection<{ count: number }> = {
   },
 };
 
-function unitOf(): Unit {
+function newBuild(): RunningBuild {
   return {
     projection: counts as unknown as Projection,
     collection: collectionOf(counts),
     checkpoint: 'counts@1',
     types: new Set(counts.types),
-    begins: new Set(counts.begins),
+    creates: new Set(counts.creates),
     cache: documentCache(0),
     dirty: new Map(),
     writing: new Map(),
@@ -65,16 +65,16 @@ function event(stream: string, type: string): RecordedEvent {
  * A store, and a writer that stores everything and lets memory forget it at every chance there is: the worst that may
  * come between two events.
  */
-function forgetful(unit: Unit): {
+function forgetful(build: RunningBuild): {
   readonly store: ReadStore;
   readonly time: Slices;
   readonly stored: Map<string, StoredDocument>;
 } {
   const stored = new Map<string, StoredDocument>();
   const storeAll = (): void => {
-    for (const [id, document] of unit.dirty) stored.set(id, document);
-    unit.dirty = new Map();
-    unit.cache.clear();
+    for (const [id, document] of build.dirty) stored.set(id, document);
+    build.dirty = new Map();
+    build.cache.clear();
   };
   const store = {
     async getMany(_: unknown, ids: readonly string[]) {
@@ -88,18 +88,18 @@ function forgetful(unit: Unit): {
 }
 
 test('nothing is lost when the writer stores, and memory forgets, between any two events', async () => {
-  const unit = unitOf();
-  const { store, time, stored } = forgetful(unit);
+  const build = newBuild();
+  const { store, time, stored } = forgetful(build);
   const streams = Array.from({ length: 50 }, (_, index) => `s${index}`);
   await foldEvents(
-    unit,
+    build,
     store,
     streams.map((stream) => event(stream, 'Begun')),
     time,
   );
   // Known to memory when looked for, gone when folded.
   await foldEvents(
-    unit,
+    build,
     store,
     [
       event('s0', 'Begun'),
@@ -109,7 +109,7 @@ test('nothing is lost when the writer stores, and memory forgets, between any tw
     time,
   );
   await foldEvents(
-    unit,
+    build,
     store,
     streams.flatMap((stream) => [
       event(stream, 'Counted'),
@@ -120,20 +120,20 @@ test('nothing is lost when the writer stores, and memory forgets, between any tw
     time,
   );
   await time.rest();
-  assert.deepEqual(unit.quarantined, []);
+  assert.deepEqual(build.quarantined, []);
   for (const stream of streams) assert.deepEqual(stored.get(stream)?.body, { count: 4 }, stream);
   assert.deepEqual(stored.get('other')?.body, { count: 1 });
 });
 
 test('what begins a document stands, also where an earlier event of it still waits for what was there', async () => {
-  const unit = unitOf();
-  const { store, time, stored } = forgetful(unit);
+  const build = newBuild();
+  const { store, time, stored } = forgetful(build);
   for (const types of [
     ['Counted', 'Begun'],
     ['Counted', 'Counted', 'Begun'],
   ]) {
     await foldEvents(
-      unit,
+      build,
       store,
       types.map((type) => event('s', type)),
       time,
@@ -144,19 +144,19 @@ test('what begins a document stands, also where an earlier event of it still wai
 });
 
 test('an event before the beginning of its document is quarantined alone', async () => {
-  const unit = unitOf();
+  const build = newBuild();
   const reported: (string | undefined)[] = [];
-  unit.report = ({ documentId }) => void reported.push(documentId);
-  const { store, time, stored } = forgetful(unit);
+  build.report = ({ documentId }) => void reported.push(documentId);
+  const { store, time, stored } = forgetful(build);
   await foldEvents(
-    unit,
+    build,
     store,
     [event('good', 'Begun'), event('bad', 'Counted'), event('good', 'Counted'), event('bad', 'Counted')],
     time,
   );
   await time.rest();
   assert.deepEqual(
-    unit.quarantined.map(({ documentId, cause }) => [documentId, cause]),
+    build.quarantined.map(({ documentId, cause }) => [documentId, cause]),
     [['bad', 'counted before it was begun']],
   );
   assert.deepEqual(stored.get('good')?.body, { count: 1 });
@@ -164,15 +164,15 @@ test('an event before the beginning of its document is quarantined alone', async
 });
 
 test('an event that names no document is quarantined by itself, and holds nobody up', async () => {
-  const unit = unitOf();
-  const { store, time } = forgetful(unit);
+  const build = newBuild();
+  const { store, time } = forgetful(build);
   const nameless = { ...event('any', 'Begun'), stream: undefined as unknown as string };
-  await foldEvents(unit, store, [nameless, event('good', 'Begun')], { ...time, due: () => false });
+  await foldEvents(build, store, [nameless, event('good', 'Begun')], { ...time, due: () => false });
   assert.deepEqual(
-    unit.quarantined.map(({ eventId, documentId, cause }) => [eventId, documentId, cause]),
+    build.quarantined.map(({ eventId, documentId, cause }) => [eventId, documentId, cause]),
     [[nameless.id, undefined, 'Begun names no document of counts']],
   );
-  assert.deepEqual([...unit.dirty.keys()], ['good']);
+  assert.deepEqual([...build.dirty.keys()], ['good']);
 });
 
 test.run();

@@ -7,10 +7,10 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { gifts } from '../../../src/projections/gifts.js';
 import { checkpointName, collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
-import { beginRebuild, build, seizeBuilding } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
-import { progressOf, tellProgress } from '../../../src/runtime/readmodels/maintenance/progress.js';
+import { requestRebuild, build, seizeBuildLease } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
+import { progressOf, putProgress } from '../../../src/runtime/readmodels/maintenance/progress.js';
 import { asBuild, buildOf, rebuildOf } from '../../../src/runtime/readmodels/builds.js';
-import { openUnit } from '../../../src/runtime/readmodels/runningBuild.js';
+import { openBuild } from '../../../src/runtime/readmodels/runningBuild.js';
 import { transactions } from '../../../src/projections/transactions.js';
 import { failureOf } from '../../support/engines/eventStoreEvents.js';
 import { FULL_SPEED } from '../../support/faults/fullSpeed.js';
@@ -149,14 +149,14 @@ test(
     const { events, store } = house;
     const first = await left(house);
     const deps = { events, store, holder: 'builder', ...listening() };
-    const { record } = await beginRebuild(store, GIFTS, { by: 'test', at: NOW }, true);
+    const { record } = await requestRebuild(store, GIFTS, { by: 'test', at: NOW }, true);
     const { target } = record.value;
     const collection = collectionOf(asBuild(GIFTS, target));
     await store.ensure(collection);
     await store.write([{ collection, documents: [{ id: 'stranger', position: INVALID['beyond the log'], body: {} }] }]);
     await storeCheckpoint(store, asBuild(GIFTS, target), INVALID['the number of nothing']);
     const ending = new AbortController();
-    const lease = (await seizeBuilding(deps, 'gifts', ending.signal))!;
+    const lease = (await seizeBuildLease(deps, 'gifts', ending.signal))!;
     assert.is(await build(deps, GIFTS, target, lease, { pace: FULL_SPEED, signal: ending.signal }), 'ready');
     await lease.release();
     assert.equal([...(await contents(store, collection)).keys()].toSorted(), [...first.gifts].toSorted());
@@ -172,10 +172,10 @@ test(
   installed(async (house) => {
     const { events, store } = house;
     await left(house);
-    const unit = await openUnit(store, GIFTS);
+    const opened = await openBuild(store, GIFTS);
     for (const position of [...Object.values(INVALID), (await append(events, giftStream('g'), 'Other', {})).position]) {
       const kept = { events: 4_711, position };
-      await tellProgress(store, 'gifts', gifts.version, {
+      await putProgress(store, 'gifts', gifts.version, {
         now: () => ({
           events: 4_711,
           total: undefined,
@@ -187,23 +187,23 @@ test(
         stored: () => kept,
       });
       const { lines, logger } = listening();
-      const counted = await progressOf({ events, store, logger }, 'gifts', unit);
+      const counted = await progressOf({ events, store, logger }, 'gifts', opened);
       assert.is(counted.now().events, 2, position);
       assert.is(lines.length, 1, position);
     }
-    await tellProgress(store, 'gifts', gifts.version, {
+    await putProgress(store, 'gifts', gifts.version, {
       now: () => ({
         events: 1,
         total: undefined,
         perSecond: 1,
         share: undefined,
         secondsLeft: undefined,
-        position: unit.stored,
+        position: opened.stored,
       }),
-      stored: () => ({ events: 4_711, position: unit.stored! }),
+      stored: () => ({ events: 4_711, position: opened.stored! }),
     });
     assert.is(
-      (await progressOf({ events, store, logger: silent }, 'gifts', unit)).now().events,
+      (await progressOf({ events, store, logger: silent }, 'gifts', opened)).now().events,
       4_711,
       'one that is right is gone on from',
     );

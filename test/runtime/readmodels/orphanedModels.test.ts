@@ -8,7 +8,7 @@ import { gifts, type GiftDocument } from '../../../src/projections/gifts.js';
 import { checkpointName, type Projection } from '../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { SwapOutdatedError, swapIn } from '../../../src/runtime/readmodels/swap.js';
-import { openUnit } from '../../../src/runtime/readmodels/runningBuild.js';
+import { openBuild } from '../../../src/runtime/readmodels/runningBuild.js';
 import { orphanOf } from '../../../src/runtime/readmodels/orphanedModels.js';
 import { transactions } from '../../../src/projections/transactions.js';
 import { readinessOf } from '../../../src/service/readiness.js';
@@ -239,7 +239,7 @@ test(
     await buy(events);
     for (const version of [V, V + 1]) await store.ensure({ name: 'gifts', version, indexes: [] });
     await store.activate('gifts', V);
-    const [serving, frozen] = [await openUnit(store, gifts as unknown as Projection), await openUnit(store, NEXT)];
+    const [serving, frozen] = [await openBuild(store, gifts as unknown as Projection), await openBuild(store, NEXT)];
     await store.activate('gifts', V + 2);
     const woken = await swapIn(frozen, [serving, frozen], { store, lease: { held: true }, logger: silent }).catch(
       (error: unknown) => error,

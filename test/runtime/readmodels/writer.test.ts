@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { BESIDE_SLICE_MS, slices } from '../../../src/lib/async/slices.js';
 import { MAX_BATCH_BYTES, type StoredDocument, type WriteBatch } from '../../../src/ports/readStore.js';
 import { documentCache } from '../../../src/runtime/readmodels/documentCache.js';
-import { openUnit } from '../../../src/runtime/readmodels/runningBuild.js';
+import { openBuild } from '../../../src/runtime/readmodels/runningBuild.js';
 import { LeaseLostError, atMostBytes, makeWriter } from '../../../src/runtime/readmodels/writer.js';
 import { transactions } from '../../../src/projections/transactions.js';
 import { installed } from '../../support/fixtures/projecting.js';
@@ -36,10 +36,10 @@ test('the bound of a size is one', () => {
 test(
   'long documents are spread over batches',
   installed(async ({ store }) => {
-    const unit = await openUnit(store, transactions);
+    const build = await openBuild(store, transactions);
     const written: WriteBatch[] = [];
     const writer = makeWriter(
-      [unit],
+      [build],
       {
         ...store,
         write: async (batches) => {
@@ -50,8 +50,8 @@ test(
       { held: true },
       fail,
     );
-    for (let id = 0; id < 7; id++) unit.dirty.set(`t${id}`, document(`t${id}`, 1, { message: 'x'.repeat(100_000) }));
-    unit.folded = at(1);
+    for (let id = 0; id < 7; id++) build.dirty.set(`t${id}`, document(`t${id}`, 1, { message: 'x'.repeat(100_000) }));
+    build.folded = at(1);
     await writer.drain();
     assert.equal(
       written.map(({ documents, checkpoint }) => [documents.length, checkpoint?.position]),
@@ -62,33 +62,33 @@ test(
       ],
     );
     for (const { documents } of written) assert.ok(Buffer.byteLength(JSON.stringify(documents)) < MAX_BATCH_BYTES);
-    assert.is(await store.count(unit.collection, {}), 7);
-    assert.is(unit.cache.get('t0')?.id, 't0');
-    assert.is(unit.dirty.size + unit.writing.size, 0);
+    assert.is(await store.count(build.collection, {}), 7);
+    assert.is(build.cache.get('t0')?.id, 't0');
+    assert.is(build.dirty.size + build.writing.size, 0);
   }),
 );
 
 test(
   'one write at a time; what comes up meanwhile goes with the next',
   installed(async ({ store }) => {
-    const unit = await openUnit(store, transactions);
+    const build = await openBuild(store, transactions);
     const sizes: number[] = [];
     const slow = async (batches: readonly WriteBatch[]): Promise<void> => {
       sizes.push(batches.reduce((sum, { documents }) => sum + documents.length, 0));
       await sleep(20);
       await store.write(batches);
     };
-    const writer = makeWriter([unit], { ...store, write: slow }, { held: true }, fail);
+    const writer = makeWriter([build], { ...store, write: slow }, { held: true }, fail);
     for (let id = 1; id <= 5; id++) {
-      unit.dirty.set(`t${id}`, document(`t${id}`, id));
-      unit.folded = at(id);
+      build.dirty.set(`t${id}`, document(`t${id}`, id));
+      build.folded = at(id);
       writer.kick();
       await Promise.resolve();
     }
     await writer.turn();
     await writer.drain();
     assert.equal(sizes, [1, 4]);
-    assert.is(await store.checkpoint(unit.checkpoint), at(5));
+    assert.is(await store.checkpoint(build.checkpoint), at(5));
     writer.kick();
     await writer.turn();
     assert.is(sizes.length, 2, 'nothing new, nothing written');
@@ -98,7 +98,7 @@ test(
 test(
   'what readers are leaving is written last: whoever changes over never finds something older',
   installed(async ({ store }) => {
-    const [left, next] = [await openUnit(store, transactions), await openUnit(store, { ...transactions, version: 77 })];
+    const [left, next] = [await openBuild(store, transactions), await openBuild(store, { ...transactions, version: 77 })];
     left.follows = true;
     const written: number[] = [];
     const writer = makeWriter(
@@ -107,7 +107,7 @@ test(
       { held: true },
       fail,
     );
-    for (const unit of [left, next]) unit.dirty.set('t1', document('t1', 1));
+    for (const build of [left, next]) build.dirty.set('t1', document('t1', 1));
     await writer.drain();
     assert.equal(written, [77, transactions.version]);
   }),
@@ -116,18 +116,18 @@ test(
 test(
   'without the lease nothing is written, and the writer ends',
   installed(async ({ store }) => {
-    const unit = await openUnit(store, transactions);
+    const build = await openBuild(store, transactions);
     const lease = { held: false };
     const errors: unknown[] = [];
-    const writer = makeWriter([unit], store, lease, (error) => errors.push(error));
-    unit.dirty.set('t1', document('t1', 1));
+    const writer = makeWriter([build], store, lease, (error) => errors.push(error));
+    build.dirty.set('t1', document('t1', 1));
     await writer.drain();
     lease.held = true;
-    unit.dirty.set('t2', document('t2', 1));
+    build.dirty.set('t2', document('t2', 1));
     await writer.drain();
     assert.is(errors.length, 1);
     assert.instance(errors[0], LeaseLostError);
-    assert.is(await store.count(unit.collection, {}), 0);
+    assert.is(await store.count(build.collection, {}), 0);
   }),
 );
 

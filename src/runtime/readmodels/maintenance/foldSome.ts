@@ -55,10 +55,10 @@ function foldWanted(
   wanted: ReadonlySet<string>,
   folded: Map<string, StoredDocument>,
 ): void {
-  const begins = projection.begins?.includes(event.type) === true;
+  const creates = projection.creates?.includes(event.type) === true;
   for (const [index, id] of documentIdsOf(projection, event).entries()) {
     if (!wanted.has(id)) continue;
-    const after = foldOne(projection, begins ? undefined : folded.get(id), event, id, index);
+    const after = foldOne(projection, creates ? undefined : folded.get(id), event, id, index);
     if (after !== undefined) folded.set(id, after);
   }
 }

@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { ReadStore } from '../../../ports/readStore.js';
 import { positionFault, shownPosition } from '../../../ports/storedPosition.js';
-import type { Unit } from '../runningBuild.js';
+import type { RunningBuild } from '../runningBuild.js';
 import { shareOf } from '../../coordination/share.js';
 
 /** Rates are of the last so many ms. */
@@ -41,7 +41,7 @@ interface Kept {
 const keyOf = (name: string): string => `progress/${name}`;
 
 /** Tells how far it is. @throws UnavailableError */
-export async function tellProgress(
+export async function putProgress(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
   target: number,
@@ -56,7 +56,7 @@ export async function tellProgress(
 }
 
 /** What was told last of the build of that number. @throws UnavailableError */
-export async function toldProgress(
+export async function lastProgress(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
   target: number,
@@ -81,29 +81,29 @@ export interface ProgressDeps {
   readonly logger?: Pick<Logger, 'warn'>;
 }
 
-/** Begins to count, or goes on from where the unit stands. @throws UnavailableError */
+/** Begins to count, or goes on from where the build stands. @throws UnavailableError */
 export async function progressOf(
   { events, store, logger }: ProgressDeps,
   name: string,
-  unit: Unit,
+  build: RunningBuild,
 ): Promise<ProgressCount> {
-  const told = unit.stored === undefined ? undefined : await toldProgress(store, name, unit.projection.version);
+  const told = build.stored === undefined ? undefined : await lastProgress(store, name, build.projection.version);
   let safe = told?.stored;
   if (safe !== undefined) {
     // At a place that the build has not stored it counts events that are still to be folded.
     const fault =
       (await positionFault(events, safe.position)) ??
-      (unit.stored !== undefined && safe.position > unit.stored ? 'lies beyond what was built' : undefined);
+      (build.stored !== undefined && safe.position > build.stored ? 'lies beyond what was built' : undefined);
     if (fault !== undefined) {
       logger?.warn(
-        { projection: unit.checkpoint, position: shownPosition(safe.position) },
+        { projection: build.checkpoint, position: shownPosition(safe.position) },
         `rebuilding: the stored position of the progress ${fault}: it counts as absent, and is counted anew`,
       );
       safe = undefined;
     }
   }
-  let count = await countedTo(events, unit, safe);
-  let position = unit.stored;
+  let count = await countedTo(events, build, safe);
+  let position = build.stored;
   let end = await events.end();
   let caughtUp = end === undefined || (position !== undefined && position >= end);
   const samples: { readonly at: number; readonly count: number; readonly share: number | undefined }[] = [
@@ -127,7 +127,7 @@ export async function progressOf(
   function settle(): void {
     let passed = 0;
     for (const { position: reached } of coming) {
-      if (unit.stored === undefined || reached > unit.stored) break;
+      if (build.stored === undefined || reached > build.stored) break;
       passed++;
     }
     if (passed > 0) safe = coming.splice(0, passed).at(-1);
@@ -159,10 +159,10 @@ export async function progressOf(
   };
 }
 
-/** How many events the unit has stored: those that were told of, and the few that were stored after that. */
+/** How many events the build has stored: those that were told of, and the few that were stored after that. */
 async function countedTo(
   events: EventStore,
-  { stored, projection: { types } }: Unit,
+  { stored, projection: { types } }: RunningBuild,
   told: Counted | undefined,
 ): Promise<number> {
   let count = told?.events ?? 0;

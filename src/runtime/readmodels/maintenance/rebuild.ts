@@ -26,9 +26,9 @@ import { emptyIfInvalid } from '../invalidBuilds.js';
 import { type Lease, LeaseHeldError, seizeLease } from '../../coordination/lease.js';
 import { paced, type Pace } from '../../coordination/pace.js';
 import { dropBuild, finishSwap } from '../swap.js';
-import { openUnit } from '../runningBuild.js';
+import { openBuild } from '../runningBuild.js';
 import { LeaseLostError } from '../writer.js';
-import { progressOf, type RebuildProgress, tellProgress } from './progress.js';
+import { progressOf, type RebuildProgress, putProgress } from './progress.js';
 
 /** How often a build looks whether it is still wanted, and tells how far it has come, in ms. */
 const TEND_MS = 1_000;
@@ -75,7 +75,7 @@ export interface BuildOptions {
 const leaseOf = (name: string): string => `rebuild/${name}`;
 
 /** Holds the right to build. @throws RebuildRefusedError naming who has it, UnavailableError */
-export async function seizeBuilding(
+export async function seizeBuildLease(
   { store, logger, holder, leaseMs }: RebuildDeps,
   name: string,
   signal: AbortSignal,
@@ -97,7 +97,7 @@ export async function seizeBuilding(
  * @returns its record, and whether it was begun before.
  * @throws RebuildRefusedError, UnavailableError
  */
-export async function beginRebuild(
+export async function requestRebuild(
   store: ReadStore,
   projection: Projection,
   { by, reason, at }: Asked,
@@ -195,8 +195,8 @@ export async function build(
   const { name } = projection;
   const made = asBuild(projection, target);
   await emptyIfInvalid({ ...deps, lease }, made);
-  const unit = await openUnit(store, made);
-  const progress = await progressOf(deps, name, unit);
+  const running = await openBuild(store, made);
+  const progress = await progressOf(deps, name, running);
   const unwanted = new AbortController();
   const ended = new AbortController();
   const stop = AbortSignal.any([signal, lease.lost, unwanted.signal]);
@@ -206,7 +206,7 @@ export async function build(
   };
   const tell = async (): Promise<void> => {
     onProgress?.(progress.now());
-    await tellProgress(store, name, target, progress);
+    await putProgress(store, name, target, progress);
   };
 
   async function tend(): Promise<void> {
@@ -225,7 +225,7 @@ export async function build(
   const tending = tend();
   try {
     const slowed = paced({ events: progress.counted, store }, pace);
-    await runFeed([unit], {
+    await runFeed([running], {
       ...slowed,
       lease,
       signal: stop,
@@ -254,7 +254,7 @@ export async function build(
  * Asks for the previous build again: the leading projector catches it up and swaps it in, as it does a new one.
  * @returns the number it goes back to. @throws RebuildRefusedError, UnavailableError
  */
-export async function beginRollback(
+export async function requestRollback(
   store: ReadStore,
   { name, version }: Projection,
   { by, reason, at }: Asked,
@@ -337,7 +337,7 @@ export async function abortRebuild(deps: RebuildDeps, name: string, signal: Abor
 async function waitForLease(deps: RebuildDeps, name: string, signal: AbortSignal): Promise<Lease | undefined> {
   while (!signal.aborted) {
     try {
-      return await seizeBuilding(deps, name, signal);
+      return await seizeBuildLease(deps, name, signal);
     } catch (error) {
       if (!(error instanceof RebuildRefusedError)) throw error;
       await pause(TEND_MS / 4, signal);

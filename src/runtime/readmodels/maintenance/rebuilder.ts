@@ -8,7 +8,7 @@ import type { Projection } from '../projection.js';
 import { REBUILDS, sameVersion, type Rebuild } from '../builds.js';
 import { considerate } from '../../coordination/pace.js';
 import { LeaseLostError } from '../writer.js';
-import { build, RebuildRefusedError, seizeBuilding, type RebuildDeps } from './rebuild.js';
+import { build, RebuildRefusedError, seizeBuildLease, type RebuildDeps } from './rebuild.js';
 
 /** How often it looks for what was asked, in ms. */
 const LOOK_MS = 1_000;
@@ -34,7 +34,7 @@ export function startRebuilder({ followers, ...deps }: RebuilderOptions): { clos
   }
 
   async function carryOn(projection: Projection, { target }: Rebuild, signal: AbortSignal): Promise<void> {
-    const lease = await seizeBuilding(deps, projection.name, signal);
+    const lease = await seizeBuildLease(deps, projection.name, signal);
     if (lease === undefined) return;
     try {
       logger.info({ projection: projection.name, build: target }, 'rebuilding');

@@ -12,7 +12,7 @@ import { positionFault, type ReachedLog, shownPosition } from '../../../ports/st
 import { buildText, sameVersion } from '../builds.js';
 import type { Lease } from '../../coordination/lease.js';
 import { forgetQuarantine, isQuarantined, recordQuarantine } from '../quarantine.js';
-import type { Unit } from '../runningBuild.js';
+import type { RunningBuild } from '../runningBuild.js';
 import { LeaseLostError } from '../writer.js';
 import { foldSome } from './foldSome.js';
 
@@ -100,12 +100,12 @@ export async function refuseInvalid(
 }
 
 /**
- * Carries an order out on the unit that readers use, which stands at or past the order's position; or notes in it why
+ * Carries an order out on the build that readers use, which stands at or past the order's position; or notes in it why
  * that can't be done.
  * @throws LeaseLostError, UnavailableError: then some of it may have been done, and the order stays open
  */
 export async function carryOut(
-  unit: Unit,
+  build: RunningBuild,
   { key, value: order, version }: StoredRecord<RepairOrder>,
   { store, events, lease }: CarryOutDeps,
 ): Promise<void> {
@@ -118,9 +118,9 @@ export async function carryOut(
   const otherWriter = async (missed: readonly string[]): Promise<void> =>
     end({ failure: `somebody else wrote ${missed.join(', ')} meanwhile` });
 
-  if (!sameVersion(order.build, unit.projection.version))
+  if (!sameVersion(order.build, build.projection.version))
     return end({
-      failure: `${buildText(unit.projection.version)} is in use by now, and the documents were folded by another version`,
+      failure: `${buildText(build.projection.version)} is in use by now, and the documents were folded by another version`,
     });
   const ids = order.documents.map(({ id }) => id);
   const known = new Map(
@@ -128,22 +128,22 @@ export async function carryOut(
   );
   const wanted = await foldSome({
     events,
-    projection: unit.projection,
+    projection: build.projection,
     ids: new Set(ids),
     documents: known,
     after: order.through ?? undefined,
-    through: unit.stored,
+    through: build.stored,
   });
-  const standing = await store.getMany(unit.collection, ids);
-  const ahead = await aheadOf(unit, standing, events);
+  const standing = await store.getMany(build.collection, ids);
+  const ahead = await aheadOf(build, standing, events);
   if (ahead.length > 0) return otherWriter(ahead);
   const corrections = ids.flatMap((id, index): Correction[] => {
     const [before, after] = [standing[index], wanted.get(id)];
     return isDeepStrictEqual(before, after) ? [] : [{ id, expected: before?.position, document: after }];
   });
   if (!lease.held) throw new LeaseLostError();
-  const made = await store.correct(unit.collection, corrections);
-  unit.cache.clear();
+  const made = await store.correct(build.collection, corrections);
+  build.cache.clear();
   // Also where nothing differs: an earlier attempt may have changed documents without hearing of it.
   await raiseEdition(store, order.name);
   const missed = corrections.filter((_, index) => made[index] !== true).map(({ id }) => id);
@@ -153,24 +153,24 @@ export async function carryOut(
   for (const id of ids) {
     const after = wanted.get(id);
     if (after !== undefined && isQuarantined(after.body)) {
-      await recordQuarantine(store.records, unit.projection, after.body.$quarantined);
+      await recordQuarantine(store.records, build.projection, after.body.$quarantined);
       outcomes.push({ id, outcome: 'quarantined', cause: after.body.$quarantined.cause });
       continue;
     }
-    await forgetQuarantine(store.records, unit.projection, id);
-    unit.quarantined = unit.quarantined.filter(({ documentId }) => documentId !== id);
+    await forgetQuarantine(store.records, build.projection, id);
+    build.quarantined = build.quarantined.filter(({ documentId }) => documentId !== id);
     outcomes.push({ id, outcome: !changed.has(id) ? 'same' : after === undefined ? 'removed' : 'repaired' });
   }
   return end({ outcomes });
 }
 
 /**
- * Those that stand beyond what the unit has stored: the next leader wrote them, or a write that was broken off before
+ * Those that stand beyond what the build has stored: the next leader wrote them, or a write that was broken off before
  * its checkpoint; what was folded up to there would put them back. One that stands where the log has nothing yet was
  * falsified.
  */
 async function aheadOf(
-  { stored }: Unit,
+  { stored }: RunningBuild,
   standing: readonly (StoredDocument | undefined)[],
   events: EventStore,
 ): Promise<string[]> {

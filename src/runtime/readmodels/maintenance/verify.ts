@@ -10,7 +10,7 @@ import { foldOf, otherReleaseText } from '../builds.js';
 import { FEW_DIRTY, runFeed } from '../feed.js';
 import { lagBehind } from '../../log/lag.js';
 import { paced, type Pace } from '../../coordination/pace.js';
-import { openUnit } from '../runningBuild.js';
+import { openBuild } from '../runningBuild.js';
 import { type Difference, differenceOf } from './differences.js';
 import { foldSome } from './foldSome.js';
 import { progressOf, type RebuildProgress } from './progress.js';
@@ -160,12 +160,12 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
 export async function verifyAll(options: VerifyOptions & { readonly scratch: ReadStore }): Promise<VerifyReport> {
   const { events, store, projection, pace, signal, scratch, onProgress } = options;
   const served = await servedBuild(store, projection);
-  const unit = await openUnit(scratch, served);
-  const progress = await progressOf({ events, store: scratch }, served.name, unit);
+  const build = await openBuild(scratch, served);
+  const progress = await progressOf({ events, store: scratch }, served.name, build);
   const { events: slowed } = paced({ events: progress.counted, store }, pace);
 
   async function catchUp(): Promise<void> {
-    await runFeed([unit], {
+    await runFeed([build], {
       events: slowed,
       store: scratch,
       lease: { held: true },
@@ -191,11 +191,11 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
   async function settle(): Promise<void> {
     if (suspects.length === 0) return;
     await catchUp();
-    await judging.look(suspects, await scratch.getMany(unit.collection, suspects), unit.stored);
+    await judging.look(suspects, await scratch.getMany(build.collection, suspects), build.stored);
     suspects = [];
   }
   const pageSize = (): number => (pace.polite ? PAGE.polite : PAGE.full);
-  const copy = inOrder(scratch, unit.collection, pageSize);
+  const copy = inOrder(scratch, build.collection, pageSize);
   const standing = inOrder(store, collectionOf(served), pageSize);
   let [one, other] = await Promise.all([standing.next(), copy.next()]);
   while (one !== undefined || other !== undefined) {
@@ -214,7 +214,7 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
   await settle();
   onProgress?.({ step: 'compare', documents });
   const { differences, unsettled, behind } = judging;
-  return { build: served.version, documents, differences, unsettled, through: unit.stored, behind };
+  return { build: served.version, documents, differences, unsettled, through: build.stored, behind };
 }
 
 /** Documents one by one, in the order of their ids' bytes; the next page is had while one is worked on. */

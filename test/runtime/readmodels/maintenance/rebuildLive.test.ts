@@ -6,11 +6,11 @@ import type { ReadStore } from '../../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { gifts, type GiftDocument } from '../../../../src/projections/gifts.js';
 import { collectionOf, type Projection } from '../../../../src/runtime/readmodels/projection.js';
-import { toldProgress } from '../../../../src/runtime/readmodels/maintenance/progress.js';
+import { lastProgress } from '../../../../src/runtime/readmodels/maintenance/progress.js';
 import {
   abortRebuild,
-  beginRebuild,
-  beginRollback,
+  requestRebuild,
+  requestRollback,
   RebuildRefusedError,
 } from '../../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { startRebuilder } from '../../../../src/runtime/readmodels/maintenance/rebuilder.js';
@@ -18,7 +18,7 @@ import { waitWithStandby } from '../../../../src/runtime/readmodels/maintenance/
 import { asBuild, previousBuildOf, putPreviousBuild, putRebuild, rebuildOf } from '../../../../src/runtime/readmodels/builds.js';
 import type { Pace } from '../../../../src/runtime/coordination/pace.js';
 import { finishSwap, swapIn } from '../../../../src/runtime/readmodels/swap.js';
-import { openUnit } from '../../../../src/runtime/readmodels/runningBuild.js';
+import { openBuild } from '../../../../src/runtime/readmodels/runningBuild.js';
 import { transactions } from '../../../../src/projections/transactions.js';
 import {
   append,
@@ -189,7 +189,7 @@ test(
       await refusal(rebuild(depsFor(events, store, 'second'))),
       /being rebuilt by cli:ann@till \(process 7\).*--abort/,
     );
-    assert.match(await refusal(beginRollback(store, GIFTS_PROJECTION, ASKED)), /is being rebuilt, as sue asked/);
+    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)), /is being rebuilt, as sue asked/);
     const target = (await rebuildOf(store, 'gifts'))?.value.target ?? 0;
     assert.is(await abortRebuild(depsFor(events, store, 'third'), 'gifts', never), 'over');
     assert.is((await first).outcome, 'aborted');
@@ -271,20 +271,20 @@ test(
       Array.from({ length: 200 }, () => ({})),
     );
     await settled(await project({ retireMs: 100 }), events);
-    assert.match(await refusal(beginRollback(store, GIFTS_PROJECTION, ASKED)), /no former build/);
+    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)), /no former build/);
     const { target } = await rebuild(depsFor(events, store));
     await inUse(store, target);
     await sleep(300);
     for (const gift of bought.gifts.slice(0, 30)) await redeem(events, gift);
     const traffic = restless(events, [store, await openStore()], bought.gifts[0] ?? '');
-    assert.is(await beginRollback(store, GIFTS_PROJECTION, ASKED), V);
-    assert.match(await refusal(beginRebuild(store, GIFTS_PROJECTION, ASKED, true)), /being rolled back, as sue asked/);
+    assert.is(await requestRollback(store, GIFTS_PROJECTION, ASKED), V);
+    assert.match(await refusal(requestRebuild(store, GIFTS_PROJECTION, ASKED, true)), /being rolled back, as sue asked/);
     await inUse(store, V);
     // Before readers have noticed: what was left just now is in use again.
-    assert.is(await beginRollback(store, GIFTS_PROJECTION, ASKED), target);
+    assert.is(await requestRollback(store, GIFTS_PROJECTION, ASKED), target);
     await inUse(store, target);
     await sleep(200);
-    assert.is(await beginRollback(store, GIFTS_PROJECTION, ASKED), V);
+    assert.is(await requestRollback(store, GIFTS_PROJECTION, ASKED), V);
     await inUse(store, V);
     await sleep(1_200);
     await traffic.stop();
@@ -298,21 +298,21 @@ test(
     await settled(await project(), events);
     const version2 = { ...GIFTS_PROJECTION, version: V + 1 };
     assert.match(
-      await refusal(beginRebuild(store, version2, ASKED, true)),
+      await refusal(requestRebuild(store, version2, ASKED, true)),
       new RegExp(`version ${V} is in use, this program makes version ${V + 1}`),
     );
     const { target } = await rebuild(depsFor(events, store));
     await inUse(store, target);
     assert.match(
-      await refusal(beginRollback(store, version2, ASKED)),
+      await refusal(requestRollback(store, version2, ASKED)),
       new RegExp(`the former build is version ${V}, this program makes version ${V + 1}`),
     );
     await putPreviousBuild(store, 'gifts', { number: 77, until: Date.now() + 1_000_000 });
-    assert.match(await refusal(beginRollback(store, GIFTS_PROJECTION, ASKED)), /no former build/);
+    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)), /no former build/);
     await store.ensure({ ...GIFTS, version: V - 1 });
     await putPreviousBuild(store, 'gifts', { number: V - 1, until: Date.now() + 1_000_000 });
     assert.match(
-      await refusal(beginRollback(store, GIFTS_PROJECTION, ASKED)),
+      await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)),
       new RegExp(`the former build is version ${V - 1}, this program makes version ${V}`),
     );
   }),
@@ -363,7 +363,7 @@ test(
       Array.from({ length: 100 }, () => ({})),
     );
     await settled(await project(), events);
-    const { record } = await beginRebuild(store, GIFTS_PROJECTION, ASKED, false);
+    const { record } = await requestRebuild(store, GIFTS_PROJECTION, ASKED, false);
     const failing: ReadStore = { ...store, write: async () => Promise.reject(new UnavailableError('down')) };
     const dead = startRebuilder({ ...depsFor(events, failing, 'dead'), projections: [GIFTS_PROJECTION] });
     await sleep(100);
@@ -372,7 +372,7 @@ test(
     const rebuilder = startRebuilder({ ...depsFor(events, store, 'alive'), projections: [GIFTS_PROJECTION] });
     try {
       await inUse(store, record.value.target);
-      assert.is((await toldProgress(store, 'gifts', record.value.target))?.progress.events, 1);
+      assert.is((await lastProgress(store, 'gifts', record.value.target))?.progress.events, 1);
     } finally {
       await rebuilder.close();
     }
@@ -512,7 +512,7 @@ test(
       ...store,
       async drop(collection) {
         if (collection.version === target && next === 0)
-          next = (await beginRebuild(store, GIFTS_PROJECTION, ASKED, true)).record.value.target;
+          next = (await requestRebuild(store, GIFTS_PROJECTION, ASKED, true)).record.value.target;
         return store.drop(collection);
       },
     };
@@ -536,11 +536,11 @@ test(
     await first.close();
     const { target } = await rebuild(depsFor(events, store));
     const [serving, joining] = [
-      await openUnit(store, GIFTS_PROJECTION),
-      await openUnit(store, asBuild(GIFTS_PROJECTION, target)),
+      await openBuild(store, GIFTS_PROJECTION),
+      await openBuild(store, asBuild(GIFTS_PROJECTION, target)),
     ];
     // Of another read model, under the number of the one in use.
-    const other = await openUnit(store, asBuild(transactions as unknown as Projection, V));
+    const other = await openBuild(store, asBuild(transactions as unknown as Projection, V));
     joining.joins = true;
     const swap = async (): ReturnType<typeof swapIn> =>
       swapIn(joining, [other, serving, joining], { store, lease: { held: true }, logger: silent });

@@ -29,7 +29,7 @@ import {
 } from '../../../../src/runtime/readmodels/maintenance/verify.js';
 import { asBuild } from '../../../../src/runtime/readmodels/builds.js';
 import { listQuarantined } from '../../../../src/runtime/readmodels/quarantine.js';
-import { openUnit, type Unit } from '../../../../src/runtime/readmodels/runningBuild.js';
+import { openBuild, type RunningBuild } from '../../../../src/runtime/readmodels/runningBuild.js';
 import { LeaseLostError } from '../../../../src/runtime/readmodels/writer.js';
 import { FULL_SPEED } from '../../../support/faults/fullSpeed.js';
 import {
@@ -468,7 +468,7 @@ async function ordered(
   order: Partial<RepairOrder> = {},
 ): Promise<{
   ids: readonly string[];
-  unit: Unit;
+  build: RunningBuild;
   key: string;
   out(how?: { store?: ReadStore; held?: boolean }): Promise<RepairOrder | undefined>;
 }> {
@@ -490,15 +490,15 @@ async function ordered(
     through: (await events.end()) ?? null,
     ...order,
   });
-  const unit = await openUnit(store, GIFTS_PROJECTION);
+  const build = await openBuild(store, GIFTS_PROJECTION);
   return {
     ids,
-    unit,
+    build,
     key,
     async out({ store: through = store, held = true } = {}) {
       const [open] = await openOrders(store);
       assert.ok(open, 'the order is open');
-      if (open !== undefined) await carryOut(unit, open, { store: through, events, lease: { held } });
+      if (open !== undefined) await carryOut(build, open, { store: through, events, lease: { held } });
       return (await store.records.get<RepairOrder>(key))?.value;
     },
   };
@@ -549,14 +549,14 @@ test(
     const { events, store } = house;
     const {
       ids: [gift = ''],
-      unit,
+      build,
       out,
     } = await ordered(house, 1);
     const { position } = await redeem(events, gift);
     const before = (await store.get<GiftDocument>(GIFTS, gift)) as StoredDocument<GiftDocument>;
     const newer = { id: gift, position, body: { ...before.body, claimed_by: 'u7' } };
     await store.write([{ collection: GIFTS, documents: [newer] }]);
-    assert.ok(position > (unit.stored ?? ''), 'written by the next leader, or before a write was broken off');
+    assert.ok(position > (build.stored ?? ''), 'written by the next leader, or before a write was broken off');
     assert.match((await out())?.failure ?? '', new RegExp(`somebody else wrote ${gift}`));
     assert.equal(await store.get(GIFTS, gift), newer);
   }),
