@@ -17,7 +17,7 @@ import { openPresence } from '../runtime/coordination/presence.js';
 import { openTasks } from '../runtime/readmodels/maintenance/tasks.js';
 import { PROJECTIONS, readByAll, type ReadModels } from '../projections/index.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
-import { standings } from '../ops/status/serviceStatus.js';
+import { openServiceStatus } from '../ops/status/serviceStatus.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 import { twilioCallbacks } from '../providers/notifications/callbacks.js';
 import { openLedger } from '../providers/notifications/ledger.js';
@@ -98,8 +98,8 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     publicUrl,
     now: currentTime,
   };
-  const standing = open.add(
-    standings({ events: engines.events, store: engines.store, projections: PROJECTIONS, own: options.own }),
+  const status = open.add(
+    openServiceStatus({ events: engines.events, store: engines.store, projections: PROJECTIONS, own: options.own }),
     (one) => one.close(),
   );
   const tasks = open.add(openTasks(engines.store, logger, deps.now), (one) => one.close());
@@ -119,7 +119,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       gifts: deps,
       engines,
       models,
-      upkeep: { tasks, standing, logger, dataDir: config.dataDir },
+      upkeep: { tasks, status, logger, dataDir: config.dataDir },
       payments: config,
     }),
     ...launchPageRoutes({ ...deps, appUrl: config.appUrl }),

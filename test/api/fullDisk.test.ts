@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PROJECTIONS } from '../../src/projections/index.js';
-import type { ProcessStanding, ProjectionStanding } from '../../src/ops/status/status.js';
-import { standings } from '../../src/ops/status/serviceStatus.js';
+import type { ProcessManagerStatus, ReadModelStatus } from '../../src/ops/status/status.js';
+import { openServiceStatus } from '../../src/ops/status/serviceStatus.js';
 import { EMBEDDED } from '../support/engines/engines.js';
 import { purchaseOf } from '../support/service/giftFlow.js';
 import { type Json, startService } from '../support/service/service.js';
@@ -32,10 +32,10 @@ testWhere(
       env: { CHARGE_WAIT_MS: '300' },
     });
     const store = await service.openStore();
-    const status = standings({ events: service.events, store, projections: PROJECTIONS });
+    const status = openServiceStatus({ events: service.events, store, projections: PROJECTIONS });
     const led = async () =>
       (await status.look()).filter(
-        (one): one is ProjectionStanding | ProcessStanding =>
+        (one): one is ReadModelStatus | ProcessManagerStatus =>
           one.kind !== 'part' && ['gifts', 'purchase'].includes(one.name),
       );
     const buy = async (gifts: number): Promise<number> =>

@@ -6,7 +6,7 @@ import type { Asked, RebuildDeps } from '../../runtime/readmodels/maintenance/re
 import type { Tasks } from '../../runtime/readmodels/maintenance/tasks.js';
 import type { ProviderSettings } from '../../providers/settings.js';
 import type { ReadModels } from '../../projections/index.js';
-import type { Standings } from '../../ops/status/serviceStatus.js';
+import type { ServiceStatus } from '../../ops/status/serviceStatus.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
 
 /** What all of them work with. */
@@ -24,7 +24,7 @@ export interface OpsDeps {
 /** What the routes of projections need beside. */
 export interface Upkeep {
   readonly tasks: Tasks;
-  readonly standing: Standings;
+  readonly status: ServiceStatus;
   readonly logger: Logger;
   /** Where a verification's copy is made. */
   readonly dataDir: string;

@@ -16,7 +16,7 @@ import { rebuildOf } from '../../runtime/readmodels/builds.js';
 import type { Lease } from '../../runtime/coordination/lease.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { rebuildShown } from '../../ops/status/readModelStatus.js';
-import type { RebuildStanding } from '../../ops/status/status.js';
+import type { RebuildStatus } from '../../ops/status/status.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
@@ -59,8 +59,8 @@ const made =
 
 /** The routes. */
 export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRoutesOptions): OpsRoute[] {
-  /** What has been asked for; who takes it on shows in the projection's own standing. */
-  async function rebuildNow(name: string): Promise<RebuildStanding | null> {
+  /** What has been asked for; who takes it on shows in the projection's own status. */
+  async function rebuildNow(name: string): Promise<RebuildStatus | null> {
     const rebuild = (await rebuildOf(store, name))?.value;
     return rebuild === undefined ? null : rebuildShown(rebuild, { progress: undefined, holder: null });
   }

@@ -97,9 +97,9 @@ const former = object('FormerBuild', {
 });
 
 /** A projection, a process manager, or a part of a process that fails. */
-export const standingSchema: Schema = {
+export const statusSchema: Schema = {
   oneOf: [
-    object('ProjectionStanding', {
+    object('ReadModelStatus', {
       kind: { type: 'string', const: 'projection' },
       ...common,
       version: { type: 'integer' },
@@ -122,7 +122,7 @@ export const standingSchema: Schema = {
           'Where a rebuild came after a deployment: what the release before it made, kept beside `former` so that this can be brought back.',
       },
     }),
-    object('ProcessStanding', {
+    object('ProcessManagerStatus', {
       kind: { type: 'string', const: 'process' },
       ...common,
       in_flight: {
@@ -136,7 +136,7 @@ export const standingSchema: Schema = {
         description: 'Pieces of work that were given up and that nobody has seen to.',
       },
     }),
-    object('PartStanding', {
+    object('FailingPart', {
       kind: { type: 'string', const: 'part' },
       name: {
         type: 'string',
@@ -161,7 +161,7 @@ const commonExample = {
   last_holder: null,
 };
 /** One of each kind. */
-export const standingExamples = [
+export const statusExamples = [
   {
     kind: 'projection',
     name: 'gifts',

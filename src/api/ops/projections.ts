@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 import { considerate } from '../../runtime/coordination/pace.js';
 import { PROJECTIONS } from '../../projections/index.js';
-import type { ProjectionStanding } from '../../ops/status/status.js';
+import type { ReadModelStatus } from '../../ops/status/status.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import { contextOf } from '../gifts/deps.js';
@@ -12,7 +12,7 @@ import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
 import type { Named, OpsDeps } from './deps.js';
 import type { OpsRoute } from './frame.js';
 import { rebuildRoutes } from './projectionRebuilds.js';
-import { standingExamples, standingSchema } from './projectionSchemas.js';
+import { statusExamples, statusSchema } from './projectionSchemas.js';
 import { taskRoutes } from './projectionTasks.js';
 
 const named: Schema = { type: 'string', enum: PROJECTIONS.map(({ name }) => name) };
@@ -40,9 +40,9 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
     };
   }
 
-  async function standingOf(name: string): Promise<ProjectionStanding> {
-    const found = (await upkeep.standing.look()).find(
-      (one): one is ProjectionStanding => one.kind === 'projection' && one.name === name,
+  async function statusOf(name: string): Promise<ReadModelStatus> {
+    const found = (await upkeep.status.look()).find(
+      (one): one is ReadModelStatus => one.kind === 'projection' && one.name === name,
     );
     if (found === undefined) throw new HttpError('projection_not_found');
     return found;
@@ -66,13 +66,13 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
         {
           status: 200,
           description: 'All of them.',
-          schema: dataSchema({ type: 'array', items: standingSchema }),
-          example: { data: standingExamples },
+          schema: dataSchema({ type: 'array', items: statusSchema }),
+          example: { data: statusExamples },
         },
       ],
       errors: [],
       async handle() {
-        const found = await upkeep.standing.look();
+        const found = await upkeep.status.look();
         return { status: 200, body: { data: found }, shown: found.length };
       },
     },
@@ -88,13 +88,13 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
         {
           status: 200,
           description: 'As in the list.',
-          schema: dataSchema(standingSchema),
-          example: { data: standingExamples[0] },
+          schema: dataSchema(statusSchema),
+          example: { data: statusExamples[0] },
         },
       ],
       errors: ['projection_not_found'],
       async handle(call) {
-        return { status: 200, body: { data: await standingOf(projectionIn(call).name) }, shown: 1 };
+        return { status: 200, body: { data: await statusOf(projectionIn(call).name) }, shown: 1 };
       },
     },
     ...rebuildRoutes({ of, exists, asking, store, params }),

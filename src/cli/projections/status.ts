@@ -3,15 +3,15 @@ import { Command } from 'commander';
 import { numberOf, buildText } from '../../runtime/readmodels/builds.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import type {
-  FormerStanding,
-  PartStanding,
-  ProcessStanding,
-  ProjectionStanding,
-  RebuildStanding,
-  ServedStanding,
-  Standing,
+  PreviousBuildStatus,
+  FailingPart,
+  ProcessManagerStatus,
+  ReadModelStatus,
+  RebuildStatus,
+  ServedBuildStatus,
+  StatusEntry,
 } from '../../ops/status/status.js';
-import { standings } from '../../ops/status/serviceStatus.js';
+import { openServiceStatus } from '../../ops/status/serviceStatus.js';
 import { failingWords } from '../../runtime/supervision/followers.js';
 import { withStores } from '../engines.js';
 import { jsonLine, printable, tableLines } from '../output.js';
@@ -39,7 +39,7 @@ Example:
         terminal,
         async ({ events, store, open }) => {
           const found = await open
-            .add(standings({ events, store, projections: PROJECTIONS }), (one) => one.close())
+            .add(openServiceStatus({ events, store, projections: PROJECTIONS }), (one) => one.close())
             .look();
           await writeLines(terminal.stdout, json === true ? found.map(jsonLine) : wordsOf(found));
         },
@@ -48,15 +48,15 @@ Example:
     });
 }
 
-function wordsOf(found: readonly Standing[]): string[] {
-  const models = found.filter((one): one is ProjectionStanding => one.kind === 'projection');
-  const processes = found.filter((one): one is ProcessStanding => one.kind === 'process');
-  const parts = found.filter((one): one is PartStanding => one.kind === 'part');
-  const lag = ({ lag_events, lag_exact, lag_seconds }: ProjectionStanding | ProcessStanding): [string, string] => [
+function wordsOf(found: readonly StatusEntry[]): string[] {
+  const models = found.filter((one): one is ReadModelStatus => one.kind === 'projection');
+  const processes = found.filter((one): one is ProcessManagerStatus => one.kind === 'process');
+  const parts = found.filter((one): one is FailingPart => one.kind === 'part');
+  const lag = ({ lag_events, lag_exact, lag_seconds }: ReadModelStatus | ProcessManagerStatus): [string, string] => [
     `${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')}`,
     lag_seconds === null ? '?' : `${lag_seconds.toFixed(1)} s`,
   ];
-  const holder = (one: ProjectionStanding | ProcessStanding): string => one.holder ?? 'nobody';
+  const holder = (one: ReadModelStatus | ProcessManagerStatus): string => one.holder ?? 'nobody';
   return [
     ...tableLines(
       ['read model', 'version', 'in use', 'position', 'behind', 'for', 'events/s', 'quarantined', 'kept up to date by'],
@@ -101,7 +101,7 @@ function wordsOf(found: readonly Standing[]): string[] {
 }
 
 /** Stored positions that are no place in the log, one a line, each named once. */
-function invalidTexts(models: readonly ProjectionStanding[], processes: readonly ProcessStanding[]): string[] {
+function invalidTexts(models: readonly ReadModelStatus[], processes: readonly ProcessManagerStatus[]): string[] {
   const absent = (of: string, position: string): string =>
     printable(`${of}: the stored position ${position} is no place in this log and counts as absent`);
   const texts = models.flatMap(({ name, invalid_position: own, served }) => {
@@ -115,7 +115,7 @@ function invalidTexts(models: readonly ProjectionStanding[], processes: readonly
 }
 
 /** Who had led, where no process leads: one that lives and does not may be out of disk. */
-function lastHolderLines(models: readonly ProjectionStanding[], processes: readonly ProcessStanding[]): string[] {
+function lastHolderLines(models: readonly ReadModelStatus[], processes: readonly ProcessManagerStatus[]): string[] {
   const led = [
     ['the read models', models],
     ['the process managers', processes],
@@ -138,7 +138,7 @@ function lastHolderLines(models: readonly ProjectionStanding[], processes: reado
   });
 }
 
-function formerText({ name, version, in_use }: ProjectionStanding, former: FormerStanding): string {
+function formerText({ name, version, in_use }: ReadModelStatus, former: PreviousBuildStatus): string {
   const own = in_use
     ? `gift projections rollback ${name}`
     : 'a process of this release that leads takes it into use again';
@@ -154,8 +154,8 @@ const versionText = ({ version, build }: { readonly version: number; readonly bu
  * leads; what nobody has begun to build waits for processes of the earlier one to end.
  */
 function servedText(
-  { name, version, holder: builder }: ProjectionStanding,
-  { lag_events, lag_exact, holder, ...served }: ServedStanding,
+  { name, version, holder: builder }: ReadModelStatus,
+  { lag_events, lag_exact, holder, ...served }: ServedBuildStatus,
 ): string {
   const behind = `${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')} event${lag_events === 1 ? '' : 's'} behind`;
   const kept =
@@ -176,7 +176,7 @@ function servedText(
 
 function rebuildText(
   name: string,
-  { kind, state, version, build, by, at, holder, events, total, per_second, seconds_left, reason }: RebuildStanding,
+  { kind, state, version, build, by, at, holder, events, total, per_second, seconds_left, reason }: RebuildStatus,
 ): string {
   const far =
     events === null

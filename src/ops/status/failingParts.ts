@@ -5,7 +5,7 @@
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
 import type { FollowerHealth } from '../../runtime/supervision/followers.js';
-import type { PartStanding } from './status.js';
+import type { FailingPart } from './status.js';
 
 const PREFIX = 'failing/';
 const EVERY_MS = 1_000;
@@ -29,7 +29,7 @@ export function reportFailing(
   let saying: Promise<void> | undefined;
 
   async function say(): Promise<void> {
-    const parts = standingsOf({ holder, health });
+    const parts = failingOf({ holder, health });
     if (parts.length > 0) await records.put(PREFIX + holder, parts, { expiresAt: Date.now() + EXPIRES_MS });
     else if (said) await records.delete(PREFIX + holder);
     said = parts.length > 0;
@@ -51,13 +51,13 @@ export function reportFailing(
 }
 
 /** The parts that fail, of every process. `own`: of this one, which need not be read. @throws UnavailableError */
-export async function failingParts(records: Records, own?: OwnParts): Promise<PartStanding[]> {
-  const said = await records.list<readonly PartStanding[]>(PREFIX);
+export async function failingParts(records: Records, own?: OwnParts): Promise<FailingPart[]> {
+  const said = await records.list<readonly FailingPart[]>(PREFIX);
   const others = said.filter(({ key }) => key !== PREFIX + (own?.holder ?? '')).flatMap(({ value }) => value);
-  return [...(own === undefined ? [] : standingsOf(own)), ...others];
+  return [...(own === undefined ? [] : failingOf(own)), ...others];
 }
 
-function standingsOf({ holder, health }: OwnParts): PartStanding[] {
+function failingOf({ holder, health }: OwnParts): FailingPart[] {
   return health()
     .filter(({ failing }) => failing)
     .map(({ part, since = null, failures, why = null }) => ({

@@ -12,8 +12,8 @@ import { PROCESS_LEASE } from '../../processors/runner/run.js';
 import type { OpenWork } from '../../processors/runner/work.js';
 import { rate } from '../../runtime/readmodels/maintenance/rate.js';
 import { lagBehind } from '../../runtime/log/lag.js';
-import { type Glances, holderOf, lastHolderOf } from './statusSampler.js';
-import { COUNT, inTenths, type ProcessStanding } from './status.js';
+import { type StatusSamples, holderOf, lastHolderOf } from './statusSampler.js';
+import { COUNT, inTenths, type ProcessManagerStatus } from './status.js';
 
 /** For so long the log is folded, in ms: where they have never noted anything it is all of it. */
 const FOLD_MS = 5_000;
@@ -26,12 +26,12 @@ type HalfTold = Extract<Intent, { do: 'reopen' | 'retell' | 'late money' }>;
  * How each stands now: what is open is folded from the log, what the process that works says of itself is not asked.
  * @param parked counts what waits for a person (`parkedWork.ts`). @throws UnavailableError
  */
-export async function processStandings(
+export async function processManagerStatus(
   events: EventStore,
   parked: () => Promise<ReadonlyMap<ParkedName, number>>,
-  glances: Glances,
-): Promise<ProcessStanding[]> {
-  const { seen, was } = glances;
+  samples: StatusSamples,
+): Promise<ProcessManagerStatus[]> {
+  const { seen, was } = samples;
   const from = seen.positions.get(PROCESS_LEASE);
   const open = openWork(from);
   const late = AbortSignal.timeout(FOLD_MS);
@@ -64,8 +64,8 @@ export async function processStandings(
     lag_exact: lag.whole && whole,
     lag_seconds: inTenths(seconds),
     per_second: perSecond,
-    holder: holderOf(PROCESS_LEASE, glances),
-    last_holder: lastHolderOf(PROCESS_LEASE, glances),
+    holder: holderOf(PROCESS_LEASE, samples),
+    last_holder: lastHolderOf(PROCESS_LEASE, samples),
     in_flight: inFlight.get(name) ?? 0,
     parked: waiting.get(name) ?? 0,
   }));

@@ -9,18 +9,18 @@ import { buildOf, keptBuild, keptPreviousBuilds, type Rebuild, rebuildOf } from 
 import { lagBehind } from '../../runtime/log/lag.js';
 import { listQuarantined } from '../../runtime/readmodels/quarantine.js';
 import { keeperLease, orphanOf } from '../../runtime/readmodels/orphanedModels.js';
-import { type Glances, holderOf, lastHolderOf } from './statusSampler.js';
-import { COUNT, inTenths, type ProjectionStanding, type RebuildStanding, type ServedStanding } from './status.js';
+import { type StatusSamples, holderOf, lastHolderOf } from './statusSampler.js';
+import { COUNT, inTenths, type ReadModelStatus, type RebuildStatus, type ServedBuildStatus } from './status.js';
 
 /** How it stands now. @throws UnavailableError */
-export async function projectionStanding(
+export async function readModelStatus(
   events: EventStore,
   store: ReadStore,
   projection: Projection,
-  glances: Glances,
-): Promise<ProjectionStanding> {
+  samples: StatusSamples,
+): Promise<ReadModelStatus> {
   const { name, types } = projection;
-  const { seen, was } = glances;
+  const { seen, was } = samples;
   const active = await store.active(name);
   const kept = await keptBuild(store, projection, active);
   // What readers use where it is another release's.
@@ -29,9 +29,9 @@ export async function projectionStanding(
   const [lag, quarantined, rebuild, formers, served, perSecond, begun] = await Promise.all([
     lagBehind(events, position, types, COUNT),
     listQuarantined(store.records, kept),
-    rebuildStanding(store, name, glances),
+    rebuildStatus(store, name, samples),
     keptPreviousBuilds(store, name),
-    other === undefined ? null : servedStanding(events, store, projection, other, glances),
+    other === undefined ? null : servedStatus(events, store, projection, other, samples),
     rate(events, types, { from: was.positions.get(name), to: position, ms: seen.at - was.at }),
     other === undefined || store.versions(name).then((known) => known.includes(kept.version)),
   ]);
@@ -51,8 +51,8 @@ export async function projectionStanding(
     lag_exact: lag.whole,
     lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds),
     per_second: perSecond,
-    holder: begun ? holderOf('projector', glances) : null,
-    last_holder: lastHolderOf('projector', glances),
+    holder: begun ? holderOf('projector', samples) : null,
+    last_holder: lastHolderOf('projector', samples),
     quarantined: quarantined.length,
     rebuild,
     served,
@@ -61,20 +61,20 @@ export async function projectionStanding(
   };
 }
 
-async function servedStanding(
+async function servedStatus(
   events: EventStore,
   store: ReadStore,
   { name, types }: Projection,
   number: number,
-  glances: Glances,
-): Promise<ServedStanding> {
+  samples: StatusSamples,
+): Promise<ServedBuildStatus> {
   const [stored, orphan] = await Promise.all([
     store.checkpoint(checkpointName({ name, version: number })),
     orphanOf(store, name),
   ]);
   const { position, invalid } = await storedPosition(events, stored);
   const lag = await lagBehind(events, position, types, COUNT);
-  const holder = holderOf(orphan?.number === number ? keeperLease(name, number) : 'projector', glances);
+  const holder = holderOf(orphan?.number === number ? keeperLease(name, number) : 'projector', samples);
   return {
     ...buildOf(number),
     position: position ?? null,
@@ -86,11 +86,11 @@ async function servedStanding(
   };
 }
 
-async function rebuildStanding(store: ReadStore, name: string, glances: Glances): Promise<RebuildStanding | null> {
+async function rebuildStatus(store: ReadStore, name: string, samples: StatusSamples): Promise<RebuildStatus | null> {
   const rebuild = (await rebuildOf(store, name))?.value;
   if (rebuild === undefined) return null;
   const holder =
-    holderOf(`rebuild/${name}`, glances) ?? (rebuild.state === 'building' ? null : holderOf('projector', glances));
+    holderOf(`rebuild/${name}`, samples) ?? (rebuild.state === 'building' ? null : holderOf('projector', samples));
   return rebuildShown(rebuild, { progress: (await lastProgress(store, name, rebuild.target))?.progress, holder });
 }
 
@@ -98,7 +98,7 @@ async function rebuildStanding(store: ReadStore, name: string, glances: Glances)
 export function rebuildShown(
   { kind, state, target, by, reason, at }: Rebuild,
   { progress, holder }: { readonly progress: RebuildProgress | undefined; readonly holder: string | null },
-): RebuildStanding {
+): RebuildStatus {
   return {
     kind,
     state,

@@ -4,36 +4,36 @@
  */
 import { parkedWork } from './parkedWork.js';
 import { failingParts } from './failingParts.js';
-import { glancing, type StandingsOptions } from './statusSampler.js';
-import { processStandings } from './processManagerStatus.js';
-import { projectionStanding } from './readModelStatus.js';
-import type { Standing } from './status.js';
+import { statusSampler, type StatusOptions } from './statusSampler.js';
+import { processManagerStatus } from './processManagerStatus.js';
+import { readModelStatus } from './readModelStatus.js';
+import type { StatusEntry } from './status.js';
 
 /** Looks at an installation. */
-export interface Standings {
+export interface ServiceStatus {
   /**
    * How everything stands now; takes two seconds unless somebody has looked within the last minute. @throws
    * UnavailableError
    */
-  look(): Promise<Standing[]>;
+  look(): Promise<StatusEntry[]>;
   close(): Promise<void>;
 }
 
 /** Makes ready to look. */
-export function standings(options: StandingsOptions): Standings {
+export function openServiceStatus(options: StatusOptions): ServiceStatus {
   const { events, store, projections, own } = options;
-  const glances = glancing(options);
+  const samples = statusSampler(options);
   const parked = parkedWork(events);
   return {
     async look() {
-      const two = await glances.two();
+      const two = await samples.two();
       const [models, processes, parts] = await Promise.all([
-        Promise.all(projections.map((projection) => projectionStanding(events, store, projection, two))),
-        processStandings(events, parked, two),
+        Promise.all(projections.map((projection) => readModelStatus(events, store, projection, two))),
+        processManagerStatus(events, parked, two),
         failingParts(store.records, own),
       ]);
       return [...models, ...processes, ...parts];
     },
-    close: () => glances.close(),
+    close: () => samples.close(),
   };
 }

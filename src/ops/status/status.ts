@@ -5,7 +5,7 @@ import type { Position } from '../../ports/eventStore.js';
 export const COUNT = { count: 20_000, withinMs: 300 };
 
 /** What projections and process managers have in common. Times are ISO 8601, UTC. */
-interface CommonStanding {
+interface CommonStatus {
   readonly name: string;
   /** Everything up to here is done; null: nothing yet. */
   readonly position: Position | null;
@@ -41,7 +41,7 @@ export interface LastHolder {
 }
 
 /** How a projection stands. */
-export interface ProjectionStanding extends CommonStanding {
+export interface ReadModelStatus extends CommonStatus {
   readonly kind: 'projection';
   readonly version: number;
   /** How often this version had been built before. */
@@ -53,30 +53,30 @@ export interface ProjectionStanding extends CommonStanding {
   readonly in_use: boolean;
   /** Documents out of service. */
   readonly quarantined: number;
-  readonly rebuild: RebuildStanding | null;
+  readonly rebuild: RebuildStatus | null;
   /**
    * What readers use where it is of another release: until this one's version is built; null: they use this one, or
    * none has ever been built.
    */
-  readonly served: ServedStanding | null;
+  readonly served: ServedBuildStatus | null;
   /** The build that can be gone back to, and until when. */
-  readonly former: FormerStanding | null;
+  readonly former: PreviousBuildStatus | null;
   /**
    * Where a rebuild came after a deployment: what the release before it made, kept beside `former` so that this can be
    * brought back.
    */
-  readonly former_release: FormerStanding | null;
+  readonly former_release: PreviousBuildStatus | null;
 }
 
 /** A build that is kept though readers have left it, and until when. */
-export interface FormerStanding {
+export interface PreviousBuildStatus {
   readonly version: number;
   readonly build: number;
   readonly until: string;
 }
 
 /** What readers use, of another release. */
-export interface ServedStanding {
+export interface ServedBuildStatus {
   readonly version: number;
   readonly build: number;
   readonly position: Position | null;
@@ -89,7 +89,7 @@ export interface ServedStanding {
 }
 
 /** A rebuild under way. */
-export interface RebuildStanding {
+export interface RebuildStatus {
   readonly kind: 'rebuild' | 'rollback';
   readonly state: string;
   readonly version: number;
@@ -106,7 +106,7 @@ export interface RebuildStanding {
 }
 
 /** How a process manager stands. */
-export interface ProcessStanding extends CommonStanding {
+export interface ProcessManagerStatus extends CommonStatus {
   readonly kind: 'process';
   /** Pieces of work that are under way, or wait for their next attempt. */
   readonly in_flight: number;
@@ -115,7 +115,7 @@ export interface ProcessStanding extends CommonStanding {
 }
 
 /** A part of a process that is to run all the time and fails. */
-export interface PartStanding {
+export interface FailingPart {
   readonly kind: 'part';
   readonly name: string;
   /** The process it belongs to. */
@@ -129,7 +129,7 @@ export interface PartStanding {
 }
 
 /** One line of the status. */
-export type Standing = ProjectionStanding | ProcessStanding | PartStanding;
+export type StatusEntry = ReadModelStatus | ProcessManagerStatus | FailingPart;
 
 /** Seconds as they are told: to a tenth. */
 export function inTenths(seconds: number): number {

@@ -1,4 +1,4 @@
-/** Glances at who works and how far it is: two of them, some time apart, tell who is alive and how fast things go. */
+/** Samples who works and how far it is: two of them, some time apart, tell who is alive and how fast things go. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
@@ -12,19 +12,19 @@ import { keeperLease } from '../../runtime/readmodels/orphanedModels.js';
 import type { OwnParts } from './failingParts.js';
 import type { LastHolder } from './status.js';
 
-/** Two glances so far apart tell who is alive (a lease is renewed once a second) and how fast things go, in ms. */
+/** Two samples so far apart tell who is alive (a lease is renewed once a second) and how fast things go, in ms. */
 const APART_MS = 1_600;
-/** An older glance tells nothing any more: who was alive then may have died since, and must not look alive. In ms. */
+/** An older sample tells nothing any more: who was alive then may have died since, and must not look alive. In ms. */
 const OLD_MS = 3_000;
 /**
- * Somebody who has looked will look again: for so long glances are had every second, so that the next look need not
+ * Somebody who has looked will look again: for so long samples are had every second, so that the next look need not
  * wait. In ms.
  */
 const WATCHED_MS = 60_000;
-const GLANCE_MS = 1_000;
+const SAMPLE_MS = 1_000;
 
-/** What one glance has found. */
-interface Glance {
+/** What one sample has found. */
+interface StatusSample {
   /** As `performance.now()` counts. */
   readonly at: number;
   /** By name of projection, and `PROCESS_LEASE`: what is stored, as far as it counts. */
@@ -38,24 +38,24 @@ interface Glance {
   readonly leases: ReadonlyMap<string, LeaseState | undefined>;
 }
 
-/** The newest glance, and one some time before it. */
-export interface Glances {
-  readonly seen: Glance;
-  readonly was: Glance;
+/** The newest sample, and one some time before it. */
+export interface StatusSamples {
+  readonly seen: StatusSample;
+  readonly was: StatusSample;
 }
 
-/** Has glances. */
-export interface Glancing {
+/** Takes samples. */
+export interface StatusSampler {
   /**
    * A new one, and one before; takes two seconds unless somebody has looked within the last minute. @throws
    * UnavailableError
    */
-  two(): Promise<Glances>;
+  two(): Promise<StatusSamples>;
   close(): Promise<void>;
 }
 
 /** What is looked at. */
-export interface StandingsOptions {
+export interface StatusOptions {
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly projections: readonly Projection[];
@@ -64,15 +64,15 @@ export interface StandingsOptions {
 }
 
 /** Makes ready to look. */
-export function glancing({ events, store, projections }: StandingsOptions): Glancing {
+export function statusSampler({ events, store, projections }: StatusOptions): StatusSampler {
   const leaseNames = ['projector', PROCESS_LEASE, ...projections.map(({ name }) => `rebuild/${name}`)];
-  let glances: Glance[] = [];
+  let samples: StatusSample[] = [];
   let watched: { readonly timer: NodeJS.Timeout; until: number } | undefined;
   let underWay: Promise<void> = Promise.resolve();
 
-  function keep(one: Glance): void {
+  function keep(one: StatusSample): void {
     const now = performance.now();
-    glances = [...glances.filter(({ at }) => now - at <= OLD_MS), one];
+    samples = [...samples.filter(({ at }) => now - at <= OLD_MS), one];
   }
 
   function unwatch(): void {
@@ -89,13 +89,13 @@ export function glancing({ events, store, projections }: StandingsOptions): Glan
     const timer = setInterval(() => {
       if (watched === undefined || performance.now() > watched.until) unwatch();
       // An engine that does not answer is met by whoever looks.
-      else underWay = glance().then(keep, () => undefined);
-    }, GLANCE_MS);
+      else underWay = sample().then(keep, () => undefined);
+    }, SAMPLE_MS);
     timer.unref();
     watched = { timer, until };
   }
 
-  async function glance(): Promise<Glance> {
+  async function sample(): Promise<StatusSample> {
     const positions = new Map<string, Position | undefined>();
     const invalid = new Map<string, string>();
     const note = async (name: string, stored: unknown): Promise<void> => {
@@ -129,12 +129,12 @@ export function glancing({ events, store, projections }: StandingsOptions): Glan
     async two() {
       watch();
       const now = performance.now();
-      let was = glances.findLast(({ at }) => now - at >= APART_MS && now - at <= OLD_MS);
+      let was = samples.findLast(({ at }) => now - at >= APART_MS && now - at <= OLD_MS);
       if (was === undefined) {
-        was = await glance();
+        was = await sample();
         await sleep(APART_MS);
       }
-      return { seen: await glance(), was };
+      return { seen: await sample(), was };
     },
     async close() {
       unwatch();
@@ -144,14 +144,14 @@ export function glancing({ events, store, projections }: StandingsOptions): Glan
 }
 
 /** Who has a lease: only if it was renewed in between; null: nobody. */
-export function holderOf(name: string, { seen, was }: Glances): string | null {
+export function holderOf(name: string, { seen, was }: StatusSamples): string | null {
   const [now, then] = [seen.leases.get(name), was.leases.get(name)];
   return now === undefined || now.holder === null || now.version === then?.version ? null : now.holder;
 }
 
 /** Who had a lease last that nobody has; null: somebody has it, gave it up, or nobody ever had it. */
-export function lastHolderOf(name: string, glances: Glances): LastHolder | null {
-  const last = glances.seen.leases.get(name);
-  if (last === undefined || last.holder === null || holderOf(name, glances) !== null) return null;
+export function lastHolderOf(name: string, samples: StatusSamples): LastHolder | null {
+  const last = samples.seen.leases.get(name);
+  if (last === undefined || last.holder === null || holderOf(name, samples) !== null) return null;
   return { process: last.holder, since: last.at ?? null, lives: last.lives ?? null };
 }

@@ -224,8 +224,8 @@ test('what was falsified is found field by field, and put right', async () => {
     [state, by, progress, failure, result.documents, result.differences, result.behind, result.unsettled],
     ['done', 'aud', 1, null, 4, 2, false, 0],
   );
-  const standing = (await ask('GET', '/gifts')).json.data as Json;
-  assert.deepEqual([result.version, result.build], [standing.version, standing.build], 'as the standing spells it');
+  const status = (await ask('GET', '/gifts')).json.data as Json;
+  assert.deepEqual([result.version, result.build], [status.version, status.build], 'as the status spells it');
   const found = (result.found as Json[]).find(({ id }) => id === one);
   assert.deepEqual(
     [found.kind, found.fields.map(({ field, served: value }: Json) => [field, value])],
@@ -388,19 +388,19 @@ test('who asks and why stands in the log before anything is done; what can not b
     store,
     params: {},
   });
-  const standing = async (): Promise<unknown[]> => [
+  const status = async (): Promise<unknown[]> => [
     await store.active(name),
     await store.versions(name),
     (await rebuildOf(store, name))?.value.target,
   ];
   await requestRebuild(store, projection, ASKED, true);
-  const before = await standing();
+  const before = await status();
   for (const { path, handle } of routes) {
     const failed = await handle({} as Call, { personal: false }, async () =>
       Promise.reject(new UnavailableError('the log does not answer')),
     ).catch((error: unknown) => error);
     assert.ok(failed instanceof UnavailableError, path);
-    assert.deepEqual(await standing(), before, path);
+    assert.deepEqual(await status(), before, path);
   }
   assert.equal((await ask('POST', `/${name}/abort`, { reason: 'not now' })).status, 200);
   assert.deepEqual((await recorded(':name/abort', name)).at(-1), [{ name }, 'not now', 1, true]);

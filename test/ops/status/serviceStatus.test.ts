@@ -7,15 +7,15 @@ import { transactions } from '../../../src/projections/transactions.js';
 import type { Projection } from '../../../src/runtime/readmodels/projection.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../../../src/processors/runner/checkpoint.js';
 import type { RecordedEvent } from '../../../src/ports/eventStore.js';
-import type { PartStanding, ProcessStanding, ProjectionStanding } from '../../../src/ops/status/status.js';
+import type { FailingPart, ProcessManagerStatus, ReadModelStatus } from '../../../src/ops/status/status.js';
 import { failingParts, reportFailing } from '../../../src/ops/status/failingParts.js';
-import { standings } from '../../../src/ops/status/serviceStatus.js';
+import { openServiceStatus } from '../../../src/ops/status/serviceStatus.js';
 import { eventOf, type House, openHouse, phone } from '../../support/service/house.js';
 import { buy, installed, settled, silent } from '../../support/fixtures/projecting.js';
 import type { FollowerHealth } from '../../../src/runtime/supervision/followers.js';
 import { until } from '../../support/assertions/until.js';
 
-const test = suite('standing');
+const test = suite('status');
 
 test(
   'who has died since the last look does not look alive',
@@ -23,9 +23,9 @@ test(
     await buy(events);
     const projector = await project();
     await settled(projector, events);
-    const look = standings({ events, store, projections: [gifts as unknown as Projection] });
+    const look = openServiceStatus({ events, store, projections: [gifts as unknown as Projection] });
     const holder = async (): Promise<string | null | undefined> =>
-      (await look.look()).find((one): one is ProjectionStanding => one.kind === 'projection')?.holder;
+      (await look.look()).find((one): one is ReadModelStatus => one.kind === 'projection')?.holder;
     assert.is(await holder(), 'projector 1');
     const kept = (await store.records.get<{ holder: string; fence: number }>('lease/projector'))?.value;
     await projector.close();
@@ -52,7 +52,7 @@ test(
     };
     const own = { holder: 'a', health: () => [health, { part: 'catalogue', failing: false, failures: 0 }] };
     const reporting = reportFailing(own, store.records, silent);
-    const shown: PartStanding = {
+    const shown: FailingPart = {
       kind: 'part',
       name: 'charge outcomes',
       process: 'a',
@@ -63,7 +63,7 @@ test(
     await until(async () => (await failingParts(elsewhere.records)).length > 0, 'the report');
     assert.equal(await failingParts(elsewhere.records), [shown]);
     assert.equal(await failingParts(store.records, own), [shown], 'the process itself shows it once');
-    const look = standings({ events, store: elsewhere, projections: [] });
+    const look = openServiceStatus({ events, store: elsewhere, projections: [] });
     assert.equal(
       (await look.look()).filter(({ kind }) => kind === 'part'),
       [shown],
@@ -79,7 +79,7 @@ test(
   'where nothing of the log could be looked at in time, it is not said that nothing waits',
   installed(async ({ events, store }) => {
     await buy(events);
-    const look = standings({ events, store, projections: [] });
+    const look = openServiceStatus({ events, store, projections: [] });
     const { timeout } = AbortSignal;
     AbortSignal.timeout = () => AbortSignal.abort();
     try {
@@ -108,7 +108,7 @@ test(
         { collection: gifts, documents: [], checkpoint: { projection: `gifts@${gifts.version}`, position } },
       ]);
       await store.records.put(PROCESS_CHECKPOINT, { logId: events.logId, types: '', position });
-      const look = standings({ events, store, projections: [gifts, transactions] as unknown as readonly Projection[] });
+      const look = openServiceStatus({ events, store, projections: [gifts, transactions] as unknown as readonly Projection[] });
       const found = await look.look();
       await look.close();
       const by = new Map(
@@ -129,13 +129,13 @@ test(
  * How the process managers stand, by name, where the last that they noted is this event: as it is while an older one is
  * open.
  */
-async function standingAt(house: House, event: RecordedEvent | undefined): Promise<Map<string, ProcessStanding>> {
+async function statusAt(house: House, event: RecordedEvent | undefined): Promise<Map<string, ProcessManagerStatus>> {
   const saved = (await house.reads.records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))!.value;
   await house.reads.records.put(PROCESS_CHECKPOINT, {
     ...saved,
     position: event!.position,
   } satisfies ProcessCheckpoint);
-  const look = standings({ events: house.events, store: house.reads, projections: [] });
+  const look = openServiceStatus({ events: house.events, store: house.reads, projections: [] });
   const found = await look.look();
   await look.close();
   return new Map(found.flatMap((one) => (one.kind === 'process' ? [[one.name, one] as const] : [])));
@@ -155,8 +155,8 @@ test('a purchase that is done is not in flight because the checkpoint lies in th
     // As it is saved while an older one is open, and never again where nothing more happens: after this one's
     // beginning.
     const [, started] = await house.events.read(`transaction-${transactionId}`);
-    const standing = await standingAt(house, started);
-    const [purchase, notification] = [standing.get('purchase'), standing.get('notification')];
+    const status = await statusAt(house, started);
+    const [purchase, notification] = [status.get('purchase'), status.get('notification')];
     assert.equal([purchase?.kind, purchase?.in_flight, notification?.in_flight], ['process', 1, 0]);
     const [begun] = await house.events.read(`transaction-${waiting}`);
     assert.ok(
@@ -189,7 +189,7 @@ test('a receiver who has been told again is not in flight because something olde
     await house.until(async () => processors.status().open === 0 && (await house.all('NotificationSent')).length === 2);
     await processors.close();
     const [bought] = await house.events.read(`transaction-${transactionId}`);
-    const notification = (await standingAt(house, bought)).get('notification');
+    const notification = (await statusAt(house, bought)).get('notification');
     assert.equal([notification?.in_flight, notification?.lag_events], [0, 0]);
   } finally {
     await house.close();
@@ -220,7 +220,7 @@ test('a dispute that was lost once its gifts were blocked is not in flight becau
     await house.until(async () => processors.status().open === 0 && processors.status().position === closed?.position);
     await processors.close();
     const [bought] = await house.events.read(`transaction-${transactionId}`);
-    const disputes = (await standingAt(house, bought)).get('dispute');
+    const disputes = (await statusAt(house, bought)).get('dispute');
     assert.equal([disputes?.in_flight, disputes?.lag_events], [0, 0]);
   } finally {
     await house.close();

@@ -12,8 +12,8 @@ import { openBuild } from '../../../src/runtime/readmodels/runningBuild.js';
 import { orphanOf } from '../../../src/runtime/readmodels/orphanedModels.js';
 import { transactions } from '../../../src/projections/transactions.js';
 import { readinessOf } from '../../../src/service/readiness.js';
-import type { ProjectionStanding } from '../../../src/ops/status/status.js';
-import { standings } from '../../../src/ops/status/serviceStatus.js';
+import type { ReadModelStatus } from '../../../src/ops/status/status.js';
+import { openServiceStatus } from '../../../src/ops/status/serviceStatus.js';
 import { buy, installed, type Installation, redeem, settled, silent } from '../../support/fixtures/projecting.js';
 import { until } from '../../support/assertions/until.js';
 
@@ -63,10 +63,10 @@ async function earlierRelease({ events, project }: Installation): Promise<readon
   return bought.gifts;
 }
 
-async function standingOf({ events, store }: Installation, projection: Projection): Promise<ProjectionStanding> {
-  const looking = standings({ events, store, projections: [projection] });
+async function statusOf({ events, store }: Installation, projection: Projection): Promise<ReadModelStatus> {
+  const looking = openServiceStatus({ events, store, projections: [projection] });
   try {
-    return (await looking.look())[0] as ProjectionStanding;
+    return (await looking.look())[0] as ReadModelStatus;
   } finally {
     await looking.close();
   }
@@ -101,7 +101,7 @@ test(
     const { position } = await redeem(events, ids[0] ?? '');
     assert.ok(await store.reached(SERVED, position, 4_000), 'what is served is kept up to date');
     assert.is((await openReadModel<GiftDocument>(store, gifts).get(ids[0] ?? ''))?.redemption?.redeemed, true);
-    const standing = await standingOf(house, NEXT);
+    const standing = await statusOf(house, NEXT);
     assert.equal([standing.version, standing.in_use, standing.holder], [V + 1, false, 'projector 2']);
     assert.equal(
       [standing.served?.version, standing.served?.lag_events, standing.served?.holder],
@@ -184,14 +184,14 @@ test(
       ready: false,
       detail: `version ${V} serves and is behind, since no process that knows it keeps it up to date, until version ${V + 1} is built`,
     });
-    const { served } = await standingOf(house, NEXT);
+    const { served } = await statusOf(house, NEXT);
     assert.equal([served?.version, served?.lag_events, served?.holder], [V, 1, null]);
     slow.go();
     await until(async () => (await store.active('gifts')) === V + 1, 'the new version to be in use');
     assert.ok(await model.reached(position, 20_000));
     assert.is((await model.get(ids[0] ?? ''))?.redemption?.redeemed, true);
     assert.equal(
-      [await readyOf(house), (await standingOf(house, NEXT)).served],
+      [await readyOf(house), (await statusOf(house, NEXT)).served],
       [{ ready: true, detail: 'caught up' }, null],
     );
   }),
