@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 import { EventStoreDBClient, jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { MongoClient } from 'mongodb';
 import { giftStream } from '../src/domain/gift.js';
-import { gifts as giftsProjection } from '../src/projections/gifts.js';
+import { giftsProjection } from '../src/projections/gifts.js';
 import { layoutOf } from '../src/adapters/mongodb/layout.js';
 import { collectionOf } from '../src/runtime/readmodels/projection.js';
 import { buyer, importCatalogue, scratch, tillOf, tokensOf } from './support/data.js';

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readStore.js';
 import { yieldProcessor } from '../src/cli/priority.js';
-import { gifts } from '../src/projections/gifts.js';
+import { giftsProjection } from '../src/projections/gifts.js';
 import { collectionOf } from '../src/runtime/readmodels/projection.js';
 import { sameVersion } from '../src/runtime/readmodels/builds.js';
 import { type CommandRun, startCommand } from './support/command.js';
@@ -54,7 +54,7 @@ async function isCurrent(dir: string): Promise<boolean> {
   const store = await openEmbeddedReadStore({ dir });
   const active = await store.active('gifts');
   await store.close();
-  return active !== undefined && sameVersion(active, gifts.version);
+  return active !== undefined && sameVersion(active, giftsProjection.version);
 }
 
 const command = async (dir: string, args: readonly string[]): Promise<CommandRun> =>
@@ -74,7 +74,7 @@ async function rawOf(folder: string): Promise<Raw> {
   const version = await store.active('gifts');
   await store.close();
   if (version === undefined) throw new Error('gifts was never built');
-  return { read: await rawRead(folder), written: await sameDocuments(folder, [{ ...collectionOf(gifts), version }]) };
+  return { read: await rawRead(folder), written: await sameDocuments(folder, [{ ...collectionOf(giftsProjection), version }]) };
 }
 
 if (values.raw !== undefined) {

@@ -177,4 +177,4 @@ function makeGifts(): Projection<GiftDocument> {
 const present = makeGifts();
 
 /** The fold of `gifts`. */
-export const gifts: Projection<GiftDocument> = { ...present, previous: [giftsOfVersion2(present)] };
+export const giftsProjection: Projection<GiftDocument> = { ...present, previous: [giftsOfVersion2(present)] };

@@ -3,22 +3,22 @@ import { giftStream } from '../domain/gift.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { accountsProjection } from './accounts.js';
 import { catalogueProjection } from './catalogue/catalogue.js';
-import { gifts } from './gifts.js';
+import { giftsProjection } from './gifts.js';
 import { readYourWrites, type LogEnds } from '../runtime/readmodels/readYourWrites.js';
 import { parkedProjection } from './parked.js';
 import type { Projection } from '../runtime/readmodels/projection.js';
 import { openReadModel, type ReadModel } from '../runtime/readmodels/readModel.js';
-import { redemptions } from './redemptions.js';
-import { transactions } from './transactions.js';
+import { redemptionsProjection } from './redemptions.js';
+import { transactionsProjection } from './transactions.js';
 import { voucherCodesProjection } from './voucherCodes.js';
 
 const ALL = {
-  gifts,
-  transactions,
+  gifts: giftsProjection,
+  transactions: transactionsProjection,
   accounts: accountsProjection,
   catalogue: catalogueProjection,
   voucherCodes: voucherCodesProjection,
-  redemptions,
+  redemptions: redemptionsProjection,
   parked: parkedProjection,
 } as const;
 

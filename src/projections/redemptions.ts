@@ -13,7 +13,7 @@ export interface RedemptionGiftDocument {
 }
 
 /** The fold. */
-export const redemptions: Projection<RedemptionGiftDocument> = {
+export const redemptionsProjection: Projection<RedemptionGiftDocument> = {
   name: 'redemptions',
   version: 1,
   hidden: HIDDEN_FIELDS,

@@ -39,7 +39,7 @@ export interface TransactionDocument {
 type Folded = Happened<GiftsPurchased | PaymentAuthenticationRequired | PaymentCharged | PaymentDeclined>;
 
 /** The fold of `transactions`. */
-export const transactions: Projection<TransactionDocument> = {
+export const transactionsProjection: Projection<TransactionDocument> = {
   name: 'transactions',
   version: 2,
   hidden: HIDDEN_FIELDS,
@@ -89,5 +89,5 @@ export const transactions: Projection<TransactionDocument> = {
 /** A purchase as its stream tells it; `undefined` where nothing was bought. */
 export function transactionIn(history: readonly RecordedEvent[]): TransactionDocument | undefined {
   const [first] = history;
-  return first === undefined ? undefined : folded(transactions, history, idOf(first.stream));
+  return first === undefined ? undefined : folded(transactionsProjection, history, idOf(first.stream));
 }

@@ -7,7 +7,7 @@ import { suite } from 'uvu';
 import { startApp } from '../../src/service/app.js';
 import { loadConfig } from '../../src/service/config.js';
 import { giftIdOf, shortcodeOf } from '../../src/domain/giftIds.js';
-import { gifts } from '../../src/projections/gifts.js';
+import { giftsProjection } from '../../src/projections/gifts.js';
 import { valuesOf } from '../support/service/exposed.js';
 import { buy, redeem, refused } from '../support/service/giftFlow.js';
 import { request, startService, type Service, untilReady } from '../support/service/service.js';

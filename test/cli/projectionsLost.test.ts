@@ -8,7 +8,7 @@ import { generateHistory } from '../../bench/support/history.js';
 import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import { openMongoReadStore } from '../../src/adapters/mongodb/readStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
-import { gifts } from '../../src/projections/gifts.js';
+import { giftsProjection } from '../../src/projections/gifts.js';
 import { buildOf, rebuildOf } from '../../src/runtime/readmodels/builds.js';
 import { startProjector } from '../../src/runtime/readmodels/projector.js';
 import { gift, type Ran, sink } from '../support/service/cli.js';
@@ -40,7 +40,7 @@ async function building(go: (lost: Lost) => Promise<void>, begin: (env: Lost['en
   })();
   const store = await openMongoReadStore({ url: env.MONGODB_URL });
   try {
-    const projector = await startProjector({ events, store, projections: [gifts], logger: silent, holder: 'first' });
+    const projector = await startProjector({ events, store, projections: [giftsProjection], logger: silent, holder: 'first' });
     try {
       await eventually(async () => projector.kept().some(({ caughtUp }) => caughtUp), PATIENCE_MS);
     } finally {

@@ -9,7 +9,7 @@ import { openChargeOutcomes } from '../../src/commands/chargeOutcomes.js';
 import { transactionStream } from '../../src/domain/purchase.js';
 import { type Bus, NoRespondersError } from '../../src/ports/bus.js';
 import { runProcessors } from '../../src/processors/runner/run.js';
-import { gifts } from '../../src/projections/gifts.js';
+import { giftsProjection } from '../../src/projections/gifts.js';
 import { checkpointName } from '../../src/runtime/readmodels/projection.js';
 import { startProjector } from '../../src/runtime/readmodels/projector.js';
 import { followers } from '../../src/runtime/supervision/followers.js';
@@ -34,7 +34,7 @@ export const FOLLOWER_PROMISES: Readonly<Record<string, Promised>> = {
       const reads = open.add(await openEmbeddedReadStore({ dir }), (one) => one.close());
       const shared = { events, logger: silent, followers: parts, leaseMs: LEASE_TEST_MS };
       const outcomes = open.add(await openChargeOutcomes(events, parts), (one) => one.close());
-      open.add(await startProjector({ ...shared, store: reads, projections: [gifts], holder: 'p' }), (one) =>
+      open.add(await startProjector({ ...shared, store: reads, projections: [giftsProjection], holder: 'p' }), (one) =>
         one.close(),
       );
       open.add(
@@ -62,7 +62,7 @@ export const FOLLOWER_PROMISES: Readonly<Record<string, Promised>> = {
           amount: 350,
         });
         assert.ok(await watch.settled(20_000), 'charge outcomes');
-        assert.ok(await reads.reached(checkpointName(gifts), position, 20_000), 'projector');
+        assert.ok(await reads.reached(checkpointName(giftsProjection), position, 20_000), 'projector');
         watch.end();
       };
       await works();

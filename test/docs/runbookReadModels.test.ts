@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
-import { gifts } from '../../src/projections/gifts.js';
+import { giftsProjection } from '../../src/projections/gifts.js';
 import { collectionOf } from '../../src/runtime/readmodels/projection.js';
 import { untilReady } from '../support/service/service.js';
 import { buyInto, inTrouble, readLog } from '../support/service/trouble.js';
@@ -18,9 +18,9 @@ test('wrong read model: a document that says something else than the log', async
     const store = await openEmbeddedReadStore({ dir: trouble.env['DATA_DIR'] ?? '' });
     try {
       await eventually(async () => {
-        const served = await store.get(collectionOf(gifts), gift);
+        const served = await store.get(collectionOf(giftsProjection), gift);
         if (served === undefined) return false;
-        const [corrected] = await store.correct(collectionOf(gifts), [
+        const [corrected] = await store.correct(collectionOf(giftsProjection), [
           {
             id: gift,
             expected: served.position,

@@ -26,7 +26,7 @@ import { openEventStore } from '../../src/service/engines.js';
 import { loadKeys } from '../../src/service/keys.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
-import { gifts } from '../../src/projections/gifts.js';
+import { giftsProjection } from '../../src/projections/gifts.js';
 import { checkpointName, collectionOf } from '../../src/runtime/readmodels/projection.js';
 import { PROJECTIONS } from '../../src/projections/index.js';
 import { type TestEngines, openTestEngines } from '../support/engines/engines.js';
@@ -295,7 +295,7 @@ test('one after the other is killed or frozen', async ({ world }) => {
       for (const projection of PROJECTIONS)
         never(`the checkpoint of ${projection.name}`, (await store.checkpoint(checkpointName(projection))) ?? '');
       const ids = bought.slice(-30).map(({ giftId }) => giftId);
-      for (const document of await store.getMany(collectionOf(gifts), ids))
+      for (const document of await store.getMany(collectionOf(giftsProjection), ids))
         if (document !== undefined) never(`gift ${document.id}`, document.position);
       await sleep(10);
     }

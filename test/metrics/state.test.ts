@@ -10,16 +10,16 @@ import { showProcesses } from '../../src/metrics/processes.js';
 import { showState } from '../../src/metrics/state.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { processTally } from '../../src/processors/runner/status.js';
-import { gifts } from '../../src/projections/gifts.js';
+import { giftsProjection } from '../../src/projections/gifts.js';
 import { checkpointName, type Projection } from '../../src/runtime/readmodels/projection.js';
 import { recordQuarantine } from '../../src/runtime/readmodels/quarantine.js';
-import { transactions } from '../../src/projections/transactions.js';
+import { transactionsProjection } from '../../src/projections/transactions.js';
 import { event } from '../support/engines/eventStoreEvents.js';
 import { exposed } from '../support/service/exposed.js';
 import { type Installation, installation } from '../support/fixtures/projecting.js';
 
 const test = suite<{ house: Installation }>('installation');
-const PROJECTIONS = [gifts, transactions] as unknown as readonly Projection[];
+const PROJECTIONS = [giftsProjection, transactionsProjection] as unknown as readonly Projection[];
 const BUS = { engine: 'none', ping: async () => undefined } as unknown as Engines['bus'];
 
 test.before.each(async (context) => {
@@ -57,9 +57,9 @@ test('a projection whose stored position is no place in the log is behind by eve
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
   await events.append('gift-1', [{ ...event('GiftRedeemed'), at: ago(90) }], 'none');
-  const collection = { name: gifts.name, version: gifts.version, indexes: gifts.indexes };
+  const collection = { name: giftsProjection.name, version: giftsProjection.version, indexes: giftsProjection.indexes };
   await store.write([
-    { collection, documents: [], checkpoint: { projection: checkpointName(gifts), position: '18446744073709551615' } },
+    { collection, documents: [], checkpoint: { projection: checkpointName(giftsProjection), position: '18446744073709551615' } },
   ]);
   const found = await values();
   assert.is(found.get(`gift_projection_lag_events{projection="gifts",version="${gifts.version}"}`), 1);
@@ -73,12 +73,12 @@ test('what is stored, in use and quarantined shows; a look serves for a second',
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
   const { position } = await events.append('gift-1', [event('GiftRedeemed')], 'none');
-  const collection = { name: gifts.name, version: gifts.version, indexes: gifts.indexes };
+  const collection = { name: giftsProjection.name, version: giftsProjection.version, indexes: giftsProjection.indexes };
   await store.ensure(collection);
-  await store.write([{ collection, documents: [], checkpoint: { projection: checkpointName(gifts), position } }]);
-  await store.activate(gifts.name, gifts.version);
+  await store.write([{ collection, documents: [], checkpoint: { projection: checkpointName(giftsProjection), position } }]);
+  await store.activate(giftsProjection.name, giftsProjection.version);
   for (const id of ['a', 'b'])
-    await recordQuarantine(store.records, gifts, {
+    await recordQuarantine(store.records, giftsProjection, {
       documentId: id,
       eventId: 'e',
       type: 'GiftIssued',
@@ -100,7 +100,7 @@ test('what readers use of another release shows beside what is built', async ({ 
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
   const { position } = await events.append('gift-1', [event('GiftRedeemed')], 'none');
-  const served = { name: gifts.name, version: gifts.version + 1, indexes: [] };
+  const served = { name: giftsProjection.name, version: giftsProjection.version + 1, indexes: [] };
   await store.ensure(served);
   await store.write([
     { collection: served, documents: [], checkpoint: { projection: checkpointName(served), position } },
@@ -110,7 +110,7 @@ test('what readers use of another release shows beside what is built', async ({ 
   const of = (metric: string, version: number): number | undefined =>
     found.get(`gift_projection_${metric}{projection="gifts",version="${version}"}`);
   assert.equal([of('active', served.version), of('lag_events', served.version)], [1, 0]);
-  assert.equal([of('active', gifts.version), of('lag_events', gifts.version)], [0, 1]);
+  assert.equal([of('active', giftsProjection.version), of('lag_events', giftsProjection.version)], [0, 1]);
 });
 
 test('an engine that is gone or silent is down, and what it would have told is not shown as well', async ({

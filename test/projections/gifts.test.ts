@@ -2,8 +2,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
-import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
-import { transactions, type TransactionDocument } from '../../src/projections/transactions.js';
+import { giftsProjection, type GiftDocument } from '../../src/projections/gifts.js';
+import { transactionsProjection, type TransactionDocument } from '../../src/projections/transactions.js';
 import type { Projection } from '../../src/runtime/readmodels/projection.js';
 import { sameHiddenClass } from '../support/assertions/hiddenClass.js';
 import { newEvent, purchase } from '../support/fixtures/projecting.js';
@@ -48,8 +48,8 @@ function fold<B extends object>(
   }
   return body;
 }
-const gift = (...events: RecordedEvent[]): GiftDocument | undefined => fold(gifts, id, events);
-const transaction = (...events: RecordedEvent[]): TransactionDocument | undefined => fold(transactions, 't1', events);
+const gift = (...events: RecordedEvent[]): GiftDocument | undefined => fold(giftsProjection, id, events);
+const transaction = (...events: RecordedEvent[]): TransactionDocument | undefined => fold(transactionsProjection, 't1', events);
 const fresh = {
   transaction_id: 't1',
   index: 0,
@@ -62,24 +62,24 @@ const test = suite('projections of gifts and transactions');
 
 test('a purchase makes one document a receiver, under the ids that its seed gives', () => {
   assert.equal(
-    gifts.documentIds(bought),
+    giftsProjection.documentIds(bought),
     IDS.map((ids) => ids.gift_id),
   );
   assert.equal(gift(bought), fresh);
   assert.equal(
-    IDS.map((ids, index) => gifts.evolve(undefined, bought, ids.gift_id, index).receiver),
+    IDS.map((ids, index) => giftsProjection.evolve(undefined, bought, ids.gift_id, index).receiver),
     [{ user_id: 'u2' }, { phone_hash: 'h1' }, {}],
   );
 });
 
 test('no phone number and no seed reaches a gift', () => {
-  const all = JSON.stringify(IDS.map((ids, index) => gifts.evolve(undefined, bought, ids.gift_id, index)));
+  const all = JSON.stringify(IDS.map((ids, index) => giftsProjection.evolve(undefined, bought, ids.gift_id, index)));
   assert.not.match(all, '7700900123');
   assert.not.match(all, BOUGHT.seed);
 });
 
 test('issuing changes nothing, so it is not asked for', () => {
-  assert.not(gifts.types.includes('GiftIssued'));
+  assert.not(giftsProjection.types.includes('GiftIssued'));
 });
 
 test('claimed', () => {
@@ -150,8 +150,8 @@ test('cancelled', () => {
 test('what can not be folded says why', () => {
   assert.throws(() => gift(ofGift('GiftRedeemed', redemption)), /never bought/);
   assert.throws(() => gift(bought, ofGift('GiftUnredeemed', { redemption_id: 'r1' })), /not the latest/);
-  assert.throws(() => gifts.evolve(undefined, bought, id, 3), /no gift 3/);
-  assert.throws(() => gifts.evolve(fresh as GiftDocument, ofGift('GiftPainted', {}), id, 0), /GiftPainted/);
+  assert.throws(() => giftsProjection.evolve(undefined, bought, id, 3), /no gift 3/);
+  assert.throws(() => giftsProjection.evolve(fresh as GiftDocument, ofGift('GiftPainted', {}), id, 0), /GiftPainted/);
   assert.throws(() => transaction(recorded('transaction-t1', 'PaymentCharged', {}, LATER)), /never made/);
 });
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { redemptions } from '../../src/projections/redemptions.js';
+import { redemptionsProjection } from '../../src/projections/redemptions.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 
 const test = suite('projections/redemptions');
@@ -11,9 +11,9 @@ test('each redemption leads to its gift, whatever else happened', () => {
     stream: 'gift-0123',
     data: { redemption_id: 'r1' },
   } as unknown as RecordedEvent;
-  assert.equal(redemptions.documentIds(event), ['r1']);
-  assert.equal(redemptions.evolve(undefined, event, 'r1', 0), { gift_id: '0123' });
-  assert.equal([redemptions.types, redemptions.creates], [['GiftRedeemed'], ['GiftRedeemed']]);
+  assert.equal(redemptionsProjection.documentIds(event), ['r1']);
+  assert.equal(redemptionsProjection.evolve(undefined, event, 'r1', 0), { gift_id: '0123' });
+  assert.equal([redemptionsProjection.types, redemptionsProjection.creates], [['GiftRedeemed'], ['GiftRedeemed']]);
 });
 
 test.run();

@@ -7,7 +7,7 @@ import { transactionStream } from '../../domain/purchase.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { AccountDocument } from '../../projections/accounts.js';
 import { folded } from '../../runtime/readmodels/folded.js';
-import { type GiftDocument, gifts as giftsProjection } from '../../projections/gifts.js';
+import { type GiftDocument, giftsProjection } from '../../projections/gifts.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
 

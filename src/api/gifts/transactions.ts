@@ -4,7 +4,7 @@ import { copyWith } from '../../domain/copyWith.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { pounds } from '../../domain/money.js';
 import { Refusal } from '../../domain/refusal.js';
-import { type GiftDocument, gifts as giftsProjection } from '../../projections/gifts.js';
+import { type GiftDocument, giftsProjection } from '../../projections/gifts.js';
 import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { basePathOf } from '../../service/publicUrl.js';

@@ -11,7 +11,7 @@ import { giftStream } from '../../domain/gift.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type AccountDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';
 import { folded } from '../../runtime/readmodels/folded.js';
-import { gifts } from '../../projections/gifts.js';
+import { giftsProjection } from '../../projections/gifts.js';
 import { transactionIn } from '../../projections/transactions.js';
 import type { ReadModels } from '../../projections/index.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
@@ -85,7 +85,7 @@ async function joinedThen(
   const [bought] = known;
   if (bought === undefined) return undefined;
   const transaction = transactionIn(known);
-  const own = folded(gifts, [bought, ...upTo(await deps.events.read(giftStream(giftId)), position)], giftId);
+  const own = folded(giftsProjection, [bought, ...upTo(await deps.events.read(giftStream(giftId)), position)], giftId);
   if (transaction === undefined || own === undefined) return undefined;
   const hash = own.receiver.phone_hash;
   return joinedGift(

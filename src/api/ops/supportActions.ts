@@ -13,7 +13,7 @@ import { resendGift } from '../../commands/resendGift.js';
 import { giftStream } from '../../domain/gift.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
-import { gifts as giftsProjection } from '../../projections/gifts.js';
+import { giftsProjection } from '../../projections/gifts.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import { type ErrorCode, HttpError } from '../pipeline/errors.js';
 import { contextOf } from '../gifts/deps.js';

@@ -5,12 +5,12 @@ import type { Call } from '../../../src/api/pipeline/route.js';
 import { accessStream } from '../../../src/domain/access.js';
 import type { ReadStore, StoredDocument } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { type GiftDocument, gifts } from '../../../src/projections/gifts.js';
+import { type GiftDocument, giftsProjection } from '../../../src/projections/gifts.js';
 import { collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
 import { requestRebuild, seizeBuildLease } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { previousBuildOf, putRebuild, rebuildOf } from '../../../src/runtime/readmodels/builds.js';
 import { recordQuarantine } from '../../../src/runtime/readmodels/quarantine.js';
-import { transactions } from '../../../src/projections/transactions.js';
+import { transactionsProjection } from '../../../src/projections/transactions.js';
 import { PROJECTIONS } from '../../../src/projections/index.js';
 import { buy, refused } from '../../support/service/giftFlow.js';
 import { silent } from '../../support/fixtures/projecting.js';
@@ -31,7 +31,7 @@ const ask = async (method: 'GET' | 'POST', path: string, body?: object, user = '
   });
 const seen = async (): Promise<Json[]> =>
   ((await service.events.read(accessStream(new Date().toISOString()))) as Json[]).map(({ data }) => data as Json);
-const served = async (): Promise<typeof gifts> => ({ ...gifts, version: (await store.active('gifts')) ?? 0 });
+const served = async (): Promise<typeof giftsProjection> => ({ ...giftsProjection, version: (await store.active('gifts')) ?? 0 });
 /**
  * Of each call that changes something: what was asked, why, how many documents or read models, and whether it was seen
  * through.
@@ -72,7 +72,7 @@ test.after(async () => {
 });
 
 test('everything stands there, for support and auditors', async () => {
-  await recordQuarantine(store.records, gifts, {
+  await recordQuarantine(store.records, giftsProjection, {
     documentId: 'x',
     eventId: 'e',
     type: 'T',
@@ -98,12 +98,12 @@ test('everything stands there, for support and auditors', async () => {
       model.rebuild,
       model.former,
     ],
-    [gifts.version, 0, true, 0, 0, 1, null, null],
+    [giftsProjection.version, 0, true, 0, 0, 1, null, null],
   );
   assert.ok(typeof model.holder === 'string' && typeof model.position === 'string', reply.text);
   const one = await ask('GET', '/gifts', undefined, 'aud');
   assert.deepEqual([one.status, one.json.data.name, one.json.data.quarantined], [200, 'gifts', 1]);
-  await store.records.delete(`quarantine/gifts@${gifts.version}/x`);
+  await store.records.delete(`quarantine/gifts@${giftsProjection.version}/x`);
   for (const user of ['ann', 'till-coffee']) refused(await ask('GET', '', undefined, user), 403, 'Forbidden.');
   refused(await ask('GET', '/nope'), 404, 'Projection not found');
   assert.deepEqual(
@@ -121,17 +121,17 @@ test('a rebuild that was asked for is made by the service, and gone back from', 
   const { version, build, ...rebuild } = reply.json.data as Json;
   assert.deepEqual(
     [version, build, rebuild.kind, rebuild.state, rebuild.by, rebuild.reason, rebuild.holder, rebuild.events],
-    [gifts.version, 1, 'rebuild', 'building', 'sue', 'ticket 4711', null, null],
+    [giftsProjection.version, 1, 'rebuild', 'building', 'sue', 'ticket 4711', null, null],
   );
   const target = await over();
-  assert.notEqual(target, gifts.version);
+  assert.notEqual(target, giftsProjection.version);
   const model = (await ask('GET', '/gifts')).json.data as Json;
   assert.deepEqual([model.build, model.rebuild, model.former.build, model.lag_events], [1, null, 0, 0]);
   assert.ok(Date.parse(model.former.until as string) > Date.now());
   const back = await ask('POST', '/gifts/rollback');
   assert.equal(back.status, 202, back.text);
   assert.deepEqual([back.json.data.kind, back.json.data.build], ['rollback', 0]);
-  assert.equal(await over(), gifts.version);
+  assert.equal(await over(), giftsProjection.version);
   assert.equal((await previousBuildOf(store, 'gifts'))?.number, target);
   assert.equal(
     (await service.ask('GET', `/api/v2/gifts/${bought[0] ?? ''}`, { token: await service.userToken('ann') })).status,
@@ -167,7 +167,7 @@ test('while another builds it is refused with who that is; aborted, it is gone',
   assert.deepEqual([aborted.status, aborted.json], [200, { data: null }]);
   assert.deepEqual(
     [(await store.versions('gifts')).includes(record.value.target), await store.active('gifts')],
-    [false, gifts.version],
+    [false, giftsProjection.version],
   );
   assert.deepEqual(
     (await ask('POST', '/gifts/abort')).json,
@@ -344,8 +344,8 @@ test('all are rebuilt at one call, or none where one can not be', async () => {
   await lease?.release();
   const rolledBack = {
     ...ASKED,
-    target: transactions.version,
-    from: transactions.version,
+    target: transactionsProjection.version,
+    from: transactionsProjection.version,
     kind: 'rollback',
     state: 'ready',
     attended: false,
@@ -378,7 +378,7 @@ test('all are rebuilt at one call, or none where one can not be', async () => {
 });
 
 test('who asks and why stands in the log before anything is done; what can not be recorded is not done', async () => {
-  const projection = transactions as unknown as Projection;
+  const projection = transactionsProjection as unknown as Projection;
   const { name } = projection;
   const deps = { events: service.events, store, logger: silent, holder: 'sue' };
   const routes = rebuildRoutes({

@@ -15,7 +15,7 @@ import { giftStream } from '../../../src/domain/gift.js';
 import { transactionStream } from '../../../src/domain/purchase.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
-import { gifts } from '../../../src/projections/gifts.js';
+import { giftsProjection } from '../../../src/projections/gifts.js';
 import { checkpointName, collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
 import { buildOf, putPreviousBuild, rebuildOf } from '../../../src/runtime/readmodels/builds.js';
 import { startProjector } from '../../../src/runtime/readmodels/projector.js';
@@ -31,9 +31,9 @@ interface Context {
 }
 
 const test = suite<Context>('cli/projections');
-const GIFTS = collectionOf(gifts);
+const GIFTS = collectionOf(giftsProjection);
 /** The version of `gifts`. */
-const V = gifts.version;
+const V = giftsProjection.version;
 const made = mkdtempSync(join(tmpdir(), 'cli-projections-'));
 const REASON = ['--reason', 'ticket 4711'];
 
@@ -321,7 +321,7 @@ test('the status shows a stuck projector as stuck, measured against the log', as
       cause: 'no',
       event_id: 'e',
     });
-    await recordQuarantine(store.records, gifts, {
+    await recordQuarantine(store.records, giftsProjection, {
       documentId: 'x',
       eventId: 'e',
       type: 'T',
@@ -368,9 +368,9 @@ test('the status names stored positions that are no place in the log, and shows 
     await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u1' });
     await store.write([
       {
-        collection: gifts,
+        collection: giftsProjection,
         documents: [],
-        checkpoint: { projection: checkpointName(gifts), position: '18446744073709551615' },
+        checkpoint: { projection: checkpointName(giftsProjection), position: '18446744073709551615' },
       },
     ]);
     await store.records.put('checkpoint/purchase-process', {
@@ -504,8 +504,8 @@ test('the status tells what readers use while a deployed version is built, and w
       /transactions: version 2, build 3 is kept until .* \(gift projections rollback transactions\)\ntransactions: version 1 is kept until .* \(the release that made it takes it into use again\)/,
     );
     const release: Projection = {
-      ...(gifts as unknown as Projection),
-      previous: [{ ...(gifts as unknown as Projection), version: V - 1 }],
+      ...(giftsProjection as unknown as Projection),
+      previous: [{ ...(giftsProjection as unknown as Projection), version: V - 1 }],
     };
     // What it builds is never stored.
     let go: () => void = () => undefined;
@@ -565,7 +565,7 @@ test('beside a process of the earlier release that leads, the status tells that 
   await stores(dir, async (engines) => {
     await servesEarlier(engines);
     await engines.store.drop(GIFTS);
-    await leadsBeside(engines, { ...(gifts as unknown as Projection), version: V - 1, previous: [] }, async () => {
+    await leadsBeside(engines, { ...(giftsProjection as unknown as Projection), version: V - 1, previous: [] }, async () => {
       const { out } = await gift(dir, ['projections', 'status']);
       assert.match(out, new RegExp(`^gifts +${V} +no +none .*nobody$`, 'm'));
       assert.match(
@@ -582,7 +582,7 @@ test('where an earlier release is brought back, and a process of the later one l
   dir,
 }) => {
   await stores(dir, async (engines) => {
-    const present = gifts as unknown as Projection;
+    const present = giftsProjection as unknown as Projection;
     await leadsBeside(engines, { ...present, version: V + 1, previous: [present] }, async () => {
       const { out } = await gift(dir, ['projections', 'status']);
       assert.match(

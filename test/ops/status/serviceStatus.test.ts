@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { gifts } from '../../../src/projections/gifts.js';
-import { transactions } from '../../../src/projections/transactions.js';
+import { giftsProjection } from '../../../src/projections/gifts.js';
+import { transactionsProjection } from '../../../src/projections/transactions.js';
 import type { Projection } from '../../../src/runtime/readmodels/projection.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../../../src/processors/runner/checkpoint.js';
 import type { RecordedEvent } from '../../../src/ports/eventStore.js';
@@ -23,7 +23,7 @@ test(
     await buy(events);
     const projector = await project();
     await settled(projector, events);
-    const look = openServiceStatus({ events, store, projections: [gifts as unknown as Projection] });
+    const look = openServiceStatus({ events, store, projections: [giftsProjection as unknown as Projection] });
     const holder = async (): Promise<string | null | undefined> =>
       (await look.look()).find((one): one is ReadModelStatus => one.kind === 'projection')?.holder;
     assert.is(await holder(), 'projector 1');
@@ -105,10 +105,10 @@ test(
     for (const position of ['0000000000999999', '18446744073709551615', 'x'.repeat(100)]) {
       const shown = position.length > 40 ? `${position.slice(0, 40)}…` : position;
       await store.write([
-        { collection: gifts, documents: [], checkpoint: { projection: `gifts@${gifts.version}`, position } },
+        { collection: giftsProjection, documents: [], checkpoint: { projection: `gifts@${giftsProjection.version}`, position } },
       ]);
       await store.records.put(PROCESS_CHECKPOINT, { logId: events.logId, types: '', position });
-      const look = openServiceStatus({ events, store, projections: [gifts, transactions] as unknown as readonly Projection[] });
+      const look = openServiceStatus({ events, store, projections: [giftsProjection, transactionsProjection] as unknown as readonly Projection[] });
       const found = await look.look();
       await look.close();
       const by = new Map(

@@ -4,14 +4,14 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { gifts } from '../../../src/projections/gifts.js';
+import { giftsProjection } from '../../../src/projections/gifts.js';
 import { checkpointName, collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { requestRebuild, build, seizeBuildLease } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { progressOf, putProgress } from '../../../src/runtime/readmodels/maintenance/progress.js';
 import { asBuild, buildOf, rebuildOf } from '../../../src/runtime/readmodels/builds.js';
 import { openBuild } from '../../../src/runtime/readmodels/runningBuild.js';
-import { transactions } from '../../../src/projections/transactions.js';
+import { transactionsProjection } from '../../../src/projections/transactions.js';
 import { failureOf } from '../../support/engines/eventStoreEvents.js';
 import { FULL_SPEED } from '../../support/faults/fullSpeed.js';
 import {
@@ -28,7 +28,7 @@ import { giftStream } from '../../../src/domain/gift.js';
 import { until } from '../../support/assertions/until.js';
 
 const test = suite('projector: checkpoints that are no place in the log');
-const GIFTS = gifts as unknown as Projection;
+const GIFTS = giftsProjection as unknown as Projection;
 const NOW = '2026-03-01T10:00:00.000Z';
 
 /** A stored checkpoint is never lowered, so each of these takes the place of any that is right. */
@@ -78,18 +78,18 @@ for (const [what, position] of Object.entries(INVALID)) {
       const first = await left(house);
       await storeCheckpoint(store, GIFTS, position);
       const later = await buy(events);
-      const model = openReadModel(store, gifts);
+      const model = openReadModel(store, giftsProjection);
       const { lines, logger } = listening();
       const projector = await project({ logger });
       await settled(projector, events);
       await until(async () => (await store.active('gifts')) !== undefined, 'it is in use again');
       const active = (await store.active('gifts'))!;
-      assert.equal(buildOf(active), { version: gifts.version, build: 1 });
+      assert.equal(buildOf(active), { version: giftsProjection.version, build: 1 });
       const shown = await contents(store, collectionOf(asBuild(GIFTS, active)));
       assert.equal([...shown.keys()].toSorted(), [...first.gifts, ...later.gifts].toSorted());
       await until(async () => (await model.find({})).length === 3, 'readers have found it');
-      assert.is(await store.checkpoint(checkpointName(transactions)), await events.end(), 'the other one just went on');
-      assert.is(await store.active('transactions'), transactions.version);
+      assert.is(await store.checkpoint(checkpointName(transactionsProjection)), await events.end(), 'the other one just went on');
+      assert.is(await store.active('transactions'), transactionsProjection.version);
       assert.equal(
         lines
           .filter(({ msg }) => msg.includes('counts as absent'))
@@ -110,7 +110,7 @@ test(
   installed(async (house) => {
     const { events, store, project } = house;
     const [gift = ''] = (await left(house)).gifts;
-    const model = openReadModel(store, gifts);
+    const model = openReadModel(store, giftsProjection);
     assert.ok(await model.get(gift));
     await storeCheckpoint(store, GIFTS, INVALID['beyond the log']);
     let hold: (() => void) | undefined;
@@ -163,7 +163,7 @@ test(
     assert.is(await store.checkpoint(`gifts@${target}`), await events.end());
     assert.is((await rebuildOf(store, 'gifts'))?.value.state, 'ready');
     assert.is(deps.lines.length, 1);
-    assert.is(await store.active('gifts'), gifts.version, 'what serves is left alone');
+    assert.is(await store.active('gifts'), giftsProjection.version, 'what serves is left alone');
   }),
 );
 
@@ -175,7 +175,7 @@ test(
     const opened = await openBuild(store, GIFTS);
     for (const position of [...Object.values(INVALID), (await append(events, giftStream('g'), 'Other', {})).position]) {
       const kept = { events: 4_711, position };
-      await putProgress(store, 'gifts', gifts.version, {
+      await putProgress(store, 'gifts', giftsProjection.version, {
         now: () => ({
           events: 4_711,
           total: undefined,
@@ -191,7 +191,7 @@ test(
       assert.is(counted.now().events, 2, position);
       assert.is(lines.length, 1, position);
     }
-    await putProgress(store, 'gifts', gifts.version, {
+    await putProgress(store, 'gifts', giftsProjection.version, {
       now: () => ({
         events: 1,
         total: undefined,

@@ -4,13 +4,13 @@ import * as assert from 'uvu/assert';
 import type { Engines } from '../../../src/ports/engines.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { gifts, type GiftDocument } from '../../../src/projections/gifts.js';
+import { giftsProjection, type GiftDocument } from '../../../src/projections/gifts.js';
 import { checkpointName, type Projection } from '../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { SwapOutdatedError, swapIn } from '../../../src/runtime/readmodels/swap.js';
 import { openBuild } from '../../../src/runtime/readmodels/runningBuild.js';
 import { orphanOf } from '../../../src/runtime/readmodels/orphanedModels.js';
-import { transactions } from '../../../src/projections/transactions.js';
+import { transactionsProjection } from '../../../src/projections/transactions.js';
 import { readinessOf } from '../../../src/service/readiness.js';
 import type { ReadModelStatus } from '../../../src/ops/status/status.js';
 import { openServiceStatus } from '../../../src/ops/status/serviceStatus.js';
@@ -21,16 +21,16 @@ const test = suite('what the leading projector does not know');
 /** Of leases, in ms: long enough that none is lost on a busy machine. */
 const leaseMs = 2_000;
 /** The version of `gifts`. */
-const V = gifts.version;
+const V = giftsProjection.version;
 /** A release whose engineer forgot the previous fold. */
 const FORGETFUL: readonly Projection[] = [
-  { ...(gifts as unknown as Projection), version: V + 1 },
-  transactions as unknown as Projection,
+  { ...(giftsProjection as unknown as Projection), version: V + 1 },
+  transactionsProjection as unknown as Projection,
 ];
 /** A release from before `transactions` was added. */
-const PREVIOUS: readonly Projection[] = [gifts as unknown as Projection];
+const PREVIOUS: readonly Projection[] = [giftsProjection as unknown as Projection];
 const NEXT = FORGETFUL[0] as Projection;
-const SERVED = checkpointName(gifts);
+const SERVED = checkpointName(giftsProjection);
 
 /** The store, with the next version's documents held back until `go`. */
 function held(store: ReadStore): { readonly store: ReadStore; go(): void } {
@@ -100,7 +100,7 @@ test(
     const standby = await project({ store: await openStore(), leaseMs });
     const { position } = await redeem(events, ids[0] ?? '');
     assert.ok(await store.reached(SERVED, position, 4_000), 'what is served is kept up to date');
-    assert.is((await openReadModel<GiftDocument>(store, gifts).get(ids[0] ?? ''))?.redemption?.redeemed, true);
+    assert.is((await openReadModel<GiftDocument>(store, giftsProjection).get(ids[0] ?? ''))?.redemption?.redeemed, true);
     const standing = await statusOf(house, NEXT);
     assert.equal([standing.version, standing.in_use, standing.holder], [V + 1, false, 'projector 2']);
     assert.equal(
@@ -127,7 +127,7 @@ test(
     slow.go();
     await project({ projections: FORGETFUL, leaseMs });
     await until(async () => (await house.store.active('gifts')) === V + 1, 'the later version to be in use');
-    assert.equal(await readyOf(house, gifts as unknown as Projection), {
+    assert.equal(await readyOf(house, giftsProjection as unknown as Projection), {
       ready: true,
       detail: `version ${V + 1} serves and has caught up, until no process of its release leads`,
     });
@@ -174,7 +174,7 @@ test(
     assert.equal([level, projection, serves, builds], [40, 'gifts', `version ${V}`, `version ${V + 1}`]);
     assert.match(String(msg), /let a process of the release that made it run/);
     const { position } = await redeem(events, ids[0] ?? '');
-    const model = openReadModel<GiftDocument>(store, NEXT as unknown as typeof gifts);
+    const model = openReadModel<GiftDocument>(store, NEXT as unknown as typeof giftsProjection);
     assert.is(
       await model.reached(position, 100),
       false,
@@ -239,7 +239,7 @@ test(
     await buy(events);
     for (const version of [V, V + 1]) await store.ensure({ name: 'gifts', version, indexes: [] });
     await store.activate('gifts', V);
-    const [serving, frozen] = [await openBuild(store, gifts as unknown as Projection), await openBuild(store, NEXT)];
+    const [serving, frozen] = [await openBuild(store, giftsProjection as unknown as Projection), await openBuild(store, NEXT)];
     await store.activate('gifts', V + 2);
     const woken = await swapIn(frozen, [serving, frozen], { store, lease: { held: true }, logger: silent }).catch(
       (error: unknown) => error,
@@ -261,7 +261,7 @@ test(
     const standby = await project({ store: await openStore(), leaseMs });
     const { position } = await buy(events);
     assert.ok(
-      await store.reached(checkpointName(transactions), position, 4_000),
+      await store.reached(checkpointName(transactionsProjection), position, 4_000),
       'what it does not know is kept up to date',
     );
     await previous.close();

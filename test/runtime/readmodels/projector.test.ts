@@ -7,14 +7,14 @@ import { transactionStream } from '../../../src/domain/purchase.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import { MAX_BATCH_DOCUMENTS, type ReadStore, type WriteBatch } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { gifts, type GiftDocument } from '../../../src/projections/gifts.js';
+import { giftsProjection, type GiftDocument } from '../../../src/projections/gifts.js';
 import { checkpointName, collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { previousBuildOf, putPreviousBuild } from '../../../src/runtime/readmodels/builds.js';
 import { startProjector } from '../../../src/runtime/readmodels/projector.js';
 import { listQuarantined } from '../../../src/runtime/readmodels/quarantine.js';
 import { lostAnchor, type LogAnchor, LOG_ANCHOR, anchorOf } from '../../../src/runtime/log/logAnchor.js';
-import { transactions } from '../../../src/projections/transactions.js';
+import { transactionsProjection } from '../../../src/projections/transactions.js';
 import {
   append,
   buy,
@@ -28,10 +28,10 @@ import {
 import { depsFor, inUse, rebuild } from '../../support/fixtures/rebuilding.js';
 import { until } from '../../support/assertions/until.js';
 
-const GIFTS = collectionOf(gifts);
-const TRANSACTIONS = collectionOf(transactions);
+const GIFTS = collectionOf(giftsProjection);
+const TRANSACTIONS = collectionOf(transactionsProjection);
 /** The version of `gifts`. */
-const V = gifts.version;
+const V = giftsProjection.version;
 const test = suite('projector');
 
 /** The store with `write` replaced. */
@@ -43,10 +43,10 @@ const writing = (store: ReadStore, write: (batches: readonly WriteBatch[]) => Pr
 /** Gifts in another version, whose documents say so. */
 function giftsVersion(version: number): Projection {
   const evolve = (body: object | undefined, ...rest: [never, never, never]): object => ({
-    ...gifts.evolve(body as GiftDocument | undefined, ...rest),
+    ...giftsProjection.evolve(body as GiftDocument | undefined, ...rest),
     shape: version,
   });
-  return { ...gifts, version, evolve: evolve as Projection['evolve'] };
+  return { ...giftsProjection, version, evolve: evolve as Projection['evolve'] };
 }
 
 async function stored(store: ReadStore, gift: string): Promise<GiftDocument | undefined> {
@@ -61,7 +61,7 @@ test(
     assert.is(await store.active('gifts'), V);
     assert.equal(
       projector.kept(),
-      [gifts, transactions].map(({ name: projection, version }) => ({
+      [giftsProjection, transactionsProjection].map(({ name: projection, version }) => ({
         projection,
         version,
         position: undefined,
@@ -86,7 +86,7 @@ test(
     assert.ok(await store.reached(`gifts@${V}`, position, 20_000));
     assert.is((await stored(store, gift))?.redemption?.redeemed, true);
     assert.ok(
-      await store.reached(checkpointName(transactions), position, 20_000),
+      await store.reached(checkpointName(transactionsProjection), position, 20_000),
       'transactions have nothing to do with it',
     );
     assert.is((await store.get<{ payment: string }>(TRANSACTIONS, transaction))?.body.payment, 'pending');
@@ -365,7 +365,7 @@ test(
     const previous = await startProjector({
       events,
       store: freezing,
-      projections: [gifts, transactions],
+      projections: [giftsProjection, transactionsProjection],
       logger: silent,
       holder: 'previous',
       leaseMs: LEASE_TEST_MS,
@@ -477,7 +477,7 @@ test(
     await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u3' });
     await redeem(events, good.gifts[0] ?? '');
     await settled(projector, events);
-    const model = openReadModel<GiftDocument>(store, gifts);
+    const model = openReadModel<GiftDocument>(store, giftsProjection);
     assert.ok((await model.get(good.gifts[0] ?? ''))?.redemption);
     const refused = await model.get('feedfeedfeedfeedfeed').catch((error: unknown) => error);
     assert.instance(refused, UnavailableError);
@@ -498,7 +498,7 @@ test(
     const again = await project();
     await settled(again, events);
     assert.equal(again.kept()[0]?.quarantined, [listed], 'still listed');
-    assert.equal(await listQuarantined(store.records, gifts), [listed], 'for other processes too');
+    assert.equal(await listQuarantined(store.records, giftsProjection), [listed], 'for other processes too');
   }),
 );
 
@@ -520,7 +520,7 @@ test(
   'what is thrown need not be an Error',
   installed(async ({ events, project }) => {
     const throwing: Projection = {
-      ...transactions,
+      ...transactionsProjection,
       evolve() {
         throw 'plain words' as unknown;
       },
@@ -541,7 +541,7 @@ test(
     );
     const old = await project();
     await settled(old, events);
-    const model = openReadModel<GiftDocument & { shape?: number }>(store, gifts);
+    const model = openReadModel<GiftDocument & { shape?: number }>(store, giftsProjection);
     let reading = true;
     const shapes = new Set<number | undefined>();
     const reads = (async () => {
@@ -554,7 +554,7 @@ test(
     })();
     await old.close();
     const retireMs = 1_500;
-    const next = await project({ projections: [giftsVersion(V + 1), transactions], retireMs });
+    const next = await project({ projections: [giftsVersion(V + 1), transactionsProjection], retireMs });
     await settled(next, events);
     assert.is(await store.active('gifts'), V + 1);
     assert.is(await store.count(GIFTS, {}), 3_000, 'the old one is still there for those who read it');
@@ -583,7 +583,7 @@ test(
       if (batches.some(({ collection }) => collection.version === V + 1)) await built;
       return store.write(batches);
     });
-    const release2 = [{ ...giftsVersion(V + 1), previous: [gifts] }];
+    const release2 = [{ ...giftsVersion(V + 1), previous: [giftsProjection] }];
     const both = await project({ store: slowly, projections: release2, retireMs: 0 });
     const { position } = await redeem(events, bought.gifts[0] ?? '');
     assert.ok(await store.reached(`gifts@${V}`, position, 2_000));
@@ -605,7 +605,7 @@ test(
       ],
     );
     await later.close();
-    const back = await project({ projections: [gifts], retireMs: 0 });
+    const back = await project({ projections: [giftsProjection], retireMs: 0 });
     await settled(back, events);
     assert.is(await store.active('gifts'), V);
     assert.is((await previousBuildOf(store, 'gifts'))?.number, V + 1);
@@ -622,7 +622,7 @@ test(
     const old = await project();
     await settled(old, events);
     await old.close();
-    const next: Projection = { ...giftsVersion(V + 1), previous: [gifts as unknown as Projection] };
+    const next: Projection = { ...giftsVersion(V + 1), previous: [giftsProjection as unknown as Projection] };
     const leader = await project({ projections: [next], retireMs: 0 });
     await until(async () => (await store.active('gifts')) === V + 1, 'the new one to be in use');
     const { target } = await rebuild(depsFor(events, store), { projection: next });
@@ -639,7 +639,7 @@ test(
       [V, V + 1, target],
     );
     await again.close();
-    await settled(await project({ projections: [gifts], retireMs: 0 }), events);
+    await settled(await project({ projections: [giftsProjection], retireMs: 0 }), events);
     assert.is(await store.active('gifts'), V);
   }),
 );
@@ -648,10 +648,10 @@ test(
   'what a previous release made is dropped when its day is over, and then not run any more',
   installed(async ({ events, store, project }) => {
     await buy(events);
-    const old = await project({ projections: [gifts] });
+    const old = await project({ projections: [giftsProjection] });
     await settled(old, events);
     await old.close();
-    const release2 = [{ ...giftsVersion(V + 1), previous: [gifts] }];
+    const release2 = [{ ...giftsVersion(V + 1), previous: [giftsProjection] }];
     const next = await project({ projections: release2, retireMs: 300 });
     await until(async () => (await store.active('gifts')) === V + 1, 'the new one to be in use');
     await putPreviousBuild(store, 'gifts', { number: V, until: Date.now() + 500 });
@@ -675,7 +675,7 @@ test(
   'on an empty store nothing is built of previous versions',
   installed(async ({ events, store, project }) => {
     await buy(events);
-    const first = await project({ projections: [{ ...giftsVersion(V + 1), previous: [gifts] }] });
+    const first = await project({ projections: [{ ...giftsVersion(V + 1), previous: [giftsProjection] }] });
     await settled(first, events);
     assert.equal([first.kept().map(({ version }) => version), await store.versions('gifts')], [[V + 1], [V + 1]]);
   }),
@@ -688,7 +688,7 @@ test(
     const newer = await project({ projections: [giftsVersion(V + 1)] });
     await settled(newer, events);
     await newer.close();
-    await settled(await project({ projections: [gifts] }), events);
+    await settled(await project({ projections: [giftsProjection] }), events);
     assert.is(await store.active('gifts'), V);
   }),
 );
@@ -715,7 +715,7 @@ test(
   'a projection that comes later catches up by itself, then joins the others',
   installed(async ({ events, store, project }) => {
     await buy(events, [{}, {}]);
-    const first = await project({ projections: [gifts] });
+    const first = await project({ projections: [giftsProjection] });
     await settled(first, events);
     await first.close();
     let feeds = 0;
@@ -727,7 +727,7 @@ test(
     await settled(both, events);
     await until(() => feeds === 3, 'one feed of both');
     const { position } = await buy(events);
-    assert.ok(await store.reached(checkpointName(transactions), position, 20_000));
+    assert.ok(await store.reached(checkpointName(transactionsProjection), position, 20_000));
     assert.ok(await store.reached(`gifts@${V}`, position, 20_000));
     assert.is(await store.count(TRANSACTIONS, {}), 2);
   }),

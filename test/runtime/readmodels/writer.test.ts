@@ -7,7 +7,7 @@ import { MAX_BATCH_BYTES, type StoredDocument, type WriteBatch } from '../../../
 import { documentCache } from '../../../src/runtime/readmodels/documentCache.js';
 import { openBuild } from '../../../src/runtime/readmodels/runningBuild.js';
 import { LeaseLostError, atMostBytes, makeWriter } from '../../../src/runtime/readmodels/writer.js';
-import { transactions } from '../../../src/projections/transactions.js';
+import { transactionsProjection } from '../../../src/projections/transactions.js';
 import { installed } from '../../support/fixtures/projecting.js';
 
 const test = suite('writer');
@@ -36,7 +36,7 @@ test('the bound of a size is one', () => {
 test(
   'long documents are spread over batches',
   installed(async ({ store }) => {
-    const build = await openBuild(store, transactions);
+    const build = await openBuild(store, transactionsProjection);
     const written: WriteBatch[] = [];
     const writer = makeWriter(
       [build],
@@ -71,7 +71,7 @@ test(
 test(
   'one write at a time; what comes up meanwhile goes with the next',
   installed(async ({ store }) => {
-    const build = await openBuild(store, transactions);
+    const build = await openBuild(store, transactionsProjection);
     const sizes: number[] = [];
     const slow = async (batches: readonly WriteBatch[]): Promise<void> => {
       sizes.push(batches.reduce((sum, { documents }) => sum + documents.length, 0));
@@ -98,7 +98,7 @@ test(
 test(
   'what readers are leaving is written last: whoever changes over never finds something older',
   installed(async ({ store }) => {
-    const [left, next] = [await openBuild(store, transactions), await openBuild(store, { ...transactions, version: 77 })];
+    const [left, next] = [await openBuild(store, transactionsProjection), await openBuild(store, { ...transactionsProjection, version: 77 })];
     left.follows = true;
     const written: number[] = [];
     const writer = makeWriter(
@@ -109,14 +109,14 @@ test(
     );
     for (const build of [left, next]) build.dirty.set('t1', document('t1', 1));
     await writer.drain();
-    assert.equal(written, [77, transactions.version]);
+    assert.equal(written, [77, transactionsProjection.version]);
   }),
 );
 
 test(
   'without the lease nothing is written, and the writer ends',
   installed(async ({ store }) => {
-    const build = await openBuild(store, transactions);
+    const build = await openBuild(store, transactionsProjection);
     const lease = { held: false };
     const errors: unknown[] = [];
     const writer = makeWriter([build], store, lease, (error) => errors.push(error));

@@ -9,10 +9,10 @@ import { openEmbeddedEventStore } from '../../../../src/adapters/embedded/eventS
 import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
 import { fold } from '../../../../src/domain/decider.js';
 import { giftAggregate, giftStream } from '../../../../src/domain/gift.js';
-import { gifts, type GiftDocument } from '../../../../src/projections/gifts.js';
+import { giftsProjection, type GiftDocument } from '../../../../src/projections/gifts.js';
 import { collectionOf } from '../../../../src/runtime/readmodels/projection.js';
 import { startProjector } from '../../../../src/runtime/readmodels/projector.js';
-import { transactions } from '../../../../src/projections/transactions.js';
+import { transactionsProjection } from '../../../../src/projections/transactions.js';
 import {
   append,
   buy,
@@ -102,12 +102,12 @@ test('what came up step by step, through restarts, is what is built anew at once
         const rebuilding = await startProjector({
           events: house.events,
           store,
-          projections: [gifts, transactions],
+          projections: [giftsProjection, transactionsProjection],
           logger: silent,
           holder: 'anew',
         });
         await settled(rebuilding, house.events);
-        for (const collection of [gifts, transactions].map(collectionOf))
+        for (const collection of [giftsProjection, transactionsProjection].map(collectionOf))
           assert.equal(await contents(house.store, collection), await contents(store, collection));
         const listed = (kept: ReturnType<typeof projector.kept>) =>
           kept.map(({ quarantined }) => quarantined.map(({ eventId }) => eventId ?? '').sort());
@@ -133,21 +133,21 @@ test('a generated history folds to what its streams say', async () => {
   const projector = await startProjector({
     events,
     store,
-    projections: [gifts, transactions],
+    projections: [giftsProjection, transactionsProjection],
     logger: silent,
     holder: 'h',
   });
   try {
     await settled(projector, events);
     assert.ok(made.events >= 6_000 && made.events < 7_000, String(made.events));
-    assert.is(await store.count(collectionOf(gifts), {}), made.gifts);
-    assert.is(await store.count(collectionOf(transactions), {}), made.purchases);
+    assert.is(await store.count(collectionOf(giftsProjection), {}), made.gifts);
+    assert.is(await store.count(collectionOf(transactionsProjection), {}), made.purchases);
     assert.ok(Math.abs(made.redeemed / made.gifts - 0.5) < 0.05, 'half of them redeemed');
     assert.ok(Math.abs(made.unredeemed / made.gifts - 0.1) < 0.03, 'a tenth unredeemed');
     const statuses = new Set<string>();
     for (const { id, status, receiver } of made.sample) {
       statuses.add(status);
-      const document = (await store.get<GiftDocument>(collectionOf(gifts), id))?.body;
+      const document = (await store.get<GiftDocument>(collectionOf(giftsProjection), id))?.body;
       const gift = fold(giftAggregate, (await events.read(giftStream(id))) as never);
       if (gift.status === 'none' || document === undefined) throw new Error(`gift ${id} is missing`);
       const redemption = gift.redemptions.at(-1);

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { giftStream } from '../../../../src/domain/gift.js';
 import type { ReadStore } from '../../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
-import { gifts, type GiftDocument } from '../../../../src/projections/gifts.js';
+import { giftsProjection, type GiftDocument } from '../../../../src/projections/gifts.js';
 import { collectionOf, type Projection } from '../../../../src/runtime/readmodels/projection.js';
 import { lastProgress } from '../../../../src/runtime/readmodels/maintenance/progress.js';
 import {
@@ -19,7 +19,7 @@ import { asBuild, previousBuildOf, putPreviousBuild, putRebuild, rebuildOf } fro
 import type { Pace } from '../../../../src/runtime/coordination/pace.js';
 import { finishSwap, swapIn } from '../../../../src/runtime/readmodels/swap.js';
 import { openBuild } from '../../../../src/runtime/readmodels/runningBuild.js';
-import { transactions } from '../../../../src/projections/transactions.js';
+import { transactionsProjection } from '../../../../src/projections/transactions.js';
 import {
   append,
   buy,
@@ -44,9 +44,9 @@ import { until } from '../../../support/assertions/until.js';
 import { untilStopped } from '../../../support/faults/untilStopped.js';
 
 const test = suite('rebuilding beside what serves');
-const GIFTS = collectionOf(gifts);
+const GIFTS = collectionOf(giftsProjection);
 /** The version of `gifts`; its first build is numbered from here. */
-const V = gifts.version;
+const V = giftsProjection.version;
 const BUILD = V * 1_000_000;
 const never = new AbortController().signal;
 
@@ -122,12 +122,12 @@ test(
     const { target } = await rebuild(depsFor(events, store));
     await inUse(store, target);
     const { position } = await redeem(events, bought.gifts[0] ?? '');
-    assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000));
+    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, 20_000));
     assert.ok(await store.reached(`gifts@${target}`, position, 20_000));
     await sleep(3_500);
     const later = await append(events, giftStream(bought.gifts[0] ?? ''), 'GiftClaimed', { user_id: 'u9' });
     assert.ok(await store.reached(`gifts@${target}`, later.position, 20_000));
-    assert.not(await store.reached(`gifts@${gifts.version}`, later.position, 150), 'and no longer');
+    assert.not(await store.reached(`gifts@${giftsProjection.version}`, later.position, 150), 'and no longer');
   }),
 );
 
@@ -259,7 +259,7 @@ test(
     await until(async () => (await rebuildOf(store, 'gifts')) === undefined, 'it to be given up');
     assert.equal([await store.active('gifts'), await store.versions('gifts')], [V, [V]]);
     const { position } = await buy(events);
-    assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000), 'all else goes on');
+    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, 20_000), 'all else goes on');
   }),
 );
 
@@ -400,7 +400,7 @@ test(
       next.kept().map(({ projection, version, active }) => [projection, version, active]),
       [
         ['gifts', target, true],
-        ['transactions', transactions.version, true],
+        ['transactions', transactionsProjection.version, true],
       ],
     );
     const gone = new AbortController();
@@ -424,7 +424,7 @@ test(
       'any',
     );
     // The others stand at the log's end, so that it catches up beside them: as when it alone was held up.
-    const others = await project({ projections: [transactions] });
+    const others = await project({ projections: [transactionsProjection] });
     await settled(others, events);
     await others.close();
     const { target, outcome } = await rebuild(depsFor(events, store));
@@ -458,7 +458,7 @@ test(
     };
     await project({ store: refusing, logger: silent });
     const { position } = await buy(events);
-    assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000));
+    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, 20_000));
     await until(() => failures > 0);
     await inUse(store, target);
   }),
@@ -540,7 +540,7 @@ test(
       await openBuild(store, asBuild(GIFTS_PROJECTION, target)),
     ];
     // Of another read model, under the number of the one in use.
-    const other = await openBuild(store, asBuild(transactions as unknown as Projection, V));
+    const other = await openBuild(store, asBuild(transactionsProjection as unknown as Projection, V));
     joining.joins = true;
     const swap = async (): ReturnType<typeof swapIn> =>
       swapIn(joining, [other, serving, joining], { store, lease: { held: true }, logger: silent });
@@ -567,7 +567,7 @@ test(
       return store.write(batches);
     };
     const watched = { ...store, write };
-    const first = await project({ store: watched, projections: [gifts] });
+    const first = await project({ store: watched, projections: [giftsProjection] });
     await settled(first, events);
     await first.close();
     await settled(await project({ store: watched }), events);

@@ -7,7 +7,7 @@ import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readSto
 import { giftStream } from '../../../../src/domain/gift.js';
 import type { ReadStore, StoredDocument } from '../../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
-import { gifts, type GiftDocument } from '../../../../src/projections/gifts.js';
+import { giftsProjection, type GiftDocument } from '../../../../src/projections/gifts.js';
 import { collectionOf } from '../../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../../src/runtime/readmodels/readModel.js';
 import type { Difference } from '../../../../src/runtime/readmodels/maintenance/differences.js';
@@ -45,7 +45,7 @@ import { depsFor, GIFTS_PROJECTION, inUse, rebuild } from '../../../support/fixt
 import { eventually, until } from '../../../support/assertions/until.js';
 
 const test = suite('verification and repair');
-const GIFTS = collectionOf(gifts);
+const GIFTS = collectionOf(giftsProjection);
 const never = new AbortController().signal;
 const stopped = AbortSignal.abort();
 
@@ -154,7 +154,7 @@ test(
     await settled(await project(), events);
     const movesOn = async (user_id: string): Promise<void> => {
       const { position } = await append(events, giftStream(gift), 'GiftClaimed', { user_id });
-      assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000));
+      assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, 20_000));
     };
     const moving: ReadStore = {
       ...store,
@@ -196,7 +196,7 @@ test(
       [['missing'], ['extra'], 5, 5, 31],
     );
     assert.is((await verify(house, { sample: 31 })).report.differences, 4, 'a sample finds what is served wrongly');
-    const model = openReadModel<GiftDocument>(store, gifts);
+    const model = openReadModel<GiftDocument>(store, giftsProjection);
     const edition = model.edition();
     assert.equal(await outcomes(house, [one, two, three, four, 'ffff', five, one]), [
       'repaired',
@@ -214,7 +214,7 @@ test(
       return model.edition() !== edition;
     }, 'caches to hear of it');
     const { position } = await append(events, giftStream(one), 'GiftUnredeemed', { redemption_id: `r-${one}` });
-    assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000));
+    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, 20_000));
     assert.is(
       (await store.get<GiftDocument>(GIFTS, one))?.body.redemption?.redeemed,
       false,
@@ -242,7 +242,7 @@ test(
     writing = false;
     await writes;
     const { position } = await redeem(events, gift);
-    assert.ok(await store.reached(`gifts@${gifts.version}`, position, 2_000));
+    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, 2_000));
     assert.is((await store.get<GiftDocument>(GIFTS, gift))?.body.claimed_by, `u${claims}`);
     assert.is((await verify(house)).report.differences, 0);
   }),
@@ -253,9 +253,9 @@ test(
   installed(async (house) => {
     const { events, store, project } = house;
     let broken = true;
-    const evolve: typeof gifts.evolve = (document, event, id, index) => {
+    const evolve: typeof giftsProjection.evolve = (document, event, id, index) => {
       if (broken && event.type === 'GiftClaimed') throw new Error('a fault of ours');
-      return gifts.evolve(document, event, id, index);
+      return giftsProjection.evolve(document, event, id, index);
     };
     const faulty = { ...GIFTS_PROJECTION, evolve: evolve as unknown as typeof GIFTS_PROJECTION.evolve };
     const bought = await buy(events, [{}, {}]);
@@ -266,7 +266,7 @@ test(
     await settled(projector, events);
     await redeem(events, gift);
     await settled(projector, events);
-    assert.is((await listQuarantined(store.records, gifts)).length, 2);
+    assert.is((await listQuarantined(store.records, giftsProjection)).length, 2);
     assert.equal(
       (await verify(house, { projection: GIFTS_PROJECTION })).differences.map(({ kind }) => kind).toSorted(),
       ['quarantined', 'quarantined'],
@@ -281,11 +281,11 @@ test(
       ['repaired', 'quarantined'],
     );
     assert.match(made?.[1]?.cause ?? '', /never bought/);
-    const model = openReadModel<GiftDocument>(store, gifts);
+    const model = openReadModel<GiftDocument>(store, giftsProjection);
     const healed = await model.get(gift);
     assert.equal([healed?.claimed_by, healed?.redemption?.redeemed], ['u7', true]);
     assert.equal(
-      (await listQuarantined(store.records, gifts)).map(({ documentId }) => documentId),
+      (await listQuarantined(store.records, giftsProjection)).map(({ documentId }) => documentId),
       ['feedfeedfeedfeedfeed'],
     );
     assert.equal(
@@ -309,7 +309,7 @@ test(
     await settled(projector, events);
     const file = new Sqlite(join(dir, 'read.db'));
     file
-      .prepare(`UPDATE doc_gifts_${gifts.version} SET body = substr(body, 1, 20) WHERE id IN (?, ?)`)
+      .prepare(`UPDATE doc_gifts_${giftsProjection.version} SET body = substr(body, 1, 20) WHERE id IN (?, ?)`)
       .run(hit, touched);
     file.close();
     await projector.close();
@@ -317,7 +317,7 @@ test(
     await redeem(events, touched);
     await redeem(events, other);
     await settled(again, events);
-    const model = openReadModel<GiftDocument>(store, gifts);
+    const model = openReadModel<GiftDocument>(store, giftsProjection);
     assert.ok((await model.get(other))?.redemption, 'the others go on');
     for (const id of [hit, touched])
       assert.instance(await model.get(id).catch((error: unknown) => error), UnavailableError);
@@ -327,7 +327,7 @@ test(
     );
     // One by the event that could not be folded, the other by its reader.
     const listed = await eventually(async () => {
-      const all = new Map((await listQuarantined(store.records, gifts)).map((entry) => [entry.documentId, entry]));
+      const all = new Map((await listQuarantined(store.records, giftsProjection)).map((entry) => [entry.documentId, entry]));
       return all.size === 2 ? all : undefined;
     });
     assert.equal([listed.get(touched)?.type, listed.get(hit)?.type], ['GiftRedeemed', undefined]);
@@ -340,7 +340,7 @@ test(
     assert.equal(await outcomes(house, [hit, touched]), ['repaired', 'repaired']);
     assert.is((await verify(house)).report.differences, 0);
     assert.ok((await model.get(touched))?.redemption);
-    assert.equal(await listQuarantined(store.records, gifts), []);
+    assert.equal(await listQuarantined(store.records, giftsProjection), []);
   }),
 );
 
@@ -404,8 +404,8 @@ test(
       /too many/,
     );
     assert.equal(await store.get(GIFTS, gift), before);
-    const next = { ...GIFTS_PROJECTION, version: gifts.version + 1 };
-    const inUse = new RegExp(`version ${gifts.version} is in use`);
+    const next = { ...GIFTS_PROJECTION, version: giftsProjection.version + 1 };
+    const inUse = new RegExp(`version ${giftsProjection.version} is in use`);
     assert.match(await refusal(verify(house, { projection: next }), VerifyRefusedError), inUse);
     assert.match(
       await refusal(
@@ -431,13 +431,13 @@ test(
     await settled(await project(), events);
     const next = {
       ...GIFTS_PROJECTION,
-      version: gifts.version + 1,
+      version: giftsProjection.version + 1,
       previous: [GIFTS_PROJECTION],
-      evolve: (...what: Parameters<typeof gifts.evolve>) => ({ ...GIFTS_PROJECTION.evolve(...what), more: true }),
+      evolve: (...what: Parameters<typeof giftsProjection.evolve>) => ({ ...GIFTS_PROJECTION.evolve(...what), more: true }),
     };
     for (const how of [{ projection: next }, { projection: next, sample: 2 }]) {
       const { differences, report } = await verify(house, how);
-      assert.equal([differences, report.build, report.documents], [[], gifts.version, 2]);
+      assert.equal([differences, report.build, report.documents], [[], giftsProjection.version, 2]);
     }
     await falsify(house, one, (body) => ({ ...body, more: true }));
     for (const how of [{ projection: next }, { projection: next, sample: 2 }])
@@ -485,7 +485,7 @@ async function ordered(
   }));
   const key = await placeOrder(store, {
     name: 'gifts',
-    build: gifts.version,
+    build: giftsProjection.version,
     documents,
     through: (await events.end()) ?? null,
     ...order,
@@ -582,11 +582,11 @@ test(
     const {
       ids: [gift = ''],
       out,
-    } = await ordered(house, 1, { build: gifts.version + 1 });
+    } = await ordered(house, 1, { build: giftsProjection.version + 1 });
     await falsify(house, gift, () => ({ wrong: true }));
     assert.match(
       (await out())?.failure ?? '',
-      new RegExp(`^version ${gifts.version} is in use by now, .* another version$`),
+      new RegExp(`^version ${giftsProjection.version} is in use by now, .* another version$`),
     );
     assert.equal((await house.store.get<{ wrong?: boolean }>(GIFTS, gift))?.body, { wrong: true });
   }),
