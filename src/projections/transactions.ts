@@ -11,7 +11,7 @@ import type {
 } from '../domain/purchase.js';
 import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import { folded } from '../runtime/readmodels/folded.js';
+import { foldDocument } from '../runtime/readmodels/foldDocument.js';
 import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 
 /** `{transactionId}`. Secret: `seed`. Personal: `message`. Money is pence, times are ISO 8601, UTC, milliseconds. */
@@ -89,5 +89,5 @@ export const transactionsProjection: Projection<TransactionDocument> = {
 /** A purchase as its stream tells it; `undefined` where nothing was bought. */
 export function transactionIn(history: readonly RecordedEvent[]): TransactionDocument | undefined {
   const [first] = history;
-  return first === undefined ? undefined : folded(transactionsProjection, history, idOf(first.stream));
+  return first === undefined ? undefined : foldDocument(transactionsProjection, history, idOf(first.stream));
 }

@@ -8,7 +8,7 @@ import {
   type UserDocument,
   accountsProjection,
 } from '../../projections/accounts.js';
-import { folded } from '../../runtime/readmodels/folded.js';
+import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { within } from '../../lib/async/within.js';
 import { FRESH_MS, type FreshCache, freshCache } from './freshCache.js';
@@ -88,7 +88,7 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
         if (error instanceof UnavailableError) return [];
         throw error;
       });
-      const account = (folded(accountsProjection, events, stream) ?? document) as UserDocument | ClientDocument;
+      const account = (foldDocument(accountsProjection, events, stream) ?? document) as UserDocument | ClientDocument;
       // Not the credential's number: another release may count it in another way in the read model that serves.
       return account.active && secretOf(account) === secretOf(document);
     },

@@ -6,7 +6,7 @@ import { type GiftIssued, ownerOf } from '../../domain/gift.js';
 import { transactionStream } from '../../domain/purchase.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { AccountDocument } from '../../projections/accounts.js';
-import { folded } from '../../runtime/readmodels/folded.js';
+import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
 import { type GiftDocument, giftsProjection } from '../../projections/gifts.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
@@ -86,7 +86,7 @@ export async function giftAfter(
   const { transaction_id, index, message_id, receiver } = issued.data as GiftIssued['data'];
   const transaction = await chargedPurchase(deps, transaction_id);
   const bought: GiftDocument = { transaction_id, index, message_id, receiver, updated_at: transaction.created_at };
-  const gift = folded(giftsProjection, history, id, bought) ?? bought;
+  const gift = foldDocument(giftsProjection, history, id, bought) ?? bought;
   const hash = gift.receiver.phone_hash;
   return joinedGift(id, gift, transaction, hash === undefined ? undefined : await deps.accounts.get(`phone-${hash}`));
 }

@@ -10,7 +10,7 @@ import { MASK } from '../../lib/mask.js';
 import { giftStream } from '../../domain/gift.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type AccountDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';
-import { folded } from '../../runtime/readmodels/folded.js';
+import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
 import { giftsProjection } from '../../projections/gifts.js';
 import { transactionIn } from '../../projections/transactions.js';
 import type { ReadModels } from '../../projections/index.js';
@@ -85,7 +85,7 @@ async function joinedThen(
   const [bought] = known;
   if (bought === undefined) return undefined;
   const transaction = transactionIn(known);
-  const own = folded(giftsProjection, [bought, ...upTo(await deps.events.read(giftStream(giftId)), position)], giftId);
+  const own = foldDocument(giftsProjection, [bought, ...upTo(await deps.events.read(giftStream(giftId)), position)], giftId);
   if (transaction === undefined || own === undefined) return undefined;
   const hash = own.receiver.phone_hash;
   return joinedGift(
@@ -101,7 +101,7 @@ async function accountThen(
   stream: string,
   position: Position | undefined,
 ): Promise<AccountDocument | undefined> {
-  return folded(accountsProjection, upTo(await events.read(stream), position), stream);
+  return foldDocument(accountsProjection, upTo(await events.read(stream), position), stream);
 }
 
 function withoutSecrets(embedded: Embedded, personal: boolean): Embedded {

@@ -4,7 +4,7 @@
  */
 import { parkedId, type ParkedName, type ParkedState, PARKED_NAMES, parkedStream } from '../../domain/parked.js';
 import type { Caller, EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
-import { folded } from '../../runtime/readmodels/folded.js';
+import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
 import { type ParkedDocument, parkedProjection } from '../../projections/parked.js';
 import { streamBetween } from '../history/streamBetween.js';
 
@@ -73,7 +73,7 @@ export function parkedView({ id, document }: ParkedEntry): ParkedView {
 
 /** One entity's work from its events. @throws Error without any */
 export function parkedEntry(id: string, events: readonly RecordedEvent[]): ParkedEntry {
-  const document = folded(parkedProjection, events, id);
+  const document = foldDocument(parkedProjection, events, id);
   if (document === undefined) throw new Error('parked work has no event');
   return { id, document };
 }

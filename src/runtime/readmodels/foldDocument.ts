@@ -8,7 +8,7 @@ import type { Projection } from './projection.js';
  * none does.
  * @param before the document before the first of them; absent: there is none
  */
-export function folded<B extends Body>(
+export function foldDocument<B extends Body>(
   projection: Projection<B>,
   events: readonly RecordedEvent[],
   id: string,
