@@ -74,7 +74,10 @@ async function rawOf(folder: string): Promise<Raw> {
   const version = await store.active('gifts');
   await store.close();
   if (version === undefined) throw new Error('gifts was never built');
-  return { read: await rawRead(folder), written: await sameDocuments(folder, [{ ...collectionOf(giftsProjection), version }]) };
+  return {
+    read: await rawRead(folder),
+    written: await sameDocuments(folder, [{ ...collectionOf(giftsProjection), version }]),
+  };
 }
 
 if (values.raw !== undefined) {

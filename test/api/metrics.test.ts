@@ -95,7 +95,7 @@ test('with METRICS_PORT they are there alone, of processes without the API too; 
     const other = valuesOf((await request(`${projector?.healthUrl ?? ''}/metrics`, 'GET')).text);
     assert.ok(
       !other.has('gift_process_leading') &&
-        other.has(`gift_projection_lag_seconds{projection="gifts",version="${gifts.version}"}`),
+        other.has(`gift_projection_lag_seconds{projection="gifts",version="${giftsProjection.version}"}`),
     );
   } finally {
     for (const app of apps.reverse()) await app.close();

@@ -40,7 +40,13 @@ async function building(go: (lost: Lost) => Promise<void>, begin: (env: Lost['en
   })();
   const store = await openMongoReadStore({ url: env.MONGODB_URL });
   try {
-    const projector = await startProjector({ events, store, projections: [giftsProjection], logger: silent, holder: 'first' });
+    const projector = await startProjector({
+      events,
+      store,
+      projections: [giftsProjection],
+      logger: silent,
+      holder: 'first',
+    });
     try {
       await eventually(async () => projector.kept().some(({ caughtUp }) => caughtUp), PATIENCE_MS);
     } finally {

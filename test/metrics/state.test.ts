@@ -38,15 +38,16 @@ test('a projection that nobody runs falls behind the end of the log', async ({ h
     'none',
   );
   const found = await values();
-  const seconds = found.get(`gift_projection_lag_seconds{projection="gifts",version="${gifts.version}"}`) ?? 0;
+  const seconds =
+    found.get(`gift_projection_lag_seconds{projection="gifts",version="${giftsProjection.version}"}`) ?? 0;
   assert.ok(seconds >= 90 && seconds < 100, String(seconds));
-  assert.is(found.get(`gift_projection_lag_events{projection="gifts",version="${gifts.version}"}`), 2);
+  assert.is(found.get(`gift_projection_lag_events{projection="gifts",version="${giftsProjection.version}"}`), 2);
   assert.is(
-    found.get(`gift_projection_lag_seconds{projection="transactions",version="${transactions.version}"}`),
+    found.get(`gift_projection_lag_seconds{projection="transactions",version="${transactionsProjection.version}"}`),
     0,
     'nothing of these events concerns it',
   );
-  assert.is(found.get(`gift_projection_active{projection="gifts",version="${gifts.version}"}`), 0);
+  assert.is(found.get(`gift_projection_active{projection="gifts",version="${giftsProjection.version}"}`), 0);
   for (const part of ['event store",engine="embedded', 'read store",engine="embedded', 'bus",engine="none'])
     assert.is(found.get(`gift_engine_up{part="${part}"}`), 1, part);
 });
@@ -59,12 +60,19 @@ test('a projection whose stored position is no place in the log is behind by eve
   await events.append('gift-1', [{ ...event('GiftRedeemed'), at: ago(90) }], 'none');
   const collection = { name: giftsProjection.name, version: giftsProjection.version, indexes: giftsProjection.indexes };
   await store.write([
-    { collection, documents: [], checkpoint: { projection: checkpointName(giftsProjection), position: '18446744073709551615' } },
+    {
+      collection,
+      documents: [],
+      checkpoint: { projection: checkpointName(giftsProjection), position: '18446744073709551615' },
+    },
   ]);
   const found = await values();
-  assert.is(found.get(`gift_projection_lag_events{projection="gifts",version="${gifts.version}"}`), 1);
-  assert.ok(found.get(`gift_projection_lag_seconds{projection="gifts",version="${gifts.version}"}`)! >= 90);
-  assert.is(found.get(`gift_projection_lag_events{projection="transactions",version="${transactions.version}"}`), 0);
+  assert.is(found.get(`gift_projection_lag_events{projection="gifts",version="${giftsProjection.version}"}`), 1);
+  assert.ok(found.get(`gift_projection_lag_seconds{projection="gifts",version="${giftsProjection.version}"}`)! >= 90);
+  assert.is(
+    found.get(`gift_projection_lag_events{projection="transactions",version="${transactionsProjection.version}"}`),
+    0,
+  );
 });
 
 test('what is stored, in use and quarantined shows; a look serves for a second', async ({
@@ -75,7 +83,9 @@ test('what is stored, in use and quarantined shows; a look serves for a second',
   const { position } = await events.append('gift-1', [event('GiftRedeemed')], 'none');
   const collection = { name: giftsProjection.name, version: giftsProjection.version, indexes: giftsProjection.indexes };
   await store.ensure(collection);
-  await store.write([{ collection, documents: [], checkpoint: { projection: checkpointName(giftsProjection), position } }]);
+  await store.write([
+    { collection, documents: [], checkpoint: { projection: checkpointName(giftsProjection), position } },
+  ]);
   await store.activate(giftsProjection.name, giftsProjection.version);
   for (const id of ['a', 'b'])
     await recordQuarantine(store.records, giftsProjection, {
@@ -87,13 +97,19 @@ test('what is stored, in use and quarantined shows; a look serves for a second',
       cause: 'c',
     });
   const found = await values();
-  assert.is(found.get(`gift_projection_lag_seconds{projection="gifts",version="${gifts.version}"}`), 0);
-  assert.is(found.get(`gift_projection_active{projection="gifts",version="${gifts.version}"}`), 1);
-  assert.is(found.get(`gift_quarantined_documents{projection="gifts",version="${gifts.version}"}`), 2);
+  assert.is(found.get(`gift_projection_lag_seconds{projection="gifts",version="${giftsProjection.version}"}`), 0);
+  assert.is(found.get(`gift_projection_active{projection="gifts",version="${giftsProjection.version}"}`), 1);
+  assert.is(found.get(`gift_quarantined_documents{projection="gifts",version="${giftsProjection.version}"}`), 2);
   await events.append('gift-2', [event('GiftRedeemed')], 'none');
-  assert.is((await values()).get(`gift_projection_lag_events{projection="gifts",version="${gifts.version}"}`), 0);
+  assert.is(
+    (await values()).get(`gift_projection_lag_events{projection="gifts",version="${giftsProjection.version}"}`),
+    0,
+  );
   await sleep(1_010);
-  assert.is((await values()).get(`gift_projection_lag_events{projection="gifts",version="${gifts.version}"}`), 1);
+  assert.is(
+    (await values()).get(`gift_projection_lag_events{projection="gifts",version="${giftsProjection.version}"}`),
+    1,
+  );
 });
 
 test('what readers use of another release shows beside what is built', async ({ house: { events, store } }) => {

@@ -49,7 +49,8 @@ function fold<B extends object>(
   return body;
 }
 const gift = (...events: RecordedEvent[]): GiftDocument | undefined => fold(giftsProjection, id, events);
-const transaction = (...events: RecordedEvent[]): TransactionDocument | undefined => fold(transactionsProjection, 't1', events);
+const transaction = (...events: RecordedEvent[]): TransactionDocument | undefined =>
+  fold(transactionsProjection, 't1', events);
 const fresh = {
   transaction_id: 't1',
   index: 0,

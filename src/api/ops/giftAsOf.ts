@@ -85,7 +85,11 @@ async function joinedThen(
   const [bought] = known;
   if (bought === undefined) return undefined;
   const transaction = transactionIn(known);
-  const own = foldDocument(giftsProjection, [bought, ...upTo(await deps.events.read(giftStream(giftId)), position)], giftId);
+  const own = foldDocument(
+    giftsProjection,
+    [bought, ...upTo(await deps.events.read(giftStream(giftId)), position)],
+    giftId,
+  );
   if (transaction === undefined || own === undefined) return undefined;
   const hash = own.receiver.phone_hash;
   return joinedGift(

@@ -254,7 +254,10 @@ async function begunAt(
 ): Promise<{ readonly record: Pick<Rebuild, 'target' | 'from' | 'state'>; readonly resumed: boolean }> {
   const { name } = projection;
   if (begun !== undefined && (await rebuildOf(store, name))?.value.target !== begun)
-    return { record: { target: begun, from: (await previousBuildOf(store, name))?.number, state: 'swapping' }, resumed: true };
+    return {
+      record: { target: begun, from: (await previousBuildOf(store, name))?.number, state: 'swapping' },
+      resumed: true,
+    };
   const { record, resumed } = await requestRebuild(store, projection, asker, true);
   return { record: record.value, resumed };
 }

@@ -103,7 +103,11 @@ async function firstNumber(
 }
 
 /** From now on a version's first build is made under this number. @throws UnavailableError */
-export async function setFirstNumber({ records }: Pick<ReadStore, 'records'>, name: string, number: number): Promise<void> {
+export async function setFirstNumber(
+  { records }: Pick<ReadStore, 'records'>,
+  name: string,
+  number: number,
+): Promise<void> {
   await records.put(firstKey(name, buildOf(number).version), number);
 }
 
@@ -172,7 +176,10 @@ export async function putRebuild(
 }
 
 /** What can be rolled back to; `undefined`: nothing. @throws UnavailableError */
-export async function previousBuildOf({ records }: Pick<ReadStore, 'records'>, name: string): Promise<PreviousBuild | undefined> {
+export async function previousBuildOf(
+  { records }: Pick<ReadStore, 'records'>,
+  name: string,
+): Promise<PreviousBuild | undefined> {
   return (await records.get<PreviousBuild>(`previous/${name}`))?.value;
 }
 
@@ -194,7 +201,11 @@ export async function keptRelease(
 }
 
 /** @throws UnavailableError */
-export async function putPreviousBuild({ records }: Pick<ReadStore, 'records'>, name: string, previous: PreviousBuild): Promise<void> {
+export async function putPreviousBuild(
+  { records }: Pick<ReadStore, 'records'>,
+  name: string,
+  previous: PreviousBuild,
+): Promise<void> {
   await records.put(`previous/${name}`, previous);
 }
 

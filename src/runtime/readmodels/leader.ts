@@ -167,7 +167,8 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
       for (const build of ready) {
         await store.ensure(build.collection);
         // One that is in use and kept up to date here goes on until both stand at the same position.
-        if (!builds.some((other) => other !== build && other.projection.name === build.projection.name)) await use([build]);
+        if (!builds.some((other) => other !== build && other.projection.name === build.projection.name))
+          await use([build]);
       }
     };
     await runFeed(group, { ...shared, ...(slowed ? beside : {}), caughtUp, signal: until, untilCaughtUp: true });
@@ -269,7 +270,11 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
       entry.stop.abort();
       await entry.running;
       if (entry.build !== undefined) leave(entry.build);
-      while (!over.aborted && entry.build !== undefined && (builds.includes(entry.build) || arriving.includes(entry.build)))
+      while (
+        !over.aborted &&
+        entry.build !== undefined &&
+        (builds.includes(entry.build) || arriving.includes(entry.build))
+      )
         await pause(20, over);
       joining.delete(name);
     }

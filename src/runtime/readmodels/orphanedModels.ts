@@ -50,7 +50,10 @@ export function keeperLease(name: string, number: number): string {
 }
 
 /** What of that projection the leading projector does not keep. @throws UnavailableError */
-export async function orphanOf({ records }: Pick<ReadStore, 'records'>, name: string): Promise<OrphanedModel | undefined> {
+export async function orphanOf(
+  { records }: Pick<ReadStore, 'records'>,
+  name: string,
+): Promise<OrphanedModel | undefined> {
   return (await records.get<OrphanedModel>(ORPHANED + name))?.value;
 }
 

@@ -22,7 +22,10 @@ export async function openBuilds(check: BuildCheck, projections: readonly Projec
 }
 
 /** Whether this code knows a later version of what the build is filled with. */
-export function isPreviousVersion({ projection: { name, version } }: RunningBuild, projections: readonly Projection[]): boolean {
+export function isPreviousVersion(
+  { projection: { name, version } }: RunningBuild,
+  projections: readonly Projection[],
+): boolean {
   return projections.some((one) => one.name === name && buildOf(version).version < one.version);
 }
 
@@ -32,7 +35,8 @@ async function chosenBuilds(check: BuildCheck, projection: Projection): Promise<
   const used = await store.active(name);
   const active = used === undefined || (await emptyIfInvalid(check, { name, version: used })) ? undefined : used;
   const own = await keptBuild(store, projection, active);
-  const beside = active === undefined || sameVersion(active, version) ? await previousVersion(store, projection) : active;
+  const beside =
+    active === undefined || sameVersion(active, version) ? await previousVersion(store, projection) : active;
   const previous = beside === undefined ? undefined : foldOf(projection, beside);
   const builds = previous === undefined ? [own] : [own, previous];
   for (const build of builds) if (build.version !== active) await emptyIfInvalid(check, build);

@@ -66,7 +66,11 @@ function isPending(build: RunningBuild): boolean {
   return build.dirty.size > 0 || build.unlisted.length > 0 || build.folded !== build.stored;
 }
 
-async function storeBuilds(builds: readonly RunningBuild[], store: ReadStore, lease: Pick<Lease, 'held'>): Promise<void> {
+async function storeBuilds(
+  builds: readonly RunningBuild[],
+  store: ReadStore,
+  lease: Pick<Lease, 'held'>,
+): Promise<void> {
   // Taken together, before anything is awaited: the checkpoint covers exactly what is in these documents.
   const reached = builds.map((build) => build.folded);
   const unlisted = builds.map((build) => build.unlisted);
@@ -97,7 +101,10 @@ async function storeBuilds(builds: readonly RunningBuild[], store: ReadStore, le
 }
 
 /** All batches of one write, each build's checkpoint with the last of its documents. */
-async function batchesOf(builds: readonly RunningBuild[], reached: readonly RunningBuild['folded'][]): Promise<WriteBatch[]> {
+async function batchesOf(
+  builds: readonly RunningBuild[],
+  reached: readonly RunningBuild['folded'][],
+): Promise<WriteBatch[]> {
   const time = slices(BESIDE_SLICE_MS);
   const batches: WriteBatch[] = [];
   for (const [at, { collection, checkpoint: projection, stored, writing }] of builds.entries()) {

@@ -31,7 +31,10 @@ const ask = async (method: 'GET' | 'POST', path: string, body?: object, user = '
   });
 const seen = async (): Promise<Json[]> =>
   ((await service.events.read(accessStream(new Date().toISOString()))) as Json[]).map(({ data }) => data as Json);
-const served = async (): Promise<typeof giftsProjection> => ({ ...giftsProjection, version: (await store.active('gifts')) ?? 0 });
+const served = async (): Promise<typeof giftsProjection> => ({
+  ...giftsProjection,
+  version: (await store.active('gifts')) ?? 0,
+});
 /**
  * Of each call that changes something: what was asked, why, how many documents or read models, and whether it was seen
  * through.

@@ -565,16 +565,20 @@ test('beside a process of the earlier release that leads, the status tells that 
   await stores(dir, async (engines) => {
     await servesEarlier(engines);
     await engines.store.drop(GIFTS);
-    await leadsBeside(engines, { ...(giftsProjection as unknown as Projection), version: V - 1, previous: [] }, async () => {
-      const { out } = await gift(dir, ['projections', 'status']);
-      assert.match(out, new RegExp(`^gifts +${V} +no +none .*nobody$`, 'm'));
-      assert.match(
-        out,
-        new RegExp(
-          `gifts: readers use version ${V - 1} until version ${V} is built, which begins once no process of the earlier release leads: end those; kept up to date by the leader \\(0 events behind\\)`,
-        ),
-      );
-    });
+    await leadsBeside(
+      engines,
+      { ...(giftsProjection as unknown as Projection), version: V - 1, previous: [] },
+      async () => {
+        const { out } = await gift(dir, ['projections', 'status']);
+        assert.match(out, new RegExp(`^gifts +${V} +no +none .*nobody$`, 'm'));
+        assert.match(
+          out,
+          new RegExp(
+            `gifts: readers use version ${V - 1} until version ${V} is built, which begins once no process of the earlier release leads: end those; kept up to date by the leader \\(0 events behind\\)`,
+          ),
+        );
+      },
+    );
   });
 });
 

@@ -105,10 +105,18 @@ test(
     for (const position of ['0000000000999999', '18446744073709551615', 'x'.repeat(100)]) {
       const shown = position.length > 40 ? `${position.slice(0, 40)}…` : position;
       await store.write([
-        { collection: giftsProjection, documents: [], checkpoint: { projection: `gifts@${giftsProjection.version}`, position } },
+        {
+          collection: giftsProjection,
+          documents: [],
+          checkpoint: { projection: `gifts@${giftsProjection.version}`, position },
+        },
       ]);
       await store.records.put(PROCESS_CHECKPOINT, { logId: events.logId, types: '', position });
-      const look = openServiceStatus({ events, store, projections: [giftsProjection, transactionsProjection] as unknown as readonly Projection[] });
+      const look = openServiceStatus({
+        events,
+        store,
+        projections: [giftsProjection, transactionsProjection] as unknown as readonly Projection[],
+      });
       const found = await look.look();
       await look.close();
       const by = new Map(

@@ -88,7 +88,11 @@ for (const [what, position] of Object.entries(INVALID)) {
       const shown = await contents(store, collectionOf(asBuild(GIFTS, active)));
       assert.equal([...shown.keys()].toSorted(), [...first.gifts, ...later.gifts].toSorted());
       await until(async () => (await model.find({})).length === 3, 'readers have found it');
-      assert.is(await store.checkpoint(checkpointName(transactionsProjection)), await events.end(), 'the other one just went on');
+      assert.is(
+        await store.checkpoint(checkpointName(transactionsProjection)),
+        await events.end(),
+        'the other one just went on',
+      );
       assert.is(await store.active('transactions'), transactionsProjection.version);
       assert.equal(
         lines

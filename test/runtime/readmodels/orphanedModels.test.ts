@@ -100,7 +100,10 @@ test(
     const standby = await project({ store: await openStore(), leaseMs });
     const { position } = await redeem(events, ids[0] ?? '');
     assert.ok(await store.reached(SERVED, position, 4_000), 'what is served is kept up to date');
-    assert.is((await openReadModel<GiftDocument>(store, giftsProjection).get(ids[0] ?? ''))?.redemption?.redeemed, true);
+    assert.is(
+      (await openReadModel<GiftDocument>(store, giftsProjection).get(ids[0] ?? ''))?.redemption?.redeemed,
+      true,
+    );
     const standing = await statusOf(house, NEXT);
     assert.equal([standing.version, standing.in_use, standing.holder], [V + 1, false, 'projector 2']);
     assert.equal(
@@ -239,7 +242,10 @@ test(
     await buy(events);
     for (const version of [V, V + 1]) await store.ensure({ name: 'gifts', version, indexes: [] });
     await store.activate('gifts', V);
-    const [serving, frozen] = [await openBuild(store, giftsProjection as unknown as Projection), await openBuild(store, NEXT)];
+    const [serving, frozen] = [
+      await openBuild(store, giftsProjection as unknown as Projection),
+      await openBuild(store, NEXT),
+    ];
     await store.activate('gifts', V + 2);
     const woken = await swapIn(frozen, [serving, frozen], { store, lease: { held: true }, logger: silent }).catch(
       (error: unknown) => error,

@@ -98,7 +98,10 @@ test(
 test(
   'what readers are leaving is written last: whoever changes over never finds something older',
   installed(async ({ store }) => {
-    const [left, next] = [await openBuild(store, transactionsProjection), await openBuild(store, { ...transactionsProjection, version: 77 })];
+    const [left, next] = [
+      await openBuild(store, transactionsProjection),
+      await openBuild(store, { ...transactionsProjection, version: 77 }),
+    ];
     left.follows = true;
     const written: number[] = [];
     const writer = makeWriter(

@@ -15,7 +15,13 @@ import {
 } from '../../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { startRebuilder } from '../../../../src/runtime/readmodels/maintenance/rebuilder.js';
 import { waitWithStandby } from '../../../../src/runtime/readmodels/maintenance/waitWithStandby.js';
-import { asBuild, previousBuildOf, putPreviousBuild, putRebuild, rebuildOf } from '../../../../src/runtime/readmodels/builds.js';
+import {
+  asBuild,
+  previousBuildOf,
+  putPreviousBuild,
+  putRebuild,
+  rebuildOf,
+} from '../../../../src/runtime/readmodels/builds.js';
 import type { Pace } from '../../../../src/runtime/coordination/pace.js';
 import { finishSwap, swapIn } from '../../../../src/runtime/readmodels/swap.js';
 import { openBuild } from '../../../../src/runtime/readmodels/runningBuild.js';
@@ -278,7 +284,10 @@ test(
     for (const gift of bought.gifts.slice(0, 30)) await redeem(events, gift);
     const traffic = restless(events, [store, await openStore()], bought.gifts[0] ?? '');
     assert.is(await requestRollback(store, GIFTS_PROJECTION, ASKED), V);
-    assert.match(await refusal(requestRebuild(store, GIFTS_PROJECTION, ASKED, true)), /being rolled back, as sue asked/);
+    assert.match(
+      await refusal(requestRebuild(store, GIFTS_PROJECTION, ASKED, true)),
+      /being rolled back, as sue asked/,
+    );
     await inUse(store, V);
     // Before readers have noticed: what was left just now is in use again.
     assert.is(await requestRollback(store, GIFTS_PROJECTION, ASKED), target);
@@ -391,7 +400,9 @@ test(
     await before.close();
     const deps = { ...depsFor(events, store), leaseMs: LEASE_TEST_MS };
     const { target } = await rebuild(deps);
-    assert.ok(await waitWithStandby(deps, GIFTS_PROJECTION, never, async () => (await store.active('gifts')) === target));
+    assert.ok(
+      await waitWithStandby(deps, GIFTS_PROJECTION, never, async () => (await store.active('gifts')) === target),
+    );
     const next = await project();
     await settled(next, events);
     const { position } = await redeem(events, bought.gifts[0] ?? '');

@@ -11,7 +11,11 @@ import { giftsProjection, type GiftDocument } from '../../../../src/projections/
 import { collectionOf } from '../../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../../src/runtime/readmodels/readModel.js';
 import type { Difference } from '../../../../src/runtime/readmodels/maintenance/differences.js';
-import { lastFindings, forgetFindings, recordFindings } from '../../../../src/runtime/readmodels/maintenance/lastFindings.js';
+import {
+  lastFindings,
+  forgetFindings,
+  recordFindings,
+} from '../../../../src/runtime/readmodels/maintenance/lastFindings.js';
 import { repair, RepairRefusedError } from '../../../../src/runtime/readmodels/maintenance/repair.js';
 import {
   carryOut,
@@ -327,7 +331,9 @@ test(
     );
     // One by the event that could not be folded, the other by its reader.
     const listed = await eventually(async () => {
-      const all = new Map((await listQuarantined(store.records, giftsProjection)).map((entry) => [entry.documentId, entry]));
+      const all = new Map(
+        (await listQuarantined(store.records, giftsProjection)).map((entry) => [entry.documentId, entry]),
+      );
       return all.size === 2 ? all : undefined;
     });
     assert.equal([listed.get(touched)?.type, listed.get(hit)?.type], ['GiftRedeemed', undefined]);
@@ -433,7 +439,10 @@ test(
       ...GIFTS_PROJECTION,
       version: giftsProjection.version + 1,
       previous: [GIFTS_PROJECTION],
-      evolve: (...what: Parameters<typeof giftsProjection.evolve>) => ({ ...GIFTS_PROJECTION.evolve(...what), more: true }),
+      evolve: (...what: Parameters<typeof giftsProjection.evolve>) => ({
+        ...GIFTS_PROJECTION.evolve(...what),
+        more: true,
+      }),
     };
     for (const how of [{ projection: next }, { projection: next, sample: 2 }]) {
       const { differences, report } = await verify(house, how);
