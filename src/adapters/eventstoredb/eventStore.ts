@@ -8,6 +8,7 @@ import { withRetries } from './attempts.js';
 import { openAppender } from './batchAppend.js';
 import type { FeedSource } from './feed.js';
 import { feed } from './feed.js';
+import { openLiveTail } from './liveTail.js';
 import { establishLog, EventStoreDbError } from './log.js';
 import type { Pool, PoolOptions } from './pool.js';
 import { appendGroups } from './inOrder.js';
@@ -73,7 +74,8 @@ export async function openEventStoreDb({
       if (error === undefined) logger?.info('the log of EventStoreDB is read again');
       else logger?.warn({ err: error }, 'lost EventStoreDB while reading its log');
     },
-  } satisfies Omit<FeedSource, 'follow'>;
+  } satisfies Omit<FeedSource, 'tail'>;
+  const tail = openLiveTail(source);
 
   function refuseWhenClosed(): void {
     if (closing !== undefined) throw new UnavailableError('the event store is closed');
@@ -136,12 +138,12 @@ export async function openEventStoreDb({
 
     readAll(after, filter = {}, options = {}) {
       refuseWhenClosed();
-      return feed(after, filter, options, { ...source, follow: false });
+      return feed(after, filter, options, source);
     },
 
     follow(after, filter = {}, options = {}) {
       refuseWhenClosed();
-      return feed(after, filter, options, { ...source, follow: true });
+      return feed(after, filter, options, { ...source, tail });
     },
 
     end: async () => repeating(reads.end),

@@ -5,7 +5,8 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { pauses } from './attempts.js';
 import type { Connection } from './connection.js';
 import { TooSlowError } from './failures.js';
-import { ALL_OURS, matcher, serverFilter } from './filters.js';
+import { matcher, type ServerFilter, serverFilter } from './filters.js';
+import type { LiveTail } from './liveTail.js';
 import { commitOf } from './records.js';
 import { subscribe } from './requests.js';
 import type { Subscription } from './subscription.js';
@@ -27,8 +28,8 @@ export interface FeedSource {
   readonly timeoutMs: number;
   /** Aborted when the store is closed. */
   readonly closed: AbortSignal;
-  /** Goes on after the log's end. */
-  readonly follow: boolean;
+  /** The live end of the log, for a follower; absent: the feed ends at the log's end. */
+  readonly tail?: LiveTail;
   /** Told once when the log can't be read on, and once when it can again. */
   readonly onTrouble?: (error: Error | undefined) => void;
 }
@@ -36,8 +37,8 @@ export interface FeedSource {
 /**
  * As `readAll` or `follow` in the port. Positions are those of events, and of the log's end as it was before a
  * subscription began, never a checkpoint's: so none lies beyond the log's end, whatever the server says. First a
- * subscription with the filter, up to the log's end as it is now; then, for a follower, one to everything: with a
- * filter the server would not tell how far it is before some dozen events have passed.
+ * subscription with the filter, up to the log's end as it is now; then, for a follower, the live end of the log, which
+ * all followers share.
  */
 export async function* feed(
   after: Position | undefined,
@@ -46,7 +47,7 @@ export async function* feed(
   source: FeedSource,
 ): AsyncGenerator<EventBatch, void> {
   const { batchSize = DEFAULT_BATCH, signal, onTrouble: tell } = options;
-  const { closed, follow, timeoutMs, onTrouble } = source;
+  const { closed, tail, timeoutMs, onTrouble } = source;
   const stop = signal === undefined ? closed : AbortSignal.any([closed, signal]);
   const matches = matcher(filter);
   const narrow = serverFilter(filter);
@@ -94,12 +95,15 @@ export async function* feed(
     });
   }
 
-  /** What is appended from now on, until the subscription fails. */
-  async function* live(): AsyncGenerator<EventBatch, void> {
-    yield* withSubscription(ALL_OURS, async function* (subscription) {
+  /** What is appended from now on, until the live end fails. */
+  async function* live(from: LiveTail): AsyncGenerator<EventBatch, void> {
+    const reader = await from.read(position, matches);
+    const end = (): void => reader.end();
+    stop.addEventListener('abort', end);
+    try {
       let suspicious = false;
-      for (;;) {
-        const taken = await subscription.take(batchSize, timeoutMs);
+      while (!stop.aborted) {
+        const taken = await reader.take(batchSize, timeoutMs);
         if (stop.aborted) return;
         if (taken === undefined) {
           // Nothing was appended, or we don't hear of it: a server that was deposed, or is frozen, says nothing of
@@ -107,7 +111,7 @@ export async function* feed(
           const end = await source.end();
           const grown = end !== undefined && (position === undefined || end > position);
           if (!grown) tell?.(undefined);
-          if (grown && suspicious) throw new UnavailableError('EventStoreDB sends nothing of a log that has grown');
+          if (grown && suspicious) reader.giveUp();
           suspicious = grown;
           continue;
         }
@@ -116,13 +120,15 @@ export async function* feed(
         const { position: seen } = taken;
         if (seen === undefined || (position !== undefined && seen <= position)) continue;
         yield advance({ events: taken.events, position: seen, caughtUp: taken.caughtUp });
-        if (stop.aborted) return;
       }
-    });
+    } finally {
+      stop.removeEventListener('abort', end);
+      end();
+    }
   }
 
   async function* withSubscription(
-    filterOfServer: typeof ALL_OURS,
+    filterOfServer: ServerFilter,
     use: (subscription: Subscription) => AsyncGenerator<EventBatch, void>,
   ): AsyncGenerator<EventBatch, void> {
     const { connection, release } = source.lease();
@@ -148,17 +154,17 @@ export async function* feed(
     try {
       const end = await source.end();
       if (end !== undefined && (position === undefined || end > position)) yield* upToEnd(end);
-      if (!follow || stop.aborted) return;
-      yield* live();
+      if (tail === undefined || stop.aborted) return;
+      yield* live(tail);
     } catch (error) {
       if (stop.aborted) return;
       if (!(error instanceof UnavailableError)) throw error;
       failures += 1;
-      if (!follow && failures >= READ_ALL_TRIES) throw error;
+      if (tail === undefined && failures >= READ_ALL_TRIES) throw error;
       if (!(error instanceof TooSlowError)) {
         if (!troubled) onTrouble?.(error);
         troubled = true;
-        if (follow) tell?.(error);
+        if (tail !== undefined) tell?.(error);
       }
       // Too slow for what is appended, not in trouble: on at once, unless that goes on without a single batch.
       if (!(error instanceof TooSlowError) || failures > 1)

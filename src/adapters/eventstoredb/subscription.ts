@@ -7,6 +7,7 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import type { Connection, Heard } from './connection.js';
 import { failureOf } from './failures.js';
 import { LOG_STREAM } from './filters.js';
+import { openWaking } from './waking.js';
 import { decode, isOurs, positionOf, streamOf, typeOf } from './records.js';
 
 /** A batch ends when its events reach so many bytes, however few there are. */
@@ -27,6 +28,8 @@ export interface Taken {
    * on.
    */
   readonly position: Position | undefined;
+  /** The size of the events' data. */
+  readonly bytes: number;
   /** True once the server has said that it has caught up, and nothing that came before waits any more. */
   readonly caughtUp: boolean;
 }
@@ -80,7 +83,7 @@ export async function subscribed(
   let live = false;
   let ended = false;
   let failure: Error | undefined;
-  let wake: (() => void) | undefined;
+  const waking = openWaking();
 
   function enqueue(item: Item): void {
     const last = items.at(-1);
@@ -120,32 +123,16 @@ export async function subscribed(
       failure ??= failureOf(error, {});
       call.cancel();
     }
-    wake?.();
+    waking.wake();
   });
   call.on('error', (error) => {
     failure ??= failureOf(error, {});
-    wake?.();
+    waking.wake();
   });
   call.on('end', () => {
     failure ??= new UnavailableError('EventStoreDB ended a subscription');
-    wake?.();
+    waking.wake();
   });
-
-  /** Waits until `enough`, for at most `ms`. */
-  async function until(enough: () => boolean, ms: number): Promise<void> {
-    if (enough()) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(done, ms);
-      function done(): void {
-        clearTimeout(timer);
-        wake = undefined;
-        resolve();
-      }
-      wake = () => {
-        if (enough()) done();
-      };
-    });
-  }
 
   function collect(limit: number): Taken {
     const events: RecordedEvent[] = [];
@@ -166,18 +153,18 @@ export async function subscribed(
     wanted -= events.length;
     if (items.length < high && bytes < BATCH_BYTES * 2) call.resume();
     live = endReached && items.length === 0;
-    return { events, position, caughtUp: live };
+    return { events, position, bytes: size, caughtUp: live };
   }
 
   return {
     async take(limit, waitMs) {
       const announced = live;
       const something = (): boolean => ended || failure !== undefined || items.length > 0 || (endReached && !announced);
-      await until(something, waitMs);
+      await waking.until(something, waitMs);
       if (ended) return undefined;
       if (live) await nextTurn();
       else
-        await until(
+        await waking.until(
           () => ended || failure !== undefined || wanted >= limit || endReached || bytes >= BATCH_BYTES,
           GATHER_MS,
         );
@@ -190,7 +177,7 @@ export async function subscribed(
     end() {
       ended = true;
       call.cancel();
-      wake?.();
+      waking.wake();
     },
   };
 }

@@ -1,0 +1,199 @@
+/**
+ * The live end of the log, read once for all followers of a store: one subscription, and a window of what it sent last.
+ * So the server sends each event once to a process, however many follow the log there.
+ */
+import type { Position } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { TooSlowError } from './failures.js';
+import { ALL_OURS, matcher } from './filters.js';
+import type { Pool } from './pool.js';
+import { commitOf } from './records.js';
+import { subscribe } from './requests.js';
+import { type Subscription, subscribed, type Taken } from './subscription.js';
+import { openWaking, type Waking } from './waking.js';
+
+/** What the window holds at most, beside the last batch: a follower further behind reads the log by itself again. */
+const WINDOW = { events: 4_096, bytes: 16_000_000 };
+/** Events taken from the subscription at once. */
+const AT_ONCE = 1_000;
+
+/** A follower at the live end. */
+export interface TailReader extends Pick<Subscription, 'take' | 'end'> {
+  /** Ends the subscription, for all who read it: it says nothing of a log that has grown. */
+  giveUp(): void;
+}
+
+/** The live end of one store's log. */
+export interface LiveTail {
+  /**
+   * Reads on after a position, what `matches` wants.
+   * @throws TooSlowError where the window begins beyond it; else what ended the subscription (see `failureOf`)
+   */
+  read(after: Position | undefined, matches: (stream: string, type: string) => boolean): Promise<TailReader>;
+}
+
+/** One subscription, with what came of it last. */
+interface Window {
+  readonly subscription: Subscription;
+  readonly release: () => void;
+  readonly waking: Waking;
+  readonly batches: Taken[];
+  /** Batches that the window has let go. */
+  gone: number;
+  /** What stands after it is in the window, or still to come; `''`: the log's beginning. */
+  base: Position;
+  events: number;
+  bytes: number;
+  caughtUp: boolean;
+  failure: Error | undefined;
+  readers: number;
+}
+
+/** Where the log is read, and how long the server may be silent, in ms. */
+interface Source extends Pick<Pool, 'lease'> {
+  readonly timeoutMs: number;
+}
+
+/** Subscribes once a follower reads, and as long as one does. */
+export function openLiveTail(source: Source): LiveTail {
+  let current: Promise<Window> | undefined;
+
+  return {
+    async read(after, matches) {
+      for (;;) {
+        const opening = (current ??= openWindow(source, after));
+        const leave = (): void => {
+          if (current === opening) current = undefined;
+        };
+        const window = await opening.catch((error: unknown) => {
+          leave();
+          throw error;
+        });
+        if (window.failure !== undefined) leave();
+        else if ((after ?? '') < window.base) throw new TooSlowError('the live end of the log has moved on');
+        else return readerOf(window, after, matches, leave);
+      }
+    },
+  };
+}
+
+async function openWindow({ lease, timeoutMs }: Source, after: Position | undefined): Promise<Window> {
+  const { connection, release } = lease();
+  const request = subscribe(after === undefined ? undefined : commitOf(after), ALL_OURS);
+  const subscription = await subscribed(connection, request, matcher({}), AT_ONCE).catch((error: unknown) => {
+    release();
+    throw error;
+  });
+  const window: Window = {
+    subscription,
+    release,
+    waking: openWaking(),
+    batches: [],
+    gone: 0,
+    base: after ?? '',
+    events: 0,
+    bytes: 0,
+    caughtUp: false,
+    failure: undefined,
+    readers: 0,
+  };
+  void fill(window, timeoutMs);
+  return window;
+}
+
+/** Moves what comes into the window, until the subscription ends. */
+async function fill(window: Window, timeoutMs: number): Promise<void> {
+  try {
+    while (window.failure === undefined) {
+      const taken = await window.subscription.take(AT_ONCE, timeoutMs);
+      if (taken === undefined) continue;
+      window.batches.push(taken);
+      window.events += taken.events.length;
+      window.bytes += taken.bytes;
+      window.caughtUp = taken.caughtUp;
+      trim(window);
+      window.waking.wake();
+    }
+  } catch (error) {
+    fail(window, error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+function trim(window: Window): void {
+  const { batches } = window;
+  while (batches.length > 1 && (window.events > WINDOW.events || window.bytes > WINDOW.bytes)) {
+    const first = batches.shift()!;
+    window.gone += 1;
+    window.events -= first.events.length;
+    window.bytes -= first.bytes;
+    window.base = first.position ?? window.base;
+  }
+}
+
+/** Ends it for all who read; what they have not read of it they still may. */
+function fail(window: Window, failure: Error): void {
+  if (window.failure !== undefined) return;
+  window.failure = failure;
+  window.subscription.end();
+  window.release();
+  window.waking.wake();
+}
+
+function readerOf(
+  window: Window,
+  after: Position | undefined,
+  matches: (stream: string, type: string) => boolean,
+  leave: () => void,
+): TailReader {
+  /** The next batch, counted from the subscription's beginning, and the next of its events. */
+  const next = { batch: window.gone, event: 0 };
+  let ended = false;
+  let live = false;
+  window.readers += 1;
+
+  const waits = (): boolean => next.batch < window.gone + window.batches.length;
+
+  function collect(limit: number): Taken {
+    const events = [];
+    let position: Position | undefined;
+    for (; waits() && events.length < limit; next.batch += 1, next.event = 0) {
+      const batch = window.batches[next.batch - window.gone]!;
+      for (; next.event < batch.events.length && events.length < limit; next.event += 1) {
+        const event = batch.events[next.event]!;
+        position = event.position;
+        // What came before this follower joined.
+        if (event.position > (after ?? '') && matches(event.stream, event.type)) events.push(event);
+      }
+      if (next.event < batch.events.length) break;
+      position = batch.position ?? position;
+    }
+    live = window.caughtUp && !waits();
+    return { events, position, bytes: 0, caughtUp: live };
+  }
+
+  return {
+    async take(limit, waitMs) {
+      const news = (): boolean => waits() || (window.caughtUp && !live);
+      await window.waking.until(() => ended || window.failure !== undefined || news(), waitMs);
+      if (ended) return undefined;
+      if (next.batch < window.gone) throw new TooSlowError('the log grows faster than it is followed');
+      if (news()) return collect(limit);
+      if (window.failure !== undefined) throw window.failure;
+      return undefined;
+    },
+    giveUp() {
+      leave();
+      fail(window, new UnavailableError('EventStoreDB sends nothing of a log that has grown'));
+    },
+    end() {
+      if (ended) return;
+      ended = true;
+      window.readers -= 1;
+      if (window.readers === 0) {
+        leave();
+        fail(window, new UnavailableError('nobody follows the log any more'));
+      }
+      window.waking.wake();
+    },
+  };
+}
