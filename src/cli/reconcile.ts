@@ -11,7 +11,7 @@ import type { Difference, Sums } from '../ops/reconciliation/reconcile.js';
 import { DEFAULT_ZONE, TimeError } from '../ops/ranges/times.js';
 import { pounds } from '../domain/money.js';
 import { providersLedger } from '../providers/payments/ledgers.js';
-import { NotNowError, TroubleError } from '../providers/providerErrors.js';
+import { RetryLaterError, ProviderError } from '../providers/providerErrors.js';
 import { withStores } from './engines.js';
 import { accessRequest, cliAccess } from './exports.js';
 import { jsonLine, tableLines } from './output.js';
@@ -83,7 +83,7 @@ async function runReconcile(terminal: Terminal, flags: ReconcileFlags): Promise<
   ).catch((error: unknown) => {
     if (terminal.signal.aborted) throw new CommandFailure('interrupted', EXIT.interrupted);
     if (error instanceof TimeError) throw new CommandFailure(error.message, EXIT.usage);
-    if (error instanceof TroubleError || error instanceof NotNowError)
+    if (error instanceof ProviderError || error instanceof RetryLaterError)
       throw new CommandFailure(`${error.message}: try again`);
     throw error;
   });

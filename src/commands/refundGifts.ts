@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fold } from '../domain/decider.js';
 import { giftAggregate, giftStream } from '../domain/gift.js';
 import { isDisputed } from '../domain/disputes.js';
-import { lateMoneyOf, type Purchase, purchaseAggregate, requestRefund, transactionStream } from '../domain/purchase.js';
+import { reversalsOf, type Purchase, purchaseAggregate, requestRefund, transactionStream } from '../domain/purchase.js';
 import { cancelForRefund, type Kept, type KeptFor, type Refund } from '../domain/refund.js';
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
@@ -96,7 +96,7 @@ export async function refundGifts(
         events,
         giftIds,
         { refund_id: refundId, voided, reason },
-        isDisputed(lateMoneyOf(state)),
+        isDisputed(reversalsOf(state)),
       );
     return asked;
   });

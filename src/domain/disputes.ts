@@ -64,7 +64,7 @@ export const fallsShort = ({ difference, vouchered }: ProviderRefundSettled['dat
   difference > 0 || vouchered > 0;
 
 /** Events of late money. */
-export type LateMoneyEvent =
+export type ReversalEvent =
   RefundedAtProvider | ProviderRefundSettled | DisputeOpened | DisputeClosed | DisputeSettled;
 
 /** A dispute. `settled`: its gifts stand as it wants them, as far as is known. */
@@ -76,20 +76,20 @@ export interface Dispute {
 }
 
 /** Whether the buyer's bank has, or may take, the money: then it decides about it, and nothing is given back by us. */
-export const isDisputed = ({ disputes }: LateMoney): boolean => disputes.some(({ status }) => status !== 'won');
+export const isDisputed = ({ disputes }: Reversals): boolean => disputes.some(({ status }) => status !== 'won');
 
 /** What is known of a transaction's late money. */
-export interface LateMoney {
+export interface Reversals {
   readonly disputes: readonly Dispute[];
   /** Given back at the provider and not by us; of that, what the gifts have been settled for. */
   readonly refunded: { readonly total: number; readonly settled: number };
 }
 
 /** Nothing came late. */
-export const NO_LATE_MONEY: LateMoney = { disputes: [], refunded: { total: 0, settled: 0 } };
+export const NO_REVERSALS: Reversals = { disputes: [], refunded: { total: 0, settled: 0 } };
 
 /** The fold. */
-export function evolveLateMoney(state: LateMoney, event: LateMoneyEvent): LateMoney {
+export function evolveReversals(state: Reversals, event: ReversalEvent): Reversals {
   switch (event.type) {
     case 'RefundedAtProvider':
       return { ...state, refunded: { ...state.refunded, total: event.data.total } };
@@ -123,7 +123,7 @@ export function evolveLateMoney(state: LateMoney, event: LateMoneyEvent): LateMo
   }
 }
 
-function disputeOf(state: LateMoney, disputeId: string): Dispute | undefined {
+function disputeOf(state: Reversals, disputeId: string): Dispute | undefined {
   return state.disputes.find(({ dispute_id }) => dispute_id === disputeId);
 }
 
@@ -132,7 +132,7 @@ function disputeOf(state: LateMoney, disputeId: string): Dispute | undefined {
  * the rest is known, or less: the provider's messages come in any order.
  */
 export function noteProviderRefund(
-  state: LateMoney,
+  state: Reversals,
   { provider, charge_id, total, ours }: { provider: string; charge_id: string; total: number; ours: number },
 ): RefundedAtProvider[] {
   const outside = total - ours;
@@ -142,14 +142,14 @@ export function noteProviderRefund(
 
 /** The gifts answer the refunds made at the provider: no event where they did before. */
 export function settleProviderRefund(
-  state: LateMoney,
+  state: Reversals,
   settled: ProviderRefundSettled['data'],
 ): ProviderRefundSettled[] {
   return settled.total > state.refunded.settled ? [{ type: 'ProviderRefundSettled', data: settled }] : [];
 }
 
 /** A dispute begins: noted once, and not after its end. */
-export function openDispute(state: LateMoney, dispute: DisputeOpened['data']): DisputeOpened[] {
+export function openDispute(state: Reversals, dispute: DisputeOpened['data']): DisputeOpened[] {
   return disputeOf(state, dispute.dispute_id) === undefined ? [{ type: 'DisputeOpened', data: dispute }] : [];
 }
 
@@ -157,7 +157,7 @@ export function openDispute(state: LateMoney, dispute: DisputeOpened['data']): D
  * A dispute ends: noted once, also where its beginning has not been told yet. One that was lost may still be won, on
  * appeal; one that was won stays so, since messages come late.
  */
-export function closeDispute(state: LateMoney, dispute: DisputeClosed['data']): DisputeClosed[] {
+export function closeDispute(state: Reversals, dispute: DisputeClosed['data']): DisputeClosed[] {
   const known = disputeOf(state, dispute.dispute_id);
   const news = known === undefined || known.status === 'open' || (known.status === 'lost' && dispute.outcome === 'won');
   return news ? [{ type: 'DisputeClosed', data: dispute }] : [];
@@ -165,7 +165,7 @@ export function closeDispute(state: LateMoney, dispute: DisputeClosed['data']): 
 
 /** Its gifts stand as it wants them: no event where that was noted. */
 export function settleDispute(
-  state: LateMoney,
+  state: Reversals,
   { dispute_id, blocked, gifts }: DisputeSettled['data'],
 ): DisputeSettled[] {
   const dispute = disputeOf(state, dispute_id);
@@ -175,7 +175,7 @@ export function settleDispute(
 }
 
 /** One thing to be done about late money. `key` is the same for the same thing. */
-export type LateMoneyStep = { readonly key: string } & (
+export type ReversalStep = { readonly key: string } & (
   | { readonly step: 'settle dispute'; readonly dispute: Dispute }
   | { readonly step: 'settle provider refund'; readonly total: number }
 );
@@ -186,7 +186,7 @@ export const disputeKey = (disputeId: string): string => `dispute:${disputeId}`;
 export const PROVIDER_REFUND_KEY = 'provider-refund';
 
 /** All that is left to do. */
-export function lateMoneySteps({ disputes, refunded }: LateMoney): readonly LateMoneyStep[] {
+export function reversalSteps({ disputes, refunded }: Reversals): readonly ReversalStep[] {
   return [
     ...disputes
       .filter((one) => !one.settled)

@@ -3,7 +3,7 @@
  * or late, or in another order, it changes nothing more.
  */
 import { closeDispute, noteProviderRefund, openDispute } from './disputes.js';
-import { failAuthentication, lateMoneyOf, type MadePurchase, type PurchaseEvent, settleCharge } from './purchase.js';
+import { failAuthentication, reversalsOf, type MadePurchase, type PurchaseEvent, settleCharge } from './purchase.js';
 import { failRefund, givenBack, lateChargeRefundId, refundLateCharge } from './refund.js';
 
 /** The news, about one transaction. Money is pence; ids are the provider's. */
@@ -43,7 +43,7 @@ export type PaymentNews = { readonly provider: string } & (
 
 /** The news as events; none: nothing new, or nothing to do with it. */
 export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEvent[] {
-  const money = lateMoneyOf(state);
+  const money = reversalsOf(state);
   const { provider } = news;
   switch (news.kind) {
     case 'succeeded':
@@ -110,7 +110,7 @@ export function unsureCharge(state: MadePurchase, news: PaymentNews): string | u
       refund.started.charge_id === charge_id &&
       (refund.status === 'refused' || refund.started.attempt > 1),
   );
-  return doubtful && total > givenBack(state.refunds, charge_id) + lateMoneyOf(state).refunded.total
+  return doubtful && total > givenBack(state.refunds, charge_id) + reversalsOf(state).refunded.total
     ? charge_id
     : undefined;
 }

@@ -4,7 +4,7 @@ import { copyWith } from './copyWith.js';
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { deriveGiftIds, giftIdsIn, type GiftIds } from './giftIds.js';
 import type { GiftIssued, Receiver } from './gift.js';
-import { evolveLateMoney, type LateMoney, type LateMoneyEvent, NO_LATE_MONEY } from './disputes.js';
+import { evolveReversals, type Reversals, type ReversalEvent, NO_REVERSALS } from './disputes.js';
 import {
   evolveOutside,
   evolveRefunds,
@@ -126,7 +126,7 @@ export type PurchaseEvent =
   | PaymentCharged
   | PaymentDeclined
   | RefundEvent
-  | LateMoneyEvent;
+  | ReversalEvent;
 
 /**
  * A payment that waits for its buyer. `required`: since when; `failed`: the provider's code, where it won't come to
@@ -157,7 +157,7 @@ export type Purchase =
       /** Where the buyer had to prove who they are. */
       readonly authentication?: Authentication;
       /** Absent: nothing came late. */
-      readonly late?: LateMoney;
+      readonly reversals?: Reversals;
     };
 
 /** A purchase that was made. */
@@ -196,13 +196,13 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
         return {
           ...state,
           refunds: evolveOutside(state.refunds, event.data.charge_id),
-          late: evolveLateMoney(lateMoneyOf(state), event),
+          reversals: evolveReversals(reversalsOf(state), event),
         };
       case 'ProviderRefundSettled':
       case 'DisputeOpened':
       case 'DisputeClosed':
       case 'DisputeSettled':
-        return { ...state, late: evolveLateMoney(lateMoneyOf(state), event) };
+        return { ...state, reversals: evolveReversals(reversalsOf(state), event) };
       default:
         return (event satisfies never, state);
     }
@@ -210,7 +210,7 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
 };
 
 /** What came late for a purchase. */
-export const lateMoneyOf = ({ late }: Pick<MadePurchase, 'late'>): LateMoney => late ?? NO_LATE_MONEY;
+export const reversalsOf = ({ reversals }: Pick<MadePurchase, 'reversals'>): Reversals => reversals ?? NO_REVERSALS;
 
 const chargeByOf = ({ kind, prepaid }: ChargeStarted['data']): { readonly chargeBy?: ChargeBy } =>
   kind === undefined || prepaid === undefined ? {} : { chargeBy: { kind, prepaid } };
@@ -388,5 +388,5 @@ export function startRefund(
 /** What of the charge has not been given back, pence. */
 export function leftOfCharge(state: Purchase): number {
   if (state.status === 'none' || state.charge === undefined) return 0;
-  return state.charge.amount - givenBack(state.refunds, state.charge.charge_id) - lateMoneyOf(state).refunded.total;
+  return state.charge.amount - givenBack(state.refunds, state.charge.charge_id) - reversalsOf(state).refunded.total;
 }

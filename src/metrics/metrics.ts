@@ -6,7 +6,7 @@ import { Registry } from 'prom-client';
 import type { Engines } from '../ports/engines.js';
 import type { ProcessStatus } from '../processors/runner/status.js';
 import type { Projection } from '../runtime/readmodels/projection.js';
-import type { GuardWatch } from '../providers/circuitBreaker.js';
+import type { ProviderCallWatch } from '../providers/circuitBreaker.js';
 import { measuredBus } from './bus.js';
 import { measuredEventStore } from './eventStore.js';
 import { exposition } from './exposition.js';
@@ -22,7 +22,7 @@ export interface Metrics {
   /** To be told of every answer. */
   readonly requests: RequestTally;
   /** To be told of every call of a provider. */
-  readonly providers: GuardWatch;
+  readonly providers: ProviderCallWatch;
   /** The same engines, measured. */
   measure(engines: Engines): Engines;
   /**

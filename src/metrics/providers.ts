@@ -1,5 +1,5 @@
 /** What providers answer, how long they take, and how their breakers stand. */
-import type { BreakerState, GuardWatch } from '../providers/circuitBreaker.js';
+import type { BreakerState, ProviderCallWatch } from '../providers/circuitBreaker.js';
 import { counts } from './counts.js';
 import type { Exposition, Sample } from './exposition.js';
 import { type Histogram, histogram } from './histogram.js';
@@ -7,7 +7,7 @@ import { type Histogram, histogram } from './histogram.js';
 const STATES: readonly BreakerState[] = ['closed', 'half_open', 'open'];
 
 /** Counts calls of providers. */
-export function countProviderCalls(show: Exposition): GuardWatch {
+export function countProviderCalls(show: Exposition): ProviderCallWatch {
   const calls = counts(2);
   const durations = new Map<string, Histogram>();
   const breakers = new Map<string, () => BreakerState>();

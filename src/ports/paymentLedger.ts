@@ -22,7 +22,7 @@ export interface LedgerEntry {
   readonly status: string;
 }
 
-/** A provider's ledger. Everything throws TroubleError, NotNowError or UnavailableError when it can't be read. */
+/** A provider's ledger. Everything throws ProviderError, RetryLaterError or UnavailableError when it can't be read. */
 export interface PaymentLedger {
   /** Whose it is: what events name as their `provider`. */
   readonly provider: string;

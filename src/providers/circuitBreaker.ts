@@ -15,10 +15,10 @@ import {
 import type { Logger } from 'pino';
 import { CLOCK_SLACK_MS } from '../lib/clock.js';
 import { inSpan } from '../tracing/spans.js';
-import { NotNowError, TroubleError } from './providerErrors.js';
+import { RetryLaterError, ProviderError } from './providerErrors.js';
 
-/** How a guard decides. */
-export interface GuardOptions {
+/** When the breaker opens, and for how long. */
+export interface CircuitBreakerOptions {
   /** Failures in a row that open the breaker. */
   readonly failures?: number;
   /**
@@ -26,7 +26,7 @@ export interface GuardOptions {
    * again at once. Twice as long each time that the one request it then lets through fails too, 30 s at most.
    */
   readonly openMs?: number;
-  readonly watch?: GuardWatch;
+  readonly watch?: ProviderCallWatch;
 }
 
 /** How a provider's breaker stands: `half_open` lets one request through, to see whether the provider works again. */
@@ -39,18 +39,18 @@ export type BreakerState = 'closed' | 'open' | 'half_open';
 export type CallOutcome = 'answered' | 'trouble' | 'not_now' | 'kept_back';
 
 /** Told of every call to a provider, for metrics. */
-export interface GuardWatch {
-  /** A guard of this provider has been made. `state`: how its breaker stands, whenever it is asked. */
+export interface ProviderCallWatch {
+  /** A circuit breaker of this provider was opened. `state`: how its breaker stands, whenever it is asked. */
   opened(provider: string, state: () => BreakerState): void;
   called(provider: string, outcome: CallOutcome, milliseconds: number): void;
 }
 
 /** Calls one provider. */
-export interface Guard {
+export interface CircuitBreaker {
   /**
    * Makes the call, unless the provider is to be left alone.
-   * @throws NotNowError without calling; else whatever the call throws. TroubleError counts against the provider,
-   * NotNowError makes everybody wait.
+   * @throws RetryLaterError without calling; else whatever the call throws. ProviderError counts against the provider,
+   * RetryLaterError makes everybody wait.
    */
   run<T>(call: () => Promise<T>): Promise<T>;
 }
@@ -59,13 +59,13 @@ const FAILURES = 10;
 const OPEN_MS = 1_000;
 const OPEN_AT_MOST_MS = 30_000;
 
-/** The guard of a provider. `now`: milliseconds since the epoch. */
-export function guard(
+/** The circuit breaker of a provider. `now`: milliseconds since the epoch. */
+export function openCircuitBreaker(
   provider: string,
   logger: Logger,
   now: () => number,
-  { failures = FAILURES, openMs = OPEN_MS, watch }: GuardOptions = {},
-): Guard {
+  { failures = FAILURES, openMs = OPEN_MS, watch }: CircuitBreakerOptions = {},
+): CircuitBreaker {
   let breaker = newBreaker();
   /** When it opened last, by the clock, as the breaker counts, and by one that nobody sets, milliseconds. */
   let openedAt = { clock: 0, steady: 0 };
@@ -76,7 +76,7 @@ export function guard(
 
   function newBreaker(): CircuitBreakerPolicy {
     const made = circuitBreaker(
-      handleWhen((error) => error instanceof TroubleError),
+      handleWhen((error) => error instanceof ProviderError),
       {
         halfOpenAfter: new ExponentialBackoff({
           initialDelay: openMs,
@@ -108,7 +108,7 @@ export function guard(
     logger.warn({ provider }, 'the clock was set back: a provider that was to be left alone is asked anew');
   }
 
-  const guarded = async <T>(call: () => Promise<T>): Promise<T> => {
+  const throughBreaker = async <T>(call: () => Promise<T>): Promise<T> => {
     // More is left than there ever was: the clock was set back.
     if (quietUntil - now() > quietFor) quietUntil = now() + quietFor;
     const quietMs = quietUntil - now();
@@ -119,7 +119,7 @@ export function guard(
     } catch (error) {
       if (error instanceof BrokenCircuitError)
         throw new KeptBackError(`${provider} is in trouble and left alone for a while`, openMs);
-      if (error instanceof NotNowError && now() + error.afterMs > quietUntil) {
+      if (error instanceof RetryLaterError && now() + error.afterMs > quietUntil) {
         quietFor = error.afterMs;
         quietUntil = now() + quietFor;
       }
@@ -134,7 +134,7 @@ export function guard(
       try {
         const answer = await inSpan(
           () => ({ name: `provider ${provider}`, kind: 'client', attributes: { 'gift.provider': provider } }),
-          () => guarded(call),
+          () => throughBreaker(call),
         );
         told('answered');
         return answer;
@@ -147,7 +147,7 @@ export function guard(
 }
 
 /** The provider was not called. */
-class KeptBackError extends NotNowError {}
+class KeptBackError extends RetryLaterError {}
 
 const STATES: Readonly<Record<CircuitState, BreakerState>> = {
   [CircuitState.Closed]: 'closed',
@@ -159,7 +159,7 @@ const STATES: Readonly<Record<CircuitState, BreakerState>> = {
 
 function outcomeOf(error: unknown): CallOutcome {
   if (error instanceof KeptBackError) return 'kept_back';
-  if (error instanceof NotNowError) return 'not_now';
+  if (error instanceof RetryLaterError) return 'not_now';
   // A refusal is an answer too.
-  return error instanceof TroubleError ? 'trouble' : 'answered';
+  return error instanceof ProviderError ? 'trouble' : 'answered';
 }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Records } from '../ports/readStore.js';
 import type { ProviderSettings } from './settings.js';
-import type { GuardOptions, GuardWatch } from './circuitBreaker.js';
+import type { CircuitBreakerOptions, ProviderCallWatch } from './circuitBreaker.js';
 import { TWILIO_CALLBACK_PATH } from './notifications/callbacks.js';
 import type { NotificationProvider } from './notifications/provider.js';
 import type { PaymentProvider } from './payments/provider.js';
@@ -16,7 +16,7 @@ export interface ProviderDeps {
   /** Where the service is reached from outside, without a trailing slash; absent: that was not said. */
   readonly publicUrl?: string | undefined;
   /** Told of every call to a real provider. */
-  readonly watch?: GuardWatch;
+  readonly watch?: ProviderCallWatch;
 }
 
 /** The real providers among those chosen; the others are simulated. */
@@ -27,11 +27,11 @@ export interface Providers {
 
 /** Opens them. @throws UnavailableError when the records can't be reached */
 export async function openProviders({ stripe, twilio, fcm }: ProviderSettings, deps: ProviderDeps): Promise<Providers> {
-  const guard = guardOptions(deps);
+  const circuitBreaker = breakerOptions(deps);
   return {
     ...(stripe === undefined
       ? {}
-      : { payments: (await import('./payments/stripe.js')).stripePayments(stripe, { ...deps, guard, now: Date.now }) }),
+      : { payments: (await import('./payments/stripe.js')).stripePayments(stripe, { ...deps, circuitBreaker, now: Date.now }) }),
     ...(twilio === undefined || fcm === undefined
       ? {}
       : { notifications: await openNotifications({ twilio, fcm }, deps) }),
@@ -51,7 +51,7 @@ async function openNotifications(
     import('./notifications/real.js'),
   ]);
   const now = Date.now;
-  const common = { logger, now, guard: guardOptions(deps) };
+  const common = { logger, now, circuitBreaker: breakerOptions(deps) };
   const ledger = await openLedger(records, now, logger);
   const limits = smsLimits(records, hash, now);
   return byChannel({
@@ -65,4 +65,4 @@ async function openNotifications(
   });
 }
 
-const guardOptions = ({ watch }: ProviderDeps): GuardOptions => (watch === undefined ? {} : { watch });
+const breakerOptions = ({ watch }: ProviderDeps): CircuitBreakerOptions => (watch === undefined ? {} : { watch });

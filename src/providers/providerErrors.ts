@@ -7,8 +7,8 @@
  * The provider is in trouble (no connection, no answer in time, an error of its own, our credentials refused): it
  * passes.
  */
-export class TroubleError extends Error {
-  override readonly name = 'TroubleError';
+export class ProviderError extends Error {
+  override readonly name = 'ProviderError';
   /** True when what was asked may have been done all the same. */
   readonly outcomeUnknown: boolean;
   constructor(message: string, options: { outcomeUnknown: boolean; cause?: unknown }) {
@@ -21,8 +21,8 @@ export class TroubleError extends Error {
  * Not now, and nothing was done: ask again after `afterMs` milliseconds. `held`: by a limit of our own, so it waits
  * however long that takes.
  */
-export class NotNowError extends Error {
-  override readonly name = 'NotNowError';
+export class RetryLaterError extends Error {
+  override readonly name = 'RetryLaterError';
   readonly afterMs: number;
   readonly held: boolean;
   constructor(message: string, afterMs: number, options: { held?: boolean } = {}) {

@@ -7,7 +7,7 @@ import type { NotificationProvider } from './notifications/provider.js';
 import { simulatedNotifications } from './notifications/simulated.js';
 import type { PaymentProvider } from './payments/provider.js';
 import { simulatedPayments } from './payments/simulated.js';
-import { NotNowError, RefusedError, TroubleError } from './providerErrors.js';
+import { RetryLaterError, RefusedError, ProviderError } from './providerErrors.js';
 
 /** What the workers work with. */
 export interface WorkerDeps {
@@ -44,7 +44,7 @@ export async function startWorkers({
         return await handler(check(message));
       } catch (error) {
         // What a limit holds back is no fault.
-        if (!(error instanceof NotNowError)) logger.warn({ err: error, subject }, 'a message was not answered');
+        if (!(error instanceof RetryLaterError)) logger.warn({ err: error, subject }, 'a message was not answered');
         const trouble = troubleOf(error);
         if (trouble === undefined) throw error;
         return trouble;
@@ -84,9 +84,9 @@ export async function startWorkers({
 
 /** What a failure answers; `undefined`: nobody knows what was done, so it is no answer. */
 function troubleOf(error: unknown): Trouble | undefined {
-  if (error instanceof NotNowError)
+  if (error instanceof RetryLaterError)
     return { outcome: 'later', after_ms: error.afterMs, held: error.held, cause: error.message };
-  if (error instanceof TroubleError && !error.outcomeUnknown)
+  if (error instanceof ProviderError && !error.outcomeUnknown)
     return { outcome: 'later', after_ms: 0, held: false, cause: error.message };
   // The same message would be as senseless the next time.
   if (error instanceof RefusedError || error instanceof MalformedMessageError)

@@ -2,29 +2,29 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import {
   closeDispute,
-  evolveLateMoney,
+  evolveReversals,
   fallsShort,
   isDisputed,
-  type LateMoney,
-  type LateMoneyEvent,
-  lateMoneySteps,
-  NO_LATE_MONEY,
+  type Reversals,
+  type ReversalEvent,
+  reversalSteps,
+  NO_REVERSALS,
   settleDispute,
 } from '../../src/domain/disputes.js';
 
-const test = suite('late money');
+const test = suite('disputes and external refunds');
 
 const provider = 'stripe';
-const opened: LateMoneyEvent = {
+const opened: ReversalEvent = {
   type: 'DisputeOpened',
   data: { provider, dispute_id: 'dp', amount: 750, reason: 'fraudulent' },
 };
-const closed = (outcome: 'won' | 'lost', dispute_id = 'dp'): LateMoneyEvent => ({
+const closed = (outcome: 'won' | 'lost', dispute_id = 'dp'): ReversalEvent => ({
   type: 'DisputeClosed',
   data: { provider, dispute_id, outcome },
 });
-const settled: LateMoneyEvent = { type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 3 } };
-const after = (...events: readonly LateMoneyEvent[]): LateMoney => events.reduce(evolveLateMoney, NO_LATE_MONEY);
+const settled: ReversalEvent = { type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 3 } };
+const after = (...events: readonly ReversalEvent[]): Reversals => events.reduce(evolveReversals, NO_REVERSALS);
 
 test('a payment is disputed until every dispute about it is won: the money of a lost one is gone, and would go back twice', () => {
   assert.equal(isDisputed(after()), false);
@@ -50,7 +50,7 @@ test('that the gifts stand as a dispute wants them is noted once, and anew when 
 });
 
 test('a dispute ends once, but one that was lost may be won on appeal', () => {
-  const ends = (outcome: 'won' | 'lost', ...before: readonly LateMoneyEvent[]): LateMoneyEvent[] =>
+  const ends = (outcome: 'won' | 'lost', ...before: readonly ReversalEvent[]): ReversalEvent[] =>
     closeDispute(after(...before), { provider, dispute_id: 'dp', outcome });
   for (const outcome of ['won', 'lost'] as const)
     assert.deepEqual([ends(outcome, opened), ends(outcome, opened, closed(outcome))], [[closed(outcome)], []]);
@@ -58,12 +58,12 @@ test('a dispute ends once, but one that was lost may be won on appeal', () => {
 });
 
 test('each dispute of a purchase is answered by itself', () => {
-  const other: LateMoneyEvent = {
+  const other: ReversalEvent = {
     type: 'DisputeOpened',
     data: { provider, dispute_id: 'other', amount: 250, reason: 'duplicate' },
   };
-  const keys = (...events: readonly LateMoneyEvent[]): readonly string[] =>
-    lateMoneySteps(after(...events)).map(({ key }) => key);
+  const keys = (...events: readonly ReversalEvent[]): readonly string[] =>
+    reversalSteps(after(...events)).map(({ key }) => key);
   assert.deepEqual(keys(opened, other), ['dispute:dp', 'dispute:other']);
   assert.deepEqual(keys(opened, other, settled), ['dispute:other']);
   assert.deepEqual(keys(opened, other, settled, closed('won')), ['dispute:other', 'dispute:dp']);

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import type { LateMoneyEvent } from '../../src/domain/disputes.js';
-import { lateMoneySteps, settleDispute, settleProviderRefund } from '../../src/domain/disputes.js';
+import type { ReversalEvent } from '../../src/domain/disputes.js';
+import { reversalSteps, settleDispute, settleProviderRefund } from '../../src/domain/disputes.js';
 import { decideNews, type PaymentNews, unsureCharge } from '../../src/domain/paymentNews.js';
 import {
   failAuthentication,
   type GiftsPurchased,
-  lateMoneyOf,
+  reversalsOf,
   leftOfCharge,
   type MadePurchase,
   type Purchase,
@@ -84,7 +84,7 @@ const after = (...events: PurchaseEvent[]) => ({
 function open(events: readonly PurchaseEvent[], ...news: readonly PaymentNews[]): string[] {
   const all = [...events];
   for (const one of news) all.push(...decideNews(after(...all).state, one));
-  return lateMoneySteps(lateMoneyOf(after(...all).state)).map(({ key }) => key);
+  return reversalSteps(reversalsOf(after(...all).state)).map(({ key }) => key);
 }
 
 test('a success pays for what is open, whoever waits for it; the same again changes nothing', () => {
@@ -367,11 +367,11 @@ test('a total that may hold what was refused, or a failure that may have hidden 
 });
 
 test('a dispute begins and ends once, in whatever order it is told', () => {
-  const begun: LateMoneyEvent = {
+  const begun: ReversalEvent = {
     type: 'DisputeOpened',
     data: { provider, dispute_id: 'dp', amount: 1050, reason: 'fraudulent' },
   };
-  const ended = (outcome: 'won' | 'lost'): LateMoneyEvent => ({
+  const ended = (outcome: 'won' | 'lost'): ReversalEvent => ({
     type: 'DisputeClosed',
     data: { provider, dispute_id: 'dp', outcome },
   });
@@ -386,23 +386,23 @@ test('a dispute begins and ends once, in whatever order it is told', () => {
 });
 
 test('what is left to do about it', () => {
-  const blocked: LateMoneyEvent = { type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 3 } };
+  const blocked: ReversalEvent = { type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 3 } };
   assert.deepEqual(open([charged], opened), ['dispute:dp']);
   assert.deepEqual(open([charged], opened, refunded(350)), ['dispute:dp', 'provider-refund']);
   assert.deepEqual(open([charged], closed('lost')), ['dispute:dp'], 'its gifts have not been blocked');
   const state = after(charged, ...decideNews(after(charged).state, opened), blocked).state;
-  assert.deepEqual(lateMoneySteps(lateMoneyOf(state)), []);
+  assert.deepEqual(reversalSteps(reversalsOf(state)), []);
   const money = (news: PaymentNews) =>
-    lateMoneyOf(after(charged, ...decideNews(after(charged).state, opened), blocked, ...decideNews(state, news)).state);
-  assert.deepEqual(lateMoneySteps(money(closed('lost'))), [], 'they stay blocked');
+    reversalsOf(after(charged, ...decideNews(after(charged).state, opened), blocked, ...decideNews(state, news)).state);
+  assert.deepEqual(reversalSteps(money(closed('lost'))), [], 'they stay blocked');
   assert.deepEqual(
-    lateMoneySteps(money(closed('won'))).map(({ key }) => key),
+    reversalSteps(money(closed('won'))).map(({ key }) => key),
     ['dispute:dp'],
   );
 });
 
 test('what was done is noted once', () => {
-  const money = lateMoneyOf(
+  const money = reversalsOf(
     after(charged, ...decideNews(after(charged).state, refunded(350)), ...decideNews(after(charged).state, opened))
       .state,
   );
@@ -413,7 +413,7 @@ test('what was done is noted once', () => {
     ...settled[0],
     at: '',
   } as PurchaseEvent & { at: string }) as MadePurchase;
-  assert.deepEqual(settleProviderRefund(lateMoneyOf(done), refund), []);
+  assert.deepEqual(settleProviderRefund(reversalsOf(done), refund), []);
   assert.deepEqual(settleDispute(money, { dispute_id: 'dp', blocked: true, gifts: 3 }), [
     { type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 3 } },
   ]);

@@ -24,8 +24,8 @@ const intentOf = ({ stripe }: RealProviders, transactionId: string): StripeInten
   stripe.intents.find(({ metadata }) => metadata['transaction_id'] === transactionId);
 const waits = (providers: RealProviders, transactionId: string): boolean =>
   intentOf(providers, transactionId)?.status === 'requires_action';
-const quick = (house: House, more: Partial<ProcessorDeps['patience']> = {}): Pick<ProcessorDeps, 'patience'> => ({
-  patience: { ...house.deps.patience, lookMs: 15, ...more },
+const quick = (house: House, more: Partial<ProcessorDeps['retryPolicy']> = {}): Pick<ProcessorDeps, 'retryPolicy'> => ({
+  retryPolicy: { ...house.deps.retryPolicy, lookMs: 15, ...more },
 });
 const isSettled = async (house: House, transactionId: string): Promise<boolean> =>
   (await house.types(`transaction-${transactionId}`)).some(
@@ -270,8 +270,8 @@ for (const proves of [true, false]) {
       await house.work(await providers.workers(house.deps.records));
       const deaths = await everyKillPoint(house, async (part, at) => {
         const doomed = mortal(part.deps, at, moment);
-        const patience = quick(house, { lookMs: 10, authenticationMs: proves ? 60_000 : 60 });
-        const first = part.process({ ...doomed.deps, ...patience, leaseMs: 90 });
+        const retryPolicy = quick(house, { lookMs: 10, authenticationMs: proves ? 60_000 : 60 });
+        const first = part.process({ ...doomed.deps, ...retryPolicy, leaseMs: 90 });
         const { transactionId } = await part.buy([{}], { reference });
         const advance = (): void => {
           const intent = intentOf(providers, transactionId);
@@ -282,7 +282,7 @@ for (const proves of [true, false]) {
           return doomed.dead || isSettled(house, transactionId);
         });
         const died = doomed.dead;
-        const second = part.process({ ...patience, leaseMs: 90 });
+        const second = part.process({ ...retryPolicy, leaseMs: 90 });
         await house.until(async () => {
           advance();
           return isSettled(house, transactionId);
@@ -319,9 +319,9 @@ for (const seed of seeds(1, 2)) {
     providers.fault(faultsByChance(chances(seed + 50)));
     await house.work(await providers.workers(house.deps.records));
     await house.work(await providers.workers(house.deps.records));
-    const patience = quick(house, { lookMs: 40, authenticationMs: 300 });
-    house.process({ bus: faultyBus(house.bus, seed), ...patience });
-    house.process({ bus: faultyBus(house.bus, seed + 100), ...patience });
+    const retryPolicy = quick(house, { lookMs: 40, authenticationMs: 300 });
+    house.process({ bus: faultyBus(house.bus, seed), ...retryPolicy });
+    house.process({ bus: faultyBus(house.bus, seed + 100), ...retryPolicy });
     const bought = await Promise.all(Array.from({ length: 16 }, () => house.buy([{}], { reference })));
     const buyer = async (transactionId: string): Promise<void> => {
       await house.until(async () => intentOf(providers, transactionId) !== undefined, 15_000);

@@ -31,7 +31,7 @@ async function workThatHangs(house: House): Promise<() => void> {
 test('5,000 purchases behind it go through at full speed, while it is waited for', async ({ house }) => {
   const letGo = await workThatHangs(house);
   // A test that buys so much at once is slow to renew a short lease.
-  house.process({ patience: { ...house.deps.patience, answerMs: ANSWER_MS }, leaseMs: 20_000 });
+  house.process({ retryPolicy: { ...house.deps.retryPolicy, answerMs: ANSWER_MS }, leaseMs: 20_000 });
   const count = async (...types: string[]): Promise<number> => (await house.all(...types)).length;
   /** @returns milliseconds until so many more purchases have their gifts */
   const settle = async (purchases: number): Promise<number> => {
@@ -60,7 +60,7 @@ test('5,000 purchases behind it go through at full speed, while it is waited for
 
 test('it is parked with its cause when it has hung for too long', async ({ house }) => {
   const letGo = await workThatHangs(house);
-  house.process({ patience: { ...house.deps.patience, answerMs: 40, giveUpMs: 150 } });
+  house.process({ retryPolicy: { ...house.deps.retryPolicy, answerMs: 40, giveUpMs: 150 } });
   const { transactionId } = await house.buy([{}], { reference: HANGS });
   const { transactionId: other } = await house.buy([{}]);
   await house.until(async () => (await house.all('WorkParked')).length === 1);

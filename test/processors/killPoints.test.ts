@@ -17,7 +17,7 @@ import { faultsByChance, type RealProviders } from '../support/providers/realPro
 const test = houseWithProvidersSuite('killed at every step');
 
 const LEASE_MS = 90;
-const PATIENCE = { answerMs: 500 };
+const RETRY_POLICY = { answerMs: 500 };
 const DECLINED = 'pm_card_chargeDeclinedInsufficientFunds';
 
 /** One that is charged and one that is declined. */
@@ -41,14 +41,14 @@ async function check(
 for (const moment of ['before', 'after'] as const) {
   test(`process managers that die ${moment} any one append or request`, async ({ house, providers }) => {
     await house.work(await providers.workers(house.deps.records));
-    const patience = { ...house.deps.patience, ...PATIENCE };
+    const retryPolicy = { ...house.deps.retryPolicy, ...RETRY_POLICY };
     const deaths = await everyKillPoint(house, async (part, at) => {
       const doomed = mortal(part.deps, at, moment);
-      const first = part.process({ ...doomed.deps, patience, leaseMs: LEASE_MS });
+      const first = part.process({ ...doomed.deps, retryPolicy, leaseMs: LEASE_MS });
       const bought = await buyTwo(part, at);
       await house.until(async () => doomed.dead || (await bothSettled(house, bought)), 60_000);
       const died = doomed.dead;
-      const second = part.process({ patience, leaseMs: LEASE_MS });
+      const second = part.process({ retryPolicy, leaseMs: LEASE_MS });
       await house.until(() => bothSettled(house, bought), 60_000);
       await Promise.all([first.close(), second.close()]);
       await check(house, providers, bought, at, `died ${moment} effect ${at}`);
@@ -69,7 +69,7 @@ for (const moment of ['before', 'after'] as const) {
       const at = ++parts;
       const part = partOf(house, `part-${at}`, { ownWorkers: true });
       const worker = await dyingWorker(part, house.deps.records, providers, fatal, moment);
-      part.process({ patience: { ...house.deps.patience, ...PATIENCE }, leaseMs: 5_000 });
+      part.process({ retryPolicy: { ...house.deps.retryPolicy, ...RETRY_POLICY }, leaseMs: 5_000 });
       const bought = await buyTwo(part, at);
       worker.begin(bought);
       await house.until(async () => worker.dead || (await bothSettled(house, bought)), 60_000);
@@ -224,10 +224,10 @@ for (const seed of seeds(11, 12)) {
     providers.fault(faultsByChance(chances(seed + 1)));
     await house.work(await providers.workers(house.deps.records));
     await house.work(await providers.workers(house.deps.records));
-    const patience = { ...house.deps.patience, ...PATIENCE };
+    const retryPolicy = { ...house.deps.retryPolicy, ...RETRY_POLICY };
     const doomed = mortal(house.deps, 10 + Math.floor(chance() * 60), chance() < 0.5 ? 'before' : 'after');
-    house.process({ ...doomed.deps, bus: faultyBus(doomed.deps.bus, seed + 2), patience, leaseMs: 300 });
-    house.process({ bus: faultyBus(house.bus, seed + 3), patience, leaseMs: 300 });
+    house.process({ ...doomed.deps, bus: faultyBus(doomed.deps.bus, seed + 2), retryPolicy, leaseMs: 300 });
+    house.process({ bus: faultyBus(house.bus, seed + 3), retryPolicy, leaseMs: 300 });
     const isDeclined = (n: number): boolean => n % 4 === 0;
     const bought: Bought[] = [];
     for (let n = 0; n < 16; n++) {

@@ -45,7 +45,7 @@ function answering(
     },
   };
 }
-const impatient = (house: House): object => ({ ...house.deps.patience, attempts: 2, giveUpMs: 30 });
+const impatient = (house: House): object => ({ ...house.deps.retryPolicy, attempts: 2, giveUpMs: 30 });
 
 test('a charge that was parked is charged by a retry, its gifts issued and told; what was retried in vain is parked again with the count', async ({
   house,
@@ -163,7 +163,7 @@ test('a telling that nobody knows the outcome of is looked up by a retry, never 
     lookups.push(payload);
     return Promise.resolve(found);
   });
-  house.process({ bus, patience: impatient(house) });
+  house.process({ bus, retryPolicy: impatient(house) });
   const {
     giftIds: [giftId = ''],
   } = await house.buy([phone(1)]);
@@ -195,7 +195,7 @@ test('a telling that never reached a worker is sent by its retry; one that never
     if (id === 'odd' && broken) throw new TypeError('odd');
     return house.deps.contact(id);
   };
-  house.process({ bus, contact, patience: impatient(house) });
+  house.process({ bus, contact, retryPolicy: impatient(house) });
   const {
     giftIds: [first = '', second = ''],
   } = await house.buy([phone(1), { user_id: 'odd' }]);
@@ -253,7 +253,7 @@ test('a purchase that was parked while its gifts were issued goes on where it wa
       ? Promise.resolve({ outcome: 'impossible', cause: 'senseless' })
       : undefined;
   });
-  house.process({ events, bus, patience: { ...house.deps.patience, attempts: 4 } });
+  house.process({ events, bus, retryPolicy: { ...house.deps.retryPolicy, attempts: 4 } });
   const { transactionId } = await house.buy(Array.from({ length: 24 }, (_, n) => phone(n)));
   await house.until(async () => (await house.all('WorkParked')).some(({ stream }) => stream === 'parked-purchase'));
   assert.is(
@@ -386,7 +386,7 @@ test('a refund that was given up without an answer, and that the provider then s
   await house.work();
   const bus = answering(house.bus, 'payments.refund', () => Promise.reject(new RemoteError('no answer')));
   const lost = answering(bus, 'payments.lookupRefund', () => Promise.reject(new RemoteError('no answer')));
-  const process = house.process({ bus: lost, patience: impatient(house) });
+  const process = house.process({ bus: lost, retryPolicy: impatient(house) });
   const { transactionId, giftIds } = await house.buy([{}]);
   await house.until(async () => (await house.all('GiftIssued')).length === 1);
   await house.append(`transaction-${transactionId}`, 'RefundRequested', {
@@ -539,7 +539,7 @@ test('late money: what falls short is parked again by a retry until it is discar
       return house.events.append(...args);
     },
   };
-  house.process({ events, patience: impatient(house) });
+  house.process({ events, retryPolicy: impatient(house) });
   const {
     transactionId,
     giftIds: [giftId = ''],

@@ -155,7 +155,7 @@ test('a provider in trouble is left alone, while all others are asked; then ever
 
 test('what a limit holds back is told later, never given up', async ({ house, providers }) => {
   await house.work(await providers.workers(house.deps.records, { perNumber: 1, perBuyer: 100, windowMs: 700 }));
-  house.process({ patience: { ...house.deps.patience, giveUpMs: 1 } });
+  house.process({ retryPolicy: { ...house.deps.retryPolicy, giveUpMs: 1 } });
   const bought = [];
   for (let n = 0; n < 3; n++) bought.push(await house.buy([phone(7)]));
   await house.until(async () => (await house.all('NotificationSent')).length === 3);

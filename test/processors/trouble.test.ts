@@ -58,7 +58,7 @@ test('what fails for good is parked with its cause, stays so, and stops nothing 
       return { outcome: 'sent', provider: 'p', message_id: 'm', simulated: false };
     },
   });
-  const first = house.process({ bus, patience: { ...house.deps.patience, giveUpMs: 50 } });
+  const first = house.process({ bus, retryPolicy: { ...house.deps.retryPolicy, giveUpMs: 50 } });
   const { transactionId, giftIds } = await house.buy([phone(1), phone(2)]);
   await house.buy([phone(3)]);
   await house.until(
@@ -99,7 +99,7 @@ test('a telling that nobody knows the outcome of is parked, never sent again', a
   // The workers' ledger begins only now: it can't tell what was sent before.
   await sleep(2);
   await house.work();
-  house.process({ patience: { ...house.deps.patience, attempts: 3 } });
+  house.process({ retryPolicy: { ...house.deps.retryPolicy, attempts: 3 } });
   await house.until(async () => (await parked(house)).length === 1);
   assert.match((await parked(house))[0]?.cause ?? '', 'nobody knows');
   assert.is(sentIn(house), 0);
@@ -287,7 +287,7 @@ test('an unknown payment method and an answer that makes no sense are parked', a
   const bus = answering(house.bus, { 'payments.charge': async () => ({ outcome: 'perhaps' }) });
   house.process({
     bus,
-    patience: { ...house.deps.patience, attempts: 2 },
+    retryPolicy: { ...house.deps.retryPolicy, attempts: 2 },
     paymentMethod: async (reference) =>
       reference === 'gone' ? undefined : { kind: 'card', prepaid: false, customer: 'cus_1' },
   });
@@ -325,7 +325,7 @@ test('an event store in trouble: everything is done once it answers, parking too
   const contact = house.deps.contact;
   house.process({
     events,
-    patience: { ...house.deps.patience, attempts: 2 },
+    retryPolicy: { ...house.deps.retryPolicy, attempts: 2 },
     contact: async (id) => {
       if (id === 'odd') throw new TypeError('odd');
       return contact(id);
@@ -347,7 +347,7 @@ test('races lost without end are given up', async ({ house }) => {
       throw new ConflictError(stream, expected, 7);
     },
   };
-  house.process({ events, patience: { ...house.deps.patience, attempts: 2 } });
+  house.process({ events, retryPolicy: { ...house.deps.retryPolicy, attempts: 2 } });
   await house.buy([{}]);
   await house.until(async () => (await parked(house)).length === 1);
   assert.match((await parked(house))[0]?.cause ?? '', 'ConflictError');

@@ -2,13 +2,13 @@ import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { countProviderCalls } from '../../src/metrics/providers.js';
-import { guard } from '../../src/providers/circuitBreaker.js';
-import { NotNowError, RefusedError, TroubleError } from '../../src/providers/providerErrors.js';
+import { openCircuitBreaker } from '../../src/providers/circuitBreaker.js';
+import { RetryLaterError, RefusedError, ProviderError } from '../../src/providers/providerErrors.js';
 import { withClockAhead } from '../support/faults/clockAhead.js';
 import { failureOf } from '../support/engines/eventStoreEvents.js';
 import { exposed } from '../support/service/exposed.js';
 
-const test = suite('guard');
+const test = suite('circuit breaker');
 const SILENT = pino({ level: 'silent' });
 /** So long that the test never outlasts it. */
 const OPEN_MS = 1_200_000;
@@ -17,7 +17,7 @@ test('every call shows by its outcome, and the breaker by its state: open after 
   withClockAhead(async (advance) => {
     const { show, values } = exposed();
     const watch = countProviderCalls(show);
-    const { run } = guard('stripe', SILENT, Date.now, { failures: 2, openMs: OPEN_MS, watch });
+    const { run } = openCircuitBreaker('stripe', SILENT, Date.now, { failures: 2, openMs: OPEN_MS, watch });
     const fails = (error: Error) => failureOf(run(async () => Promise.reject(error)));
     const state = async (): Promise<string | undefined> => {
       const found = await values();
@@ -30,16 +30,16 @@ test('every call shows by its outcome, and the breaker by its state: open after 
     assert.is(await state(), 'closed');
     assert.is(await run(async () => 7), 7);
     await fails(new RefusedError('no'));
-    await fails(new TroubleError('down', { outcomeUnknown: false }));
-    await fails(new TroubleError('down', { outcomeUnknown: true }));
+    await fails(new ProviderError('down', { outcomeUnknown: false }));
+    await fails(new ProviderError('down', { outcomeUnknown: true }));
     assert.is(await state(), 'open');
     let called = false;
     const keptBack = await failureOf(run(async () => (called = true)));
-    assert.instance(keptBack, NotNowError);
-    assert.is((keptBack as Error).name, 'NotNowError');
+    assert.instance(keptBack, RetryLaterError);
+    assert.is((keptBack as Error).name, 'RetryLaterError');
     assert.is(called, false);
     advance(OPEN_MS / 4);
-    assert.instance(await failureOf(run(async () => (called = true))), NotNowError);
+    assert.instance(await failureOf(run(async () => (called = true))), RetryLaterError);
     assert.is(called, false, 'half of the time at least');
     advance((OPEN_MS * 3) / 4);
     const trial = run(async () => {
@@ -48,7 +48,7 @@ test('every call shows by its outcome, and the breaker by its state: open after 
     });
     assert.is(await trial, true);
     assert.is(await state(), 'closed');
-    await fails(new NotNowError('limited', 1_000));
+    await fails(new RetryLaterError('limited', 1_000));
     assert.match(((await failureOf(run(async () => 1))) as Error).message, /wants to be left alone/);
     const found = await values();
     for (const [outcome, count] of [
@@ -63,26 +63,26 @@ test('every call shows by its outcome, and the breaker by its state: open after 
   }));
 
 test('who wants to be left alone for long is, whatever another answer on its way says', async () => {
-  const { run } = guard('stripe', SILENT, Date.now);
+  const { run } = openCircuitBreaker('stripe', SILENT, Date.now);
   await Promise.all(
-    [60_000, 1].map((afterMs) => failureOf(run(async () => Promise.reject(new NotNowError('limited', afterMs))))),
+    [60_000, 1].map((afterMs) => failureOf(run(async () => Promise.reject(new RetryLaterError('limited', afterMs))))),
   );
   const left = await failureOf(run(async () => 1));
-  assert.ok(left instanceof NotNowError && left.afterMs > 50_000, String(left));
+  assert.ok(left instanceof RetryLaterError && left.afterMs > 50_000, String(left));
 });
 
 test('a clock that is set back keeps nobody from a provider for longer than was meant', () =>
   withClockAhead(async (advance) => {
-    const { run } = guard('stripe', SILENT, Date.now, { failures: 1, openMs: OPEN_MS });
-    await failureOf(run(async () => Promise.reject(new TroubleError('down', { outcomeUnknown: false }))));
-    assert.instance(await failureOf(run(async () => 1)), NotNowError);
+    const { run } = openCircuitBreaker('stripe', SILENT, Date.now, { failures: 1, openMs: OPEN_MS });
+    await failureOf(run(async () => Promise.reject(new ProviderError('down', { outcomeUnknown: false }))));
+    assert.instance(await failureOf(run(async () => 1)), RetryLaterError);
     advance(-86_400_000);
     assert.is(await run(async () => 1), 1);
 
-    await failureOf(run(async () => Promise.reject(new NotNowError('limited', 20_000))));
+    await failureOf(run(async () => Promise.reject(new RetryLaterError('limited', 20_000))));
     advance(-86_400_000);
     const left = await failureOf(run(async () => 1));
-    assert.ok(left instanceof NotNowError && left.afterMs <= 20_000, String((left as NotNowError).afterMs));
+    assert.ok(left instanceof RetryLaterError && left.afterMs <= 20_000, String((left as RetryLaterError).afterMs));
     advance(20_001);
     assert.is(await run(async () => 1), 1);
   }));

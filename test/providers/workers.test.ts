@@ -9,7 +9,7 @@ import { openEmbeddedBus } from '../../src/adapters/embedded/bus/bus.js';
 import { NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import { checks, MalformedMessageError, SUBJECTS } from '../../src/messages/messages.js';
 import { startWorkers } from '../../src/providers/workers.js';
-import { NotNowError, RefusedError, TroubleError } from '../../src/providers/providerErrors.js';
+import { RetryLaterError, RefusedError, ProviderError } from '../../src/providers/providerErrors.js';
 import { memoryRecords } from '../support/engines/memoryRecords.js';
 
 const test = suite('workers');
@@ -199,14 +199,14 @@ test('whatever comes, it is answered, told of once, and never a crash; providers
     const reply = async (): Promise<unknown> =>
       bus.request<object>(SUBJECTS.charge, charge, options).catch((error: unknown) => error);
     assert.instance(await reply(), RemoteError);
-    trouble = new TroubleError('silent', { outcomeUnknown: true });
+    trouble = new ProviderError('silent', { outcomeUnknown: true });
     assert.instance(await reply(), RemoteError);
-    trouble = new TroubleError('unreachable', { outcomeUnknown: false });
+    trouble = new ProviderError('unreachable', { outcomeUnknown: false });
     assert.equal(await reply(), { outcome: 'later', after_ms: 0, held: false, cause: 'unreachable' });
     trouble = new RefusedError('no such card');
     assert.equal(await reply(), { outcome: 'impossible', cause: 'no such card' });
     lines.length = 0;
-    trouble = new NotNowError('limited', 7, { held: true });
+    trouble = new RetryLaterError('limited', 7, { held: true });
     assert.equal(await reply(), { outcome: 'later', after_ms: 7, held: true, cause: 'limited' });
     assert.equal(lines, []);
   } finally {

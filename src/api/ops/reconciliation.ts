@@ -4,7 +4,7 @@ import type { Difference } from '../../ops/reconciliation/reconcile.js';
 import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { providersLedger } from '../../providers/payments/ledgers.js';
-import { NotNowError, TroubleError } from '../../providers/providerErrors.js';
+import { RetryLaterError, ProviderError } from '../../providers/providerErrors.js';
 import type { Exported, OpsRoute } from './frame.js';
 import type { OpsDeps } from './deps.js';
 import { inWords } from './ranges.js';
@@ -53,7 +53,7 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
           signal: AbortSignal,
         ): Promise<DayReport> =>
           reconcileDay({ events, ledger: (await openLedger)() }, day, tell, signal).catch((error: unknown) => {
-            if (error instanceof TroubleError || error instanceof NotNowError)
+            if (error instanceof ProviderError || error instanceof RetryLaterError)
               throw new UnavailableError(error.message, { cause: error });
             throw error;
           });

@@ -5,11 +5,11 @@
 import { fold } from '../../domain/decider.js';
 import { giftStream } from '../../domain/gift.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
-import { disputeKey, lateMoneySteps, PROVIDER_REFUND_KEY } from '../../domain/disputes.js';
+import { disputeKey, reversalSteps, PROVIDER_REFUND_KEY } from '../../domain/disputes.js';
 import { notificationStream } from '../../domain/notification.js';
 import type { ParkedName, ParkedWork } from '../../domain/parked.js';
 import {
-  lateMoneyOf,
+  reversalsOf,
   type MadePurchase,
   type Purchase,
   purchaseAggregate,
@@ -35,7 +35,7 @@ export async function isSettled(
   if (name === 'notification') return isTold(events, entity);
   const purchase: Purchase = fold(purchaseAggregate, await events.read(transactionStream(transaction_id)));
   if (purchase.status === 'none') return false;
-  const isLeft = (key: string): boolean => lateMoneySteps(lateMoneyOf(purchase)).some((step) => step.key === key);
+  const isLeft = (key: string): boolean => reversalSteps(reversalsOf(purchase)).some((step) => step.key === key);
   switch (name) {
     case 'purchase':
       return purchase.status === 'declined' || (purchase.status === 'charged' && (await isIssued(events, purchase)));

@@ -5,7 +5,7 @@ import type { MadePurchase } from '../../domain/purchase.js';
 import { madeByHand } from '../../domain/refund.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import { AT_ONCE, changeGift, type GiftChangeDeps, type StandingGift, visitGifts } from '../purchase/giftChanges.js';
-import type { Seen } from '../runner/cause.js';
+import type { Cause } from '../runner/cause.js';
 
 /** What cancels them. They are counted by it: so doing it again cancels no more. */
 const CAUSE = { reason: 'refunded at the provider', refund_id: PROVIDER_REFUND_KEY };
@@ -22,7 +22,7 @@ const CAUSE = { reason: 'refunded at the provider', refund_id: PROVIDER_REFUND_K
 export async function cancelForProviderRefund(
   deps: GiftChangeDeps,
   purchase: MadePurchase,
-  asked: Seen,
+  asked: Cause,
   total: number,
 ): Promise<ProviderRefundSettled['data']> {
   if (purchase.status === 'declined') return { total, cancelled: 0, vouchered: 0, difference: 0 };

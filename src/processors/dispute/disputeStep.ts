@@ -4,9 +4,9 @@ import { block, disputeCause, unblock } from '../../domain/supportActions.js';
 import {
   type Dispute,
   fallsShort,
-  type LateMoneyEvent,
-  type LateMoneyStep,
-  lateMoneySteps,
+  type ReversalEvent,
+  type ReversalStep,
+  reversalSteps,
   PROVIDER_REFUND_KEY,
   type ProviderRefundSettled,
   settleDispute,
@@ -14,7 +14,7 @@ import {
 } from '../../domain/disputes.js';
 import { pounds } from '../../domain/money.js';
 import {
-  lateMoneyOf,
+  reversalsOf,
   type MadePurchase,
   type Purchase,
   purchaseAggregate,
@@ -25,14 +25,14 @@ import { cancelForProviderRefund } from './cancelForProviderRefund.js';
 import { changeGifts, type GiftChangeDeps } from '../purchase/giftChanges.js';
 import { asksFor } from './manager.js';
 import { GiveUpError, NotYetError } from '../runner/retry.js';
-import { type Seen, seenOf } from '../runner/cause.js';
+import { type Cause, causeOf } from '../runner/cause.js';
 
 interface Standing {
   readonly purchase: MadePurchase;
   /** The gifts' last answer to refunds made at the provider. */
   readonly settled: ProviderRefundSettled['data'] | undefined;
   /** The event that asked for the step last: what comes of it names that as its cause. */
-  readonly asked: Seen;
+  readonly asked: Cause;
   /** Of the transaction's last event. */
   readonly revision: number;
 }
@@ -52,12 +52,12 @@ export async function settleLateMoney(
   transactionId: string,
   key: string,
   shortfall: ProviderRefundSettled['data'] | undefined,
-  retried: Seen | undefined,
+  retried: Cause | undefined,
 ): Promise<void> {
   let short = shortfall;
   for (let race = 0; race < RACES; race++) {
     const at = await read(deps.events, transactionId, key);
-    const step = lateMoneySteps(lateMoneyOf(at.purchase)).find((one) => one.key === key);
+    const step = reversalSteps(reversalsOf(at.purchase)).find((one) => one.key === key);
     const before = retried !== undefined && key === PROVIDER_REFUND_KEY ? at.settled : undefined;
     const cause =
       step === undefined && retried !== undefined ? { ...retried, correlationId: at.asked.correlationId } : at.asked;
@@ -87,13 +87,13 @@ async function read(events: EventStore, transactionId: string, key: string): Pro
   return {
     purchase,
     settled,
-    asked: seenOf(history.findLast((event) => asksFor(event, key)) ?? last),
+    asked: causeOf(history.findLast((event) => asksFor(event, key)) ?? last),
     revision: last.revision,
   };
 }
 
 /** What is to be recorded about a step, once it is done. */
-async function answerTo(deps: GiftChangeDeps, at: Standing, step: LateMoneyStep): Promise<LateMoneyEvent | undefined> {
+async function answerTo(deps: GiftChangeDeps, at: Standing, step: ReversalStep): Promise<ReversalEvent | undefined> {
   deps.mayAct();
   switch (step.step) {
     case 'settle dispute':
@@ -101,7 +101,7 @@ async function answerTo(deps: GiftChangeDeps, at: Standing, step: LateMoneyStep)
     case 'settle provider refund': {
       if (at.purchase.status === 'pending') throw notPaidYet();
       const [settled] = settleProviderRefund(
-        lateMoneyOf(at.purchase),
+        reversalsOf(at.purchase),
         await cancelForProviderRefund(deps, at.purchase, at.asked, step.total),
       );
       return settled;
@@ -118,7 +118,7 @@ async function answerTo(deps: GiftChangeDeps, at: Standing, step: LateMoneyStep)
 async function answerAgain(
   deps: GiftChangeDeps,
   { purchase }: Standing,
-  cause: Seen,
+  cause: Cause,
   before: ProviderRefundSettled['data'] | undefined,
 ): Promise<ProviderRefundSettled | undefined> {
   if (before === undefined || before.difference === 0) return undefined;
@@ -138,7 +138,7 @@ async function answerDispute(
   deps: GiftChangeDeps,
   { purchase, asked }: Standing,
   { dispute_id, status, reason }: Dispute,
-): Promise<LateMoneyEvent | undefined> {
+): Promise<ReversalEvent | undefined> {
   if (purchase.status === 'pending') throw notPaidYet();
   const blocked = status !== 'won';
   const cause = disputeCause(dispute_id);
@@ -152,7 +152,7 @@ async function answerDispute(
       if (blocked && before.status !== 'cancelled') gifts++;
     });
   }
-  return settleDispute(lateMoneyOf(purchase), { dispute_id, blocked, gifts })[0];
+  return settleDispute(reversalsOf(purchase), { dispute_id, blocked, gifts })[0];
 }
 
 function shortfallCause({ total, cancelled, vouchered, difference }: ProviderRefundSettled['data']): string {

@@ -4,35 +4,35 @@
  */
 import {
   disputeKey,
-  evolveLateMoney,
+  evolveReversals,
   fallsShort,
-  type LateMoney,
-  type LateMoneyEvent,
-  type LateMoneyStep,
-  lateMoneySteps,
-  NO_LATE_MONEY,
+  type Reversals,
+  type ReversalEvent,
+  type ReversalStep,
+  reversalSteps,
+  NO_REVERSALS,
   PROVIDER_REFUND_KEY,
   type ProviderRefundSettled,
 } from '../../domain/disputes.js';
 import type { ParkedName, WorkParked, WorkRetried } from '../../domain/parked.js';
-import type { Seen } from '../runner/cause.js';
+import type { Cause } from '../runner/cause.js';
 
 /**
  * A transaction with late money that something is left to do about. It is known from the feed's beginning on: what was
  * done before is not in it.
  */
 export interface LateMoneyWork {
-  readonly money: LateMoney;
+  readonly money: Reversals;
   /** What was given up, or found to be done, by key. */
   readonly over: ReadonlySet<string>;
   /**
    * What support has handed back, by key, with the event that says so: to be looked at, whatever is known of it here.
    */
-  readonly retried: ReadonlyMap<string, Seen>;
+  readonly retried: ReadonlyMap<string, Cause>;
   /** Gifts did not make up for what was given back at the provider: to be parked, for a person to see to. */
   readonly shortfall?: ProviderRefundSettled['data'];
   /** The last event of each step, by key: disputes and refunds of one purchase have nothing to do with each other. */
-  readonly last: ReadonlyMap<string, Seen>;
+  readonly last: ReadonlyMap<string, Cause>;
 }
 
 /** What is to be done: the step with this key. */
@@ -43,7 +43,7 @@ export interface LateMoneyIntent {
 }
 
 /** The events that move it. */
-export type LateMoneyTrigger = LateMoneyEvent | WorkParked | WorkRetried;
+export type LateMoneyTrigger = ReversalEvent | WorkParked | WorkRetried;
 
 /** It after one more event; `work` undefined: there is nothing left to do. */
 export interface LateMoneyReaction {
@@ -56,13 +56,13 @@ export function reactToLateMoney(
   work: LateMoneyWork | undefined,
   event: LateMoneyTrigger,
   transactionId: string,
-  seen: Seen,
+  cause: Cause,
 ): LateMoneyReaction {
   const before = work ?? {
-    money: NO_LATE_MONEY,
+    money: NO_REVERSALS,
     over: new Set<string>(),
-    retried: new Map<string, Seen>(),
-    last: new Map<string, Seen>(),
+    retried: new Map<string, Cause>(),
+    last: new Map<string, Cause>(),
   };
   if (event.type === 'WorkParked') {
     return { work: work === undefined ? undefined : overLateMoney(work, parkedKey(event.data)), intents: [] };
@@ -71,20 +71,20 @@ export function reactToLateMoney(
     const key = parkedKey(event.data);
     const over = new Set(before.over);
     over.delete(key);
-    const last = new Map(before.last).set(key, seen);
+    const last = new Map(before.last).set(key, cause);
     return {
-      work: { ...before, over, retried: new Map(before.retried).set(key, seen), last },
+      work: { ...before, over, retried: new Map(before.retried).set(key, cause), last },
       intents: [{ do: 'late money', transactionId, key }],
     };
   }
   const key = keyOf(event);
-  const money = evolveLateMoney(before.money, event);
+  const money = evolveReversals(before.money, event);
   const over = new Set(before.over);
   // What comes up anew is tried anew.
   over.delete(key);
   const short = event.type === 'ProviderRefundSettled' && fallsShort(event.data) ? { shortfall: event.data } : {};
-  const after: LateMoneyWork = { ...before, money, over, last: new Map(before.last).set(key, seen), ...short };
-  const asks = OPENING.has(event.type) && lateMoneySteps(money).some((step) => step.key === key);
+  const after: LateMoneyWork = { ...before, money, over, last: new Map(before.last).set(key, cause), ...short };
+  const asks = OPENING.has(event.type) && reversalSteps(money).some((step) => step.key === key);
   return { work: left(after), intents: asks ? [{ do: 'late money', transactionId, key }] : [] };
 }
 
@@ -119,11 +119,11 @@ export function overLateMoney(work: LateMoneyWork, key: string): LateMoneyWork |
 }
 
 /** Events that ask for something; the others are answers, by who does it. */
-const OPENING: ReadonlySet<LateMoneyEvent['type']> = new Set(['RefundedAtProvider', 'DisputeOpened', 'DisputeClosed']);
+const OPENING: ReadonlySet<ReversalEvent['type']> = new Set(['RefundedAtProvider', 'DisputeOpened', 'DisputeClosed']);
 
 /** Whether an event asks for the step with this key. */
 export function asksFor(event: { readonly type: string; readonly data: object }, key: string): boolean {
-  return OPENING.has(event.type as LateMoneyEvent['type']) && keyOf(event as LateMoneyEvent) === key;
+  return OPENING.has(event.type as ReversalEvent['type']) && keyOf(event as ReversalEvent) === key;
 }
 
 /** What is left to do, by who takes it up anew. */
@@ -133,7 +133,7 @@ export function resumeLateMoney(work: LateMoneyWork, transactionId: string): rea
 
 function openKeys({ money, over, retried, shortfall }: LateMoneyWork): readonly string[] {
   const keys = new Set([
-    ...lateMoneySteps(money)
+    ...reversalSteps(money)
       .map(({ key }) => key)
       .filter((key) => !over.has(key)),
     ...retried.keys(),
@@ -145,7 +145,7 @@ function left(work: LateMoneyWork): LateMoneyWork | undefined {
   return openKeys(work).length === 0 ? undefined : work;
 }
 
-function keyOf(event: LateMoneyEvent): LateMoneyStep['key'] {
+function keyOf(event: ReversalEvent): ReversalStep['key'] {
   switch (event.type) {
     case 'DisputeOpened':
     case 'DisputeClosed':

@@ -6,7 +6,7 @@ import { type GiftIssued, isSomebody } from '../../domain/gift.js';
 import type { Channel, NotificationFailed, NotificationSent, NotificationStarted } from '../../domain/notification.js';
 import type { WorkParked } from '../../domain/parked.js';
 import type { PurchaseReceiver } from '../../domain/purchase.js';
-import type { Seen } from '../runner/cause.js';
+import type { Cause } from '../runner/cause.js';
 
 /** A receiver to be told. `due`: nobody has begun; `started`: somebody has, without an answer. */
 export interface NotificationWork {
@@ -22,7 +22,7 @@ export interface NotificationWork {
    */
   readonly together?: true;
   /** The gift's issue, or the start of telling. */
-  readonly last: Seen;
+  readonly last: Cause;
 }
 
 /**
@@ -47,18 +47,18 @@ export function reactToNotification(
   work: NotificationWork | undefined,
   event: NotificationTrigger,
   giftId: string,
-  seen: Seen,
+  cause: Cause,
 ): NotificationReaction {
   switch (event.type) {
     case 'GiftIssued': {
       const { receiver, transaction_id, index } = event.data;
       if (!isSomebody(receiver)) return NOTHING;
-      const due: NotificationWork = { stage: 'due', transactionId: transaction_id, index, last: seen };
+      const due: NotificationWork = { stage: 'due', transactionId: transaction_id, index, last: cause };
       return { work: due, intents: resumeNotification(due, giftId) };
     }
     case 'NotificationStarted':
       // Who wrote it sends; another one takes it up only when it resumes.
-      return { work: work === undefined ? undefined : { ...work, stage: 'started', last: seen }, intents: [] };
+      return { work: work === undefined ? undefined : { ...work, stage: 'started', last: cause }, intents: [] };
     case 'NotificationSent':
     case 'NotificationFailed':
     case 'WorkParked':

@@ -16,8 +16,8 @@ import type { Bus } from '../../ports/bus.js';
 import type { EventStore, ExpectedRevision } from '../../ports/eventStore.js';
 import { checks, type SendLookup, type SendReply, type SendRequest, SUBJECTS } from '../../messages/messages.js';
 import { type Address, addressOf, type Contact, type NotificationWork } from './manager.js';
-import { answered, GiveUpError, neverBegun, type Patience } from '../runner/retry.js';
-import { type Seen, seenOf } from '../runner/cause.js';
+import { answered, GiveUpError, neverBegun, type RetryPolicy } from '../runner/retry.js';
+import { type Cause, causeOf } from '../runner/cause.js';
 import type { Writer } from '../runner/writing.js';
 
 /** What telling works with. */
@@ -31,7 +31,7 @@ export interface TellDeps {
   readonly senderName: (purchase: GiftsPurchased['data']) => Promise<string>;
   /** The address of the page that shows a gift. */
   readonly launchUrl: (giftId: string) => string;
-  readonly patience: Patience;
+  readonly retryPolicy: RetryPolicy;
   /** Throws when this process may not act any more. */
   readonly mayAct: () => void;
 }
@@ -96,7 +96,7 @@ export async function tell(
   const last = history.at(-1);
   const state = fold(notificationAggregate, history);
   if (last !== undefined && state.status === 'started')
-    await takeUp(deps, telling, memory, { ...state, last: seenOf(last) });
+    await takeUp(deps, telling, memory, { ...state, last: causeOf(last) });
 }
 
 /**
@@ -108,7 +108,7 @@ export async function begin(
   telling: Telling,
   memory: TellMemory,
   expected: ExpectedRevision,
-  cause: Seen,
+  cause: Cause,
 ): Promise<'done' | 'raced'> {
   const stream = notificationStream(telling.giftId);
   const address = telling.stopped === undefined ? await addressIn(deps, telling) : undefined;
@@ -160,7 +160,7 @@ export interface Begun {
   readonly startedAt: string;
   readonly channel: Channel;
   /** The last event of the notification's stream. */
-  readonly last: Seen;
+  readonly last: Cause;
 }
 
 /**
@@ -186,7 +186,7 @@ export async function takeUp(
     };
     const found = answered(
       checks.sendLookupReply(
-        await deps.bus.request(SUBJECTS.lookUpNotification, lookup, { timeoutMs: deps.patience.answerMs }),
+        await deps.bus.request(SUBJECTS.lookUpNotification, lookup, { timeoutMs: deps.retryPolicy.answerMs }),
       ),
     );
     if (found.outcome === 'unknown') throw new Error(NOBODY_KNOWS);
@@ -220,7 +220,7 @@ async function send(
   telling: Telling,
   memory: TellMemory,
   { channel, to, locale }: Address,
-  started: Seen,
+  started: Cause,
 ): Promise<void> {
   const { giftId, attempt, purchase } = telling;
   const request: SendRequest = {
@@ -245,8 +245,8 @@ async function send(
   await record(deps, telling, reply, channel, started);
 }
 
-async function ask({ bus, patience }: TellDeps, request: SendRequest): Promise<SendReply> {
-  return answered(checks.sendReply(await bus.request(SUBJECTS.send, request, { timeoutMs: patience.answerMs })));
+async function ask({ bus, retryPolicy }: TellDeps, request: SendRequest): Promise<SendReply> {
+  return answered(checks.sendReply(await bus.request(SUBJECTS.send, request, { timeoutMs: retryPolicy.answerMs })));
 }
 
 /** Records the answer; a conflict means that it has been recorded already. */
@@ -255,7 +255,7 @@ async function record(
   telling: Telling,
   reply: SendReply,
   channel: Address['channel'],
-  after: Seen,
+  after: Cause,
 ): Promise<void> {
   const event: NotificationSent | NotificationFailed =
     reply.outcome === 'sent'

@@ -8,14 +8,14 @@ import { notificationStream } from '../../domain/notification.js';
 import { type GiftsPurchased, purchaseAggregate, transactionStream } from '../../domain/purchase.js';
 import { type Ask, tellingsOf } from '../../domain/telling.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
-import { type Seen, seenOf } from '../runner/cause.js';
+import { type Cause, causeOf } from '../runner/cause.js';
 import { begin, CANCELLED, REASSIGNED, takeUp, type TellDeps, type Telling, type TellMemory } from './notifyStep.js';
 
 /**
  * Does the next thing that is to be told of a gift. `cause`: the event that brought it up.
  * @returns whether nothing is left to tell. @throws Error: try again, as `tell` does
  */
-export async function retell(deps: TellDeps, giftId: string, cause: Seen, memory: TellMemory): Promise<boolean> {
+export async function retell(deps: TellDeps, giftId: string, cause: Cause, memory: TellMemory): Promise<boolean> {
   const [gift, notification] = await Promise.all([
     deps.events.read(giftStream(giftId)),
     deps.events.read(notificationStream(giftId)),
@@ -41,7 +41,7 @@ export async function retell(deps: TellDeps, giftId: string, cause: Seen, memory
     await begin(deps, telling(next.number, next.ask), memory, last?.revision ?? 'none', cause);
   } else if (last !== undefined) {
     const { number, ask, startedAt, channel } = next.attempt;
-    await takeUp(deps, telling(number, ask), memory, { startedAt, channel, last: seenOf(last) });
+    await takeUp(deps, telling(number, ask), memory, { startedAt, channel, last: causeOf(last) });
   }
   return false;
 }

@@ -3,7 +3,7 @@
  * what was parked.
  */
 import type { Position } from '../../ports/eventStore.js';
-import type { Seen } from '../runner/cause.js';
+import type { Cause } from '../runner/cause.js';
 
 /** One such gift. */
 export interface Retelling {
@@ -13,7 +13,7 @@ export interface Retelling {
   readonly at: string;
   readonly transactionId: string;
   /** The event that asked last. */
-  readonly seen: Seen;
+  readonly cause: Cause;
   /** Rises with each event that asks. */
   readonly generation: number;
 }
@@ -49,7 +49,7 @@ export function openRetellings(): Retellings {
         before,
         at,
         transactionId: asked.transactionId,
-        seen: asked.seen,
+        cause: asked.cause,
         generation: (earlier?.generation ?? 0) + 1,
       });
       return [{ do: 'retell', giftId }];

@@ -28,8 +28,8 @@ import {
   SUBJECTS,
 } from '../../messages/messages.js';
 import type { PurchaseWork } from './manager.js';
-import { answered, GiveUpError, NotYetError, type Patience } from '../runner/retry.js';
-import { type Seen, seenOf } from '../runner/cause.js';
+import { answered, GiveUpError, NotYetError, type RetryPolicy } from '../runner/retry.js';
+import { type Cause, causeOf } from '../runner/cause.js';
 import type { WalletPayments } from './walletPayments.js';
 import type { Reason, Writer } from '../runner/writing.js';
 
@@ -45,7 +45,7 @@ export interface ChargeDeps {
   ) => Promise<Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'> | undefined>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  readonly patience: Patience;
+  readonly retryPolicy: RetryPolicy;
   /** Throws when this process may not act any more. */
   readonly mayAct: () => void;
 }
@@ -53,7 +53,7 @@ export interface ChargeDeps {
 /** A transaction's stream as it stands. */
 interface Standing {
   readonly state: Purchase;
-  readonly last: Seen | undefined;
+  readonly last: Cause | undefined;
 }
 
 const RACES = 8;
@@ -101,7 +101,7 @@ export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolea
         : await askForBuyer(deps, id, state.authentication);
     if (answer.outcome === 'authentication') {
       const { provider, payment_id, action, simulated } = answer;
-      const until = new Date(deps.now() + deps.patience.authenticationMs).toISOString();
+      const until = new Date(deps.now() + deps.retryPolicy.authenticationMs).toISOString();
       const [required] = requireAuthentication(state, { provider, payment_id, action, until });
       if (required !== undefined)
         await writer.append(stream, required, last.revision, { commandId, cause: last, simulated });
@@ -124,7 +124,7 @@ export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolea
 async function read(events: EventStore, stream: string): Promise<Standing> {
   const history = await events.read(stream);
   const last = history.at(-1);
-  return { state: fold(purchaseAggregate, history), last: last === undefined ? undefined : seenOf(last) };
+  return { state: fold(purchaseAggregate, history), last: last === undefined ? undefined : causeOf(last) };
 }
 
 type Method = Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'>;
@@ -163,7 +163,7 @@ async function ask(
     return { outcome: 'charged', provider: 'wallet', charge_id: `wallet-${transaction_id}`, simulated: false };
   }
 
-  const options = { timeoutMs: deps.patience.answerMs };
+  const options = { timeoutMs: deps.retryPolicy.answerMs };
   // Before it was first asked for, by this clock: it was set back since, and does not tell how long ago that was. What
   // was forgotten would be charged twice.
   const setBack =
@@ -178,11 +178,11 @@ async function ask(
   if (
     chargeStartedAt !== undefined &&
     !setBack &&
-    (total === 0 || deps.now() - Date.parse(chargeStartedAt) < deps.patience.askAgainMs)
+    (total === 0 || deps.now() - Date.parse(chargeStartedAt) < deps.retryPolicy.askAgainMs)
   ) {
     // A restored log may not know that the one before had charged it, under a key that the provider has forgotten
     // since.
-    if (total > 0 && Date.parse(chargeStartedAt) - Date.parse(purchasedAt) >= deps.patience.askAgainMs) {
+    if (total > 0 && Date.parse(chargeStartedAt) - Date.parse(purchasedAt) >= deps.retryPolicy.askAgainMs) {
       const before = await lookUp();
       if (before.outcome !== 'unknown') return before;
     }
@@ -197,7 +197,7 @@ async function ask(
   }
   const found = await lookUp();
   if (found.outcome === 'unknown' && setBack)
-    throw new NotYetError('by the clock the charge has not been asked for yet', deps.patience.retryAtMostMs, {
+    throw new NotYetError('by the clock the charge has not been asked for yet', deps.retryPolicy.retryAtMostMs, {
       mayNeverCome: true,
     });
   if (found.outcome === 'unknown')
@@ -220,7 +220,7 @@ async function askForBuyer(
   authentication: Authentication,
 ): Promise<ChargeReply> {
   const { payment_id, failed } = authentication;
-  const options = { timeoutMs: deps.patience.answerMs };
+  const options = { timeoutMs: deps.retryPolicy.answerMs };
   if (failed !== undefined || isOver(deps, authentication)) {
     const cancellation = { transaction_id, payment_id, code: failed ?? NOT_AUTHENTICATED };
     return answered(
@@ -245,7 +245,7 @@ function isOver({ now }: ChargeDeps, { required, until }: Authentication): boole
 }
 
 /** Until it is looked again: after `lookMs`, three times that and so on, and at the end of the buyer's time. */
-function notYet({ now, patience: { lookMs } }: ChargeDeps, { required, until, failed }: Authentication): NotYetError {
+function notYet({ now, retryPolicy: { lookMs } }: ChargeDeps, { required, until, failed }: Authentication): NotYetError {
   if (failed !== undefined) return new NotYetError('the buyer has failed to prove who they are', 1);
   // It may have been required in the future, by a clock that was set back since.
   const waited = Math.max(0, now() - Date.parse(required));

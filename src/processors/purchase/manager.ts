@@ -14,7 +14,7 @@ import type {
   PurchaseReceiver,
 } from '../../domain/purchase.js';
 import type { GiftIssued } from '../../domain/gift.js';
-import type { Seen } from '../runner/cause.js';
+import type { Cause } from '../runner/cause.js';
 
 /**
  * A purchase with something left to do. `bought`: nobody has asked for the charge; `charging`: asked, without an
@@ -25,8 +25,8 @@ export interface PurchaseWork {
   readonly purchase: GiftsPurchased['data'];
   readonly purchasedAt: string;
   /** The last event of the transaction's stream: what the next one follows. */
-  readonly last: Seen;
-  /** Gifts whose issue has not been seen. */
+  readonly last: Cause;
+  /** Gifts whose issue has not been cause. */
   readonly toIssue: number;
   /** Receivers with an address who have been neither told nor given up. */
   readonly toTell: number;
@@ -63,22 +63,22 @@ function isToBeTold(receiver: PurchaseReceiver): boolean {
 }
 
 /** The reaction. An event of a purchase that is not open changes nothing. */
-export function reactToPurchase(work: PurchaseWork | undefined, event: PurchaseTrigger, seen: Seen): PurchaseReaction {
-  if (event.type === 'GiftsPurchased') return bought(event.data, seen);
+export function reactToPurchase(work: PurchaseWork | undefined, event: PurchaseTrigger, cause: Cause): PurchaseReaction {
+  if (event.type === 'GiftsPurchased') return bought(event.data, cause);
   if (work === undefined) return NOTHING;
   switch (event.type) {
     case 'ChargeStarted':
       // Who wrote it asks; another one takes it up only when it resumes.
-      return { work: { ...work, stage: 'charging', last: seen }, intents: [] };
+      return { work: { ...work, stage: 'charging', last: cause }, intents: [] };
     case 'PaymentAuthenticationRequired':
       // Who wrote it waits, and looks now and then.
-      return { work: { ...work, stage: 'authenticating', last: seen }, intents: [] };
+      return { work: { ...work, stage: 'authenticating', last: cause }, intents: [] };
     case 'PaymentAuthenticationFailed': {
-      const failed: PurchaseWork = { ...work, last: seen };
+      const failed: PurchaseWork = { ...work, last: cause };
       return { work: failed, intents: resumePurchase(failed) };
     }
     case 'PaymentCharged': {
-      const charged: PurchaseWork = { ...work, stage: 'charged', last: seen };
+      const charged: PurchaseWork = { ...work, stage: 'charged', last: cause };
       return { work: charged, intents: resumePurchase(charged) };
     }
     case 'PaymentDeclined':
@@ -105,13 +105,13 @@ export function resumePurchase(work: PurchaseWork): readonly PurchaseIntent[] {
 
 const NOTHING: PurchaseReaction = { work: undefined, intents: [] };
 
-function bought(purchase: GiftsPurchased['data'], seen: Seen): PurchaseReaction {
+function bought(purchase: GiftsPurchased['data'], cause: Cause): PurchaseReaction {
   const toTell = purchase.receivers.reduce((count, receiver) => (isToBeTold(receiver) ? count + 1 : count), 0);
   const work: PurchaseWork = {
     stage: 'bought',
     purchase,
-    purchasedAt: seen.at,
-    last: seen,
+    purchasedAt: cause.at,
+    last: cause,
     toIssue: purchase.receivers.length,
     toTell,
   };

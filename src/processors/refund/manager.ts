@@ -5,13 +5,13 @@
 import type { WorkParked, WorkRetried } from '../../domain/parked.js';
 import type { RefundEvent } from '../../domain/refund.js';
 import type { Position } from '../../ports/eventStore.js';
-import type { Seen } from '../runner/cause.js';
+import type { Cause } from '../runner/cause.js';
 
 /** A refund with something left to do. */
 export interface RefundWork {
   readonly transactionId: string;
   /** Its last event. */
-  readonly last: Seen;
+  readonly last: Cause;
   /** Support's last retry: what was refused before it is tried again. */
   readonly retried?: Retry;
 }
@@ -19,7 +19,7 @@ export interface RefundWork {
 /** Support has handed it back: the event that says so, and where that stands in the log. */
 export interface Retry {
   readonly at: Position;
-  readonly seen: Seen;
+  readonly cause: Cause;
 }
 
 /** What is to be done for a refund: whatever its stream says is next. */
@@ -42,32 +42,32 @@ export function reactToRefund(
   event: RefundTrigger,
   refundId: string,
   transactionId: string,
-  seen: Seen,
+  cause: Cause,
 ): RefundReaction {
   switch (event.type) {
     case 'RefundRequested':
-      return opened(refundId, transactionId, seen);
+      return opened(refundId, transactionId, cause);
     case 'RefundStarted':
       // Who asked for it goes on; one that nobody asked for begins here.
       return work === undefined
-        ? opened(refundId, transactionId, seen)
-        : { work: { ...work, last: seen }, intents: [] };
+        ? opened(refundId, transactionId, cause)
+        : { work: { ...work, last: cause }, intents: [] };
     case 'RefundRefused':
       // It is open until it is parked: a person must see to it. Who asked parks it; where it had been given up before
       // the provider's word came, it begins here.
       return work === undefined
-        ? opened(refundId, transactionId, seen)
-        : { work: { ...work, last: seen }, intents: [] };
+        ? opened(refundId, transactionId, cause)
+        : { work: { ...work, last: cause }, intents: [] };
     case 'RefundFailed':
       // It was over: it is opened for its turn to say so, and to be parked.
-      return opened(refundId, transactionId, seen);
+      return opened(refundId, transactionId, cause);
     case 'GiftsRefunded':
     case 'NothingRefunded':
     case 'WorkParked':
       return NOTHING;
     case 'WorkRetried':
       return {
-        work: { transactionId, last: seen, retried: { at: event.position, seen } },
+        work: { transactionId, last: cause, retried: { at: event.position, cause } },
         intents: [{ do: 'refund', refundId }],
       };
     default:
@@ -75,6 +75,6 @@ export function reactToRefund(
   }
 }
 
-function opened(refundId: string, transactionId: string, last: Seen): RefundReaction {
+function opened(refundId: string, transactionId: string, last: Cause): RefundReaction {
   return { work: { transactionId, last }, intents: [{ do: 'refund', refundId }] };
 }

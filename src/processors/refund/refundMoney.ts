@@ -11,7 +11,7 @@ import {
   type RefundRequest,
   SUBJECTS,
 } from '../../messages/messages.js';
-import { answered, type Patience } from '../runner/retry.js';
+import { answered, type RetryPolicy } from '../runner/retry.js';
 import type { WalletPayments } from '../purchase/walletPayments.js';
 import type { Reason } from '../runner/writing.js';
 
@@ -21,7 +21,7 @@ export interface RefundMoneyDeps {
   readonly wallets: WalletPayments;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  readonly patience: Pick<Patience, 'answerMs' | 'askAgainMs'>;
+  readonly retryPolicy: Pick<RetryPolicy, 'answerMs' | 'askAgainMs'>;
   /** Throws when this process may not act any more. */
   readonly mayAct: () => void;
 }
@@ -52,7 +52,7 @@ export async function refundMoney(
       ? given(`wallet-${refund_id}`)
       : { outcome: 'refused', provider, code: 'more_than_was_debited', simulated: false };
   }
-  const late = deps.now() - Date.parse(started_at) >= deps.patience.askAgainMs;
+  const late = deps.now() - Date.parse(started_at) >= deps.retryPolicy.askAgainMs;
   if (late || !fresh) {
     const found = await lookUp(deps, request);
     if (found.outcome !== 'never') return found;
@@ -60,7 +60,7 @@ export async function refundMoney(
     if (late) return found;
   }
   return answered(
-    checks.refundReply(await deps.bus.request(SUBJECTS.refund, request, { timeoutMs: deps.patience.answerMs })),
+    checks.refundReply(await deps.bus.request(SUBJECTS.refund, request, { timeoutMs: deps.retryPolicy.answerMs })),
   );
 }
 
@@ -77,7 +77,7 @@ export async function madeMeanwhile(deps: RefundMoneyDeps, request: RefundReques
 }
 
 async function lookUp(
-  { bus, patience }: RefundMoneyDeps,
+  { bus, retryPolicy }: RefundMoneyDeps,
   { refund_id, attempt, provider, charge_id, started_at }: RefundRequest,
 ): Promise<RefundLookupReply> {
   return answered(
@@ -85,7 +85,7 @@ async function lookUp(
       await bus.request(
         SUBJECTS.lookUpRefund,
         { refund_id, attempt, provider, charge_id, started_at } satisfies RefundLookup,
-        { timeoutMs: patience.answerMs },
+        { timeoutMs: retryPolicy.answerMs },
       ),
     ),
   );

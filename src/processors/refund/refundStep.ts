@@ -10,7 +10,7 @@ import { giftAggregate, type GiftIssued, giftStream, type IssuedGift } from '../
 import { isDisputed } from '../../domain/disputes.js';
 import {
   issueGift,
-  lateMoneyOf,
+  reversalsOf,
   leftOfCharge,
   type MadePurchase,
   purchaseAggregate,
@@ -33,7 +33,7 @@ import type { RefundRequest } from '../../messages/messages.js';
 import type { Retry } from './manager.js';
 import { madeMeanwhile, refundMoney, type RefundMoneyDeps } from './refundMoney.js';
 import { GiveUpError } from '../runner/retry.js';
-import { seenOf } from '../runner/cause.js';
+import { causeOf } from '../runner/cause.js';
 import { issueCommand, type Reason, type Writer } from '../runner/writing.js';
 
 /** What refunding works with. */
@@ -68,7 +68,7 @@ export async function refund(
    * by a log that was lost since, of which this one is the restored beginning, under a key that the provider has
    * forgotten.
    */
-  const isNew = ({ at }: RecordedEvent): boolean => deps.now() - Date.parse(at) < deps.patience.askAgainMs;
+  const isNew = ({ at }: RecordedEvent): boolean => deps.now() - Date.parse(at) < deps.retryPolicy.askAgainMs;
 
   for (let move = 0; move < MOVES; move++) {
     const history = await events.read(stream);
@@ -78,7 +78,7 @@ export async function refund(
     const known = state.status === 'none' ? undefined : state.refunds.get(refundId);
     if (state.status === 'none' || last === undefined || own === undefined || known === undefined)
       throw new GiveUpError('the refund was never asked for');
-    const reason: Reason = { commandId, cause: seenOf(own) };
+    const reason: Reason = { commandId, cause: causeOf(own) };
 
     switch (known.status) {
       case 'nothing':
@@ -103,7 +103,7 @@ export async function refund(
         // The provider may not have told of it yet.
         if (known.outside === true || (await madeMeanwhile(deps, requestOf(transactionId, known))))
           throw maybeByHand(known.started);
-        const byPerson: Reason = { commandId, cause: { ...retried.seen, correlationId: reason.cause.correlationId } };
+        const byPerson: Reason = { commandId, cause: { ...retried.cause, correlationId: reason.cause.correlationId } };
         for (const event of startAgain(known))
           fresh = (await writer.append(stream, event, last.revision, byPerson)) !== undefined && isNew(own);
         break;
@@ -159,7 +159,7 @@ async function cancelGifts(
   reason: Reason,
 ): Promise<{ cancelled: string[]; kept: Kept }> {
   const { purchase, purchasedAt } = state;
-  const disputed = isDisputed(lateMoneyOf(state));
+  const disputed = isDisputed(reversalsOf(state));
   const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);
   const indexes = new Map(ids.map(({ gift_id }, index) => [gift_id, index]));
   const outcomes = new Map<string, KeptFor | 'cancelled by this'>();

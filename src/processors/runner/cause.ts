@@ -4,7 +4,7 @@
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
 /** An event, without its data. */
-export interface Seen {
+export interface Cause {
   readonly id: string;
   readonly at: string;
   readonly revision: number;
@@ -14,12 +14,12 @@ export interface Seen {
 }
 
 /** The part of a recorded event that is kept. */
-export function seenOf({
+export function causeOf({
   id,
   at,
   revision,
   metadata,
-}: Pick<RecordedEvent, 'id' | 'at' | 'revision' | 'metadata'>): Seen {
+}: Pick<RecordedEvent, 'id' | 'at' | 'revision' | 'metadata'>): Cause {
   const { correlationId, traceparent } = metadata;
   return { id, at, revision, correlationId, ...(traceparent === undefined ? {} : { traceparent }) };
 }

@@ -5,8 +5,8 @@ import type { Logger } from 'pino';
 import { parkedId, type ParkedName, parkedStream, parkingId, type WorkParked } from '../../domain/parked.js';
 import { inSpan, type SpanDescription } from '../../tracing/spans.js';
 import type { Pool } from './pool.js';
-import { afterFailure, LaterError, NotOursError, NotYetError, type Patience } from './retry.js';
-import type { Seen } from './cause.js';
+import { afterFailure, LaterError, NotOursError, NotYetError, type RetryPolicy } from './retry.js';
+import type { Cause } from './cause.js';
 import type { ProcessTally } from './status.js';
 import type { Writer } from './writing.js';
 
@@ -19,7 +19,7 @@ export interface Job {
   readonly parkAs: { readonly name: ParkedName; readonly entity: string; readonly step: string };
   readonly run: (attempt: number) => Promise<void>;
   /** The event that asked for it; `undefined`: it is not open any more. */
-  readonly cause: () => Seen | undefined;
+  readonly cause: () => Cause | undefined;
   /** Called when it is done, unless it was asked for anew meanwhile. */
   readonly done?: () => void;
 }
@@ -47,7 +47,7 @@ export interface JobDeps {
   readonly logger: Logger;
   /** Milliseconds since whenever. Of a clock that nobody sets: what has failed for a day is given up. */
   readonly ticks: () => number;
-  readonly patience: Patience;
+  readonly retryPolicy: RetryPolicy;
   readonly tally: ProcessTally;
   /** Throws when this process may not act any more. */
   readonly mayAct: () => void;
@@ -72,7 +72,7 @@ export interface JobRunner {
 }
 
 /** A runner with nothing in hand. */
-export function jobRunner({ writer, logger, ticks, patience, tally, mayAct, signal, timesParked }: JobDeps): JobRunner {
+export function jobRunner({ writer, logger, ticks, retryPolicy, tally, mayAct, signal, timesParked }: JobDeps): JobRunner {
   const inHand = new Map<string, InHand>();
   /** Parked here: the feed tells so a little later. */
   const givenUp = new Set<string>();
@@ -124,7 +124,7 @@ export function jobRunner({ writer, logger, ticks, patience, tally, mayAct, sign
         if (signal.aborted) return;
         const failed = !(error instanceof NotYetError || error instanceof NotOursError);
         if (failed) tally.failed(job.parkAs.step);
-        again = afterFailure(error, number - failing.before, ticks() - failing.since, patience, Math.random());
+        again = afterFailure(error, number - failing.before, ticks() - failing.since, retryPolicy, Math.random());
         held = error instanceof LaterError && error.held;
         if (number === 1 && failed)
           logger.warn(
@@ -136,7 +136,7 @@ export function jobRunner({ writer, logger, ticks, patience, tally, mayAct, sign
         if (again !== undefined && 'cause' in again) await park(job, again.cause);
       } catch (error) {
         logger.warn({ err: error }, 'not parked yet');
-        again = { waitMs: patience.retryAtMostMs };
+        again = { waitMs: retryPolicy.retryAtMostMs };
       }
       if (own.again !== undefined) return begin(own.again, own);
       if (again === undefined || 'cause' in again) {

@@ -22,7 +22,7 @@ import { type PurchaseTrigger, type PurchaseWork, reactToPurchase, resumePurchas
 import { reactToRefund, type RefundTrigger, type RefundWork } from '../refund/manager.js';
 import { openRefundHolds } from '../refund/refundHolds.js';
 import { openRetellings } from '../notification/resends.js';
-import { seenOf } from './cause.js';
+import { causeOf } from './cause.js';
 import type { OpenWork, Reopening } from './work.js';
 import { issueCommand } from './writing.js';
 
@@ -135,7 +135,7 @@ export function openWork(from: Position | undefined): OpenWork {
       before: position,
       at: event.at,
       work: undefined,
-      reopening: { seen: seenOf(event), step },
+      reopening: { cause: causeOf(event), step },
     });
     return [{ do: 'reopen', transactionId }];
   };
@@ -149,7 +149,7 @@ export function openWork(from: Position | undefined): OpenWork {
     }
     // One that is charged and not open was parked before the provider's word came: it goes on where it was.
     if (entry === undefined && event.type === 'PaymentCharged') return wait(transactionId, event, 'charge');
-    const { work, intents } = reactToPurchase(entry?.work, event as unknown as PurchaseTrigger, seenOf(event));
+    const { work, intents } = reactToPurchase(entry?.work, event as unknown as PurchaseTrigger, causeOf(event));
     if (work === undefined) close(transactionId);
     else if (entry === undefined) purchases.set(transactionId, { before: position, at: event.at, work });
     else entry.work = work;
@@ -158,7 +158,7 @@ export function openWork(from: Position | undefined): OpenWork {
 
   const moveRefund = (refundId: string, transactionId: string, event: RecordedEvent): readonly Intent[] => {
     const known = event as unknown as RefundTrigger;
-    const { work, intents } = reactToRefund(refunds.get(refundId)?.work, known, refundId, transactionId, seenOf(event));
+    const { work, intents } = reactToRefund(refunds.get(refundId)?.work, known, refundId, transactionId, causeOf(event));
     keep(refunds, refundId, work, event.at);
     if (work === undefined) forgetParking('refund', refundId);
     return [...intents, ...holds.apply(known, refundId).map((giftId): Intent => ({ do: 'go on telling', giftId }))];
@@ -169,7 +169,7 @@ export function openWork(from: Position | undefined): OpenWork {
       late.get(transactionId)?.work,
       event as unknown as LateMoneyTrigger,
       transactionId,
-      seenOf(event),
+      causeOf(event),
     );
     keep(late, transactionId, work, event.at);
     return intents;
@@ -234,14 +234,14 @@ export function openWork(from: Position | undefined): OpenWork {
   };
 
   const ask = (giftId: string, transactionId: string, event: RecordedEvent): readonly Intent[] =>
-    retellings.ask(giftId, { before: position, at: event.at, transactionId, seen: seenOf(event) });
+    retellings.ask(giftId, { before: position, at: event.at, transactionId, cause: causeOf(event) });
 
   const issued = (data: GiftIssued['data'], event: RecordedEvent): readonly Intent[] => {
     const entry = purchases.get(data.transaction_id);
     if (entry === undefined) return [];
     if (entry.reopening !== undefined) return move(data.transaction_id, event);
     const giftId = idOf(event.stream);
-    const { work, intents } = reactToNotification(undefined, { type: 'GiftIssued', data }, giftId, seenOf(event));
+    const { work, intents } = reactToNotification(undefined, { type: 'GiftIssued', data }, giftId, causeOf(event));
     if (work !== undefined)
       notifications.set(giftId, event.metadata.commandId === issueCommand(giftId) ? work : { ...work, together: true });
     move(data.transaction_id, event);
@@ -288,7 +288,7 @@ export function openWork(from: Position | undefined): OpenWork {
         if (purchases.get(known.data.transaction_id)?.reopening !== undefined)
           return move(known.data.transaction_id, event);
         const giftId = idOf(event.stream);
-        const { work } = reactToNotification(notifications.get(giftId), known, giftId, seenOf(event));
+        const { work } = reactToNotification(notifications.get(giftId), known, giftId, causeOf(event));
         if (work !== undefined) notifications.set(giftId, work);
         return [];
       }

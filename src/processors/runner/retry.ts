@@ -5,7 +5,7 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { isTrouble, type Trouble } from '../../messages/messages.js';
 
 /** How patient the process managers are. All in milliseconds. */
-export interface Patience {
+export interface RetryPolicy {
   /**
    * The wait after the first failure; it doubles with each further one, up to `retryAtMostMs`, less up to half by
    * chance.
@@ -33,7 +33,7 @@ export interface Patience {
 }
 
 /** What is waited for in service. */
-export const PATIENCE: Patience = {
+export const RETRY_POLICY: RetryPolicy = {
   retryMs: 50,
   retryAtMostMs: 15_000,
   answerMs: 15_000,
@@ -114,7 +114,7 @@ export function neverBegun(error: unknown): boolean {
 /** The wait before the next attempt, after the `attempt`th (from 1) failed. `chance`: from 0 to 1. */
 export function waitAfter(
   attempt: number,
-  { retryMs, retryAtMostMs }: Pick<Patience, 'retryMs' | 'retryAtMostMs'>,
+  { retryMs, retryAtMostMs }: Pick<RetryPolicy, 'retryMs' | 'retryAtMostMs'>,
   chance: number,
 ): number {
   return Math.min(retryAtMostMs, retryMs * 2 ** Math.min(attempt - 1, 30)) * (1 - chance / 2);
@@ -125,20 +125,20 @@ export function afterFailure(
   error: unknown,
   attempt: number,
   heldUpMs: number,
-  patience: Patience,
+  retryPolicy: RetryPolicy,
   chance: number,
 ): { readonly waitMs: number } | { readonly cause: string } {
   const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   if (error instanceof GiveUpError) return { cause: error.message };
-  const waitMs = waitAfter(attempt, patience, chance);
+  const waitMs = waitAfter(attempt, retryPolicy, chance);
   if (error instanceof NotYetError) {
     if (!error.mayNeverCome) return { waitMs: error.waitMs };
-    return heldUpMs >= patience.giveUpMs ? { cause: error.message } : { waitMs: Math.max(waitMs, error.waitMs) };
+    return heldUpMs >= retryPolicy.giveUpMs ? { cause: error.message } : { waitMs: Math.max(waitMs, error.waitMs) };
   }
   // Those who were told the same time don't all come at once; one who is held by a limit is never given up.
   const later =
     error instanceof LaterError ? { waitMs: Math.max(waitMs, error.afterMs * (1 + chance / 4)) } : undefined;
   if (later !== undefined && (error as LaterError).held) return later;
-  if (passes(error) ? heldUpMs >= patience.giveUpMs : attempt >= patience.attempts) return { cause };
+  if (passes(error) ? heldUpMs >= retryPolicy.giveUpMs : attempt >= retryPolicy.attempts) return { cause };
   return later ?? { waitMs };
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Records } from '../../ports/readStore.js';
 import { acquireLease, LEASE_MS } from '../../runtime/coordination/lease.js';
 import { processCheckpoints } from './checkpoint.js';
-import { PATIENCE, type Patience } from './retry.js';
+import { RETRY_POLICY, type RetryPolicy } from './retry.js';
 import { type SessionDeps, workThrough } from './session.js';
 import { type ProcessStatus, processTally } from './status.js';
 import { type Followers, followers as ownFollowers } from '../../runtime/supervision/followers.js';
@@ -12,14 +12,14 @@ import { type Followers, followers as ownFollowers } from '../../runtime/supervi
 export const PROCESS_LEASE = 'purchase-process';
 
 /** What the process managers work with. */
-export interface ProcessorDeps extends Omit<SessionDeps, 'now' | 'patience' | 'tally' | 'health'> {
+export interface ProcessorDeps extends Omit<SessionDeps, 'now' | 'retryPolicy' | 'tally' | 'health'> {
   /** Keeps lease and checkpoint. Losing either loses and repeats nothing. */
   readonly records: Records;
   /** Names this process; see `LeaseOptions.holder`. Default a random name. */
   readonly holder?: string;
   /** Milliseconds since the epoch; default the system's clock. */
   readonly now?: () => number;
-  readonly patience?: Partial<Patience>;
+  readonly retryPolicy?: Partial<RetryPolicy>;
   /** Of the lease, milliseconds; the same in all processes. */
   readonly leaseMs?: number;
   /** The followers of this process, of which they are one; default their own. */
@@ -38,7 +38,7 @@ export interface Processors {
 export function runProcessors({
   records,
   now = Date.now,
-  patience,
+  retryPolicy,
   leaseMs = LEASE_MS,
   holder = randomUUID(),
   followers,
@@ -47,7 +47,7 @@ export function runProcessors({
   const { events, logger } = deps;
   const tally = processTally();
   const checkpoints = processCheckpoints({ events, records, logger });
-  const session = { ...deps, now, tally, patience: { ...PATIENCE, ...patience } };
+  const session = { ...deps, now, tally, retryPolicy: { ...RETRY_POLICY, ...retryPolicy } };
 
   const follower = (followers ?? ownFollowers({ logger })).start('process managers', async (health) => {
     while (!health.signal.aborted) {

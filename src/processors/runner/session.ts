@@ -18,7 +18,7 @@ import { FEED_TYPES, type Intent } from '../managers.js';
 import { type Job, jobRunner } from './jobs.js';
 import { openWork } from './openWork.js';
 import { openPool } from './pool.js';
-import { NotOursError, NotYetError, type Patience } from './retry.js';
+import { NotOursError, NotYetError, type RetryPolicy } from './retry.js';
 import { purchaseHistory } from './reopen.js';
 import { retell } from '../notification/resendStep.js';
 import { refund } from '../refund/refundStep.js';
@@ -48,7 +48,7 @@ export interface SessionDeps extends Pick<ChargeDeps, 'paymentMethod'>, Pick<Tel
   readonly bus: Bus;
   readonly logger: Logger;
   readonly now: () => number;
-  readonly patience: Patience;
+  readonly retryPolicy: RetryPolicy;
   readonly tally: ProcessTally;
   /** Told when the session has caught up, and of failures of the feed that are waited out. */
   readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
@@ -71,7 +71,7 @@ export async function workThrough(
   deps: SessionDeps,
   { from, checkpoint, signal, held }: SessionOptions,
 ): Promise<void> {
-  const { events, logger, now, patience, tally, health } = deps;
+  const { events, logger, now, retryPolicy, tally, health } = deps;
   const open = openWork(from);
   const writer = openWriter(events, now);
   const pools = {
@@ -98,7 +98,7 @@ export async function workThrough(
     writer,
     logger,
     ticks: () => performance.now(),
-    patience,
+    retryPolicy,
     tally,
     mayAct,
     signal,
@@ -121,7 +121,7 @@ export async function workThrough(
 
   /** A refund may cancel the gift at any moment; it wakes whom it leaves. @throws NotYetError */
   const mayTell = (giftId: string): void => {
-    if (open.beingRefunded(giftId)) throw new NotYetError('a refund decides on the gift first', patience.retryAtMostMs);
+    if (open.beingRefunded(giftId)) throw new NotYetError('a refund decides on the gift first', retryPolicy.retryAtMostMs);
   };
 
   /** What a gift's first telling and those asked for later have in common: by one key, so one at a time. */
@@ -150,11 +150,11 @@ export async function workThrough(
     const memory = tellMemory();
     return {
       ...telling(giftId, transactionId),
-      cause: () => open.retelling(giftId)?.seen,
+      cause: () => open.retelling(giftId)?.cause,
       run: async () => {
         for (let asked = open.retelling(giftId); asked !== undefined; asked = open.retelling(giftId)) {
           mayTell(giftId);
-          if (await retell(shared, giftId, asked.seen, memory)) open.retold(giftId, asked.generation);
+          if (await retell(shared, giftId, asked.cause, memory)) open.retold(giftId, asked.generation);
         }
       },
     };
@@ -165,7 +165,7 @@ export async function workThrough(
     pool: pools.charge,
     transactionId,
     parkAs: { name: 'purchase', entity: transactionId, step },
-    cause: () => open.reopening(transactionId)?.seen,
+    cause: () => open.reopening(transactionId)?.cause,
     run: async () => {
       if (open.reopening(transactionId) === undefined) return;
       const history = await purchaseHistory(events, transactionId, open.beginReopen(transactionId));

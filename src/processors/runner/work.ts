@@ -7,12 +7,12 @@ import type { NotificationWork } from '../notification/manager.js';
 import type { PurchaseWork } from '../purchase/manager.js';
 import type { RefundWork } from '../refund/manager.js';
 import type { Retelling } from '../notification/resends.js';
-import type { Seen } from './cause.js';
+import type { Cause } from './cause.js';
 
 /** A purchase that was retried and is not open again yet. */
 export interface Reopening {
   /** The event that retries it. */
-  readonly seen: Seen;
+  readonly cause: Cause;
   readonly step: string;
 }
 

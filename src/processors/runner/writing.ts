@@ -6,7 +6,7 @@ import { recordable } from '../../commands/context.js';
 import { append } from '../../commands/handle.js';
 import type { DomainEvent } from '../../domain/decider.js';
 import { ConflictError, type EventStore, type ExpectedRevision, type RecordedEvent } from '../../ports/eventStore.js';
-import type { Seen } from './cause.js';
+import type { Cause } from './cause.js';
 
 /** Who the process managers' events are by. */
 const PROCESS_USER = 'system:purchase-process';
@@ -19,7 +19,7 @@ export interface Reason {
   /** Names the step and its entity; the same whoever does it, however often. */
   readonly commandId: string;
   /** The event that led to it. */
-  readonly cause: Seen;
+  readonly cause: Cause;
   /** A simulated provider answered. */
   readonly simulated?: boolean;
   /**
@@ -41,7 +41,7 @@ export interface Writer {
     events: DomainEvent | readonly [DomainEvent, ...DomainEvent[]],
     expected: ExpectedRevision,
     reason: Reason,
-  ): Promise<Seen | undefined>;
+  ): Promise<Cause | undefined>;
 }
 
 /** A writer. `now`: milliseconds since the epoch. */

@@ -5,9 +5,9 @@
  */
 import type { Logger } from 'pino';
 import { inParallel } from '../../lib/async/inParallel.js';
-import { guard, type GuardOptions } from '../circuitBreaker.js';
+import { type CircuitBreakerOptions, openCircuitBreaker } from '../circuitBreaker.js';
 import { type SendReply, type SendRequest, tellingKey } from '../../messages/messages.js';
-import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../providerErrors.js';
+import { neverSent, RetryLaterError, RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
 import { googleTokens } from './googleToken.js';
 import type { Ledger } from './ledger.js';
 import type { NotificationProvider } from './provider.js';
@@ -35,7 +35,7 @@ export interface FcmDeps {
   readonly timeoutMs?: number;
   /** For so long an attempt that has not said what came of it is left alone; default 15 s. */
   readonly settleMs?: number;
-  readonly guard?: GuardOptions;
+  readonly circuitBreaker?: CircuitBreakerOptions;
 }
 
 const PROVIDER = 'fcm';
@@ -66,14 +66,14 @@ interface FcmFailure {
 /** The worker. */
 export function fcmPush(
   settings: FcmSettings,
-  { logger, ledger, now, timeoutMs = TIMEOUT_MS, settleMs = SETTLE_MS, guard: options }: FcmDeps,
+  { logger, ledger, now, timeoutMs = TIMEOUT_MS, settleMs = SETTLE_MS, circuitBreaker: options }: FcmDeps,
 ): NotificationProvider {
   const { projectId, clientEmail, privateKey, apiUrl = API_URL, tokenUrl = TOKEN_URL } = settings;
   const tokens = googleTokens({ clientEmail, privateKey, tokenUrl }, SCOPE, now, timeoutMs);
-  const guarded = guard(PROVIDER, logger, now, options);
+  const breaker = openCircuitBreaker(PROVIDER, logger, now, options);
   const url = `${apiUrl}/v1/projects/${encodeURIComponent(projectId)}/messages:send`;
 
-  /** @throws RefusedError for a message that FCM takes for no device; NotNowError, TroubleError */
+  /** @throws RefusedError for a message that FCM takes for no device; RetryLaterError, ProviderError */
   const post = async (device: string, message: object): Promise<DeviceAnswer> => {
     const answer = await ask({ message: { token: device, ...message } });
     if (!('unsaid' in answer)) return answer;
@@ -98,12 +98,12 @@ export function fcmPush(
       // What refuses may stand before FCM and answer with a page: its status and headers say enough.
       answer = response.ok ? await response.json() : await response.json().catch(() => undefined);
     } catch (error) {
-      throw new TroubleError('FCM did not answer', { outcomeUnknown: !neverSent(error), cause: error });
+      throw new ProviderError('FCM did not answer', { outcomeUnknown: !neverSent(error), cause: error });
     }
     if (response.ok) {
       const name =
         answer instanceof Object && 'name' in answer && typeof answer.name === 'string' ? answer.name : undefined;
-      if (name === undefined) throw new TroubleError('FCM answered without a name', { outcomeUnknown: true });
+      if (name === undefined) throw new ProviderError('FCM answered without a name', { outcomeUnknown: true });
       return { name };
     }
     if (response.status === 401) tokens.forget(token);
@@ -117,14 +117,14 @@ export function fcmPush(
     const errors: unknown[] = [];
     await inParallel(request.to, DEVICES_AT_ONCE, async (device) => {
       try {
-        answers.set(device, await guarded.run(() => post(device, message)));
+        answers.set(device, await breaker.run(() => post(device, message)));
       } catch (error) {
         errors.push(error);
       }
     });
     const told = [...answers.values()].find((answer) => 'name' in answer);
     if (told !== undefined) return { outcome: 'sent', provider: PROVIDER, message_id: told.name, simulated: false };
-    const unclear = errors.find((error) => error instanceof TroubleError && error.outcomeUnknown);
+    const unclear = errors.find((error) => error instanceof ProviderError && error.outcomeUnknown);
     if (errors.length > 0) throw unclear ?? errors[0];
     // In the devices' order, whichever was answered first.
     const causes = new Set(
@@ -151,10 +151,10 @@ export function fcmPush(
       if (claim?.reply !== undefined) return claim.reply;
       // More would be left only by a clock that was set back since.
       const waitMs = claim === undefined ? 0 : Math.min(settleMs, claim.at + settleMs - now());
-      if (waitMs > 0) throw new NotNowError('another attempt may be under way', waitMs);
+      if (waitMs > 0) throw new RetryLaterError('another attempt may be under way', waitMs);
       // Sending it again replaces what may have been sent.
       if (await ledger.release(key, now() - settleMs + 1)) return { outcome: 'never' };
-      throw new NotNowError('another attempt has just been made', AGAIN_MS);
+      throw new RetryLaterError('another attempt has just been made', AGAIN_MS);
     },
   };
 }
@@ -222,20 +222,20 @@ function refused(
   if (code === 'INVALID_ARGUMENT' && fault === 'token') return { dead: INVALID_TOKEN };
   if (code === 'INVALID_ARGUMENT' && fault === 'unsaid') return { unsaid: where };
   if (status === 429)
-    throw new NotNowError(
+    throw new RetryLaterError(
       `FCM limits our requests (${where})`,
       retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS,
     );
   if (status === 503 && headers.has('retry-after'))
-    throw new NotNowError(
+    throw new RetryLaterError(
       `FCM is overloaded (${where})`,
       retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS,
     );
-  if (status >= 500) throw new TroubleError(`FCM failed (${where})`, { outcomeUnknown: true });
+  if (status >= 500) throw new ProviderError(`FCM failed (${where})`, { outcomeUnknown: true });
   if (status === 401 || status === 403)
-    throw new TroubleError(`FCM refuses our credentials (${where})`, { outcomeUnknown: false });
+    throw new ProviderError(`FCM refuses our credentials (${where})`, { outcomeUnknown: false });
   // All that FCM refuses has a code: something on the way refuses what it may let through in a minute.
   if (code === undefined)
-    throw new TroubleError(`something refuses the request before FCM does (${where})`, { outcomeUnknown: false });
+    throw new ProviderError(`something refuses the request before FCM does (${where})`, { outcomeUnknown: false });
   throw new RefusedError(`FCM refuses the request (${where})`);
 }

@@ -4,7 +4,7 @@
  */
 import { SignJWT } from 'jose/jwt/sign';
 import { importPKCS8 } from 'jose/key/import';
-import { NotNowError, neverSent, retryAfterMs, TroubleError } from '../providerErrors.js';
+import { RetryLaterError, neverSent, retryAfterMs, ProviderError } from '../providerErrors.js';
 
 /** The account and where it gets its tokens. */
 export interface GoogleAccount {
@@ -17,8 +17,8 @@ export interface GoogleAccount {
 /** Gives tokens. */
 export interface TokenSource {
   /**
-   * A token that lives for another minute at least; asked for anew only when there is none. @throws TroubleError;
-   * NotNowError
+   * A token that lives for another minute at least; asked for anew only when there is none. @throws ProviderError;
+   * RetryLaterError
    */
   token(): Promise<string>;
   /** The token was refused: the next call asks for another. */
@@ -54,12 +54,12 @@ export function googleTokens(
     const response = await fetch(tokenUrl, { method: 'POST', body, signal: AbortSignal.timeout(timeoutMs) });
     const answer: unknown = await response.json().catch(() => undefined);
     if (response.status === 429)
-      throw new NotNowError(
+      throw new RetryLaterError(
         'Google limits our requests for tokens',
         retryAfterMs(response.headers.get('retry-after'), now()) ?? PAUSE_MS,
       );
     if (!response.ok || !isToken(answer))
-      throw new TroubleError(`Google gives no token (HTTP ${response.status})`, { outcomeUnknown: false });
+      throw new ProviderError(`Google gives no token (HTTP ${response.status})`, { outcomeUnknown: false });
     return answer;
   };
 
@@ -77,9 +77,9 @@ export function googleTokens(
           },
           (error: unknown) => {
             if (current === own) current = undefined;
-            if (error instanceof NotNowError || error instanceof TroubleError) throw error;
+            if (error instanceof RetryLaterError || error instanceof ProviderError) throw error;
             // A token changes nothing: whatever happened to it, no message has been sent.
-            throw new TroubleError(
+            throw new ProviderError(
               neverSent(error) ? 'Google cannot be reached for a token' : 'Google did not answer with a token',
               { outcomeUnknown: false, cause: error },
             );

@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
 import type { SendReply } from '../../messages/messages.js';
-import { TroubleError } from '../providerErrors.js';
+import { ProviderError } from '../providerErrors.js';
 
 /** What is known of one telling. Personal: `to`. */
 export interface Claim {
@@ -32,7 +32,7 @@ export interface Ledger {
   /**
    * Sends at most once: claims the telling, then runs `send`. What certainly sent nothing gives the claim up; an
    * unknown outcome keeps it.
-   * @returns what was answered, now or before. @throws TroubleError with an unknown outcome while another one holds the
+   * @returns what was answered, now or before. @throws ProviderError with an unknown outcome while another one holds the
    * claim; whatever `send` throws.
    */
   once(
@@ -113,7 +113,7 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
       if (version === undefined) {
         const reply = (await find(telling))?.reply;
         if (reply !== undefined) return reply;
-        throw new TroubleError('somebody has begun to send it and has not said what came of it', {
+        throw new ProviderError('somebody has begun to send it and has not said what came of it', {
           outcomeUnknown: true,
         });
       }

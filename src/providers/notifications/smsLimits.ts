@@ -7,7 +7,7 @@ import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
 import type { Records } from '../../ports/readStore.js';
-import { NotNowError } from '../providerErrors.js';
+import { RetryLaterError } from '../providerErrors.js';
 
 /** How many purchases may send within `windowMs` milliseconds. */
 export interface SmsLimitOptions {
@@ -27,7 +27,7 @@ export interface SmsUnit {
 
 /** The limits. */
 export interface SmsLimits {
-  /** Lets a message through, or says how long it has to wait. @throws NotNowError (held); UnavailableError */
+  /** Lets a message through, or says how long it has to wait. @throws RetryLaterError (held); UnavailableError */
   admit(unit: SmsUnit): Promise<void>;
 }
 
@@ -58,7 +58,7 @@ export function smsLimits(
       await counters[kind].consume(key);
     } catch (error) {
       if (error instanceof RateLimiterRes)
-        throw new NotNowError(
+        throw new RetryLaterError(
           `held back: too many messages ${kind === 'number' ? 'to this number' : 'by this buyer'}`,
           error.msBeforeNext,
           { held: true },

@@ -4,9 +4,9 @@
  */
 import type { Logger } from 'pino';
 import twilio from 'twilio';
-import { guard, type GuardOptions } from '../circuitBreaker.js';
+import { type CircuitBreakerOptions, openCircuitBreaker } from '../circuitBreaker.js';
 import { type SendReply, tellingKey } from '../../messages/messages.js';
-import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../providerErrors.js';
+import { neverSent, RetryLaterError, RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
 import { FAILED, callbackFor } from './callbacks.js';
 import type { Ledger } from './ledger.js';
 import type { NotificationProvider } from './provider.js';
@@ -36,7 +36,7 @@ export interface TwilioDeps {
   readonly timeoutMs?: number;
   /** For so long a message that is not listed may still be on its way; default a minute. More than `timeoutMs`. */
   readonly settleMs?: number;
-  readonly guard?: GuardOptions;
+  readonly circuitBreaker?: CircuitBreakerOptions;
   /** Where Twilio tells what becomes of messages; absent: it is not asked to. */
   readonly callbackUrl?: string;
 }
@@ -75,8 +75,8 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
   const { logger, ledger, limits, now, timeoutMs = TIMEOUT_MS, settleMs = SETTLE_MS, callbackUrl } = deps;
   const { accountSid, authToken, from, messagingServiceSid, apiUrl } = settings;
   const client = twilio(accountSid, authToken, { httpClient: httpClient(apiUrl, timeoutMs, now) });
-  const guarded = guard(PROVIDER, logger, now, deps.guard);
-  const call = <T>(request: () => Promise<T>): Promise<T> => guarded.run(() => request().catch(failed));
+  const breaker = openCircuitBreaker(PROVIDER, logger, now, deps.circuitBreaker);
+  const call = <T>(request: () => Promise<T>): Promise<T> => breaker.run(() => request().catch(failed));
   const sender = messagingServiceSid === undefined ? { from: from ?? '' } : { messagingServiceSid };
 
   return {
@@ -92,7 +92,7 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
         await limits.admit({ transactionId: transaction_id, buyerId: buyer_id, number });
       } catch (error) {
         // Without it a restart would only cost a look-up at Twilio, and at worst a person's.
-        if (claim === undefined && error instanceof NotNowError)
+        if (claim === undefined && error instanceof RetryLaterError)
           await ledger.held(key, lookedAt).catch(() => undefined);
         throw error;
       }
@@ -113,9 +113,9 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
           }
         },
         (error) =>
-          error instanceof NotNowError ||
+          error instanceof RetryLaterError ||
           error instanceof RefusedError ||
-          (error instanceof TroubleError && !error.outcomeUnknown),
+          (error instanceof ProviderError && !error.outcomeUnknown),
       );
     },
 
@@ -140,7 +140,7 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
           : sent(found.sid);
       // It may still be on its way to Twilio. More would be left of that only by a clock that was set back since.
       const waitMs = Math.min(settleMs, (claim?.at ?? started) + settleMs - now());
-      if (waitMs > 0) throw new NotNowError('Twilio does not list the message yet', waitMs);
+      if (waitMs > 0) throw new RetryLaterError('Twilio does not list the message yet', waitMs);
       // Not listed is not proof: accounts may hide the texts of messages, numbers be written in another way, lists lag
       // behind. A receiver is not told twice.
       return { outcome: 'unknown' };
@@ -163,7 +163,7 @@ function httpClient(apiUrl: string | undefined, timeout: number, now: () => numb
     const response = await request(apiUrl === undefined ? options : { ...options, uri: apiUrl + pathname + search });
     if (response.statusCode === 429) {
       const headers = response.headers as Readonly<Record<string, string | undefined>>;
-      throw new NotNowError(
+      throw new RetryLaterError(
         'Twilio limits our requests',
         retryAfterMs(headers['retry-after'], now()) ?? RATE_LIMIT_PAUSE_MS,
       );
@@ -176,7 +176,7 @@ function httpClient(apiUrl: string | undefined, timeout: number, now: () => numb
 /** Something on the way may answer in Twilio's place: only what names the message says that Twilio has it. */
 function sidIn({ sid }: { readonly sid: unknown }): string {
   if (typeof sid !== 'string' || sid === '')
-    throw new TroubleError('Twilio answered with something else', { outcomeUnknown: true });
+    throw new ProviderError('Twilio answered with something else', { outcomeUnknown: true });
   return sid;
 }
 
@@ -187,20 +187,20 @@ class NumberFault extends Error {
 
 /** What a failure of the library means. Its own errors and Twilio's messages hold numbers, which may not be logged. */
 function failed(error: unknown): never {
-  if (error instanceof NotNowError || error instanceof TroubleError) throw error;
+  if (error instanceof RetryLaterError || error instanceof ProviderError) throw error;
   if (!(error instanceof twilio.RestException))
-    throw new TroubleError('Twilio did not answer', { outcomeUnknown: !neverSent(error), cause: error });
+    throw new ProviderError('Twilio did not answer', { outcomeUnknown: !neverSent(error), cause: error });
   const { status, code } = error;
   const where = `HTTP ${status}${code === undefined ? '' : `, code ${code}`}`;
   const fault = code === undefined ? undefined : NUMBER_FAULTS.get(code);
   if (fault !== undefined) throw new NumberFault(`${fault} (Twilio ${code})`);
   if (status === 401 || status === 403)
-    throw new TroubleError(`Twilio refuses our credentials (${where})`, { outcomeUnknown: false });
-  if (status >= 500) throw new TroubleError(`Twilio failed (${where})`, { outcomeUnknown: true });
+    throw new ProviderError(`Twilio refuses our credentials (${where})`, { outcomeUnknown: false });
+  if (status >= 500) throw new ProviderError(`Twilio failed (${where})`, { outcomeUnknown: true });
   // All that Twilio refuses has a code: something on the way refuses what it may let through in a minute, or has handed
   // on what it did not wait for.
   if (code === undefined)
-    throw new TroubleError(`something on the way refuses the request (${where})`, {
+    throw new ProviderError(`something on the way refuses the request (${where})`, {
       outcomeUnknown: GIVEN_UP.has(status),
     });
   throw new RefusedError(`Twilio refuses the request (${where})`);

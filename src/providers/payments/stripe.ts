@@ -4,9 +4,9 @@
  * found when nobody knows.
  */
 import type { Logger } from 'pino';
-import { guard, type GuardOptions } from '../circuitBreaker.js';
+import { type CircuitBreakerOptions, openCircuitBreaker } from '../circuitBreaker.js';
 import type { AuthenticationReply, ChargeReply } from '../../messages/messages.js';
-import { NotNowError, RefusedError, TroubleError } from '../providerErrors.js';
+import { RetryLaterError, RefusedError, ProviderError } from '../providerErrors.js';
 import type { PaymentProvider } from './provider.js';
 import { CURRENCY, intentIn, pageIn, penceTaken } from './stripeAnswers.js';
 import {
@@ -34,7 +34,7 @@ export interface StripeDeps {
    * Of one request; default 8 s. A charge and its cancellation both have to fit into what process managers wait for.
    */
   readonly timeoutMs?: number;
-  readonly guard?: GuardOptions;
+  readonly circuitBreaker?: CircuitBreakerOptions;
 }
 
 const TIMEOUT_MS = 8_000;
@@ -45,12 +45,12 @@ const ACTION = 'use_stripe_sdk';
 /** The worker. */
 export function stripePayments(
   settings: StripeSettings,
-  { logger, now, timeoutMs = TIMEOUT_MS, guard: options }: StripeDeps,
+  { logger, now, timeoutMs = TIMEOUT_MS, circuitBreaker: options }: StripeDeps,
 ): PaymentProvider {
   const stripe = openStripe(settings, timeoutMs);
-  const guarded = guard(PROVIDER, logger, now, options);
+  const breaker = openCircuitBreaker(PROVIDER, logger, now, options);
   const call = <T>(request: () => Promise<T>): Promise<T> =>
-    guarded.run(() => request().catch((error: unknown) => failed(error, now)));
+    breaker.run(() => request().catch((error: unknown) => failed(error, now)));
 
   /** The intent is cancelled first, so that it can't succeed after all; if it has meanwhile, it is charged. */
   const decline = async (intent: Intent, code: string): Promise<ChargeReply> => {
@@ -131,7 +131,7 @@ export function stripePayments(
         return { outcome: 'charged', provider: PROVIDER, charge_id: `free_${transaction_id}`, simulated: false };
       const age = now() - Date.parse(started_at);
       if (!(age < KEY_LIVES_MS))
-        throw new TroubleError('the charge was asked for too long ago to be made', { outcomeUnknown: true });
+        throw new ProviderError('the charge was asked for too long ago to be made', { outcomeUnknown: true });
       try {
         const create = (): Promise<Intent> =>
           stripe.paymentIntents.create(
@@ -199,8 +199,8 @@ export function stripePayments(
   };
 }
 
-function stillProcessing(): NotNowError {
-  return new NotNowError('Stripe is still processing the payment', PROCESSING_MS);
+function stillProcessing(): RetryLaterError {
+  return new RetryLaterError('Stripe is still processing the payment', PROCESSING_MS);
 }
 
 function charged(intent: Intent): ChargeReply {

@@ -3,7 +3,7 @@
  * mean.
  */
 import Stripe from 'stripe';
-import { NotNowError, RefusedError, retryAfterMs, TroubleError } from '../providerErrors.js';
+import { RetryLaterError, RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
 import { stripeHttp } from './stripeHttp.js';
 
 /** The version of Stripe's API that all this was written for; the library knows its types. */
@@ -55,7 +55,7 @@ export class NeverTakenError extends Error {
 }
 
 /** Stripe answered with a failure of its own: what was done must be looked up. */
-export class UnclearError extends TroubleError {}
+export class UnclearError extends ProviderError {}
 
 /**
  * Stripe knows the key by another request (the method's customer has changed since): that one must be looked up. Stripe
@@ -141,13 +141,13 @@ export function failed(error: unknown, now: () => number): never {
   if (error instanceof Stripe.errors.StripeCardError)
     throw new DeclinedError(codeOf(error), error.payment_intent as Intent | undefined);
   if (error instanceof Stripe.errors.StripeRateLimitError) {
-    throw new NotNowError(
+    throw new RetryLaterError(
       `Stripe limits our requests (${where})`,
       retryAfterMs(error.headers?.['retry-after'], now()) ?? RATE_LIMIT_PAUSE_MS,
     );
   }
   if (error instanceof Stripe.errors.StripeConnectionError)
-    throw new TroubleError('Stripe did not answer', { outcomeUnknown: true, cause: error.detail });
+    throw new ProviderError('Stripe did not answer', { outcomeUnknown: true, cause: error.detail });
   if (error instanceof Stripe.errors.StripeIdempotencyError)
     throw new MismatchError(`Stripe knows this transaction by another request (${where})`);
   if (error instanceof Stripe.errors.StripeInvalidRequestError)
@@ -155,12 +155,12 @@ export function failed(error: unknown, now: () => number): never {
       `Stripe refuses the request (${where}${error.param === undefined ? '' : `, ${error.param}`})`,
       code,
     );
-  if (statusCode === 409) throw new NotNowError(`Stripe is busy with this very request (${where})`, 0);
+  if (statusCode === 409) throw new RetryLaterError(`Stripe is busy with this very request (${where})`, 0);
   if (
     error instanceof Stripe.errors.StripeAuthenticationError ||
     error instanceof Stripe.errors.StripePermissionError
   ) {
-    throw new TroubleError(`Stripe refuses our key (${where})`, { outcomeUnknown: false });
+    throw new ProviderError(`Stripe refuses our key (${where})`, { outcomeUnknown: false });
   }
   throw new UnclearError(`Stripe failed (${where})`, { outcomeUnknown: true });
 }

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Stripe from 'stripe';
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
-import { NotNowError, RefusedError } from '../providerErrors.js';
+import { RetryLaterError, RefusedError } from '../providerErrors.js';
 import { intentIn, pageIn, refundIn } from './stripeAnswers.js';
 import { failed, GAVE_NOTHING, openStripe, PROVIDER, type StripeSettings } from './stripeClient.js';
 
@@ -26,7 +26,7 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
       try {
         return await request().catch((error: unknown) => failed(error, Date.now));
       } catch (error) {
-        if (!(error instanceof NotNowError) || attempt === PATIENCE || error.afterMs > WAIT_AT_MOST_MS) throw error;
+        if (!(error instanceof RetryLaterError) || attempt === PATIENCE || error.afterMs > WAIT_AT_MOST_MS) throw error;
         await sleep(Math.max(WAIT_MS, error.afterMs));
       }
     }

@@ -4,7 +4,7 @@
  */
 import type Stripe from 'stripe';
 import type { RefundReply } from '../../messages/messages.js';
-import { refuseForeign, RefusedError, TroubleError } from '../providerErrors.js';
+import { refuseForeign, RefusedError, ProviderError } from '../providerErrors.js';
 import type { PaymentProvider } from './provider.js';
 import { pageIn, refundIn } from './stripeAnswers.js';
 import { DeclinedError, GAVE_NOTHING, KEY_LIVES_MS, MismatchError, PROVIDER, UnclearError } from './stripeClient.js';
@@ -49,7 +49,7 @@ export function stripeRefunds(
     async refund({ refund_id, attempt, transaction_id, amount, provider, charge_id, started_at }) {
       refuseForeign(provider, PROVIDER);
       if (!(now() - Date.parse(started_at) < KEY_LIVES_MS))
-        throw new TroubleError('the refund was asked for too long ago to be made', { outcomeUnknown: true });
+        throw new ProviderError('the refund was asked for too long ago to be made', { outcomeUnknown: true });
       try {
         const create = (): Promise<Stripe.Refund> =>
           stripe.refunds.create(

@@ -3,7 +3,7 @@ import { type Difference, reconcile, type Reconciled } from '../../../src/ops/re
 import { dayOf, reconcileDay } from '../../../src/ops/reconciliation/reconcileDay.js';
 import type { LedgerEntry, PaymentLedger } from '../../../src/ports/paymentLedger.js';
 import { stripeLedger } from '../../../src/providers/payments/stripeLedger.js';
-import { NotNowError } from '../../../src/providers/providerErrors.js';
+import { RetryLaterError } from '../../../src/providers/providerErrors.js';
 import type { House } from '../../support/service/house.js';
 import { houseSuite } from '../../support/service/houseSuite.js';
 import { rejects } from '../../support/assertions/rejects.js';
@@ -563,7 +563,7 @@ test('Stripe that wants its list read later is waited for', async ({ house }) =>
     stripe.fault = () => ({ kind: 'limited', retryAfter: '600' });
     const began = performance.now();
     assert.is(
-      (await rejects(run(house, ledger), NotNowError, /limits our requests/)).afterMs,
+      (await rejects(run(house, ledger), RetryLaterError, /limits our requests/)).afterMs,
       600_000,
       'nobody waits for so long',
     );

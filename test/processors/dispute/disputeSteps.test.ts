@@ -366,7 +366,7 @@ test('races lost without end are parked, each for itself', async ({ house }) => 
   };
   await tell(house, bought, opened('dp_7'));
   await tell(house, bought, back(bought, 250));
-  const process = house.process({ events, patience: { ...house.deps.patience, attempts: 2 } });
+  const process = house.process({ events, retryPolicy: { ...house.deps.retryPolicy, attempts: 2 } });
   await house.until(async () => (await causes(house)).length === 2);
   const parked = (await house.all('WorkParked')).map(
     ({ stream, data }) => `${stream} ${(data as { entity: string }).entity} ${(data as { step: string }).step}`,

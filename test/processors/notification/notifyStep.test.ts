@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert';
 import { notificationStream } from '../../../src/domain/notification.js';
 import type { GiftsPurchased } from '../../../src/domain/purchase.js';
 import type { NotificationWork } from '../../../src/processors/notification/manager.js';
-import { NotOursError, PATIENCE } from '../../../src/processors/runner/retry.js';
+import { NotOursError, RETRY_POLICY } from '../../../src/processors/runner/retry.js';
 import { tell, type TellDeps, type TellMemory, tellMemory } from '../../../src/processors/notification/notifyStep.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../../src/messages/messages.js';
@@ -42,7 +42,7 @@ async function told(
     contact: async () => undefined,
     senderName: async () => 'Ann',
     launchUrl: (giftId) => `http://gift.test/g/${giftId}`,
-    patience: PATIENCE,
+    retryPolicy: RETRY_POLICY,
     mayAct,
   };
   const purchase = {

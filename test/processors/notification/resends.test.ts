@@ -217,7 +217,7 @@ test('a resend that nobody knows the outcome of is parked, looked up again by a 
       ? Promise.reject(new UnavailableError('lost', { outcomeUnknown: true }))
       : Promise.resolve(known);
   });
-  house.process({ bus, patience: { ...house.deps.patience, attempts: 2 } });
+  house.process({ bus, retryPolicy: { ...house.deps.retryPolicy, attempts: 2 } });
   const {
     giftIds: [giftId = '', other = ''],
   } = await house.buy([phone(1), phone(2)]);
@@ -402,7 +402,7 @@ test('while a refund decides on a gift nobody is told of it again', async ({ hou
     },
   };
   // Nobody is looked after again by the clock alone.
-  house.process({ events, patience: { ...house.deps.patience, retryAtMostMs: 60_000 } });
+  house.process({ events, retryPolicy: { ...house.deps.retryPolicy, retryAtMostMs: 60_000 } });
   await told(house, 2);
   assert.equal(await story(house, giftId), ['Started 1', 'Sent 1', 'Requested 2', 'Failed 2']);
   assert.is(sent(house).length, 1);

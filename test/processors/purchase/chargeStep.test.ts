@@ -2,8 +2,8 @@ import * as assert from 'uvu/assert';
 import type { GiftsPurchased } from '../../../src/domain/purchase.js';
 import { charge, type ChargeDeps } from '../../../src/processors/purchase/chargeStep.js';
 import type { PurchaseWork } from '../../../src/processors/purchase/manager.js';
-import { NotOursError, NotYetError, PATIENCE } from '../../../src/processors/runner/retry.js';
-import { seenOf } from '../../../src/processors/runner/cause.js';
+import { NotOursError, NotYetError, RETRY_POLICY } from '../../../src/processors/runner/retry.js';
+import { causeOf } from '../../../src/processors/runner/cause.js';
 import { walletPayments } from '../../../src/processors/purchase/walletPayments.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../../src/messages/messages.js';
@@ -54,14 +54,14 @@ async function bought(
     wallets: walletPayments(house.events, writer),
     paymentMethod: house.deps.paymentMethod,
     now: Date.now,
-    patience: PATIENCE,
+    retryPolicy: RETRY_POLICY,
     mayAct: () => undefined,
   };
   const work: PurchaseWork = {
     stage: 'bought',
     purchase: first.data as GiftsPurchased['data'],
     purchasedAt: first.at,
-    last: seenOf(first),
+    last: causeOf(first),
     toIssue: 1,
     toTell: 0,
   };

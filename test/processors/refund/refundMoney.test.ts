@@ -52,7 +52,7 @@ function depsWith(
       bus,
       wallets,
       now: () => NOW,
-      patience: { answerMs: 10, askAgainMs: 20 * 3_600_000 },
+      retryPolicy: { answerMs: 10, askAgainMs: 20 * 3_600_000 },
       mayAct: () => undefined,
     },
   };

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import type { EventStore, NewEvent } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { refund } from '../../../src/processors/refund/refundStep.js';
-import { PATIENCE } from '../../../src/processors/runner/retry.js';
+import { RETRY_POLICY } from '../../../src/processors/runner/retry.js';
 import { walletPayments } from '../../../src/processors/purchase/walletPayments.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../../src/messages/messages.js';
@@ -197,7 +197,7 @@ test('while a refund decides on a gift nobody is told of it; who keeps theirs is
     },
   };
   // Nobody is looked after again by the clock alone.
-  house.process({ events, patience: { ...house.deps.patience, retryAtMostMs: 60_000 } });
+  house.process({ events, retryPolicy: { ...house.deps.retryPolicy, retryAtMostMs: 60_000 } });
   await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
   const [cancelled = '', kept = ''] = bought.giftIds;
   assert.equal(await house.types(`notification-${cancelled}`), ['NotificationFailed']);
@@ -322,7 +322,7 @@ test('who slept while another process left a gift as it was, and gave back the r
   const deps = {
     ...house.deps,
     now: Date.now,
-    patience: PATIENCE,
+    retryPolicy: RETRY_POLICY,
     writer,
     wallets: walletPayments(house.events, writer),
     mayAct: () => undefined,

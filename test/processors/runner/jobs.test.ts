@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { RemoteError } from '../../../src/ports/bus.js';
 import { type Job, type JobRunner, jobRunner } from '../../../src/processors/runner/jobs.js';
 import { openPool } from '../../../src/processors/runner/pool.js';
-import { GiveUpError, LaterError, NotOursError, PATIENCE } from '../../../src/processors/runner/retry.js';
+import { GiveUpError, LaterError, NotOursError, RETRY_POLICY } from '../../../src/processors/runner/retry.js';
 import { processTally } from '../../../src/processors/runner/status.js';
 import type { Writer } from '../../../src/processors/runner/writing.js';
 
@@ -27,7 +27,7 @@ function working(run: (attempt: number, name: string) => Promise<void>): {
     writer: { append: async (_stream, event) => (told.push((event as { type: string }).type), SEEN) },
     logger: pino({ level: 'silent' }),
     ticks: () => performance.now(),
-    patience: { ...PATIENCE, retryMs: 60_000, retryAtMostMs: 60_000 },
+    retryPolicy: { ...RETRY_POLICY, retryMs: 60_000, retryAtMostMs: 60_000 },
     tally: processTally(),
     mayAct: () => undefined,
     signal: stopping.signal,
@@ -60,7 +60,7 @@ test('what a limit of our own has held back for a day is not given up at the nex
     writer,
     logger: pino({ level: 'silent' }),
     ticks: () => ticks,
-    patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 1 },
+    retryPolicy: { ...RETRY_POLICY, retryMs: 1, retryAtMostMs: 1 },
     tally: processTally(),
     mayAct: () => undefined,
     signal: new AbortController().signal,
@@ -105,7 +105,7 @@ test('what could not be tried, since another process may have the work, is told 
     writer: { append: async () => SEEN },
     logger: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
     ticks: () => performance.now(),
-    patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 5 },
+    retryPolicy: { ...RETRY_POLICY, retryMs: 1, retryAtMostMs: 5 },
     tally,
     signal: new AbortController().signal,
     timesParked: () => 0,
@@ -147,7 +147,7 @@ test('what can’t be done is parked only by a process that may still act: anoth
     writer: { append: async (_stream, event) => (parked.push(event), SEEN) },
     logger: pino({ level: 'silent' }),
     ticks: () => performance.now(),
-    patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 1 },
+    retryPolicy: { ...RETRY_POLICY, retryMs: 1, retryAtMostMs: 1 },
     tally: processTally(),
     signal: new AbortController().signal,
     timesParked: () => 0,

@@ -9,19 +9,19 @@ import {
   LaterError,
   neverBegun,
   NotYetError,
-  PATIENCE,
+  RETRY_POLICY,
   waitAfter,
 } from '../../../src/processors/runner/retry.js';
 
 const test = suite('retry');
 
 test('waits longer after each failure, up to a bound, less up to half by chance', () => {
-  const patience = { retryMs: 50, retryAtMostMs: 1_000 };
+  const retryPolicy = { retryMs: 50, retryAtMostMs: 1_000 };
   assert.equal(
-    [1, 2, 3, 5, 6, 1_000].map((attempt) => waitAfter(attempt, patience, 0)),
+    [1, 2, 3, 5, 6, 1_000].map((attempt) => waitAfter(attempt, retryPolicy, 0)),
     [50, 100, 200, 800, 1_000, 1_000],
   );
-  assert.is(waitAfter(1, patience, 1), 25);
+  assert.is(waitAfter(1, retryPolicy, 1), 25);
 });
 
 test('what passes is tried for a day, then parked', () => {
@@ -33,39 +33,39 @@ test('what passes is tried for a day, then parked', () => {
     new RemoteError('trouble'),
     later,
   ]) {
-    assert.equal(afterFailure(error, 500, PATIENCE.giveUpMs - 1, PATIENCE, 0), { waitMs: 15_000 });
-    const given = afterFailure(error, 500, PATIENCE.giveUpMs, PATIENCE, 0);
+    assert.equal(afterFailure(error, 500, RETRY_POLICY.giveUpMs - 1, RETRY_POLICY, 0), { waitMs: 15_000 });
+    const given = afterFailure(error, 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0);
     assert.ok('cause' in given && given.cause.startsWith(error.name));
   }
 });
 
 test('anything else is tried a few times, then parked', () => {
-  assert.equal(afterFailure(new TypeError('odd'), PATIENCE.attempts - 1, 0, PATIENCE, 0), { waitMs: 12_800 });
-  assert.equal(afterFailure(new TypeError('odd'), PATIENCE.attempts, 0, PATIENCE, 0), { cause: 'TypeError: odd' });
-  assert.equal(afterFailure('odd', PATIENCE.attempts, 0, PATIENCE, 0), { cause: 'odd' });
+  assert.equal(afterFailure(new TypeError('odd'), RETRY_POLICY.attempts - 1, 0, RETRY_POLICY, 0), { waitMs: 12_800 });
+  assert.equal(afterFailure(new TypeError('odd'), RETRY_POLICY.attempts, 0, RETRY_POLICY, 0), { cause: 'TypeError: odd' });
+  assert.equal(afterFailure('odd', RETRY_POLICY.attempts, 0, RETRY_POLICY, 0), { cause: 'odd' });
 });
 
 test('what is given up is parked at once', () =>
-  assert.equal(afterFailure(new GiveUpError('too late'), 1, 0, PATIENCE, 0), { cause: 'too late' }));
+  assert.equal(afterFailure(new GiveUpError('too late'), 1, 0, RETRY_POLICY, 0), { cause: 'too late' }));
 
 test('who is told to come later comes then, and not all at once', () => {
   const later = (after_ms: number, held = false): LaterError =>
     new LaterError({ outcome: 'later', after_ms, held, cause: 'limited' });
-  assert.equal(afterFailure(later(60_000), 1, 0, PATIENCE, 0), { waitMs: 60_000 });
-  assert.equal(afterFailure(later(60_000), 1, 0, PATIENCE, 1), { waitMs: 75_000 });
-  assert.equal(afterFailure(later(1), 5, 0, PATIENCE, 0), { waitMs: 800 });
-  assert.equal(afterFailure(later(1), 500, PATIENCE.giveUpMs, PATIENCE, 0), { cause: 'LaterError: limited' });
-  assert.equal(afterFailure(later(60_000, true), 500, PATIENCE.giveUpMs, PATIENCE, 0), { waitMs: 60_000 });
+  assert.equal(afterFailure(later(60_000), 1, 0, RETRY_POLICY, 0), { waitMs: 60_000 });
+  assert.equal(afterFailure(later(60_000), 1, 0, RETRY_POLICY, 1), { waitMs: 75_000 });
+  assert.equal(afterFailure(later(1), 5, 0, RETRY_POLICY, 0), { waitMs: 800 });
+  assert.equal(afterFailure(later(1), 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), { cause: 'LaterError: limited' });
+  assert.equal(afterFailure(later(60_000, true), 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), { waitMs: 60_000 });
 });
 
 test('what is waited for is given up only where it may never come', () => {
-  assert.equal(afterFailure(new NotYetError('the buyer', 7), 500, PATIENCE.giveUpMs, PATIENCE, 0), { waitMs: 7 });
+  assert.equal(afterFailure(new NotYetError('the buyer', 7), 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), { waitMs: 7 });
   const mayNeverCome = new NotYetError('the charge', 1_000, { mayNeverCome: true });
   assert.equal(
-    [1, 9].map((attempt) => afterFailure(mayNeverCome, attempt, PATIENCE.giveUpMs - 1, PATIENCE, 0)),
+    [1, 9].map((attempt) => afterFailure(mayNeverCome, attempt, RETRY_POLICY.giveUpMs - 1, RETRY_POLICY, 0)),
     [{ waitMs: 1_000 }, { waitMs: 12_800 }],
   );
-  assert.equal(afterFailure(mayNeverCome, 9, PATIENCE.giveUpMs, PATIENCE, 0), { cause: 'the charge' });
+  assert.equal(afterFailure(mayNeverCome, 9, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), { cause: 'the charge' });
 });
 
 test('an answer, or why there is none', () => {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { PATIENCE } from '../../../src/processors/runner/retry.js';
+import { RETRY_POLICY } from '../../../src/processors/runner/retry.js';
 import { workThrough } from '../../../src/processors/runner/session.js';
 import { processTally } from '../../../src/processors/runner/status.js';
 import { phone } from '../../support/service/house.js';
@@ -226,7 +226,7 @@ test('acts at no moment at which the work may have passed to another process, an
   const session = {
     ...house.deps,
     now: Date.now,
-    patience: { ...PATIENCE, ...house.deps.patience },
+    retryPolicy: { ...RETRY_POLICY, ...house.deps.retryPolicy },
     tally,
     health: { well: () => undefined, onTrouble: () => undefined },
   };

@@ -6,7 +6,7 @@ import type { SendLookup, SendRequest } from '../../../src/messages/messages.js'
 import { type FcmDeps, fcmPush, type FcmSettings } from '../../../src/providers/notifications/fcm.js';
 import { openLedger } from '../../../src/providers/notifications/ledger.js';
 import type { NotificationProvider } from '../../../src/providers/notifications/provider.js';
-import { NotNowError, RefusedError, TroubleError } from '../../../src/providers/providerErrors.js';
+import { RetryLaterError, RefusedError, ProviderError } from '../../../src/providers/providerErrors.js';
 import { type FcmServer, openFcmServer } from '../../support/providers/fcmServer.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { rejects } from '../../support/assertions/rejects.js';
@@ -40,7 +40,7 @@ async function open(
       now: time,
       timeoutMs: 5_000,
       settleMs: 400,
-      guard: { failures: 50 },
+      circuitBreaker: { failures: 50 },
       ...deps,
     },
   );
@@ -123,7 +123,7 @@ test('asks for an access token once an hour, and for another when it is refused'
   server.revoke();
   const request = ask();
   assert.not(
-    (await rejects(push.send(request), TroubleError, /refuses our credentials \(HTTP 401, UNAUTHENTICATED/))
+    (await rejects(push.send(request), ProviderError, /refuses our credentials \(HTTP 401, UNAUTHENTICATED/))
       .outcomeUnknown,
   );
   assert.is((await push.send(request)).outcome, 'sent');
@@ -132,23 +132,23 @@ test('asks for an access token once an hour, and for another when it is refused'
 
 test('no token, no message: it passes, and the key is never shown', async ({ server, records, push }) => {
   const other = await open(server, records, { clientEmail: 'stranger@example.com' });
-  assert.not((await rejects(other.send(ask()), TroubleError, /gives no token \(HTTP 400/)).outcomeUnknown);
+  assert.not((await rejects(other.send(ask()), ProviderError, /gives no token \(HTTP 400/)).outcomeUnknown);
   once(server, { kind: 'silence', when: 'undone' }, () => true);
   await rejects(
     (await open(server, records, {}, { timeoutMs: 150 })).send(ask()),
-    TroubleError,
+    ProviderError,
     /did not answer with a token/,
   );
   once(server, { kind: 'limited', retryAfter: '2' }, () => true);
-  assert.is((await rejects(push.send(ask()), NotNowError, /limits our requests for tokens/)).afterMs, 2_000);
+  assert.is((await rejects(push.send(ask()), RetryLaterError, /limits our requests for tokens/)).afterMs, 2_000);
   now += 2_001;
   once(server, { kind: 'limited' }, () => true);
-  assert.is((await rejects(push.send(ask()), NotNowError, /tokens/)).afterMs, 1_000);
+  assert.is((await rejects(push.send(ask()), RetryLaterError, /tokens/)).afterMs, 1_000);
   now += 1_001;
   once(server, { kind: 'answer', answer: { status: 200, body: { access_token: 7 } } }, () => true);
-  await rejects(push.send(ask()), TroubleError, /gives no token/);
+  await rejects(push.send(ask()), ProviderError, /gives no token/);
   const nowhere = await open(server, records, { tokenUrl: 'http://127.0.0.1:2' });
-  await rejects(nowhere.send(ask()), TroubleError, /cannot be reached/);
+  await rejects(nowhere.send(ask()), ProviderError, /cannot be reached/);
   assert.not.match(lines.join(), 'PRIVATE');
 });
 
@@ -218,7 +218,7 @@ test('what cannot be told now is told later; a device that was told is enough', 
   assert.is((await push.send(ask(['device-1', 'device-2']))).outcome, 'sent');
   const request = ask(['unregistered-1', 'device-1']);
   once(server, { kind: 'error', when: 'undone' }, ({ body }) => body.includes('device-1'));
-  assert.ok((await rejects(push.send(request), TroubleError, /FCM failed \(HTTP 500, INTERNAL/)).outcomeUnknown);
+  assert.ok((await rejects(push.send(request), ProviderError, /FCM failed \(HTTP 500, INTERNAL/)).outcomeUnknown);
   assert.equal(await push.lookUp(about(request)), { outcome: 'never' });
   assert.is((await push.send(request)).outcome, 'sent');
 });
@@ -230,7 +230,7 @@ for (const kind of ['silence', 'lost', 'error'] as const) {
     const impatient = await open(server, records, {}, { timeoutMs: 300 });
     await impatient.send(ask());
     once(server, { kind, when: 'done' });
-    await rejects(impatient.send(request), TroubleError, /did not answer|failed/);
+    await rejects(impatient.send(request), ProviderError, /did not answer|failed/);
     assert.equal(await push.lookUp(about(request)), { outcome: 'never' });
     assert.is((await push.send(request)).outcome, 'sent');
     assert.is(server.messages.length, 3);
@@ -241,11 +241,11 @@ for (const kind of ['silence', 'lost', 'error'] as const) {
 test('an attempt that died is taken up after a while', async ({ server, records, push }) => {
   const request = ask();
   await records.put(`send/${request.gift_id}`, { to: '', at: now });
-  const wait = await rejects(push.lookUp(about(request)), NotNowError, /may be under way/);
+  const wait = await rejects(push.lookUp(about(request)), RetryLaterError, /may be under way/);
   assert.is(wait.afterMs, 400);
   now -= 30 * 24 * HOUR;
   assert.is(
-    (await rejects(push.lookUp(about(request)), NotNowError, /may be under way/)).afterMs,
+    (await rejects(push.lookUp(about(request)), RetryLaterError, /may be under way/)).afterMs,
     400,
     'the clock was set back',
   );
@@ -265,7 +265,7 @@ test('a claim that changes hands meanwhile is left alone', async ({ server, reco
   });
   const request = ask();
   await records.put(`send/${request.gift_id}`, { to: '', at: now - 1_000 });
-  await rejects(push.lookUp(about(request)), NotNowError, /just been made/);
+  await rejects(push.lookUp(about(request)), RetryLaterError, /just been made/);
 });
 
 test('what has just been claimed anew, or has its answer, is not given up', async ({ records }) => {
@@ -282,30 +282,30 @@ test('what has just been claimed anew, or has its answer, is not given up', asyn
 test('limits and overload: not now, for as long as Google says', async ({ server, push }) => {
   once(server, { kind: 'limited', retryAfter: '5' });
   assert.is(
-    (await rejects(push.send(ask()), NotNowError, /limits our requests \(HTTP 429, QUOTA_EXCEEDED/)).afterMs,
+    (await rejects(push.send(ask()), RetryLaterError, /limits our requests \(HTTP 429, QUOTA_EXCEEDED/)).afterMs,
     5_000,
   );
-  await rejects(push.send(ask()), NotNowError, /left alone/);
+  await rejects(push.send(ask()), RetryLaterError, /left alone/);
   now += 5_001;
   once(server, { kind: 'limited' });
-  assert.is((await rejects(push.send(ask()), NotNowError, /limits/)).afterMs, 60_000);
+  assert.is((await rejects(push.send(ask()), RetryLaterError, /limits/)).afterMs, 60_000);
   now += 60_001;
   const overloaded = { status: 503, body: { error: { status: 'UNAVAILABLE' } } };
   once(server, {
     kind: 'answer',
     answer: { ...overloaded, headers: { 'Retry-After': new Date(Date.now() + 3_000_000).toUTCString() } },
   });
-  assert.ok((await rejects(push.send(ask()), NotNowError, /overloaded/)).afterMs > 2_900_000);
+  assert.ok((await rejects(push.send(ask()), RetryLaterError, /overloaded/)).afterMs > 2_900_000);
   now += 3_000_000;
   // What stands before FCM answers with a page.
   once(server, { kind: 'answer', answer: { status: 429, body: '<html>', headers: { 'Retry-After': '7' } } });
-  assert.is((await rejects(push.send(ask()), NotNowError, /limits our requests \(HTTP 429\)/)).afterMs, 7_000);
+  assert.is((await rejects(push.send(ask()), RetryLaterError, /limits our requests \(HTTP 429\)/)).afterMs, 7_000);
   now += 7_001;
   once(server, { kind: 'answer', answer: { ...overloaded, headers: { 'Retry-After': 'soon' } } });
-  assert.is((await rejects(push.send(ask()), NotNowError, /overloaded/)).afterMs, 60_000);
+  assert.is((await rejects(push.send(ask()), RetryLaterError, /overloaded/)).afterMs, 60_000);
   now += 60_001;
   once(server, { kind: 'answer', answer: overloaded });
-  await rejects(push.send(ask()), TroubleError, /FCM failed \(HTTP 503, UNAVAILABLE/);
+  await rejects(push.send(ask()), ProviderError, /FCM failed \(HTTP 503, UNAVAILABLE/);
 });
 
 test('a request that is wrong is refused; an answer that makes no sense is unknown', async ({ server, push }) => {
@@ -320,13 +320,13 @@ test('a request that is wrong is refused; an answer that makes no sense is unkno
   await rejects(push.send(ask()), RefusedError, /FCM refuses the request \(HTTP 400, INVALID_ARGUMENT/);
   once(server, { kind: 'answer', answer: { status: 404, body: 'null' } });
   assert.not(
-    (await rejects(push.send(ask()), TroubleError, /something refuses the request before FCM does \(HTTP 404\)/))
+    (await rejects(push.send(ask()), ProviderError, /something refuses the request before FCM does \(HTTP 404\)/))
       .outcomeUnknown,
   );
   once(server, { kind: 'answer', answer: { status: 200, body: {} } });
-  assert.ok((await rejects(push.send(ask()), TroubleError, /without a name/)).outcomeUnknown);
+  assert.ok((await rejects(push.send(ask()), ProviderError, /without a name/)).outcomeUnknown);
   once(server, { kind: 'answer', answer: { status: 200, body: '<html>' } });
-  assert.ok((await rejects(push.send(ask()), TroubleError, /did not answer/)).outcomeUnknown);
+  assert.ok((await rejects(push.send(ask()), ProviderError, /did not answer/)).outcomeUnknown);
 });
 
 test.run();

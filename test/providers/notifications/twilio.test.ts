@@ -9,7 +9,7 @@ import { openLedger } from '../../../src/providers/notifications/ledger.js';
 import type { NotificationProvider } from '../../../src/providers/notifications/provider.js';
 import { type SmsLimitOptions, smsLimits } from '../../../src/providers/notifications/smsLimits.js';
 import { type TwilioDeps, twilioSms, type TwilioSettings } from '../../../src/providers/notifications/twilio.js';
-import { NotNowError, RefusedError, TroubleError } from '../../../src/providers/providerErrors.js';
+import { RetryLaterError, RefusedError, ProviderError } from '../../../src/providers/providerErrors.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { rejects } from '../../support/assertions/rejects.js';
 import type { Asked, Fault } from '../../support/providers/standIn.js';
@@ -51,7 +51,7 @@ async function open(
     now: time,
     timeoutMs: 5_000,
     settleMs: SETTLE_MS,
-    guard: { failures: 50 },
+    circuitBreaker: { failures: 50 },
     ...deps,
   });
 }
@@ -134,7 +134,7 @@ test('of many repeats at once one is sent', async ({ server, sms }) => {
   assert.is(server.sent(request.launch_url), 1);
   assert.is(replies.filter(({ status }) => status === 'fulfilled').length, 1);
   for (const reply of replies)
-    if (reply.status === 'rejected') assert.ok((reply.reason as TroubleError).outcomeUnknown);
+    if (reply.status === 'rejected') assert.ok((reply.reason as ProviderError).outcomeUnknown);
 });
 
 test('a number that cannot be told fails with its cause; the number stays out of it', async ({ server, sms }) => {
@@ -158,18 +158,18 @@ test('what is wrong with us is refused or passes, and nothing is claimed', async
   const request = ask('+15005550007');
   await rejects(sms.send(request), RefusedError, /^Twilio refuses the request \(HTTP 400, code 21606\)$/);
   assert.equal(await sms.lookUp(about(request)), { outcome: 'never' });
-  const other = await open(server, records, { authToken: 'hunter2' }, { guard: { failures: 1 } });
-  const error = await rejects(other.send(ask()), TroubleError, /refuses our credentials \(HTTP 401, code 20003\)/);
+  const other = await open(server, records, { authToken: 'hunter2' }, { circuitBreaker: { failures: 1 } });
+  const error = await rejects(other.send(ask()), ProviderError, /refuses our credentials \(HTTP 401, code 20003\)/);
   assert.not(error.outcomeUnknown);
   assert.not.match(lines.join() + error.stack, /hunter2|77009/);
-  await rejects(other.send(ask()), NotNowError, /in trouble/);
+  await rejects(other.send(ask()), RetryLaterError, /in trouble/);
 });
 
 test("a page in place of a refusal of Twilio's passes, and nothing is claimed", async ({ server, sms }) => {
   const request = ask();
   once(server, { kind: 'answer', answer: { status: 404, body: '<html>Not here</html>' } });
   assert.not(
-    (await rejects(sms.send(request), TroubleError, /something on the way refuses the request \(HTTP 404\)/))
+    (await rejects(sms.send(request), ProviderError, /something on the way refuses the request \(HTTP 404\)/))
       .outcomeUnknown,
   );
   assert.equal(await sms.lookUp(about(request)), { outcome: 'never' });
@@ -180,19 +180,19 @@ test("a page in place of a refusal of Twilio's passes, and nothing is claimed", 
 test('a server that nobody listens for was told nothing', async ({ server, records }) => {
   const sms = await open(server, records, { apiUrl: 'http://127.0.0.1:2' });
   const request = ask();
-  assert.not((await rejects(sms.send(request), TroubleError, /did not answer/)).outcomeUnknown);
+  assert.not((await rejects(sms.send(request), ProviderError, /did not answer/)).outcomeUnknown);
   assert.equal(await sms.lookUp(about(request)), { outcome: 'never' });
 });
 
 test('rate limits: nothing was sent, not now, for as long as Twilio says', async ({ server, sms }) => {
   const request = ask();
   once(server, { kind: 'limited', retryAfter: '3' });
-  assert.is((await rejects(sms.send(request), NotNowError, /limits/)).afterMs, 3_000);
-  await rejects(sms.send(request), NotNowError, /left alone/);
+  assert.is((await rejects(sms.send(request), RetryLaterError, /limits/)).afterMs, 3_000);
+  await rejects(sms.send(request), RetryLaterError, /left alone/);
   now += 3_001;
   assert.is((await sms.send(request)).outcome, 'sent');
   once(server, { kind: 'limited' });
-  assert.is((await rejects(sms.send(ask()), NotNowError, /limits/)).afterMs, 1_000);
+  assert.is((await rejects(sms.send(ask()), RetryLaterError, /limits/)).afterMs, 1_000);
 });
 
 for (const kind of ['silence', 'lost', 'error'] as const) {
@@ -200,10 +200,10 @@ for (const kind of ['silence', 'lost', 'error'] as const) {
     const request = ask();
     once(server, { kind, when: 'done' });
     assert.ok(
-      (await rejects((await impatient(server, records)).send(request), TroubleError, /did not answer|failed/))
+      (await rejects((await impatient(server, records)).send(request), ProviderError, /did not answer|failed/))
         .outcomeUnknown,
     );
-    assert.ok((await rejects(sms.send(request), TroubleError, /somebody has begun/)).outcomeUnknown);
+    assert.ok((await rejects(sms.send(request), ProviderError, /somebody has begun/)).outcomeUnknown);
     // Now they have another number.
     assert.equal(await sms.lookUp({ ...about(request), to: ['+447700900999'] }), {
       outcome: 'sent',
@@ -222,14 +222,14 @@ for (const kind of ['silence', 'lost', 'error'] as const) {
     const request = ask();
     once(server, { kind, when: 'undone' });
     assert.ok(
-      (await rejects((await impatient(server, records)).send(request), TroubleError, /did not answer|failed/))
+      (await rejects((await impatient(server, records)).send(request), ProviderError, /did not answer|failed/))
         .outcomeUnknown,
     );
-    const wait = await rejects(sms.lookUp(about(request)), NotNowError, /not list the message yet/);
+    const wait = await rejects(sms.lookUp(about(request)), RetryLaterError, /not list the message yet/);
     assert.ok(wait.afterMs > SETTLE_MS - 50 && wait.afterMs <= SETTLE_MS);
     now += wait.afterMs;
     assert.equal(await sms.lookUp(about(request)), { outcome: 'unknown' });
-    assert.ok((await rejects(sms.send(request), TroubleError, /somebody has begun/)).outcomeUnknown);
+    assert.ok((await rejects(sms.send(request), ProviderError, /somebody has begun/)).outcomeUnknown);
     assert.is(server.sent(request.launch_url), 0);
   });
 }
@@ -243,12 +243,12 @@ test('JSON of another shape in place of an answer is no message: what came of it
     const request = ask();
     once(server, { kind: 'answer', answer: { status: 200, body } });
     assert.ok(
-      (await rejects(sms.send(request), TroubleError, /Twilio (?:did not answer|answered with something else)/))
+      (await rejects(sms.send(request), ProviderError, /Twilio (?:did not answer|answered with something else)/))
         .outcomeUnknown,
       body,
     );
     assert.is((await records.get<{ reply?: object }>(`send/${request.gift_id}`))?.value.reply, undefined, body);
-    await rejects(sms.lookUp(about(request)), NotNowError, /not list the message yet/);
+    await rejects(sms.lookUp(about(request)), RetryLaterError, /not list the message yet/);
   }
 });
 
@@ -261,7 +261,7 @@ test('an answer that comes byte by byte is waited for no longer than one that do
   once(server, { kind: 'dripping', ms: 20 });
   const began = performance.now();
   assert.ok(
-    (await rejects((await impatient(server, records)).send(request), TroubleError, /did not answer/)).outcomeUnknown,
+    (await rejects((await impatient(server, records)).send(request), ProviderError, /did not answer/)).outcomeUnknown,
   );
   assert.ok(performance.now() - began < 2_000);
   assert.is((await sms.lookUp(about(request))).outcome, 'sent');
@@ -274,7 +274,7 @@ test('connections of answers that never end are given up with them: they would b
   const sms = await impatient(server, records);
   for (const part of [{}, { part: 'head' }] as const) {
     server.fault = () => ({ kind: 'dripping', ms: 20, ...part });
-    await Promise.all(Array.from({ length: 5 }, async () => rejects(sms.send(ask()), TroubleError, /did not answer/)));
+    await Promise.all(Array.from({ length: 5 }, async () => rejects(sms.send(ask()), ProviderError, /did not answer/)));
     await until(async () => (await server.connections()) === 0, 'no connection to be left');
   }
 });
@@ -291,7 +291,7 @@ test('what gave up waiting for Twilio may have handed the message on: nothing is
       answer: { status, body: 'stream timeout', headers: { 'Content-Type': 'text/plain' } },
     });
     assert.ok(
-      (await rejects(sms.send(request), TroubleError, /on the way refuses the request/)).outcomeUnknown,
+      (await rejects(sms.send(request), ProviderError, /on the way refuses the request/)).outcomeUnknown,
       String(status),
     );
     assert.is((await sms.lookUp(about(request))).outcome, 'sent');
@@ -306,10 +306,10 @@ test('a clock that was set back since a message was sent holds nobody up for lon
 }) => {
   const request = ask();
   once(server, { kind: 'lost', when: 'undone' });
-  await rejects((await impatient(server, records)).send(request), TroubleError, /did not answer/);
+  await rejects((await impatient(server, records)).send(request), ProviderError, /did not answer/);
   const lookup = about(request);
   now -= 30 * 86_400_000;
-  assert.is((await rejects(sms.lookUp(lookup), NotNowError, /not list the message yet/)).afterMs, SETTLE_MS);
+  assert.is((await rejects(sms.lookUp(lookup), RetryLaterError, /not list the message yet/)).afterMs, SETTLE_MS);
 });
 
 test("an account that hides its messages' texts, or writes numbers in another way, tells nobody twice", async ({
@@ -319,7 +319,7 @@ test("an account that hides its messages' texts, or writes numbers in another wa
 }) => {
   const request = ask();
   once(server, { kind: 'silence', when: 'done' });
-  await rejects((await impatient(server, records)).send(request), TroubleError, /did not answer/);
+  await rejects((await impatient(server, records)).send(request), ProviderError, /did not answer/);
   const [message] = server.messages;
   server.messages[0] = { ...message, body: '' } as (typeof server.messages)[number];
   now += SETTLE_MS;
@@ -351,7 +351,7 @@ test('asks to be told what becomes of messages, and believes what it is told', a
   assert.equal(await sms.lookUp(about(request)), failed);
   const other = ask();
   once(server, { kind: 'silence', when: 'undone' });
-  await rejects((await impatient(server, records)).send(other), TroubleError, /did not answer/);
+  await rejects((await impatient(server, records)).send(other), ProviderError, /did not answer/);
   await ledger.learn(other.gift_id, { outcome: 'sent', provider: 'twilio', message_id: 'SM1', simulated: false });
   assert.equal(await sms.lookUp(about(other)), {
     outcome: 'sent',
@@ -424,7 +424,7 @@ test('a look-up that fails is trouble', async ({ server, records, sms }) => {
   const request = ask();
   for (const { key } of await records.list('')) await records.delete(key);
   once(server, { kind: 'error', when: 'undone' }, () => true);
-  await rejects(sms.lookUp(about(request)), TroubleError, /failed/);
+  await rejects(sms.lookUp(about(request)), ProviderError, /failed/);
 });
 
 test('records that fail keep what was sent from being sent again', async ({ server, records }) => {
@@ -438,7 +438,7 @@ test('records that fail keep what was sent from being sent again', async ({ serv
   };
   const sms = await open(server, failing);
   assert.is((await sms.send(request)).outcome, 'sent');
-  await rejects(sms.send(request), TroubleError, /somebody has begun/);
+  await rejects(sms.send(request), ProviderError, /somebody has begun/);
   assert.is((await sms.lookUp(about(request))).outcome, 'sent');
   const failingToo: Records = {
     ...records,
@@ -448,7 +448,7 @@ test('records that fail keep what was sent from being sent again', async ({ serv
         : Promise.reject(new Error('down')),
   };
   const stuck = await open(server, failingToo, { apiUrl: 'http://127.0.0.1:2' });
-  await rejects(stuck.send(ask()), TroubleError, /did not answer/);
+  await rejects(stuck.send(ask()), ProviderError, /did not answer/);
 });
 
 test('a claim of whose storing no answer came holds up nobody: nothing was sent on it', async ({ server, records }) => {
@@ -475,7 +475,7 @@ test('a claim of whose storing no answer came holds up nobody: nothing was sent 
   const other = ask();
   lost.withdrawals = 1;
   once(server, { kind: 'limited', retryAfter: '1' });
-  await rejects(sms.send(other), NotNowError, /limits/);
+  await rejects(sms.send(other), RetryLaterError, /limits/);
   now += 2_000;
   assert.equal(await sms.lookUp(about(other, now - 2_010)), { outcome: 'never' });
   assert.is((await sms.send(other)).outcome, 'sent');
@@ -490,10 +490,10 @@ test('what is over a limit waits and is let through later; nothing is dropped, n
   const [a, b, c] = [ask(), ask(), ask()];
   await sms.send(a);
   await sms.send(b);
-  const held = await rejects(sms.send(c), NotNowError, /^held back: too many messages to this number$/);
+  const held = await rejects(sms.send(c), RetryLaterError, /^held back: too many messages to this number$/);
   assert.ok(held.held && held.afterMs > 50_000 && held.afterMs <= 60_000);
   assert.equal(await sms.lookUp(about(c)), { outcome: 'never' });
-  await rejects(sms.send(ask('+447700900124')), NotNowError, /by this buyer/);
+  await rejects(sms.send(ask('+447700900124')), RetryLaterError, /by this buyer/);
   await sms.send(ask('+447700900124', { buyer_id: 'bob' }));
   assert.is((await sms.send(a)).outcome, 'sent');
   now += 60_001;
@@ -520,7 +520,7 @@ test('what is held back for days is known never to have been sent, whoever asks'
   const begun = now - 10;
   for (let days = 0; days < 3; days++) {
     await sms.send(ask());
-    await rejects(sms.send(waiting), NotNowError, /too many messages to this number/);
+    await rejects(sms.send(waiting), RetryLaterError, /too many messages to this number/);
     now += 30 * HOURS;
   }
   const afterRestart = await open(server, records, {}, {}, limits);
@@ -552,7 +552,7 @@ test('a purchase of many receivers is one unit, by two processes too', async ({ 
   await Promise.all(bulk.map((request, n) => (n % 2 === 0 ? one : two).send(request)));
   assert.is(server.messages.length, 40);
   await one.send(ask('+447700900999'));
-  await rejects(two.send(ask('+447700900998')), NotNowError, /by this buyer/);
+  await rejects(two.send(ask('+447700900998')), RetryLaterError, /by this buyer/);
 });
 
 test.run();

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import type { ChargeRequest } from '../../../src/messages/messages.js';
 import type { PaymentProvider } from '../../../src/providers/payments/provider.js';
 import { type StripeDeps, stripePayments } from '../../../src/providers/payments/stripe.js';
-import { NotNowError, RefusedError, TroubleError } from '../../../src/providers/providerErrors.js';
+import { RetryLaterError, RefusedError, ProviderError } from '../../../src/providers/providerErrors.js';
 import { withClockAhead } from '../../support/faults/clockAhead.js';
 import { rejects } from '../../support/assertions/rejects.js';
 import type { Asked, Fault } from '../../support/providers/standIn.js';
@@ -20,7 +20,7 @@ const logger = pino({ level: 'info' }, { write: (line: string) => void lines.pus
 const open = (server: StripeServer, deps: Partial<StripeDeps> = {}): PaymentProvider =>
   stripePayments(
     { secretKey: server.secretKey, apiUrl: server.url },
-    { logger, now: () => now, timeoutMs: 5_000, guard: { failures: 50 }, ...deps },
+    { logger, now: () => now, timeoutMs: 5_000, circuitBreaker: { failures: 50 }, ...deps },
   );
 
 test.before.each(async (context) => {
@@ -128,7 +128,7 @@ test('an intent that succeeds before it can be cancelled is charged', async ({ s
 test('a decline is not answered while its intent could still succeed', async ({ server, payments }) => {
   const request = ask('pm_card_chargeDeclined');
   once(server, { kind: 'silence', when: 'undone' }, ({ path }) => path.endsWith('/cancel'));
-  await rejects(open(server, { timeoutMs: 300 }).charge(request), TroubleError, /did not answer/);
+  await rejects(open(server, { timeoutMs: 300 }).charge(request), ProviderError, /did not answer/);
   assert.equal(await payments.charge(request), declined('generic_decline'));
   once(
     server,
@@ -163,7 +163,7 @@ for (const fault of [
     let failures = 0;
     // The library itself repeats a broken connection once, under the same key.
     server.fault = (asked) => (isCreate(asked) && failures++ < 2 ? fault : undefined);
-    const error = await rejects(open(server, { timeoutMs: 150 }).charge(request), TroubleError, /did not answer/);
+    const error = await rejects(open(server, { timeoutMs: 150 }).charge(request), ProviderError, /did not answer/);
     assert.ok(error.outcomeUnknown);
     server.fault = () => undefined;
     assert.is((await payments.charge(request)).outcome, 'charged');
@@ -176,7 +176,7 @@ test('a provider that nobody listens for', async ({ server }) => {
     { secretKey: server.secretKey, apiUrl: 'http://127.0.0.1:2' },
     { logger, now: () => now },
   );
-  await rejects(payments.charge(ask()), TroubleError, /did not answer/);
+  await rejects(payments.charge(ask()), ProviderError, /did not answer/);
 });
 
 test('a failure of its own, repeated under its key for a day, is looked up by metadata', async ({
@@ -186,7 +186,7 @@ test('a failure of its own, repeated under its key for a day, is looked up by me
   const request = ask();
   once(server, { kind: 'error', when: 'done' });
   server.searchable = false;
-  const error = await rejects(payments.charge(request), TroubleError, /Stripe failed \(HTTP 500/);
+  const error = await rejects(payments.charge(request), ProviderError, /Stripe failed \(HTTP 500/);
   assert.ok(error.outcomeUnknown);
   server.searchable = true;
   assert.is((await payments.charge(request)).outcome, 'charged');
@@ -208,7 +208,7 @@ test('the same key with another request is looked up, never made anew', async ({
     'what was taken, not what is asked for',
   );
   server.searchable = false;
-  const alone = open(server, { guard: { failures: 1 } });
+  const alone = open(server, { circuitBreaker: { failures: 1 } });
   for (let n = 0; n < 2; n++) await rejects(alone.charge(changed), Error, /by another request/);
   assert.is(server.charges(request.transaction_id), 1);
 });
@@ -219,17 +219,17 @@ test('rate limits: not now, for as long as Stripe says, and nobody else asks mea
 }) => {
   once(server, { kind: 'limited', retryAfter: '7' });
   assert.is(
-    (await rejects(payments.charge(ask()), NotNowError, /limits our requests \(HTTP 429, rate_limit/)).afterMs,
+    (await rejects(payments.charge(ask()), RetryLaterError, /limits our requests \(HTTP 429, rate_limit/)).afterMs,
     7_000,
   );
   const asked = server.asked.length;
-  const error = await rejects(payments.charge(ask()), NotNowError, /left alone/);
+  const error = await rejects(payments.charge(ask()), RetryLaterError, /left alone/);
   assert.ok(error.afterMs <= 7_000 && error.afterMs > 6_000);
   assert.is(server.asked.length, asked);
   now += 7_001;
   assert.is((await payments.charge(ask())).outcome, 'charged');
   once(server, { kind: 'limited' });
-  assert.is((await rejects(payments.charge(ask()), NotNowError, /limits/)).afterMs, 1_000);
+  assert.is((await rejects(payments.charge(ask()), RetryLaterError, /limits/)).afterMs, 1_000);
 });
 
 test('a request that is still running elsewhere is asked again', async ({ server, payments }) => {
@@ -240,12 +240,12 @@ test('a request that is still running elsewhere is asked again', async ({ server
       body: { error: { type: 'invalid_request_error', code: 'idempotency_key_in_use', message: 'in use' } },
     },
   });
-  await rejects(payments.charge(ask()), NotNowError, /busy with this very request/);
+  await rejects(payments.charge(ask()), RetryLaterError, /busy with this very request/);
 });
 
 test('a payment that is being processed is asked again', async ({ server, payments }) => {
   const request = ask('pm_card_processing');
-  await rejects(payments.charge(request), NotNowError, /processing/);
+  await rejects(payments.charge(request), RetryLaterError, /processing/);
   // Stripe repeats its first answer under the key; the intent itself has gone on.
   for (const intent of server.intents) intent.status = 'succeeded';
   assert.is((await payments.charge(request)).outcome, 'charged');
@@ -310,20 +310,20 @@ test('a refusal that is not about the purchase is refused with its cause, withou
 test('a refused key is trouble, since it can be mended; it is never shown', async ({ server }) => {
   const payments = stripePayments(
     { secretKey: 'sk_test_hunter2', apiUrl: server.url },
-    { logger, now: () => now, guard: { failures: 1 } },
+    { logger, now: () => now, circuitBreaker: { failures: 1 } },
   );
-  const error = await rejects(payments.charge(ask()), TroubleError, /refuses our key \(HTTP 401/);
+  const error = await rejects(payments.charge(ask()), ProviderError, /refuses our key \(HTTP 401/);
   assert.not(error.outcomeUnknown);
   assert.not.match(`${error.stack}${lines.join()}`, /hunter2/);
 });
 
 test('a provider in trouble is left alone, and asked again after a while', ({ server }) =>
   withClockAhead(async (advance) => {
-    const payments = open(server, { guard: { failures: 3, openMs: 600_000 } });
+    const payments = open(server, { circuitBreaker: { failures: 3, openMs: 600_000 } });
     server.fault = () => ({ kind: 'error', when: 'undone' });
     for (let n = 0; n < 3; n++) await payments.charge(ask()).catch(() => undefined);
     const asked = server.asked.length;
-    await rejects(payments.charge(ask()), NotNowError, /in trouble/);
+    await rejects(payments.charge(ask()), RetryLaterError, /in trouble/);
     assert.is(server.asked.length, asked);
     assert.match(lines.join(), 'a provider is in trouble');
     server.fault = () => undefined;
@@ -371,7 +371,7 @@ test('of several payments of one transaction the one that took the money counts,
   const found = await payments.lookUp({ ...request, payment_id: null });
   assert.is(found.outcome === 'charged' && found.charge_id, paid.id);
   server.intents.splice(1, 2, other('processing'));
-  await rejects(payments.lookUp({ ...request, payment_id: null }), NotNowError, /processing/);
+  await rejects(payments.lookUp({ ...request, payment_id: null }), RetryLaterError, /processing/);
 });
 
 test('never charges so late that Stripe may have forgotten the key', async ({ server, payments }) => {
@@ -379,8 +379,8 @@ test('never charges so late that Stripe may have forgotten the key', async ({ se
   await payments.charge(request);
   now += 25 * HOUR;
   server.advance(25 * HOUR);
-  await rejects(payments.charge(request), TroubleError, /too long ago/);
-  await rejects(payments.charge({ ...request, started_at: 'some day' }), TroubleError, /too long ago/);
+  await rejects(payments.charge(request), ProviderError, /too long ago/);
+  await rejects(payments.charge({ ...request, started_at: 'some day' }), ProviderError, /too long ago/);
   assert.is(server.intents.length, 1);
   assert.is((await payments.lookUp({ ...request, payment_id: null })).outcome, 'charged');
 });
@@ -397,9 +397,9 @@ test('answers that come slowly or twice', async ({ server, payments }) => {
 test('an answer that is no JSON is a failure of its own', async ({ server, payments }) => {
   const request = ask();
   once(server, { kind: 'answer', answer: { status: 502, body: '<html>Bad Gateway</html>' } });
-  await rejects(payments.charge(request), TroubleError, /Stripe failed/);
+  await rejects(payments.charge(request), ProviderError, /Stripe failed/);
   once(server, { kind: 'answer', answer: { status: 200, body: {} } });
-  await rejects(payments.charge(request), TroubleError, /something else/);
+  await rejects(payments.charge(request), ProviderError, /something else/);
   assert.is((await payments.charge(request)).outcome, 'charged');
 });
 
@@ -421,28 +421,28 @@ test('JSON of another shape in place of an answer moves no money in the log, and
   server,
 }) => {
   for (const body of FOREIGN) {
-    const payments = open(server, { guard: { failures: 1_000 } });
+    const payments = open(server, { circuitBreaker: { failures: 1_000 } });
     const request = ask();
     server.fault = () => foreign(body);
-    await rejects(payments.charge(request), TroubleError, /Stripe (?:failed|answered with something else)/);
+    await rejects(payments.charge(request), ProviderError, /Stripe (?:failed|answered with something else)/);
     await rejects(
       payments.lookUp({ ...request, payment_id: null }),
-      TroubleError,
+      ProviderError,
       /Stripe (?:failed|answered with something else)/,
     );
     await rejects(
       payments.lookUp({ ...request, payment_id: 'pi_asked' }),
-      TroubleError,
+      ProviderError,
       /Stripe (?:failed|answered with something else)/,
     );
     await rejects(
       payments.action({ ...request, payment_id: 'pi_asked' }),
-      TroubleError,
+      ProviderError,
       /Stripe (?:failed|answered with something else)/,
     );
     await rejects(
       payments.find({ payment_id: 'pi_asked' }),
-      TroubleError,
+      ProviderError,
       /Stripe (?:failed|answered with something else)/,
     );
     server.fault = () => undefined;
@@ -453,14 +453,14 @@ test('JSON of another shape in place of an answer moves no money in the log, and
 
 test('a payment is declined only once Stripe itself says that it is cancelled', async ({ server }) => {
   for (const body of FOREIGN) {
-    const payments = open(server, { guard: { failures: 1_000 } });
+    const payments = open(server, { circuitBreaker: { failures: 1_000 } });
     const request = ask('pm_card_authenticationRequired');
     const { payment_id } = (await payments.charge(request)) as { payment_id: string };
     const late = { transaction_id: request.transaction_id, payment_id, code: 'too_late' };
     server.fault = ({ path }) => (path.endsWith('/cancel') ? foreign(body) : undefined);
-    await rejects(payments.cancel(late), TroubleError, /Stripe (?:failed|answered with something else)/);
+    await rejects(payments.cancel(late), ProviderError, /Stripe (?:failed|answered with something else)/);
     const declining = ask('pm_card_chargeDeclined');
-    await rejects(payments.charge(declining), TroubleError, /Stripe (?:failed|answered with something else)/);
+    await rejects(payments.charge(declining), ProviderError, /Stripe (?:failed|answered with something else)/);
     server.fault = () => undefined;
     assert.equal(await payments.cancel(late), declined('too_late'));
     assert.equal(await payments.charge(declining), declined('generic_decline'));
@@ -476,7 +476,7 @@ test('a payment is declined only once Stripe itself says that it is cancelled', 
   once(server, { kind: 'answer', answer: { status: 200, body: { ...waiting } } }, ({ path }) =>
     path.endsWith('/cancel'),
   );
-  await rejects(payments.cancel({ transaction_id: 't', payment_id, code: 'too_late' }), TroubleError, /did not cancel/);
+  await rejects(payments.cancel({ transaction_id: 't', payment_id, code: 'too_late' }), ProviderError, /did not cancel/);
 });
 
 test('money of another currency is refused with what is to be done, not counted as pence', async ({
@@ -499,7 +499,7 @@ test('an answer that comes byte by byte is waited for no longer than one that do
   for (const part of [{}, { part: 'head' }] as const) {
     once(server, { kind: 'dripping', ms: 20, ...part });
     const began = performance.now();
-    const error = await rejects(payments.charge(request), TroubleError, /did not answer/);
+    const error = await rejects(payments.charge(request), ProviderError, /did not answer/);
     assert.ok(error.outcomeUnknown);
     if (!('part' in part))
       await until(async () => (await server.connections()) === 0, 'its connection to be given up with it');
@@ -587,7 +587,7 @@ test('a payment that waits is cancelled, unless it has succeeded; it never succe
   });
   const slow = await wait();
   for (const intent of server.intents) if (intent.id === slow.payment_id) intent.status = 'processing';
-  await rejects(payments.cancel(slow), NotNowError, /processing/);
+  await rejects(payments.cancel(slow), RetryLaterError, /processing/);
   await rejects(payments.cancel({ ...slow, payment_id: 'pi_nobody' }), RefusedError, /does not know/);
 });
 
@@ -617,7 +617,7 @@ test('a payment that its buyer sends off just as it is to be cancelled is waited
     };
   };
   const cancel = { transaction_id: request.transaction_id, payment_id, code: 'authentication_required' };
-  await rejects(payments.cancel(cancel), NotNowError, /processing/);
+  await rejects(payments.cancel(cancel), RetryLaterError, /processing/);
   Object.assign(intent, { status: 'succeeded', amount_received: intent.amount });
   assert.is((await payments.cancel(cancel)).outcome, 'charged');
 });
@@ -639,7 +639,7 @@ test('knows whose payment it is by its metadata', async ({ server, payments }) =
     'another system of the same account',
   );
   once(server, { kind: 'error', when: 'undone' }, ({ method }) => method === 'GET');
-  await rejects(payments.find({ payment_id: 'pi_shop' }), TroubleError, /Stripe failed/);
+  await rejects(payments.find({ payment_id: 'pi_shop' }), ProviderError, /Stripe failed/);
 });
 
 test.run();

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import type { RefundRequest } from '../../../src/messages/messages.js';
 import type { PaymentProvider } from '../../../src/providers/payments/provider.js';
 import { stripePayments } from '../../../src/providers/payments/stripe.js';
-import { NotNowError, RefusedError, TroubleError } from '../../../src/providers/providerErrors.js';
+import { RetryLaterError, RefusedError, ProviderError } from '../../../src/providers/providerErrors.js';
 import { rejects } from '../../support/assertions/rejects.js';
 import type { Asked, Fault } from '../../support/providers/standIn.js';
 import { openStripeServer, type StripeServer } from '../../support/providers/stripeServer.js';
@@ -24,7 +24,7 @@ test.before.each(async (context) => {
   const server = await openStripeServer();
   const payments = stripePayments(
     { secretKey: server.secretKey, apiUrl: server.url },
-    { logger: pino({ level: 'silent' }), now: () => now, timeoutMs: 300, guard: { failures: 50 } },
+    { logger: pino({ level: 'silent' }), now: () => now, timeoutMs: 300, circuitBreaker: { failures: 50 } },
   );
   const chargeOf = async (method: string, amount = 1_000): Promise<RefundRequest> => {
     const transaction_id = `t-${++serial}`;
@@ -123,7 +123,7 @@ test("an unknown outcome is found among the payment's refunds, on whatever page 
   for (const when of ['done', 'undone'] as const) {
     const one = { ...request, refund_id: `silent-${when}` };
     once(server, { kind: 'silence', when });
-    assert.ok((await rejects(payments.refund(one), TroubleError, /did not answer/)).outcomeUnknown);
+    assert.ok((await rejects(payments.refund(one), ProviderError, /did not answer/)).outcomeUnknown);
     assert.is((await payments.lookUpRefund(one)).outcome, when === 'done' ? 'refunded' : 'never');
     assert.is((await payments.refund(one)).outcome, 'refunded');
   }
@@ -162,13 +162,13 @@ test("a failure of Stripe's own is repeated under its key: the list says what ca
   assert.is((await payments.refund(done)).outcome, 'refunded');
   const undone = await chargeOf('pm_card_visa');
   once(server, { kind: 'error', when: 'undone' });
-  assert.ok((await rejects(payments.refund(undone), TroubleError, /Stripe failed \(HTTP 500/)).outcomeUnknown);
+  assert.ok((await rejects(payments.refund(undone), ProviderError, /Stripe failed \(HTTP 500/)).outcomeUnknown);
   const other = await chargeOf('pm_card_visa');
   once(server, { kind: 'answer', answer: { status: 200, body: { object: 'login_page' } } });
-  assert.ok((await rejects(payments.refund(other), TroubleError, /something else/)).outcomeUnknown);
+  assert.ok((await rejects(payments.refund(other), ProviderError, /something else/)).outcomeUnknown);
   const busy = await chargeOf('pm_card_visa');
   once(server, { kind: 'limited', retryAfter: '2' });
-  assert.is((await rejects(payments.refund(busy), NotNowError, /limits/)).afterMs, 2_000);
+  assert.is((await rejects(payments.refund(busy), RetryLaterError, /limits/)).afterMs, 2_000);
 });
 
 test('JSON of another shape in place of an answer says neither that money went back nor that it never did', async ({
@@ -190,12 +190,12 @@ test('JSON of another shape in place of an answer says neither that money went b
   ]) {
     server.fault = () => ({ kind: 'answer', answer: { status: 200, body } });
     assert.ok(
-      (await rejects(payments.refund(request), TroubleError, /Stripe (?:failed|answered with something else)/))
+      (await rejects(payments.refund(request), ProviderError, /Stripe (?:failed|answered with something else)/))
         .outcomeUnknown,
       body,
     );
     assert.ok(
-      (await rejects(payments.lookUpRefund(request), TroubleError, /Stripe (?:failed|answered with something else)/))
+      (await rejects(payments.lookUpRefund(request), ProviderError, /Stripe (?:failed|answered with something else)/))
         .outcomeUnknown,
       body,
     );
@@ -208,7 +208,7 @@ test('JSON of another shape in place of an answer says neither that money went b
 test("after 20 h it is not asked for; another provider's charge never", async ({ server, payments, chargeOf }) => {
   const request = await chargeOf('pm_card_visa');
   now += 20 * HOUR;
-  await rejects(payments.refund(request), TroubleError, /too long ago/);
+  await rejects(payments.refund(request), ProviderError, /too long ago/);
   assert.is(server.refunds.length, 0);
   await rejects(
     payments.refund({ ...request, provider: 'simulated', started_at: new Date(now).toISOString() }),

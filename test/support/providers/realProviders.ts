@@ -21,7 +21,7 @@ export interface RealProviders {
   readonly fcm: FcmServer;
   /** Those of a service that works with all three. */
   readonly settings: Readonly<Record<string, string>>;
-  /** What one worker process has, with little patience. */
+  /** What one worker process has, with little retryPolicy. */
   workers(
     records: Records,
     limits?: SmsLimitOptions,
@@ -75,7 +75,7 @@ export async function openRealProviders(): Promise<RealProviders> {
     settings: { ...paymentSettings(stripe), ...notificationSettings(twilio, fcm) },
     async workers(records, limits = { perNumber: UNLIMITED, perBuyer: UNLIMITED }) {
       const now = Date.now;
-      const common = { logger, now, timeoutMs: TIMEOUT_MS, guard: { failures: 20, openMs: 20 } };
+      const common = { logger, now, timeoutMs: TIMEOUT_MS, circuitBreaker: { failures: 20, openMs: 20 } };
       const ledger = await openLedger(records, now, logger);
       const hash = keyedHash(Buffer.alloc(32, 1));
       return {

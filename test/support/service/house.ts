@@ -116,7 +116,7 @@ export async function openHouse(): Promise<House> {
     paymentMethod: async (reference) => methods.get(reference) ?? { kind: 'card', prepaid: false, customer: null },
     contact: async (userId) => contacts.get(userId),
     launchUrl: (giftId) => `http://gift.test/g/${giftId}`,
-    patience: { retryMs: 5, retryAtMostMs: 40, answerMs: 2_000 },
+    retryPolicy: { retryMs: 5, retryAtMostMs: 40, answerMs: 2_000 },
     leaseMs: 300,
   };
 
