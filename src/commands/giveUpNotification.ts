@@ -4,7 +4,7 @@
  */
 import { giftStream } from '../domain/gift.js';
 import { type NotificationFailed, notificationStream } from '../domain/notification.js';
-import { type Placed, tellingsOf } from '../domain/telling.js';
+import { type Placed, notificationAttempts } from '../domain/notificationAttempts.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { handle } from './handle.js';
@@ -16,7 +16,7 @@ const GIVEN_UP = 'given up by support';
  * Gives up every telling of a gift that is not settled and that was asked for before `before`: what was asked for since
  * is somebody's wish of today. Again: nothing is left to give up. @throws UnavailableError
  */
-export async function giveUpTelling(
+export async function giveUpNotification(
   events: EventStore,
   giftId: string,
   context: CommandContext,
@@ -27,7 +27,7 @@ export async function giveUpTelling(
     const given: NotificationFailed[] = [];
     let log: readonly Placed[] = history;
     for (;;) {
-      const { next } = tellingsOf(gift, log);
+      const { next } = notificationAttempts(gift, log);
       if (next.do === 'nothing') return given;
       const { number, ask } = next.do === 'find out' ? next.attempt : next;
       if (ask.position > before) return given;

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   failDelivery,
-  failTelling,
+  failAttempt,
   type NotificationEvent,
   notificationStream,
   type NotificationUndelivered,
@@ -40,7 +40,7 @@ export async function noteUndelivered(
     const { own, replayed } = await handle(events, notificationStream(giftId), context, (history) => {
       const noted = history as unknown as NotificationEvent[];
       const undelivered = failDelivery(noted, failed);
-      const decided = undelivered ?? (over ? failTelling(noted, attempt, failed.cause) : []);
+      const decided = undelivered ?? (over ? failAttempt(noted, attempt, failed.cause) : []);
       settled = undelivered !== undefined || decided.length > 0;
       return decided;
     });

@@ -21,7 +21,7 @@ import type { ParkedDocument } from '../projections/parked.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import { type CommandContext, ownEvents, recordable } from './context.js';
 import { giveUpCharge } from './giveUpCharge.js';
-import { giveUpTelling } from './giveUpNotification.js';
+import { giveUpNotification } from './giveUpNotification.js';
 import { append } from './handle.js';
 
 /** What the commands work with. */
@@ -91,7 +91,7 @@ export async function discardParked(
   const discarded = outcome.own ?? outcome.history.findLast(({ type }) => type === 'WorkDiscarded');
   if (discarded === undefined) return outcome;
   const { entity, step } = outcome.work;
-  if (outcome.name === 'notification') await giveUpTelling(deps.events, entity, context, discarded.position);
+  if (outcome.name === 'notification') await giveUpNotification(deps.events, entity, context, discarded.position);
   if (outcome.name === 'purchase' && step === CHARGE_STEP) await giveUpCharge(deps.events, entity, context);
   return outcome;
 }

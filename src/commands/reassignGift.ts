@@ -5,7 +5,7 @@ import type { KeyedHash } from '../domain/keyedHash.js';
 import { notificationStream } from '../domain/notification.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { Refusal } from '../domain/refusal.js';
-import { tellingsOf } from '../domain/telling.js';
+import { notificationAttempts } from '../domain/notificationAttempts.js';
 import type { AccountDocument } from '../projections/accounts.js';
 import { getAtLogEnd, MISSING_WAIT_MS } from '../runtime/readmodels/getAtLogEnd.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
@@ -52,7 +52,7 @@ async function beingTold({ events }: ReassignDeps, giftId: string): Promise<bool
     events.read(giftStream(giftId)),
     events.read(notificationStream(giftId)),
   ]);
-  return tellingsOf(gift, notification).next.do !== 'nothing';
+  return notificationAttempts(gift, notification).next.do !== 'nothing';
 }
 
 async function targetOf(

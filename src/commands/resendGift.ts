@@ -2,7 +2,7 @@
 import { giftStream, isSomebody, refuseUnlessUsable } from '../domain/gift.js';
 import { notificationStream } from '../domain/notification.js';
 import { Refusal } from '../domain/refusal.js';
-import { tellingsOf } from '../domain/telling.js';
+import { notificationAttempts } from '../domain/notificationAttempts.js';
 import type { CareDeps } from './supportAction.js';
 import type { CommandContext } from './context.js';
 import { type Handled, handle } from './handle.js';
@@ -25,7 +25,7 @@ export async function resendGift(
     const { gift, payment } = await foundGift(deps, giftId, stream);
     refuseUnlessUsable(gift, { now: context.now, payment });
     if (!isSomebody(gift.issued.receiver)) throw new Refusal('gift_has_no_receiver');
-    const { next, nextNumber } = tellingsOf(stream, history);
+    const { next, nextNumber } = notificationAttempts(stream, history);
     const gift_revision = stream.at(-1)?.revision;
     // Charged and not issued yet: it is told once it is.
     if (gift_revision === undefined || next.do !== 'nothing') throw new Refusal('gift_being_told');

@@ -87,7 +87,7 @@ export function attemptOf(event: NotificationEvent): number {
     : (event.data.attempt ?? 1);
 }
 
-/** The fold of the first telling; `telling.ts` knows of further ones. */
+/** The fold of the first telling; `notificationAttempts.ts` knows of further ones. */
 export const notificationAggregate: Aggregate<Notification, NotificationEvent> = {
   initial: { status: 'none' },
   evolve(state: Notification, event: Happened<NotificationEvent>): Notification {
@@ -127,7 +127,7 @@ export function failDelivery(
  * A telling whose message could not be delivered has failed, whoever hears of it: no event where it was not begun, or
  * its end is noted. `number`: which telling, from 1.
  */
-export function failTelling(
+export function failAttempt(
   history: readonly NotificationEvent[],
   number: number,
   cause: string,

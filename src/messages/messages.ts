@@ -203,7 +203,7 @@ export interface SendLookup {
 export type SendLookupReply = SendReply | { readonly outcome: 'never' | 'unknown' };
 
 /** What tells one telling from all others: the gift's id, and from the second on its number. */
-export function tellingKey({ gift_id, attempt = 1 }: Pick<SendRequest, 'gift_id' | 'attempt'>): string {
+export function notificationKey({ gift_id, attempt = 1 }: Pick<SendRequest, 'gift_id' | 'attempt'>): string {
   return attempt === 1 ? gift_id : `${gift_id}/${attempt}`;
 }
 

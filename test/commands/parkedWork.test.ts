@@ -173,13 +173,13 @@ test('somebody else is first: it is decided anew, and refused where that was the
 });
 
 /** A log with one telling parked: it has begun, and nobody knows what came of it. */
-function parkedTelling(): MemoryEvents {
+function parkedNotification(): MemoryEvents {
   const events = memoryEvents();
   events.given('gift-g', { type: 'GiftIssued', data: { transaction_id: 't', index: 0, receiver: { user_id: 'bob' } } });
   events.given('notification-g', { type: 'NotificationStarted', data: { transaction_id: 't', channel: 'push' } });
   events.given(parkedStream('notification'), {
     type: 'WorkParked',
-    data: { entity: 'g', transaction_id: 't', step: 'tell', cause: 'down', event_id: 'e' },
+    data: { entity: 'g', transaction_id: 't', step: 'notify', cause: 'down', event_id: 'e' },
   });
   return events;
 }
@@ -197,7 +197,7 @@ function retriedMeanwhile(events: MemoryEvents, idOrEntity: string): void {
 }
 
 test('a discard that loses against a retry does not end the telling that the retry promised', async () => {
-  const events = parkedTelling();
+  const events = parkedNotification();
   retriedMeanwhile(events, 'g');
   await assert.rejects(discardParked(desk(events), 'g', context(), 'too late'), refusal('work_retried'));
   assert.deepEqual(tellings(events), ['NotificationStarted']);
@@ -205,7 +205,7 @@ test('a discard that loses against a retry does not end the telling that the ret
 
 test('a discard that was cut off before it ended the telling ends it when it is repeated, by the same command or another', async () => {
   for (const again of ['same', 'other']) {
-    const events = parkedTelling();
+    const events = parkedNotification();
     const given = context();
     events.beforeAppend = (stream) => {
       if (stream.startsWith('notification-')) throw new UnavailableError('down');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { failDelivery, failTelling, type NotificationEvent } from '../../src/domain/notification.js';
+import { failDelivery, failAttempt, type NotificationEvent } from '../../src/domain/notification.js';
 
 const test = suite('domain/notification');
 
@@ -37,8 +37,8 @@ test('that a message was not delivered is noted once, and once it is noted as se
 });
 
 test('a telling that is begun and has no end fails with its message: that telling, in its own words', () => {
-  assert.deepEqual(failTelling([started()], 1, 'c'), [failed()]);
-  assert.deepEqual(failTelling([started(), sent('m1'), requested, started(again)], 2, 'c'), [failed(again)]);
+  assert.deepEqual(failAttempt([started()], 1, 'c'), [failed()]);
+  assert.deepEqual(failAttempt([started(), sent('m1'), requested, started(again)], 2, 'c'), [failed(again)]);
   for (const history of [
     [],
     [requested],
@@ -46,8 +46,8 @@ test('a telling that is begun and has no end fails with its message: that tellin
     [failed()],
     [started(), sent('m1'), requested, started(again)],
   ])
-    assert.deepEqual(failTelling(history, 1, 'c'), []);
-  assert.deepEqual(failTelling([started()], 2, 'c'), []);
+    assert.deepEqual(failAttempt(history, 1, 'c'), []);
+  assert.deepEqual(failAttempt([started()], 2, 'c'), []);
 });
 
 test.run();

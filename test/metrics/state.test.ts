@@ -172,7 +172,7 @@ test('parked work is counted from its streams, each event once, however many loo
     Array.from({ length: 1_000 }, (_, n) => parked(`t${n}`, 'charge')),
     'none',
   );
-  await events.append(parkedStream('notification'), [parked('g1', 'tell'), parked('g1', 'tell')], 'none');
+  await events.append(parkedStream('notification'), [parked('g1', 'notify'), parked('g1', 'notify')], 'none');
   const looks = await Promise.all([count(), count(), count()]);
   for (const look of looks)
     assert.equal(

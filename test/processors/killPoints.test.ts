@@ -107,7 +107,7 @@ for (const moment of ['before', 'after'] as const) {
     // Only who is killed between the claim of an SMS and the request that sends it leaves behind what nobody can know.
     for (const { data } of await house.all('WorkParked')) {
       const { entity, cause } = data as { entity: string; cause: string };
-      assert.match(cause, 'nobody knows whether the receiver was told');
+      assert.match(cause, 'nobody knows whether the receiver was notified');
       const claim = await house.deps.records.get<{ reply?: object }>(`send/${entity}`);
       assert.ok(claim !== undefined && claim.value.reply === undefined, 'claimed, and no word since');
       assert.is(providers.twilio.sent(house.deps.launchUrl(entity)), 0);

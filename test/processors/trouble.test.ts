@@ -70,7 +70,7 @@ test('what fails for good is parked with its cause, stays so, and stops nothing 
     stream: 'parked-notification',
     entity: giftIds[0],
     transaction_id: transactionId,
-    step: 'tell',
+    step: 'notify',
     cause: 'RemoteError: always in trouble',
   });
   await first.close();

@@ -5,7 +5,7 @@
 import type { Logger } from 'pino';
 import { noteUndelivered } from '../../commands/noteDelivery.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import { tellingKey } from '../../messages/messages.js';
+import { notificationKey } from '../../messages/messages.js';
 import {
   type CallbackReader,
   type DeliveryNews,
@@ -122,7 +122,7 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
         const told = await news(call);
         if (told === undefined) return { status: 200, body: { received: true, outcome: 'ignored' } };
         // Where nobody knows whether the message was sent, this tells: whoever looks it up finds it.
-        await ledger.learn(tellingKey({ gift_id: told.giftId, attempt: told.attempt }), replyOf(told));
+        await ledger.learn(notificationKey({ gift_id: told.giftId, attempt: told.attempt }), replyOf(told));
         if (told.outcome === 'taken') return { status: 200, body: { received: true, outcome: 'known' } };
         const { giftId, attempt, messageId, outcome } = told;
         const context = {

@@ -15,7 +15,7 @@ import {
   purchaseAggregate,
   transactionStream,
 } from '../../domain/purchase.js';
-import { tellingsOf } from '../../domain/telling.js';
+import { notificationAttempts } from '../../domain/notificationAttempts.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore } from '../../ports/eventStore.js';
 
@@ -32,7 +32,7 @@ export async function isSettled(
   { name, work }: { readonly name: ParkedName; readonly work: Pick<ParkedWork, 'entity' | 'transaction_id'> },
 ): Promise<boolean> {
   const { entity, transaction_id } = work;
-  if (name === 'notification') return isTold(events, entity);
+  if (name === 'notification') return isNotified(events, entity);
   const purchase: Purchase = fold(purchaseAggregate, await events.read(transactionStream(transaction_id)));
   if (purchase.status === 'none') return false;
   const isLeft = (key: string): boolean => reversalSteps(reversalsOf(purchase)).some((step) => step.key === key);
@@ -52,12 +52,12 @@ export async function isSettled(
   }
 }
 
-async function isTold(events: EventStore, giftId: string): Promise<boolean> {
+async function isNotified(events: EventStore, giftId: string): Promise<boolean> {
   const [gift, notification] = await Promise.all([
     events.read(giftStream(giftId)),
     events.read(notificationStream(giftId)),
   ]);
-  return gift.length > 0 && tellingsOf(gift, notification).next.do === 'nothing';
+  return gift.length > 0 && notificationAttempts(gift, notification).next.do === 'nothing';
 }
 
 async function isIssued(events: EventStore, { purchase }: MadePurchase): Promise<boolean> {

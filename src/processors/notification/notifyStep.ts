@@ -1,6 +1,6 @@
 /**
- * Tells one receiver: claims it in the notification's stream, asks for it to be sent, records the answer. Never sends
- * what may have been sent.
+ * One attempt to notify a gift's receiver: claims it in the notification's stream, has a worker send it, records the
+ * answer. Never sends what may have been sent.
  */
 import { fold } from '../../domain/decider.js';
 import { giftStream } from '../../domain/gift.js';
@@ -16,12 +16,12 @@ import type { Bus } from '../../ports/bus.js';
 import type { EventStore, ExpectedRevision } from '../../ports/eventStore.js';
 import { checks, type SendLookup, type SendReply, type SendRequest, SUBJECTS } from '../../messages/messages.js';
 import { type Address, addressOf, type Contact, type NotificationWork } from './manager.js';
-import { answered, GiveUpError, neverBegun, type RetryPolicy } from '../runner/retry.js';
+import { answered, GiveUpError, neverStarted, type RetryPolicy } from '../runner/retry.js';
 import { type Cause, causeOf } from '../runner/cause.js';
 import type { Writer } from '../runner/writing.js';
 
-/** What telling works with. */
-export interface TellDeps {
+/** What notifying works with. */
+export interface NotifyDeps {
   readonly events: EventStore;
   readonly bus: Bus;
   readonly writer: Writer;
@@ -37,126 +37,126 @@ export interface TellDeps {
 }
 
 /** What this process knows of earlier tries; kept between them. */
-export interface TellMemory {
-  /** The attempt that was started here and has certainly not reached a worker since. */
+export interface AttemptMemory {
+  /** The number of the attempt that was started here and has certainly not reached a worker since. */
   unsent: number | undefined;
 }
 
 /** Nothing has been tried yet. */
-export function tellMemory(): TellMemory {
+export function attemptMemory(): AttemptMemory {
   return { unsent: undefined };
 }
 
-/** One telling of a gift's receiver. */
-export interface Telling {
+/** One attempt to notify a gift's receiver. */
+export interface Attempt {
   readonly giftId: string;
   /** From 1. */
-  readonly attempt: number;
+  readonly number: number;
   /** The event that asked for it; absent: the gift's issue. */
   readonly askedBy?: string;
   readonly receiver: PurchaseReceiver;
   readonly purchase: GiftsPurchased['data'];
-  /** Why the receiver must not be told any more; absent: they may. What was sent before is recorded all the same. */
+  /** Why the receiver must not be notified any more; absent: they may. What was sent before is recorded all the same. */
   readonly stopped?: string;
 }
 
-/** The first telling of a gift's receiver. `work`: as the feed told it. */
-export interface FirstTelling extends Omit<Telling, 'attempt' | 'askedBy' | 'receiver' | 'stopped'> {
+/** A gift's first notification, as the feed told it. */
+export interface FirstNotification {
+  readonly giftId: string;
+  readonly purchase: GiftsPurchased['data'];
   readonly work: NotificationWork;
 }
 
 /**
- * Tells for the first time. @throws Error: try again; while it stays unknown whether the receiver was told, a plain
+ * Notifies for the first time. @throws Error: try again; while it stays unknown whether the message was sent, a plain
  * one, so that it is parked in the end.
  */
-export async function tell(
-  deps: TellDeps,
-  { giftId, work, purchase }: FirstTelling,
-  memory: TellMemory,
+export async function notify(
+  deps: NotifyDeps,
+  { giftId, work, purchase }: FirstNotification,
+  memory: AttemptMemory,
 ): Promise<void> {
   const cancelled =
     work.cancelled === true ||
     (work.together === true &&
       (await deps.events.read(giftStream(giftId))).some(({ type }) => type === 'GiftCancelled'));
-  const telling: Telling = {
+  const attempt: Attempt = {
     giftId,
-    attempt: 1,
+    number: 1,
     receiver: purchase.receivers[work.index] ?? {},
     purchase,
     ...(cancelled ? { stopped: CANCELLED } : {}),
   };
-  // Whether it was begun here memory says; whether by somebody else its stream, which must have no event.
+  // `memory` knows whether it was started here; its stream, expected to be empty, whether another process started it.
   if (
     work.stage === 'due' &&
     memory.unsent === undefined &&
-    (await begin(deps, telling, memory, 'none', work.last)) === 'done'
+    (await startAttempt(deps, attempt, memory, 'none', work.last)) === 'done'
   )
     return;
   const history = await deps.events.read(notificationStream(giftId));
   const last = history.at(-1);
   const state = fold(notificationAggregate, history);
   if (last !== undefined && state.status === 'started')
-    await takeUp(deps, telling, memory, { ...state, last: causeOf(last) });
+    await resumeAttempt(deps, attempt, memory, { ...state, last: causeOf(last) });
 }
 
-/**
- * Claims an attempt that nobody has begun, and sends. @returns `raced` when the stream was not at `expected`: somebody
- * else may have begun.
- */
-export async function begin(
-  deps: TellDeps,
-  telling: Telling,
-  memory: TellMemory,
+/** Claims an attempt and sends. @returns `raced`: the stream was not at `expected`, so another process may have it */
+export async function startAttempt(
+  deps: NotifyDeps,
+  attempt: Attempt,
+  memory: AttemptMemory,
   expected: ExpectedRevision,
   cause: Cause,
 ): Promise<'done' | 'raced'> {
-  const stream = notificationStream(telling.giftId);
-  const address = telling.stopped === undefined ? await addressIn(deps, telling) : undefined;
-  const reason = { commandId: commandIdOf(telling), cause };
+  const stream = notificationStream(attempt.giftId);
+  const address = attempt.stopped === undefined ? await addressIn(deps, attempt) : undefined;
+  const reason = { commandId: commandIdOf(attempt), cause };
   if (address === undefined) {
     const failed: NotificationFailed = {
       type: 'NotificationFailed',
-      data: { cause: telling.stopped ?? NO_ADDRESS, ...which(telling) },
+      data: { cause: attempt.stopped ?? NO_ADDRESS, ...identityOf(attempt) },
     };
     return (await deps.writer.append(stream, failed, expected, reason)) === undefined ? 'raced' : 'done';
   }
-  const data = { transaction_id: telling.purchase.transaction_id, channel: address.channel, ...which(telling) };
+  const data = {
+    transaction_id: attempt.purchase.transaction_id,
+    channel: address.channel,
+    ...identityOf(attempt),
+  };
   const started = await deps.writer.append(stream, { type: 'NotificationStarted', data }, expected, reason);
   if (started === undefined) return 'raced';
-  memory.unsent = telling.attempt;
-  await send(deps, telling, memory, address, started);
+  memory.unsent = attempt.number;
+  await send(deps, attempt, memory, address, started);
   return 'done';
 }
 
 const NO_ADDRESS = 'no address';
-const NOBODY_KNOWS = 'nobody knows whether the receiver was told';
-/** Why a receiver is not told any more. */
+const OUTCOME_UNKNOWN = 'nobody knows whether the receiver was notified';
+/** Why a receiver is not notified any more. */
 export const CANCELLED = 'gift is cancelled';
-/** As above. */
+/** Why the previous receiver of a reassigned gift is not notified any more. */
 export const REASSIGNED = 'given to another receiver';
 
-/** What an event says of the attempt that it belongs to; the first needs no words. */
-function which({ attempt, askedBy }: Telling): { readonly attempt?: number; readonly asked_by?: string } {
-  return askedBy === undefined ? {} : { attempt, asked_by: askedBy };
+/** What an event says of the attempt that it belongs to; absent for the first. */
+function identityOf({ number, askedBy }: Attempt): { readonly attempt?: number; readonly asked_by?: string } {
+  return askedBy === undefined ? {} : { attempt: number, asked_by: askedBy };
 }
 
-const commandIdOf = ({ giftId, attempt }: Telling): string =>
-  attempt === 1 ? `tell-${giftId}` : `tell-${giftId}-${attempt}`;
+const commandIdOf = ({ giftId, number }: Attempt): string =>
+  number === 1 ? `notify-${giftId}` : `notify-${giftId}-${number}`;
 
-/**
- * The page's address; from the second telling on it says which one it belongs to, so that a provider's list of messages
- * tells them apart.
- */
-function addressOfPage({ launchUrl }: TellDeps, { giftId, attempt }: Telling): string {
-  return attempt === 1 ? launchUrl(giftId) : `${launchUrl(giftId)}?n=${attempt}`;
+/** The gift's page. A resend's address differs, so that a provider's list of messages tells the attempts apart. */
+function launchUrlOf({ launchUrl }: NotifyDeps, { giftId, number }: Attempt): string {
+  return number === 1 ? launchUrl(giftId) : `${launchUrl(giftId)}?n=${number}`;
 }
 
-async function addressIn({ contact }: TellDeps, { receiver }: Telling): Promise<Address | undefined> {
+async function addressIn({ contact }: NotifyDeps, { receiver }: Attempt): Promise<Address | undefined> {
   return addressOf(receiver, receiver.user_id === undefined ? undefined : await contact(receiver.user_id));
 }
 
-/** An attempt that was begun. */
-export interface Begun {
+/** An attempt that was started. */
+export interface StartedAttempt {
   readonly startedAt: string;
   readonly channel: Channel;
   /** The last event of the notification's stream. */
@@ -164,68 +164,64 @@ export interface Begun {
 }
 
 /**
- * Goes on with what was started: sent, failed, or never begun is what the provider's side must say first. @throws as
- * `tell`
+ * Goes on with an attempt that was started. Unless this process knows that nothing was sent, a worker looks up first
+ * whether it was sent, failed or never reached one. @throws as `notify`
  */
-export async function takeUp(
-  deps: TellDeps,
-  telling: Telling,
-  memory: TellMemory,
-  { startedAt, channel, last }: Begun,
+export async function resumeAttempt(
+  deps: NotifyDeps,
+  attempt: Attempt,
+  memory: AttemptMemory,
+  { startedAt, channel, last }: StartedAttempt,
 ): Promise<void> {
-  const address = await addressIn(deps, telling);
-  const { giftId: gift_id, attempt } = telling;
-  if (memory.unsent !== attempt) {
+  const address = await addressIn(deps, attempt);
+  const { giftId: gift_id, number } = attempt;
+  if (memory.unsent !== number) {
     const lookup: SendLookup = {
       gift_id,
-      ...numbered(attempt),
+      ...numbered(number),
       started_at: startedAt,
       channel,
       to: address?.to ?? [],
-      launch_url: addressOfPage(deps, telling),
+      launch_url: launchUrlOf(deps, attempt),
     };
     const found = answered(
       checks.sendLookupReply(
         await deps.bus.request(SUBJECTS.lookUpNotification, lookup, { timeoutMs: deps.retryPolicy.answerMs }),
       ),
     );
-    if (found.outcome === 'unknown') throw new Error(NOBODY_KNOWS);
-    if (found.outcome === 'sent' || found.outcome === 'failed') return record(deps, telling, found, channel, last);
+    if (found.outcome === 'unknown') throw new Error(OUTCOME_UNKNOWN);
+    if (found.outcome === 'sent' || found.outcome === 'failed') return record(deps, attempt, found, channel, last);
   }
-  // Of a push `never` says only that sending it again is safe: it replaces what may be on the device. By another
-  // channel it would be told twice.
+  // For a push, `never` says only that sending it again is safe: it replaces what may be on the device. By another
+  // channel the receiver would be notified twice.
   if (
-    memory.unsent !== attempt &&
+    memory.unsent !== number &&
     channel === 'push' &&
-    telling.stopped === undefined &&
+    attempt.stopped === undefined &&
     address !== undefined &&
     address.channel !== channel
   )
-    throw new GiveUpError(NOBODY_KNOWS);
-  if (telling.stopped !== undefined || address === undefined)
-    return record(
-      deps,
-      telling,
-      { outcome: 'failed', cause: telling.stopped ?? NO_ADDRESS, simulated: false },
-      channel,
-      last,
-    );
-  return send(deps, telling, memory, address, last);
+    throw new GiveUpError(OUTCOME_UNKNOWN);
+  if (attempt.stopped !== undefined || address === undefined) {
+    const cause = attempt.stopped ?? NO_ADDRESS;
+    return record(deps, attempt, { outcome: 'failed', cause, simulated: false }, channel, last);
+  }
+  return send(deps, attempt, memory, address, last);
 }
 
-const numbered = (attempt: number): { readonly attempt?: number } => (attempt === 1 ? {} : { attempt });
+const numbered = (number: number): { readonly attempt?: number } => (number === 1 ? {} : { attempt: number });
 
 async function send(
-  deps: TellDeps,
-  telling: Telling,
-  memory: TellMemory,
+  deps: NotifyDeps,
+  attempt: Attempt,
+  memory: AttemptMemory,
   { channel, to, locale }: Address,
   started: Cause,
 ): Promise<void> {
-  const { giftId, attempt, purchase } = telling;
+  const { giftId, number, purchase } = attempt;
   const request: SendRequest = {
     gift_id: giftId,
-    ...numbered(attempt),
+    ...numbered(number),
     transaction_id: purchase.transaction_id,
     buyer_id: purchase.buyer_id,
     channel,
@@ -233,26 +229,26 @@ async function send(
     sender_name: await deps.senderName(purchase),
     product_name: purchase.product_name,
     message: purchase.message,
-    launch_url: addressOfPage(deps, telling),
+    launch_url: launchUrlOf(deps, attempt),
     locale,
   };
   deps.mayAct();
   memory.unsent = undefined;
   const reply = await ask(deps, request).catch((error: unknown) => {
-    if (neverBegun(error)) memory.unsent = attempt;
+    if (neverStarted(error)) memory.unsent = number;
     throw error;
   });
-  await record(deps, telling, reply, channel, started);
+  await record(deps, attempt, reply, channel, started);
 }
 
-async function ask({ bus, retryPolicy }: TellDeps, request: SendRequest): Promise<SendReply> {
+async function ask({ bus, retryPolicy }: NotifyDeps, request: SendRequest): Promise<SendReply> {
   return answered(checks.sendReply(await bus.request(SUBJECTS.send, request, { timeoutMs: retryPolicy.answerMs })));
 }
 
 /** Records the answer; a conflict means that it has been recorded already. */
 async function record(
-  { writer }: TellDeps,
-  telling: Telling,
+  { writer }: NotifyDeps,
+  attempt: Attempt,
   reply: SendReply,
   channel: Address['channel'],
   after: Cause,
@@ -261,11 +257,11 @@ async function record(
     reply.outcome === 'sent'
       ? {
           type: 'NotificationSent',
-          data: { channel, provider: reply.provider, message_id: reply.message_id, ...which(telling) },
+          data: { channel, provider: reply.provider, message_id: reply.message_id, ...identityOf(attempt) },
         }
-      : { type: 'NotificationFailed', data: { cause: reply.cause, ...which(telling) } };
-  await writer.append(notificationStream(telling.giftId), event, after.revision, {
-    commandId: commandIdOf(telling),
+      : { type: 'NotificationFailed', data: { cause: reply.cause, ...identityOf(attempt) } };
+  await writer.append(notificationStream(attempt.giftId), event, after.revision, {
+    commandId: commandIdOf(attempt),
     cause: after,
     simulated: reply.simulated,
   });

@@ -1,47 +1,55 @@
 /**
- * Tells what the first telling does not: a telling that support retries, and each one that a reassignment or support
- * asks for. Rare, so it decides from the gift's and its notification's streams alone, every time.
+ * Every notification but the first: a retry by support, and each one that a reassignment or support asks for. Rare, so
+ * it decides from the gift's and its notification's streams alone, every time.
  */
 import { fold } from '../../domain/decider.js';
 import { type GiftIssued, giftStream } from '../../domain/gift.js';
 import { notificationStream } from '../../domain/notification.js';
+import { type Ask, notificationAttempts } from '../../domain/notificationAttempts.js';
 import { type GiftsPurchased, purchaseAggregate, transactionStream } from '../../domain/purchase.js';
-import { type Ask, tellingsOf } from '../../domain/telling.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { type Cause, causeOf } from '../runner/cause.js';
-import { begin, CANCELLED, REASSIGNED, takeUp, type TellDeps, type Telling, type TellMemory } from './notifyStep.js';
+import {
+  type Attempt,
+  type AttemptMemory,
+  CANCELLED,
+  type NotifyDeps,
+  REASSIGNED,
+  resumeAttempt,
+  startAttempt,
+} from './notifyStep.js';
 
 /**
- * Does the next thing that is to be told of a gift. `cause`: the event that brought it up.
- * @returns whether nothing is left to tell. @throws Error: try again, as `tell` does
+ * Does the gift's next attempt. `cause`: the event that asked for it.
+ * @returns whether nothing is left to do. @throws Error: try again, as `notify` does
  */
-export async function retell(deps: TellDeps, giftId: string, cause: Cause, memory: TellMemory): Promise<boolean> {
+export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, memory: AttemptMemory): Promise<boolean> {
   const [gift, notification] = await Promise.all([
     deps.events.read(giftStream(giftId)),
     deps.events.read(notificationStream(giftId)),
   ]);
-  const { next } = tellingsOf(gift, notification);
+  const { next } = notificationAttempts(gift, notification);
   if (next.do === 'nothing') return true;
   const issued = gift.find(
     (event): event is RecordedEvent & { readonly data: GiftIssued['data'] } => event.type === 'GiftIssued',
   );
-  if (issued === undefined) throw new Error('a gift that was never issued is to be told of');
+  if (issued === undefined) throw new Error('a resend of a gift that was never issued');
   const purchase = await purchaseOf(deps.events, issued.data.transaction_id);
   const cancelled = gift.some(({ type }) => type === 'GiftCancelled');
-  const telling = (attempt: number, ask: Ask): Telling => ({
+  const attempt = (number: number, ask: Ask): Attempt => ({
     giftId,
-    attempt,
+    number,
     askedBy: ask.id,
     receiver: ask.receiver === 'bought' ? (purchase.receivers[issued.data.index] ?? {}) : ask.receiver,
     purchase,
     ...(cancelled ? { stopped: CANCELLED } : ask.outdated ? { stopped: REASSIGNED } : {}),
   });
   const last = notification.at(-1);
-  if (next.do === 'begin') {
-    await begin(deps, telling(next.number, next.ask), memory, last?.revision ?? 'none', cause);
+  if (next.do === 'start') {
+    await startAttempt(deps, attempt(next.number, next.ask), memory, last?.revision ?? 'none', cause);
   } else if (last !== undefined) {
     const { number, ask, startedAt, channel } = next.attempt;
-    await takeUp(deps, telling(number, ask), memory, { startedAt, channel, last: causeOf(last) });
+    await resumeAttempt(deps, attempt(number, ask), memory, { startedAt, channel, last: causeOf(last) });
   }
   return false;
 }

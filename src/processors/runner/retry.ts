@@ -103,7 +103,7 @@ function passes(error: unknown): boolean {
 }
 
 /** Whether what was asked has certainly not been begun. */
-export function neverBegun(error: unknown): boolean {
+export function neverStarted(error: unknown): boolean {
   return (
     error instanceof NoRespondersError ||
     error instanceof LaterError ||

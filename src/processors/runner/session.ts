@@ -20,17 +20,17 @@ import { openWork } from './openWork.js';
 import { openPool } from './pool.js';
 import { NotOursError, NotYetError, type RetryPolicy } from './retry.js';
 import { purchaseHistory } from './reopen.js';
-import { retell } from '../notification/resendStep.js';
+import { resend } from '../notification/resendStep.js';
 import { refund } from '../refund/refundStep.js';
 import type { ProcessTally } from './status.js';
-import { tell, type TellDeps, tellMemory } from '../notification/notifyStep.js';
+import { notify, type NotifyDeps, attemptMemory } from '../notification/notifyStep.js';
 import type { Reopening } from './work.js';
 import { walletPayments } from '../purchase/walletPayments.js';
 import { issueCommand, openWriter } from './writing.js';
 
 const CHARGES_AT_ONCE = 128;
 const GIFTS_AT_ONCE = 128;
-const TELLINGS_AT_ONCE = 64;
+const NOTIFICATIONS_AT_ONCE = 64;
 const REFUNDS_AT_ONCE = 16;
 /** Each changes many gifts at a time. */
 const LATE_MONEY_AT_ONCE = 4;
@@ -40,10 +40,10 @@ const CHECKPOINT_EVERY_MS = 1_000;
 /** How long work that runs is waited for at the end. What is cut off is found again in the log. */
 const FINISH_MS = 5_000;
 
-const tellKey = (giftId: string): string => `tell/${giftId}`;
+const notifyKey = (giftId: string): string => `notify/${giftId}`;
 
 /** What the process managers work with. */
-export interface SessionDeps extends Pick<ChargeDeps, 'paymentMethod'>, Pick<TellDeps, 'contact' | 'launchUrl'> {
+export interface SessionDeps extends Pick<ChargeDeps, 'paymentMethod'>, Pick<NotifyDeps, 'contact' | 'launchUrl'> {
   readonly events: EventStore;
   readonly bus: Bus;
   readonly logger: Logger;
@@ -77,7 +77,7 @@ export async function workThrough(
   const pools = {
     charge: openPool(CHARGES_AT_ONCE),
     issue: openPool(GIFTS_AT_ONCE),
-    tell: openPool(TELLINGS_AT_ONCE),
+    tell: openPool(NOTIFICATIONS_AT_ONCE),
     refund: openPool(REFUNDS_AT_ONCE),
     lateMoney: openPool(LATE_MONEY_AT_ONCE),
   };
@@ -120,41 +120,41 @@ export async function workThrough(
   });
 
   /** A refund may cancel the gift at any moment; it wakes whom it leaves. @throws NotYetError */
-  const mayTell = (giftId: string): void => {
+  const mayNotify = (giftId: string): void => {
     if (open.beingRefunded(giftId)) throw new NotYetError('a refund decides on the gift first', retryPolicy.retryAtMostMs);
   };
 
   /** What a gift's first telling and those asked for later have in common: by one key, so one at a time. */
   const telling = (giftId: string, transactionId: string): Pick<Job, 'key' | 'pool' | 'transactionId' | 'parkAs'> => ({
-    key: tellKey(giftId),
+    key: notifyKey(giftId),
     pool: pools.tell,
     transactionId,
-    parkAs: { name: 'notification', entity: giftId, step: 'tell' },
+    parkAs: { name: 'notification', entity: giftId, step: 'notify' },
   });
 
-  const tellJob = (giftId: string, transactionId: string): Job => {
-    const memory = tellMemory();
+  const notifyJob = (giftId: string, transactionId: string): Job => {
+    const memory = attemptMemory();
     return {
       ...telling(giftId, transactionId),
       cause: () => open.notification(giftId)?.last,
       run: async () => {
-        mayTell(giftId);
+        mayNotify(giftId);
         const work = open.notification(giftId);
         const purchase = open.purchase(transactionId)?.purchase;
-        if (work !== undefined && purchase !== undefined) await tell(shared, { giftId, work, purchase }, memory);
+        if (work !== undefined && purchase !== undefined) await notify(shared, { giftId, work, purchase }, memory);
       },
     };
   };
 
-  const retellJob = (giftId: string, transactionId: string): Job => {
-    const memory = tellMemory();
+  const resendJob = (giftId: string, transactionId: string): Job => {
+    const memory = attemptMemory();
     return {
       ...telling(giftId, transactionId),
       cause: () => open.retelling(giftId)?.cause,
       run: async () => {
         for (let asked = open.retelling(giftId); asked !== undefined; asked = open.retelling(giftId)) {
-          mayTell(giftId);
-          if (await retell(shared, giftId, asked.cause, memory)) open.retold(giftId, asked.generation);
+          mayNotify(giftId);
+          if (await resend(shared, giftId, asked.cause, memory)) open.retold(giftId, asked.generation);
         }
       },
     };
@@ -244,14 +244,14 @@ export async function workThrough(
       case 'tell':
       case 'find out': {
         const work = open.notification(intent.giftId);
-        return work === undefined ? undefined : takeOn(tellJob(intent.giftId, work.transactionId));
+        return work === undefined ? undefined : takeOn(notifyJob(intent.giftId, work.transactionId));
       }
       case 'go on telling':
-        return wake(tellKey(intent.giftId));
+        return wake(notifyKey(intent.giftId));
       case 'retell': {
         const asked = open.retelling(intent.giftId);
         takeBack('notification', intent.giftId);
-        return asked === undefined ? undefined : takeOnAnew(retellJob(intent.giftId, asked.transactionId));
+        return asked === undefined ? undefined : takeOnAnew(resendJob(intent.giftId, asked.transactionId));
       }
       case 'reopen': {
         const reopening = open.reopening(intent.transactionId);

@@ -6,7 +6,7 @@
 import type { Logger } from 'pino';
 import { inParallel } from '../../lib/async/inParallel.js';
 import { type CircuitBreakerOptions, openCircuitBreaker } from '../circuitBreaker.js';
-import { type SendReply, type SendRequest, tellingKey } from '../../messages/messages.js';
+import { type SendReply, type SendRequest, notificationKey } from '../../messages/messages.js';
 import { neverSent, RetryLaterError, RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
 import { googleTokens } from './googleToken.js';
 import type { Ledger } from './ledger.js';
@@ -138,7 +138,7 @@ export function fcmPush(
   return {
     async send(request) {
       return ledger.once(
-        tellingKey(request),
+        notificationKey(request),
         '',
         () => sendAll(request),
         () => true,
@@ -146,7 +146,7 @@ export function fcmPush(
     },
 
     async lookUp(request) {
-      const key = tellingKey(request);
+      const key = notificationKey(request);
       const claim = await ledger.find(key);
       if (claim?.reply !== undefined) return claim.reply;
       // More would be left only by a clock that was set back since.

@@ -25,7 +25,7 @@ export interface Claim {
   readonly reply?: SendReply;
 }
 
-/** The ledger, by `tellingKey`. Everything throws UnavailableError when the records can't be reached. */
+/** The ledger, by `notificationKey`. Everything throws UnavailableError when the records can't be reached. */
 export interface Ledger {
   /** A claim on which this process certainly sent nothing is given up by it. */
   find(telling: string): Promise<Claim | undefined>;

@@ -5,7 +5,7 @@
  */
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
-import { type SendReply, tellingKey } from '../../messages/messages.js';
+import { type SendReply, notificationKey } from '../../messages/messages.js';
 import type { NotificationProvider } from './provider.js';
 import { textOf } from './text.js';
 
@@ -34,7 +34,7 @@ export async function simulatedNotifications(
   logger: Logger,
   now: () => number,
 ): Promise<NotificationProvider> {
-  const keyOf = (telling: Parameters<typeof tellingKey>[0]): string => `notification/${tellingKey(telling)}`;
+  const keyOf = (telling: Parameters<typeof notificationKey>[0]): string => `notification/${notificationKey(telling)}`;
   /** Since when the ledger has been kept: what is not in it and was asked for later has never been sent. */
   await records.put(SINCE_KEY, now(), { expected: 0 });
 
@@ -47,7 +47,7 @@ export async function simulatedNotifications(
           ? {
               outcome: 'sent',
               provider: 'simulated',
-              message_id: `msg_simulated_${tellingKey(request)}`,
+              message_id: `msg_simulated_${notificationKey(request)}`,
               simulated: true,
             }
           : { outcome: 'failed', cause, simulated: true };

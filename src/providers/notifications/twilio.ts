@@ -5,7 +5,7 @@
 import type { Logger } from 'pino';
 import twilio from 'twilio';
 import { type CircuitBreakerOptions, openCircuitBreaker } from '../circuitBreaker.js';
-import { type SendReply, tellingKey } from '../../messages/messages.js';
+import { type SendReply, notificationKey } from '../../messages/messages.js';
 import { neverSent, RetryLaterError, RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
 import { FAILED, callbackFor } from './callbacks.js';
 import type { Ledger } from './ledger.js';
@@ -82,7 +82,7 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
   return {
     async send(request) {
       const { transaction_id, buyer_id, to } = request;
-      const key = tellingKey(request);
+      const key = notificationKey(request);
       const number = to[0] ?? '';
       // What has been sent needs no place under the limits.
       const lookedAt = now();
@@ -121,7 +121,7 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
 
     async lookUp(request) {
       const { started_at, to, launch_url } = request;
-      const key = tellingKey(request);
+      const key = notificationKey(request);
       const claim = await ledger.find(key);
       if (claim?.reply !== undefined) return claim.reply;
       const started = Date.parse(started_at);

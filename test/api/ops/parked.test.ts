@@ -163,7 +163,7 @@ test('a telling that was discarded is not told by a retry', async () => {
   const data = {
     entity: gift,
     transaction_id: transaction,
-    step: 'tell',
+    step: 'notify',
     cause: 'nobody knows',
     event_id: 'e',
     times: 1,

@@ -3,7 +3,7 @@ import { notificationStream } from '../../../src/domain/notification.js';
 import type { GiftsPurchased } from '../../../src/domain/purchase.js';
 import type { NotificationWork } from '../../../src/processors/notification/manager.js';
 import { NotOursError, RETRY_POLICY } from '../../../src/processors/runner/retry.js';
-import { tell, type TellDeps, type TellMemory, tellMemory } from '../../../src/processors/notification/notifyStep.js';
+import { notify, type NotifyDeps, type AttemptMemory, attemptMemory } from '../../../src/processors/notification/notifyStep.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../../src/messages/messages.js';
 import { type House, phone } from '../../support/service/house.js';
@@ -21,11 +21,11 @@ const SENT = { channel: 'sms', provider: 'p', message_id: 'm', simulated: true }
  */
 async function told(
   house: House,
-  memory: TellMemory = tellMemory(),
+  memory: AttemptMemory = attemptMemory(),
   { cancelled, never, mayAct = () => undefined }: { cancelled?: true; never?: true; mayAct?: () => void } = {},
 ): Promise<string[]> {
   const asked: string[] = [];
-  const deps: TellDeps = {
+  const deps: NotifyDeps = {
     events: house.events,
     bus: {
       ...house.bus,
@@ -59,7 +59,7 @@ async function told(
     last: { id: 'e', at: '', revision: 0, correlationId: 'c' },
     ...(cancelled === undefined ? {} : { cancelled }),
   };
-  await tell(deps, { giftId: GIFT, work, purchase }, memory).catch((error: unknown) => {
+  await notify(deps, { giftId: GIFT, work, purchase }, memory).catch((error: unknown) => {
     if (!(error instanceof NotOursError)) throw error;
   });
   return asked;
@@ -98,7 +98,7 @@ for (const channel of ['sms', 'push']) {
     house,
   }) => {
     await house.append(notificationStream(GIFT), 'NotificationStarted', { ...STARTED, channel });
-    assert.equal(await told(house, tellMemory(), { cancelled: true, never: true }), [SUBJECTS.lookUpNotification]);
+    assert.equal(await told(house, attemptMemory(), { cancelled: true, never: true }), [SUBJECTS.lookUpNotification]);
     assert.equal(
       (await house.all('NotificationFailed')).map(({ data }) => data),
       [{ cause: 'gift is cancelled' }],
@@ -107,7 +107,7 @@ for (const channel of ['sms', 'push']) {
 }
 
 test('it is cancelled before anybody has begun: nobody is asked for anything', async ({ house }) => {
-  assert.equal(await told(house, tellMemory(), { cancelled: true }), []);
+  assert.equal(await told(house, attemptMemory(), { cancelled: true }), []);
   assert.equal(
     (await house.events.read(notificationStream(GIFT))).map(({ type, data }) => [type, data]),
     [['NotificationFailed', { cause: 'gift is cancelled' }]],
@@ -124,7 +124,7 @@ test('what is known not to have been sent is that attempt alone: of another one 
 test('the work passes to another process before it is sent: nothing is, and the next try says so without asking', async ({
   house,
 }) => {
-  const memory = tellMemory();
+  const memory = attemptMemory();
   const mayAct = (): void => {
     throw new NotOursError('passed on');
   };

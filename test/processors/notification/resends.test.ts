@@ -276,8 +276,8 @@ test('a push that may have been delivered is not followed by an SMS, though the 
   assert.equal(parked?.data, {
     ...parked?.data,
     entity: first,
-    step: 'tell',
-    cause: 'nobody knows whether the receiver was told',
+    step: 'notify',
+    cause: 'nobody knows whether the receiver was notified',
   });
   const after = seen.slice(3).map(({ gift_id, channel }) => [gift_id, channel]);
   assert.equal(

@@ -7,7 +7,7 @@ import {
   answered,
   GiveUpError,
   LaterError,
-  neverBegun,
+  neverStarted,
   NotYetError,
   RETRY_POLICY,
   waitAfter,
@@ -82,12 +82,12 @@ test('an answer, or why there is none', () => {
 });
 
 test('knows what has certainly not been begun', () => {
-  assert.ok(neverBegun(new NoRespondersError('s')));
-  assert.ok(neverBegun(new UnavailableError('down')));
-  assert.ok(neverBegun(new LaterError({ outcome: 'later', after_ms: 0, held: false, cause: '' })));
-  assert.not(neverBegun(new UnavailableError('down', { outcomeUnknown: true })));
-  assert.not(neverBegun(new DeadlineError('s', 1)));
-  assert.not(neverBegun(new RemoteError('trouble')));
+  assert.ok(neverStarted(new NoRespondersError('s')));
+  assert.ok(neverStarted(new UnavailableError('down')));
+  assert.ok(neverStarted(new LaterError({ outcome: 'later', after_ms: 0, held: false, cause: '' })));
+  assert.not(neverStarted(new UnavailableError('down', { outcomeUnknown: true })));
+  assert.not(neverStarted(new DeadlineError('s', 1)));
+  assert.not(neverStarted(new RemoteError('trouble')));
 });
 
 test.run();

@@ -49,7 +49,7 @@ export async function isSettled(house: House, { transactionId, giftIds }: Bought
  */
 export async function checkParked(house: House, { twilio }: RealProviders, where = ''): Promise<void> {
   for (const { entity, cause } of await parkedIn(house)) {
-    assert.match(cause, 'nobody knows whether the receiver was told', where);
+    assert.match(cause, 'nobody knows whether the receiver was notified', where);
     const url = encodeURIComponent(house.deps.launchUrl(entity));
     assert.ok(
       twilio.undone.some(({ method, body }) => method === 'POST' && body.includes(url)),

@@ -2,12 +2,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { GiftEvent } from '../../src/domain/gift.js';
 import type { NotificationEvent } from '../../src/domain/notification.js';
-import { type Placed, type Tellings, tellingsOf } from '../../src/domain/telling.js';
+import { type Placed, type NotificationAttempts, notificationAttempts } from '../../src/domain/notificationAttempts.js';
 
-const test = suite('domain/telling');
+const test = suite('domain/notificationAttempts');
 
 /** One log of both streams, in order. An event's id is its place: `1`, `2` … */
-function told(...events: readonly (GiftEvent | NotificationEvent)[]): Tellings {
+function told(...events: readonly (GiftEvent | NotificationEvent)[]): NotificationAttempts {
   const placed = events.map((event, index) => ({
     ...event,
     id: `${index + 1}`,
@@ -16,7 +16,7 @@ function told(...events: readonly (GiftEvent | NotificationEvent)[]): Tellings {
     revision: index,
   }));
   const ofGift = placed.filter(({ type }) => type.startsWith('Gift')) as Placed<GiftEvent>[];
-  return tellingsOf(
+  return notificationAttempts(
     ofGift,
     placed.filter(({ type }) => type.startsWith('Notification')) as Placed<NotificationEvent>[],
   );
@@ -47,7 +47,7 @@ const requested = (attempt: number, gift_revision?: number): NotificationEvent =
 test('the issue asks once', () => {
   const { next, nextNumber } = told(issued());
   assert.equal(next, {
-    do: 'begin',
+    do: 'start',
     ask: { id: '1', position: '0001', receiver: 'bought', outdated: false },
     number: 1,
   });
@@ -67,7 +67,7 @@ test('each request is one more attempt, in order', () => {
   const first = [issued(), started(), sent()];
   const again = told(...first, requested(2));
   assert.equal(again.next, {
-    do: 'begin',
+    do: 'start',
     ask: { id: '4', position: '0004', receiver: 'bought', outdated: false },
     number: 2,
   });
@@ -81,7 +81,7 @@ test('each request is one more attempt, in order', () => {
 test('after a reassignment the new receiver is told, and nobody else', () => {
   const moved = told(issued(), started(), sent(), reassigned('cat')).next;
   assert.equal(moved, {
-    do: 'begin',
+    do: 'start',
     ask: { id: '4', position: '0004', receiver: { user_id: 'cat' }, outdated: false },
     number: 2,
   });
@@ -101,7 +101,7 @@ test('after a reassignment the new receiver is told, and nobody else', () => {
 test('a request that was decided on before a reassignment and came after it tells nobody: the reassignment does', () => {
   const moved = [issued(), started(), sent(), reassigned('cat'), requested(2, 0)];
   const { next } = told(...moved);
-  assert.equal(next.do === 'begin' && [next.number, next.ask.id, next.ask.receiver], [2, '4', { user_id: 'cat' }]);
+  assert.equal(next.do === 'start' && [next.number, next.ask.id, next.ask.receiver], [2, '4', { user_id: 'cat' }]);
   const done = [...moved, started({ attempt: 2, asked_by: '4' }), sent({ attempt: 2, asked_by: '4' })];
   assert.is(told(...done).next.do, 'nothing');
   const known = told(...done, requested(3, 3)).next;
@@ -125,7 +125,7 @@ test('a request after a reassignment tells the new receiver again; a phone numbe
     sent({ attempt: 2, asked_by: '4' }),
     requested(3),
   );
-  assert.equal(next.do === 'begin' && next.ask.receiver, { phone_hash: 'h', phone_number: '+447700900001' });
+  assert.equal(next.do === 'start' && next.ask.receiver, { phone_hash: 'h', phone_number: '+447700900001' });
 });
 
 test('an attempt that began before the gift went to another is found out, and is known to be outdated', () => {

@@ -35,20 +35,20 @@ export interface Attempt {
 }
 
 /** What is to be done next: find out what became of an attempt that has begun; begin one; nothing. */
-export type NextTelling =
+export type NextAttempt =
   | { readonly do: 'find out'; readonly attempt: Attempt }
-  | { readonly do: 'begin'; readonly ask: Ask; readonly number: number }
+  | { readonly do: 'start'; readonly ask: Ask; readonly number: number }
   | { readonly do: 'nothing' };
 
 /** How the telling of a gift's receiver stands. */
-export interface Tellings {
-  readonly next: NextTelling;
+export interface NotificationAttempts {
+  readonly next: NextAttempt;
   /** Of the next attempt that somebody asks for. */
   readonly nextNumber: number;
 }
 
 /** Folds the gift's stream and its notification's, each in its own order. */
-export function tellingsOf(ofGift: readonly Placed[], ofNotification: readonly Placed[]): Tellings {
+export function notificationAttempts(ofGift: readonly Placed[], ofNotification: readonly Placed[]): NotificationAttempts {
   const notification = ofNotification as readonly Placed<NotificationEvent>[];
   const asks = asksOf(ofGift as readonly Placed<GiftEvent>[], notification);
   const tellings = [...answersTo(asks, notification).values()];
@@ -56,11 +56,11 @@ export function tellingsOf(ofGift: readonly Placed[], ofNotification: readonly P
   const nextNumber = tellings.length + 1;
   const open = tellings.find(({ attempt }) => attempt !== undefined)?.attempt;
   const due = asks.find(({ id, outdated }) => !outdated && !begun.has(id));
-  const next: NextTelling =
+  const next: NextAttempt =
     open !== undefined
       ? { do: 'find out', attempt: open }
       : due !== undefined
-        ? { do: 'begin', ask: due, number: nextNumber }
+        ? { do: 'start', ask: due, number: nextNumber }
         : { do: 'nothing' };
   return { next, nextNumber };
 }
