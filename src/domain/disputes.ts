@@ -64,8 +64,7 @@ export const fallsShort = ({ difference, vouchered }: ProviderRefundSettled['dat
   difference > 0 || vouchered > 0;
 
 /** Events of late money. */
-export type ReversalEvent =
-  RefundedAtProvider | ProviderRefundSettled | DisputeOpened | DisputeClosed | DisputeSettled;
+export type ReversalEvent = RefundedAtProvider | ProviderRefundSettled | DisputeOpened | DisputeClosed | DisputeSettled;
 
 /** A dispute. `settled`: its gifts stand as it wants them, as far as is known. */
 export interface Dispute {

@@ -48,7 +48,10 @@ export interface NotificationAttempts {
 }
 
 /** Folds the gift's stream and its notification's, each in its own order. */
-export function notificationAttempts(ofGift: readonly Placed[], ofNotification: readonly Placed[]): NotificationAttempts {
+export function notificationAttempts(
+  ofGift: readonly Placed[],
+  ofNotification: readonly Placed[],
+): NotificationAttempts {
   const notification = ofNotification as readonly Placed<NotificationEvent>[];
   const asks = asksOf(ofGift as readonly Placed<GiftEvent>[], notification);
   const tellings = [...answersTo(asks, notification).values()];

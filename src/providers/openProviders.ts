@@ -31,7 +31,13 @@ export async function openProviders({ stripe, twilio, fcm }: ProviderSettings, d
   return {
     ...(stripe === undefined
       ? {}
-      : { payments: (await import('./payments/stripe.js')).stripePayments(stripe, { ...deps, circuitBreaker, now: Date.now }) }),
+      : {
+          payments: (await import('./payments/stripe.js')).stripePayments(stripe, {
+            ...deps,
+            circuitBreaker,
+            now: Date.now,
+          }),
+        }),
     ...(twilio === undefined || fcm === undefined
       ? {}
       : { notifications: await openNotifications({ twilio, fcm }, deps) }),

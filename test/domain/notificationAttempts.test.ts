@@ -75,7 +75,7 @@ test('each request is one more attempt, in order', () => {
   const done = [...first, requested(2), started({ attempt: 2, asked_by: '4' }), sent({ attempt: 2, asked_by: '4' })];
   assert.equal([told(...done).next.do, told(...done).nextNumber], ['nothing', 3]);
   const third = told(...done, requested(3)).next;
-  assert.equal(third.do === 'begin' && [third.number, third.ask.id], [3, '7']);
+  assert.equal(third.do === 'start' && [third.number, third.ask.id], [3, '7']);
 });
 
 test('after a reassignment the new receiver is told, and nobody else', () => {
@@ -86,9 +86,9 @@ test('after a reassignment the new receiver is told, and nobody else', () => {
     number: 2,
   });
   const twice = told(issued(), started(), sent(), reassigned('cat'), reassigned('dan')).next;
-  assert.equal(twice.do === 'begin' && [twice.number, twice.ask.receiver], [2, { user_id: 'dan' }]);
+  assert.equal(twice.do === 'start' && [twice.number, twice.ask.receiver], [2, { user_id: 'dan' }]);
   const overtaken = told(issued(), started(), sent(), requested(2), reassigned('cat')).next;
-  assert.equal(overtaken.do === 'begin' && overtaken.ask.receiver, { user_id: 'cat' });
+  assert.equal(overtaken.do === 'start' && overtaken.ask.receiver, { user_id: 'cat' });
   const fromNobody = told(
     issued({}),
     reassigned('cat'),
@@ -105,10 +105,10 @@ test('a request that was decided on before a reassignment and came after it tell
   const done = [...moved, started({ attempt: 2, asked_by: '4' }), sent({ attempt: 2, asked_by: '4' })];
   assert.is(told(...done).next.do, 'nothing');
   const known = told(...done, requested(3, 3)).next;
-  assert.equal(known.do === 'begin' && [known.number, known.ask.id, known.ask.receiver], [3, '8', { user_id: 'cat' }]);
-  assert.is(told(...done, requested(3)).next.do, 'begin', 'where that is not known, by its place in the log');
+  assert.equal(known.do === 'start' && [known.number, known.ask.id, known.ask.receiver], [3, '8', { user_id: 'cat' }]);
+  assert.is(told(...done, requested(3)).next.do, 'start', 'where that is not known, by its place in the log');
   const later = told(...done, requested(3, 3), reassigned('dan')).next;
-  assert.equal(later.do === 'begin' && later.ask.receiver, { user_id: 'dan' });
+  assert.equal(later.do === 'start' && later.ask.receiver, { user_id: 'dan' });
 });
 
 test('a request after a reassignment tells the new receiver again; a phone number goes with it', () => {
@@ -132,7 +132,7 @@ test('an attempt that began before the gift went to another is found out, and is
   const { next } = told(issued(), started(), reassigned('cat'));
   assert.equal(next.do === 'find out' && [next.attempt.number, next.attempt.ask.outdated], [1, true]);
   const then = told(issued(), started(), reassigned('cat'), failed({ attempt: 1, asked_by: '1' })).next;
-  assert.equal(then.do === 'begin' && [then.number, then.ask.id], [2, '3']);
+  assert.equal(then.do === 'start' && [then.number, then.ask.id], [2, '3']);
 });
 
 test.run();

@@ -409,7 +409,7 @@ test('what was done is noted once', () => {
   const refund = { total: 350, cancelled: 1, vouchered: 0, difference: 0 };
   const settled = settleProviderRefund(money, refund);
   assert.deepEqual(settled, [{ type: 'ProviderRefundSettled', data: refund }]);
-  const done = purchaseAggregate.evolve({ ...after(charged).state, late: money }, {
+  const done = purchaseAggregate.evolve({ ...after(charged).state, reversals: money }, {
     ...settled[0],
     at: '',
   } as PurchaseEvent & { at: string }) as MadePurchase;

@@ -245,7 +245,10 @@ function isOver({ now }: ChargeDeps, { required, until }: Authentication): boole
 }
 
 /** Until it is looked again: after `lookMs`, three times that and so on, and at the end of the buyer's time. */
-function notYet({ now, retryPolicy: { lookMs } }: ChargeDeps, { required, until, failed }: Authentication): NotYetError {
+function notYet(
+  { now, retryPolicy: { lookMs } }: ChargeDeps,
+  { required, until, failed }: Authentication,
+): NotYetError {
   if (failed !== undefined) return new NotYetError('the buyer has failed to prove who they are', 1);
   // It may have been required in the future, by a clock that was set back since.
   const waited = Math.max(0, now() - Date.parse(required));

@@ -63,7 +63,11 @@ function isToBeTold(receiver: PurchaseReceiver): boolean {
 }
 
 /** The reaction. An event of a purchase that is not open changes nothing. */
-export function reactToPurchase(work: PurchaseWork | undefined, event: PurchaseTrigger, cause: Cause): PurchaseReaction {
+export function reactToPurchase(
+  work: PurchaseWork | undefined,
+  event: PurchaseTrigger,
+  cause: Cause,
+): PurchaseReaction {
   if (event.type === 'GiftsPurchased') return bought(event.data, cause);
   if (work === undefined) return NOTHING;
   switch (event.type) {

@@ -72,7 +72,16 @@ export interface JobRunner {
 }
 
 /** A runner with nothing in hand. */
-export function jobRunner({ writer, logger, ticks, retryPolicy, tally, mayAct, signal, timesParked }: JobDeps): JobRunner {
+export function jobRunner({
+  writer,
+  logger,
+  ticks,
+  retryPolicy,
+  tally,
+  mayAct,
+  signal,
+  timesParked,
+}: JobDeps): JobRunner {
   const inHand = new Map<string, InHand>();
   /** Parked here: the feed tells so a little later. */
   const givenUp = new Set<string>();

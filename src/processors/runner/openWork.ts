@@ -158,7 +158,13 @@ export function openWork(from: Position | undefined): OpenWork {
 
   const moveRefund = (refundId: string, transactionId: string, event: RecordedEvent): readonly Intent[] => {
     const known = event as unknown as RefundTrigger;
-    const { work, intents } = reactToRefund(refunds.get(refundId)?.work, known, refundId, transactionId, causeOf(event));
+    const { work, intents } = reactToRefund(
+      refunds.get(refundId)?.work,
+      known,
+      refundId,
+      transactionId,
+      causeOf(event),
+    );
     keep(refunds, refundId, work, event.at);
     if (work === undefined) forgetParking('refund', refundId);
     return [...intents, ...holds.apply(known, refundId).map((giftId): Intent => ({ do: 'go on telling', giftId }))];

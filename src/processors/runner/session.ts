@@ -121,7 +121,8 @@ export async function workThrough(
 
   /** A refund may cancel the gift at any moment; it wakes whom it leaves. @throws NotYetError */
   const mayNotify = (giftId: string): void => {
-    if (open.beingRefunded(giftId)) throw new NotYetError('a refund decides on the gift first', retryPolicy.retryAtMostMs);
+    if (open.beingRefunded(giftId))
+      throw new NotYetError('a refund decides on the gift first', retryPolicy.retryAtMostMs);
   };
 
   /** What a gift's first telling and those asked for later have in common: by one key, so one at a time. */

@@ -3,7 +3,12 @@ import { notificationStream } from '../../../src/domain/notification.js';
 import type { GiftsPurchased } from '../../../src/domain/purchase.js';
 import type { NotificationWork } from '../../../src/processors/notification/manager.js';
 import { NotOursError, RETRY_POLICY } from '../../../src/processors/runner/retry.js';
-import { notify, type NotifyDeps, type AttemptMemory, attemptMemory } from '../../../src/processors/notification/notifyStep.js';
+import {
+  notify,
+  type NotifyDeps,
+  type AttemptMemory,
+  attemptMemory,
+} from '../../../src/processors/notification/notifyStep.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../../src/messages/messages.js';
 import { type House, phone } from '../../support/service/house.js';

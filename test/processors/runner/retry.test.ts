@@ -41,7 +41,9 @@ test('what passes is tried for a day, then parked', () => {
 
 test('anything else is tried a few times, then parked', () => {
   assert.equal(afterFailure(new TypeError('odd'), RETRY_POLICY.attempts - 1, 0, RETRY_POLICY, 0), { waitMs: 12_800 });
-  assert.equal(afterFailure(new TypeError('odd'), RETRY_POLICY.attempts, 0, RETRY_POLICY, 0), { cause: 'TypeError: odd' });
+  assert.equal(afterFailure(new TypeError('odd'), RETRY_POLICY.attempts, 0, RETRY_POLICY, 0), {
+    cause: 'TypeError: odd',
+  });
   assert.equal(afterFailure('odd', RETRY_POLICY.attempts, 0, RETRY_POLICY, 0), { cause: 'odd' });
 });
 
@@ -59,7 +61,9 @@ test('who is told to come later comes then, and not all at once', () => {
 });
 
 test('what is waited for is given up only where it may never come', () => {
-  assert.equal(afterFailure(new NotYetError('the buyer', 7), 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), { waitMs: 7 });
+  assert.equal(afterFailure(new NotYetError('the buyer', 7), 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), {
+    waitMs: 7,
+  });
   const mayNeverCome = new NotYetError('the charge', 1_000, { mayNeverCome: true });
   assert.equal(
     [1, 9].map((attempt) => afterFailure(mayNeverCome, attempt, RETRY_POLICY.giveUpMs - 1, RETRY_POLICY, 0)),

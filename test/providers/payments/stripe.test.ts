@@ -476,7 +476,11 @@ test('a payment is declined only once Stripe itself says that it is cancelled', 
   once(server, { kind: 'answer', answer: { status: 200, body: { ...waiting } } }, ({ path }) =>
     path.endsWith('/cancel'),
   );
-  await rejects(payments.cancel({ transaction_id: 't', payment_id, code: 'too_late' }), ProviderError, /did not cancel/);
+  await rejects(
+    payments.cancel({ transaction_id: 't', payment_id, code: 'too_late' }),
+    ProviderError,
+    /did not cancel/,
+  );
 });
 
 test('money of another currency is refused with what is to be done, not counted as pence', async ({
