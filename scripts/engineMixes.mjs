@@ -17,8 +17,12 @@ const OWN_ENGINES =
 const SEVERAL_ROLES =
   /^(api\/(health|rebuilding|stripe|gifts\/(gifts|redemptions|transactions|vouchers)|ops\/(parked|projections|refunds))\.)/;
 
-/** Long and the same everywhere above the ports: once on servers is enough. */
-const ONCE_ON_SERVERS = /^api\/(crashPoints|fuzz|rebuilding)\./;
+/**
+ * HTTP tests of what engines of different kinds do together: reads that wait for the log, keys of repeated requests,
+ * work that one role leaves to another. All others are the same above the ports: once on servers is enough.
+ */
+const ON_PAIRS =
+  /^api\/(followers|health|keyHolders|lateReadModels|projectorGone|sealed|stripe|pipeline\/(idempotency|positions)|gifts\/(gifts|redemptions|transactions|vouchers)|ops\/(gifts|parked|projections|refunds|supportActions))\./;
 
 /** All three servers together. */
 const ALL = { engines: 'all' };
@@ -37,18 +41,19 @@ function startsService(file) {
 
 /**
  * Which of the files run on which mix: every one on all servers, those of several roles with a process per role and the
- * others in one process; the HTTP tests in turn on one of the pairs, too.
+ * others in one process; those of engines together in turn on one of the pairs, too.
  * @param whole each HTTP test runs on each mix
  */
 function mixesFor(files, whole) {
   const own = files.filter(startsService);
   const http = own.filter((file) => HTTP.test(file));
+  const together = http.filter((file) => ON_PAIRS.test(file));
   return [
     { ...ALL, files: whole ? own : own.filter((file) => !SEVERAL_ROLES.test(file)) },
     { ...SPLIT, files: whole ? http : http.filter((file) => SEVERAL_ROLES.test(file)) },
     ...PAIRS.map((pair, number) => ({
       ...pair,
-      files: whole ? http : http.filter((file, at) => at % PAIRS.length === number && !ONCE_ON_SERVERS.test(file)),
+      files: whole ? http : together.filter((_, at) => at % PAIRS.length === number),
     })),
   ];
 }
