@@ -28,7 +28,7 @@ const FILES = [
 ];
 const TEXTS = new Map(FILES.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
 const ALL = [...TEXTS.values()].join('\n');
-/** What users read to know what there is; the changelog only says when it came. */
+/** What users read to know what there is; the changelog only says which release has it. */
 const GUIDES = [...TEXTS]
   .filter(([file]) => file === 'README.md' || file.startsWith('docs/'))
   .map(([, text]) => text)
