@@ -3,57 +3,196 @@
  * never a secret's value.
  */
 import { createPrivateKey } from 'node:crypto';
+import {
+  type Kind,
+  matching,
+  oneOf,
+  optional,
+  type ReadText,
+  readSettings,
+  required,
+  setting,
+  type Values,
+  webAddress,
+} from '../lib/settings.js';
 import type { FcmSettings } from './notifications/fcm.js';
 import type { TwilioSettings } from './notifications/twilio.js';
 import type { StripeSettings } from './payments/stripeClient.js';
 
-/** Who takes the money and who tells receivers. The settings of a provider are there where it is chosen. */
-export interface ProviderSettings {
-  readonly payments: 'stripe' | 'simulated';
-  readonly notifications: 'real' | 'simulated';
+/** The providers that are chosen, and the settings of those that are real. */
+export interface ProviderSettings extends Values<typeof CHOICES> {
   readonly stripe?: StripeSettings;
-  /** What Stripe's webhooks are signed with; absent: none are taken. Secret. */
+  /** Secret. Absent: no webhooks are taken. */
   readonly stripeWebhookSecret?: string;
   readonly twilio?: TwilioSettings;
   readonly fcm?: FcmSettings;
-  /**
-   * What was probably forgotten, for a warning at start: a real provider's secret is set, and nothing says whether it
-   * is to be used.
-   */
+  /** Warnings for the start: a real provider's secret is set, and no setting says whether it is to be used. */
   readonly unsaid?: readonly string[];
 }
 
-/** Reads a variable; `undefined`: absent or empty. */
-export type ReadText = (name: string) => string | undefined;
+const STRIPE = 'PAYMENTS is stripe';
+const REAL = 'NOTIFICATIONS is real';
 
-/** E.164. */
-const PHONE_NUMBER = /^\+[1-9]\d{7,14}$/;
-/** An alphanumeric sender: up to 11 letters, digits and spaces, not digits alone. */
-const SENDER = /^(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11}$/;
+/** A number in E.164, or an alphanumeric sender: up to 11 letters, digits and spaces, not digits alone. */
+const SENDER = /^(?:\+[1-9]\d{7,14}|(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11})$/;
+
+/** Scheme, host and port alone; the value is never shown. */
+const origin: Kind<string> = (text, fault) => {
+  const url = webAddress(text);
+  if (url !== undefined && url.username === '' && url.pathname === '/') return url.origin;
+  fault('must be an http or https address of scheme, host and port alone');
+  return undefined;
+};
+
+/** An address with its path; the value is never shown. */
+const address: Kind<string> = (text, fault) => {
+  if (webAddress(text)?.username === '') return text;
+  fault('must be an http or https address without query');
+  return undefined;
+};
+
+/** On one line in most places where variables are kept. */
+const rsaKey: Kind<string> = (text, fault) => {
+  const pem = text.replaceAll('\\n', '\n');
+  if (!isRsaKey(pem)) fault('must be an RSA key in PEM (PKCS #8), with its line ends as they are or as \\n');
+  return pem;
+};
+
+const PAYMENTS = ['stripe', 'simulated'] as const;
+const NOTIFICATIONS = ['real', 'simulated'] as const;
+
+const CHOICES = {
+  payments: setting(
+    'PAYMENTS',
+    oneOf(PAYMENTS),
+    'simulated',
+    "`stripe`, or `simulated`: charges nobody, follows Stripe's test cards. Must be set where `EVENTSTORE_URL` is; a start warns where it is not and a provider's secret is set",
+  ),
+  notifications: setting(
+    'NOTIFICATIONS',
+    oneOf(NOTIFICATIONS),
+    'simulated',
+    '`real` (SMS by Twilio, push by FCM), or `simulated`: a line in the log. Must be set where `EVENTSTORE_URL` is',
+  ),
+};
+
+const STRIPE_WEBHOOKS = {
+  stripeWebhookSecret: required(
+    'STRIPE_WEBHOOK_SECRET',
+    matching(/^whsec_\S+$/, 'the signing secret of a webhook endpoint of Stripe (whsec_…)'),
+    STRIPE,
+    'signing secret of the webhook endpoint at `{PUBLIC_URL}/webhooks/stripe` ([which events](docs/payments.md))',
+  ),
+};
+
+const STRIPE_API = {
+  secretKey: required(
+    'STRIPE_SECRET_KEY',
+    matching(/^(?:sk|rk)_\w+$/, 'a secret or restricted key of Stripe (sk_… or rk_…)'),
+    STRIPE,
+    'secret or restricted key of Stripe',
+  ),
+  apiUrl: optional('STRIPE_API_URL', origin, 'scheme, host and port of its API', "Stripe's own"),
+};
+
+const TWILIO_ACCOUNT = {
+  accountSid: required(
+    'TWILIO_ACCOUNT_SID',
+    matching(/^AC[0-9a-f]{32}$/i, 'the id of a Twilio account (AC and 32 hexadecimal digits)'),
+    REAL,
+    'id of the Twilio account',
+  ),
+  authToken: required(
+    'TWILIO_AUTH_TOKEN',
+    matching(/^\S{16,}$/, 'the auth token of the Twilio account'),
+    REAL,
+    'auth token of the Twilio account',
+  ),
+};
+
+const TWILIO_SENDER = {
+  from: optional(
+    'TWILIO_FROM',
+    matching(SENDER, 'a number such as +447700900000 or a name of up to 11 letters and digits'),
+    "a number or a sender's name; this or `TWILIO_MESSAGING_SERVICE_SID` is required where `NOTIFICATIONS` is real",
+  ),
+  messagingServiceSid: optional(
+    'TWILIO_MESSAGING_SERVICE_SID',
+    matching(/^MG[0-9a-f]{32}$/i, 'MG and 32 hexadecimal digits'),
+    'messaging service that chooses the sender',
+  ),
+  apiUrl: optional('TWILIO_API_URL', origin, 'scheme, host and port of its API', "Twilio's own"),
+};
+
+const FCM_ACCOUNT = {
+  projectId: required(
+    'FCM_PROJECT_ID',
+    matching(/^[a-z0-9:.-]{3,64}$/, 'the id of a Firebase project'),
+    REAL,
+    'id of the Firebase project',
+  ),
+  clientEmail: required(
+    'FCM_CLIENT_EMAIL',
+    matching(/^\S+@\S+$/, 'the e-mail address of a service account'),
+    REAL,
+    'e-mail address of the service account',
+  ),
+  privateKey: required(
+    'FCM_PRIVATE_KEY',
+    rsaKey,
+    REAL,
+    'RSA key of the service account, in PEM; its line ends may be `\\n`',
+  ),
+};
+
+const FCM_ACCOUNT_FILE = {
+  account: optional<Readonly<Record<string, string | undefined>>>(
+    'FCM_SERVICE_ACCOUNT',
+    serviceAccount,
+    'the JSON of a service account, as Google gives it, instead of the three variables below',
+  ),
+};
+
+const FCM_API = {
+  apiUrl: optional('FCM_API_URL', origin, 'scheme, host and port of its API', "Google's own"),
+  tokenUrl: optional('FCM_TOKEN_URL', address, 'where access tokens are asked for', "Google's own"),
+};
+
+/** Every setting of a provider, in the order of the README. */
+export const PROVIDER_SETTINGS = [
+  CHOICES,
+  STRIPE_API,
+  STRIPE_WEBHOOKS,
+  TWILIO_ACCOUNT,
+  TWILIO_SENDER,
+  FCM_ACCOUNT_FILE,
+  FCM_ACCOUNT,
+  FCM_API,
+].flatMap((table) => Object.values(table));
 
 /** Reads them. Adds every fault to `faults`. */
 export function providerSettings(text: ReadText, faults: string[]): ProviderSettings {
-  const chosen = <T extends string>(name: string, choices: readonly [T, 'simulated']): T | 'simulated' => {
-    const value = text(name);
-    if (value === undefined && text('EVENTSTORE_URL') !== undefined)
-      faults.push(`${name} must be one of ${choices.join(', ')} where EVENTSTORE_URL is set`);
-    const found = choices.find((choice) => choice === (value ?? 'simulated'));
-    if (found === undefined) faults.push(`${name} must be one of ${choices.join(', ')}, not ${JSON.stringify(value)}`);
-    return found ?? 'simulated';
-  };
-  const payments = chosen('PAYMENTS', ['stripe', 'simulated']);
-  const notifications = chosen('NOTIFICATIONS', ['real', 'simulated']);
+  const choices = readSettings(CHOICES, text, faults);
+  if (text('EVENTSTORE_URL') !== undefined) {
+    if (text('PAYMENTS') === undefined)
+      faults.push(`PAYMENTS must be one of ${PAYMENTS.join(', ')} where EVENTSTORE_URL is set`);
+    if (text('NOTIFICATIONS') === undefined)
+      faults.push(`NOTIFICATIONS must be one of ${NOTIFICATIONS.join(', ')} where EVENTSTORE_URL is set`);
+  }
+  const stripe = choices.payments === 'stripe';
   return {
-    payments,
-    notifications,
-    ...webhookSettings(text, faults, payments === 'stripe'),
-    ...(payments === 'stripe' ? { stripe: stripeSettings(text, faults) } : {}),
-    ...(notifications === 'real' ? { twilio: twilioSettings(text, faults), fcm: fcmSettings(text, faults) } : {}),
+    ...choices,
+    // With simulated payments too: webhooks are then taken as Stripe would send them.
+    ...(stripe || text('STRIPE_WEBHOOK_SECRET') !== undefined ? readSettings(STRIPE_WEBHOOKS, text, faults) : {}),
+    ...(stripe ? { stripe: readSettings(STRIPE_API, text, faults) } : {}),
+    ...(choices.notifications === 'real'
+      ? { twilio: twilioSettings(text, faults), fcm: fcmSettings(text, faults) }
+      : {}),
     ...unsaidSettings(text),
   };
 }
 
-/** A drill says `simulated` beside real secrets; who says nothing may think that they are used. */
+/** A drill says `simulated` beside real secrets; an installation that says nothing may believe that they are used. */
 function unsaidSettings(text: ReadText): Pick<ProviderSettings, 'unsaid'> {
   const unsaid = [
     { name: 'PAYMENTS', secrets: ['STRIPE_SECRET_KEY'], real: 'stripe', so: 'nobody is charged' },
@@ -72,113 +211,27 @@ function unsaidSettings(text: ReadText): Pick<ProviderSettings, 'unsaid'> {
   return unsaid.length === 0 ? {} : { unsaid };
 }
 
-/** A variable that must be there and look as it should. The value itself is never shown. */
-function required(
-  text: ReadText,
-  faults: string[],
-  name: string,
-  why: string,
-  looks: { readonly like: RegExp; readonly words: string },
-): string {
-  const value = text(name);
-  if (value === undefined) faults.push(`${name} is required where ${why}`);
-  else if (!looks.like.test(value)) faults.push(`${name} must be ${looks.words}`);
-  return value ?? '';
-}
-
-function optionalUrl(text: ReadText, faults: string[], name: string, parts: 'origin' | 'whole'): string | undefined {
-  const value = text(name);
-  if (value === undefined) return undefined;
-  const url = URL.canParse(value) ? new URL(value) : undefined;
-  const plain =
-    url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === '';
-  if (plain && (parts === 'whole' || url.pathname === '/')) return parts === 'origin' ? url.origin : value;
-  faults.push(
-    `${name} must be an http or https address ${parts === 'origin' ? 'of scheme, host and port alone' : 'without query'}`,
-  );
-  return undefined;
-}
-
-function stripeSettings(text: ReadText, faults: string[]): StripeSettings {
-  const looks = { like: /^(?:sk|rk)_\w+$/, words: 'a secret or restricted key of Stripe (sk_… or rk_…)' };
-  const secretKey = required(text, faults, 'STRIPE_SECRET_KEY', 'PAYMENTS is stripe', looks);
-  const apiUrl = optionalUrl(text, faults, 'STRIPE_API_URL', 'origin');
-  return { secretKey, ...(apiUrl === undefined ? {} : { apiUrl }) };
-}
-
-/** With simulated payments it may be set as well: then webhooks are taken as Stripe would send them. */
-function webhookSettings(
-  text: ReadText,
-  faults: string[],
-  needed: boolean,
-): Pick<ProviderSettings, 'stripeWebhookSecret'> {
-  const name = 'STRIPE_WEBHOOK_SECRET';
-  if (!needed && text(name) === undefined) return {};
-  const looks = { like: /^whsec_\S+$/, words: 'the signing secret of a webhook endpoint of Stripe (whsec_…)' };
-  return { stripeWebhookSecret: required(text, faults, name, 'PAYMENTS is stripe', looks) };
-}
-
-const REAL = 'NOTIFICATIONS is real';
-
 function twilioSettings(text: ReadText, faults: string[]): TwilioSettings {
-  const accountSid = required(text, faults, 'TWILIO_ACCOUNT_SID', REAL, {
-    like: /^AC[0-9a-f]{32}$/i,
-    words: 'the id of a Twilio account (AC and 32 hexadecimal digits)',
-  });
-  const authToken = required(text, faults, 'TWILIO_AUTH_TOKEN', REAL, {
-    like: /^\S{16,}$/,
-    words: 'the auth token of the Twilio account',
-  });
-  const from = text('TWILIO_FROM');
-  const messagingServiceSid = text('TWILIO_MESSAGING_SERVICE_SID');
-  if ((from === undefined) === (messagingServiceSid === undefined))
+  const account = readSettings(TWILIO_ACCOUNT, text, faults);
+  if ((text('TWILIO_FROM') === undefined) === (text('TWILIO_MESSAGING_SERVICE_SID') === undefined))
     faults.push(`TWILIO_FROM or TWILIO_MESSAGING_SERVICE_SID is required where ${REAL}, not both`);
-  if (from !== undefined && !PHONE_NUMBER.test(from) && !SENDER.test(from))
-    faults.push('TWILIO_FROM must be a number such as +447700900000 or a name of up to 11 letters and digits');
-  if (messagingServiceSid !== undefined && !/^MG[0-9a-f]{32}$/i.test(messagingServiceSid))
-    faults.push('TWILIO_MESSAGING_SERVICE_SID must be MG and 32 hexadecimal digits');
-  const apiUrl = optionalUrl(text, faults, 'TWILIO_API_URL', 'origin');
-  return {
-    accountSid,
-    authToken,
-    ...(messagingServiceSid === undefined ? { from: from ?? '' } : { messagingServiceSid }),
-    ...(apiUrl === undefined ? {} : { apiUrl }),
-  };
+  return { ...account, ...readSettings(TWILIO_SENDER, text, faults) };
 }
 
-/** What of a service account is used, from the file that Google gives or from a variable each. */
+/** From the file that Google gives, or from a variable each. */
 function fcmSettings(text: ReadText, faults: string[]): FcmSettings {
-  const account = serviceAccount(text('FCM_SERVICE_ACCOUNT'), faults);
-  const read: ReadText = account === undefined ? text : (name) => account[name];
-  const anything = { like: /\S/, words: 'there' };
-  const projectId = required(read, faults, 'FCM_PROJECT_ID', REAL, {
-    like: /^[a-z0-9:.-]{3,64}$/,
-    words: 'the id of a Firebase project',
-  });
-  const clientEmail = required(read, faults, 'FCM_CLIENT_EMAIL', REAL, {
-    like: /^\S+@\S+$/,
-    words: 'the e-mail address of a service account',
-  });
-  // One line in most places where variables are kept.
-  const privateKey = required(read, faults, 'FCM_PRIVATE_KEY', REAL, anything).replaceAll('\\n', '\n');
-  if (privateKey !== '' && !isRsaKey(privateKey))
-    faults.push('FCM_PRIVATE_KEY must be an RSA key in PEM (PKCS #8), with its line ends as they are or as \\n');
-  const apiUrl = optionalUrl(text, faults, 'FCM_API_URL', 'origin');
-  const tokenUrl = optionalUrl(text, faults, 'FCM_TOKEN_URL', 'whole');
+  const { account } = readSettings(FCM_ACCOUNT_FILE, text, faults);
   return {
-    projectId,
-    clientEmail,
-    privateKey,
-    ...(apiUrl === undefined ? {} : { apiUrl }),
-    ...(tokenUrl === undefined ? {} : { tokenUrl }),
+    ...readSettings(FCM_ACCOUNT, account === undefined ? text : (name) => account[name], faults),
+    ...readSettings(FCM_API, text, faults),
   };
 }
 
+/** The fields that are used, by the names of the variables they stand in for. */
 function serviceAccount(
-  json: string | undefined,
-  faults: string[],
+  json: string,
+  fault: (words: string) => void,
 ): Readonly<Record<string, string | undefined>> | undefined {
-  if (json === undefined) return undefined;
   let parsed: unknown;
   try {
     parsed = JSON.parse(json);
@@ -186,7 +239,7 @@ function serviceAccount(
     parsed = undefined;
   }
   if (!(parsed instanceof Object)) {
-    faults.push('FCM_SERVICE_ACCOUNT must be the JSON of a service account');
+    fault('must be the JSON of a service account');
     return undefined;
   }
   const field = (name: string): string | undefined => {

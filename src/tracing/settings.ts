@@ -1,14 +1,11 @@
 /**
- * Faults in OpenTelemetry's variables, for traces alone
+ * Faults in OpenTelemetry's variables for traces
  * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/,
- * https://opentelemetry.io/docs/specs/otel/protocol/exporter/). Its SDK passes over what it does not understand, and
- * says so at most in passing: nobody would learn that no trace arrives.
+ * https://opentelemetry.io/docs/specs/otel/protocol/exporter/). Its SDK silently skips what it does not understand.
  */
 import { accessSync, constants } from 'node:fs';
+import { type Kind, oneOf, partsOf } from '../lib/settings.js';
 import { type Environment, EXPORTERS, exportersWanted, unknownExporters } from './exporters.js';
-
-/** What is wrong with a value, in words to go on with after the variable's name; `undefined` for a good one. */
-type Check = (value: string) => string | undefined;
 
 const LEVELS = ['none', 'error', 'warn', 'info', 'debug', 'verbose', 'all'];
 const PROTOCOLS = ['grpc', 'http/protobuf', 'http/json'];
@@ -22,53 +19,45 @@ const SAMPLERS = [
 ];
 const PROPAGATORS = ['tracecontext', 'baggage', 'b3', 'b3multi', 'jaeger', 'none'];
 
-const oneOf =
-  (known: readonly string[]): Check =>
-  (value) =>
-    known.includes(value) ? undefined : `must be one of ${known.join(', ')}, not ${JSON.stringify(value)}`;
 const listOf =
-  (known: readonly string[]): Check =>
-  (value) => {
-    const unknown = value
-      .split(',')
-      .map((one) => one.trim())
-      .filter((one) => one !== '' && !known.includes(one));
-    return unknown.length === 0
-      ? undefined
-      : `must be a list of ${known.join(', ')}; ${JSON.stringify(unknown.join())} is none of them`;
+  (known: readonly string[]): Kind<undefined> =>
+  (text, fault) => {
+    const unknown = partsOf(text).filter((one) => one !== '' && !known.includes(one));
+    if (unknown.length > 0)
+      fault(`must be a list of ${known.join(', ')}; ${JSON.stringify(unknown.join())} is none of them`);
   };
-const whole: Check = (value) =>
-  /^\d{1,9}$/.test(value) ? undefined : `must be a whole number, not ${JSON.stringify(value)}`;
-const share: Check = (value) =>
-  /^(?:0(?:\.\d+)?|1(?:\.0+)?|\.\d+)$/.test(value)
-    ? undefined
-    : `must be a number from 0 to 1, not ${JSON.stringify(value)}`;
-/** Never shown: it may hold a password. */
-const address: Check = (value) =>
-  URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
-    ? undefined
-    : 'must be an address that begins with http:// or https://';
-/** Never shown: headers hold the keys of providers. */
-const pairs: Check = (value) =>
-  value.split(',').every((one) => one.trim() === '' || /^[^=\s]+\s*=/.test(one.trim()))
-    ? undefined
-    : 'must be a list of key=value, comma-separated';
-const readable: Check = (value) => {
+const whole: Kind<undefined> = (text, fault) => {
+  if (!/^\d{1,9}$/.test(text)) fault(`must be a whole number, not ${JSON.stringify(text)}`);
+};
+const share: Kind<undefined> = (text, fault) => {
+  if (!/^(?:0(?:\.\d+)?|1(?:\.0+)?|\.\d+)$/.test(text))
+    fault(`must be a number from 0 to 1, not ${JSON.stringify(text)}`);
+};
+/** Not shown: it may hold a password. */
+const address: Kind<undefined> = (text, fault) => {
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
+    fault('must be an address that begins with http:// or https://');
+};
+/** Not shown: headers hold keys of providers. */
+const pairs: Kind<undefined> = (text, fault) => {
+  if (!partsOf(text).every((one) => one === '' || /^[^=\s]+\s*=/.test(one)))
+    fault('must be a list of key=value, comma-separated');
+};
+const readable: Kind<undefined> = (text, fault) => {
   try {
-    accessSync(value, constants.R_OK);
-    return undefined;
+    accessSync(text, constants.R_OK);
   } catch (error) {
-    return `names ${JSON.stringify(value)}, which can't be read (${(error as NodeJS.ErrnoException).code})`;
+    fault(`names ${JSON.stringify(text)}, which can't be read (${(error as NodeJS.ErrnoException).code})`);
   }
 };
 
-/** Said for all signals, or for traces alone. */
-const forTraces = (name: string, check: Check): [string, Check][] => [
+/** For all signals, or for traces alone. */
+const forTraces = (name: string, check: Kind<unknown>): [string, Kind<unknown>][] => [
   [`OTEL_EXPORTER_OTLP_${name}`, check],
   [`OTEL_EXPORTER_OTLP_TRACES_${name}`, check],
 ];
 
-const CHECKS: readonly (readonly [name: string, check: Check])[] = [
+const CHECKS: readonly (readonly [name: string, check: Kind<unknown>])[] = [
   ...forTraces('ENDPOINT', address),
   ...forTraces('PROTOCOL', oneOf(PROTOCOLS)),
   ...forTraces('HEADERS', pairs),
@@ -83,44 +72,38 @@ const CHECKS: readonly (readonly [name: string, check: Check])[] = [
   ['OTEL_TRACES_SAMPLER_ARG', share],
   ['OTEL_PROPAGATORS', listOf(PROPAGATORS)],
   ['OTEL_RESOURCE_ATTRIBUTES', pairs],
-  ['OTEL_LOG_LEVEL', (value) => oneOf(LEVELS)(value.toLowerCase())],
+  ['OTEL_LOG_LEVEL', (text, fault) => oneOf(LEVELS)(text.toLowerCase(), fault)],
   ...[
     'OTEL_BSP_SCHEDULE_DELAY',
     'OTEL_BSP_EXPORT_TIMEOUT',
     'OTEL_BSP_MAX_QUEUE_SIZE',
     'OTEL_BSP_MAX_EXPORT_BATCH_SIZE',
-  ].map((name): [string, Check] => [name, whole]),
-  ...[
     'OTEL_ATTRIBUTE_COUNT_LIMIT',
     'OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT',
     'OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT',
     'OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT',
-  ].map((name): [string, Check] => [name, whole]),
-  ...[
     'OTEL_SPAN_LINK_COUNT_LIMIT',
     'OTEL_SPAN_EVENT_COUNT_LIMIT',
     'OTEL_SPAN_ATTRIBUTE_PER_LINK_COUNT_LIMIT',
     'OTEL_SPAN_ATTRIBUTE_PER_EVENT_COUNT_LIMIT',
-  ].map((name): [string, Check] => [name, whole]),
+  ].map((name): [string, Kind<unknown>] => [name, whole]),
 ];
 
-/** Every fault, by its variable's name; none where no traces are wanted. No value that may be secret stands there. */
+/** Every fault, by its variable's name; none where no traces are wanted. Secret values are not shown. */
 export function telemetryFaults(env: Environment): readonly string[] {
   const disabled = env['OTEL_SDK_DISABLED']?.trim() ?? '';
   if (disabled !== '' && !/^(?:true|false)$/i.test(disabled))
     return [`OTEL_SDK_DISABLED must be true or false, not ${JSON.stringify(disabled)}`];
   if (exportersWanted(env).length === 0) return [];
+  const faults: string[] = [];
   const unknown = unknownExporters(env);
-  const exporters =
-    unknown.length === 0
-      ? []
-      : [
-          `OTEL_TRACES_EXPORTER must be a list of ${EXPORTERS.join(', ')}; ${JSON.stringify(unknown.join())} is none of them`,
-        ];
-  const others = CHECKS.flatMap(([name, check]) => {
+  if (unknown.length > 0)
+    faults.push(
+      `OTEL_TRACES_EXPORTER must be a list of ${EXPORTERS.join(', ')}; ${JSON.stringify(unknown.join())} is none of them`,
+    );
+  for (const [name, check] of CHECKS) {
     const value = env[name]?.trim() ?? '';
-    const fault = value === '' ? undefined : check(value);
-    return fault === undefined ? [] : [`${name} ${fault}`];
-  });
-  return [...exporters, ...others];
+    if (value !== '') check(value, (words) => faults.push(`${name} ${words}`));
+  }
+  return faults;
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { suite } from 'uvu';
-import { ConfigError, loadConfig } from '../../src/service/config.js';
+import { ALL_SETTINGS, ConfigError, loadConfig } from '../../src/service/config.js';
 
 const test = suite('config');
 
@@ -305,6 +306,20 @@ test("a real provider's secret without a word whether it is used is told, and ne
   ]);
   assert.equal(unsaid({ ...secrets, PAYMENTS: 'simulated', NOTIFICATIONS: 'simulated' }), undefined, 'a drill');
   assert.equal(unsaid({ STRIPE_WEBHOOK_SECRET: 'whsec_1' }), undefined, 'clients are tried so');
+});
+
+test('README.md and .env.example show the table of settings (npm run settings writes them)', async () => {
+  const root = new URL('../../../', import.meta.url);
+  const { settingsTable, withTable, envExample } = (await import(new URL('scripts/settings.mjs', root).href)) as {
+    settingsTable(settings: typeof ALL_SETTINGS): string[];
+    withTable(readme: string, table: string[]): string;
+    envExample(settings: typeof ALL_SETTINGS): string;
+  };
+  const readme = readFileSync(new URL('README.md', root), 'utf8');
+  const table = settingsTable(ALL_SETTINGS);
+  assert.equal(withTable(readme, table), readme);
+  assert.ok(ALL_SETTINGS.every(({ name }) => table.some((line) => line.startsWith(`| \`${name}\` |`))));
+  assert.equal(envExample(ALL_SETTINGS), readFileSync(new URL('.env.example', root), 'utf8'));
 });
 
 test.run();

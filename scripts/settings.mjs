@@ -1,0 +1,81 @@
+/**
+ * `npm run settings` writes what the table of settings says (`src/service/config.ts`) into README.md and .env.example,
+ * from the compiled sources; a test holds both to it.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { root } from './build.mjs';
+
+/** What the compose files give their processes themselves: docs/deployment.md and `test/deploy/compose.test.ts`. */
+const COMPOSED = [
+  'ROLES',
+  'HOST',
+  'PORT',
+  'METRICS_PORT',
+  'DATA_DIR',
+  'NODE_OPTIONS',
+  'EVENTSTORE_URL',
+  'MONGODB_URL',
+  'NATS_URL',
+];
+
+const HEADER = ['| Variable | Default | Meaning |', '|---|---|---|'];
+const OTEL =
+  "| `OTEL_TRACES_EXPORTER`, `OTEL_EXPORTER_OTLP_ENDPOINT` … | no traces | OpenTelemetry's own variables, checked at start where traces are sent; any of these sends traces ([which](docs/deployment.md)) |";
+
+/** The table of the README. @param settings `ALL_SETTINGS` of `src/service/config.ts` */
+export function settingsTable(settings) {
+  return [
+    ...HEADER,
+    ...settings.map(({ name, shown: { fallback, meaning } }) => `| \`${name}\` | ${fallback} | ${meaning} |`),
+    OTEL,
+  ];
+}
+
+/** A text as comment lines of at most 120 characters. */
+function comment(text) {
+  const lines = [];
+  for (const word of text.replaceAll('`', '').split(' ')) {
+    const line = lines.at(-1);
+    if (line === undefined || line.length + word.length + 1 > 120) lines.push(`# ${word}`);
+    else lines[lines.length - 1] = `${line} ${word}`;
+  }
+  return lines;
+}
+
+/** The whole of .env.example. */
+export function envExample(settings) {
+  const intro = `Settings for \`docker compose\`: copy to .env. Nothing has to be set to try it; every setting of the README may stand here, but for those that the compose files give their processes themselves: ${COMPOSED.join(', ')}. These are passed over here. \`npm run settings\` writes this file.`;
+  const keys =
+    'Keys that were made are kept in the volume `keys`: keep a copy of HASH_KEY (`docker compose run --rm api printenv HASH_KEY` shows the one in use).';
+  const own = settings.filter(({ name }) => !COMPOSED.includes(name));
+  return `${[
+    comment(intro),
+    comment(keys),
+    [...comment('Where the service listens on this machine. Default: 127.0.0.1:3000'), '# LISTEN='],
+    ...own.map(({ name, shown: { fallback, meaning } }) => [
+      ...comment(
+        `${meaning[0].toUpperCase()}${meaning.slice(1)}. Default: ${fallback}`.replaceAll(/\]\([^)]*\)|\[/g, ''),
+      ),
+      `# ${name}=`,
+    ]),
+  ]
+    .map((lines) => lines.join('\n'))
+    .join('\n\n')}\n`;
+}
+
+/** The README with this table in place of the one there. */
+export function withTable(readme, table) {
+  const lines = readme.split('\n');
+  const start = lines.findIndex((line) => /^\| Variable \|/.test(line));
+  const length = lines.slice(start).findIndex((line) => !line.startsWith('|'));
+  return [...lines.slice(0, start), ...table, ...lines.slice(start + length)].join('\n');
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { ALL_SETTINGS } = await import(join(root, 'dist/src/service/config.js'));
+  const readme = join(root, 'README.md');
+  writeFileSync(readme, withTable(readFileSync(readme, 'utf8'), settingsTable(ALL_SETTINGS)));
+  writeFileSync(join(root, '.env.example'), envExample(ALL_SETTINGS));
+}

@@ -1,0 +1,105 @@
+/** Settings as tables: what is read, checked and documented of a setting stands in one place. */
+
+/** The value of a variable; `undefined`: absent or empty. */
+export type ReadText = (name: string) => string | undefined;
+
+/**
+ * Makes the value of a text. What is wrong with it goes to `fault`, in words that follow the variable's name; a
+ * secret's value is never among them.
+ */
+export type Kind<T> = (text: string, fault: (words: string) => void) => T | undefined;
+
+/** One setting: an environment variable. */
+export interface Setting<T, D extends T | undefined = T | undefined> {
+  readonly name: string;
+  readonly kind: Kind<T>;
+  /** The value of an absent variable; `undefined`: the setting is optional. */
+  readonly fallback: D;
+  /** Where this holds, in words (`PAYMENTS is stripe`), an absent variable is a fault. */
+  readonly requiredWhere?: string;
+  /** As the README and `.env.example` show it. */
+  readonly shown: { readonly fallback: string; readonly meaning: string };
+}
+
+/** A table, by the name that a setting has in the program. */
+export type Settings = Readonly<Record<string, Setting<unknown>>>;
+
+type Always<S extends Settings> = { [K in keyof S]: undefined extends S[K]['fallback'] ? never : K }[keyof S];
+type ValueOf<S> = S extends Setting<infer T> ? T : never;
+
+/** The checked values of a table; an optional setting that is absent has none. */
+export type Values<S extends Settings> = { readonly [K in Always<S>]: ValueOf<S[K]> } & {
+  readonly [K in Exclude<keyof S, Always<S>>]?: ValueOf<S[K]>;
+};
+
+/** A setting with a default. `shown`: the default in words, where its text says too little. */
+export function setting<T>(name: string, kind: Kind<T>, fallback: T, meaning: string, shown?: string): Setting<T, T> {
+  return { name, kind, fallback, shown: { fallback: shown ?? String(fallback), meaning } };
+}
+
+/** A setting that may be absent. `shown`: what holds then. */
+export function optional<T>(name: string, kind: Kind<T>, meaning: string, shown = 'none'): Setting<T, undefined> {
+  return { name, kind, fallback: undefined, shown: { fallback: shown, meaning } };
+}
+
+/** A text that must be there `where` this holds. */
+export function required(name: string, kind: Kind<string>, where: string, meaning: string): Setting<string, string> {
+  return {
+    name,
+    kind,
+    fallback: '',
+    requiredWhere: where,
+    shown: { fallback: `required where ${where}`, meaning },
+  };
+}
+
+/** The values of a table; every fault is added to `faults`, and leaves the default. */
+export function readSettings<S extends Settings>(table: S, text: ReadText, faults: string[]): Values<S> {
+  const values: Record<string, unknown> = {};
+  for (const [key, { name, kind, fallback, requiredWhere }] of Object.entries(table)) {
+    const given = text(name);
+    if (given === undefined && requiredWhere !== undefined) faults.push(`${name} is required where ${requiredWhere}`);
+    const value = given === undefined ? undefined : kind(given, (words) => faults.push(`${name} ${words}`));
+    if ((value ?? fallback) !== undefined) values[key] = value ?? fallback;
+  }
+  return values as Values<S>;
+}
+
+/** Any text. */
+export const anyText: Kind<string> = (text) => text;
+
+/** A whole number within bounds, both included. */
+export function wholeNumber(min: number, max: number): Kind<number> {
+  return (text, fault) => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    fault(`must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}`);
+    return undefined;
+  };
+}
+
+/** One of some words. */
+export function oneOf<T extends string>(words: readonly T[]): Kind<T> {
+  return (text, fault) => {
+    const found = words.find((word) => word === text);
+    if (found === undefined) fault(`must be one of ${words.join(', ')}, not ${JSON.stringify(text)}`);
+    return found;
+  };
+}
+
+/** A text that looks as it should; `words` say how. The value is never shown. */
+export function matching(pattern: RegExp, words: string): Kind<string> {
+  return (text, fault) => {
+    if (!pattern.test(text)) fault(`must be ${words}`);
+    return text;
+  };
+}
+
+/** The parts of a comma-separated list. */
+export const partsOf = (text: string): string[] => text.split(',').map((part) => part.trim());
+
+/** The address of something on the web: http or https, without query; `undefined` for any other text. */
+export function webAddress(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' ? url : undefined;
+}
