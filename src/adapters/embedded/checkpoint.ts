@@ -2,17 +2,16 @@
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from './driver.js';
 
-/** What came of moving pages. */
 export interface Moved {
   /** Pages in the WAL. */
   readonly log: number;
-  /** Of these, how many stand in the file now: fewer where a reader still needs what was there. */
+  /** Of these, pages in the file now: fewer where a reader still needs the old ones. */
   readonly checkpointed: number;
 }
 
 /**
- * Moves pages on this connection, as many as nobody needs where they are; waits for nobody. `undefined`: none, for
- * trouble with the disk, which whoever writes next is told of.
+ * Moves as many pages as no reader holds back, without waiting. `undefined`: a fault of the disk, which the next write
+ * reports.
  */
 export function moveNow(database: Database): Moved | undefined {
   try {

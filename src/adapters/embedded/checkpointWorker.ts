@@ -1,23 +1,16 @@
-/**
- * The thread that moves a WAL's pages into their file. It says `ready`, answers each `move` with `moved`, and ends when
- * it is asked to.
- */
-import { parentPort, workerData } from 'node:worker_threads';
+/** The thread that moves a WAL's pages into their file. */
+import { workerData } from 'node:worker_threads';
 import { moveNow } from './checkpoint.js';
 import { Sqlite } from './driver.js';
-import type { ThreadData } from './thread.js';
+import { serveThread, type ThreadData } from './thread.js';
 
-/**
- * What was added while pages were moved is moved as well, until it is no more than this many pages: what then is left
- * for the writer's own thread takes a moment.
- */
+/** Pages added meanwhile are moved as well, until so few are left. */
 const FEW_PAGES = 64;
-/** So often at most: others may write as fast as pages are moved. */
+/** The most passes: others may write as fast as pages are moved. */
 const PASSES = 8;
 
-const port = parentPort!;
 const database = new Sqlite((workerData as ThreadData).file, { fileMustExist: true, timeout: 0 });
-// With the first read SQLite opens the WAL: by its name, so now, while it has one.
+// SQLite opens the WAL by its name at the first read: now, while it has one.
 database.pragma('schema_version');
 
 function move(): void {
@@ -29,13 +22,11 @@ function move(): void {
   }
 }
 
-port.on('message', (message: 'move' | 'close') => {
-  if (message === 'move') {
+const thread = serveThread<'move', 'moved'>(
+  () => {
     move();
-    port.postMessage('moved');
-    return;
-  }
-  database.close();
-  port.close();
-});
-port.postMessage('ready');
+    thread.answer('moved');
+  },
+  () => void database.close(),
+);
+thread.ready();

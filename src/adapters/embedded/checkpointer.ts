@@ -1,75 +1,61 @@
 /**
- * Moves a WAL's pages into their file on a thread of its own, while the connection that writes goes on. To move
- * thousands takes tens of milliseconds, most of it the sync of the file: on the writer's own thread, everybody who is
- * to be answered would wait for that.
+ * Moves a WAL's pages into their file on a worker thread, while the connection that writes goes on: moving thousands
+ * takes tens of milliseconds, which appends and writes would wait for.
  */
 import { Worker } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { moveNow } from './checkpoint.js';
-import { type ThreadData, endThread, loaded } from './thread.js';
+import { type ThreadData, threadClient } from './thread.js';
 
-/** Has the WAL of one file moved. */
 export interface Checkpointer {
   /**
-   * Begins to move what stands in the WAL, unless that is under way. Throws nothing: what can't be moved now stays
-   * where it is, and is moved another time.
+   * Moves what stands in the WAL, unless that is under way. Never throws: pages that can't be moved now are moved
+   * another time.
    */
   begin(): void;
-  /** Resolves when the thread has loaded everything, where it is started at once. */
+  /** Resolves when a thread that is started at once has loaded everything. */
   readonly loaded: Promise<void>;
   /**
-   * Ends the thread, once it has moved what it is at; nothing may be begun any more. Resolves when it has ended: until
-   * then the connection stays open.
+   * Ends the thread after its current work; the connection stays open until then. `begin` may not be called any more.
    */
   close(): Promise<void>;
 }
 
 /**
- * The checkpointer of a connection that writes `file`. It works on that connection, too, between the writer's
- * transactions: only where nothing was added behind what has been moved can the WAL be written from its start again,
- * and while others write that is so only where it is moved in their stead. A thread that dies is a warning of the
- * process (on standard error), and started again by the next `begin`.
- * @param data what the thread is started with. It is started with the first `begin`, or at once where the process is
- * long-lived
+ * The checkpointer of a connection that writes `file`, between whose transactions it also works on that connection.
+ * SQLite reuses the WAL from its start only when nothing was added behind the moved pages, which under load only the
+ * writer's own thread can see to. A thread that dies is a warning on standard error, and the next `begin` starts
+ * another.
+ * @param data starts the thread: with the first `begin`, or at once where `longLived`
  */
 export function checkpointer(
   database: Database,
   data: ThreadData,
   script = new URL('./checkpointWorker.js', import.meta.url),
 ): Checkpointer {
-  let worker: Worker | undefined;
   let moving = false;
-
-  function start(): Worker {
-    const started = new Worker(script, { workerData: data });
-    started.on('message', (message: 'ready' | 'moved') => {
-      if (message === 'ready') return;
+  const thread = threadClient<'move', 'moved'>({
+    spawn: () => new Worker(script, { workerData: data }),
+    atOnce: data.longLived,
+    ended: () => `the thread that moves the WAL of ${data.file} ended`,
+    onAnswer() {
       moving = false;
       moveNow(database);
-    });
-    // Nothing is lost with it, so that it fails nobody's write: SQLite moves a WAL that has grown long at the writer's
-    // next commit. It must not go unheard, though.
-    started.on('error', (error) => process.emitWarning(error));
-    started.on('exit', () => {
-      worker = undefined;
+    },
+    // No write fails for it: SQLite moves a long WAL at the writer's next commit.
+    onEnd({ cause }) {
       moving = false;
-    });
-    // It alone must not keep the writer's thread alive.
-    started.unref();
-    return started;
-  }
+      if (cause instanceof Error) process.emitWarning(cause);
+    },
+  });
 
-  if (data.longLived) worker = start();
   return {
-    loaded: loaded(worker),
+    loaded: thread.loaded,
     begin() {
       if (moving) return;
       moving = true;
-      worker ??= start();
-      worker.postMessage('move');
+      thread.send('move');
     },
-    async close() {
-      if (worker !== undefined) await endThread(worker);
-    },
+    close: thread.close,
   };
 }

@@ -1,50 +1,178 @@
-/** The threads that work on a data file, as whoever starts them sees them. */
-import type { Worker } from 'node:worker_threads';
+/** Worker threads that work on a data file: the client that starts and asks one, and the server in the thread. */
+import { parentPort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
+import { UnavailableError } from '../../ports/unavailable.js';
 import { type OpenedFiles, openedFiles } from './openedFiles.js';
 
-/** What such a thread is started with. */
 export interface ThreadData {
-  /** The file; another connection of the process has it open already. */
+  /** Open in the process that starts the thread. */
   readonly file: string;
-  /** The files as that connection found them. */
+  /** The files as that process found them. */
   readonly opened: OpenedFiles;
-  /** Whether the threads that it starts in turn are started with it: see `EmbeddedEventStoreOptions.longLived`. */
+  /** Threads that it starts in turn are started at once: see `EmbeddedEventStoreOptions.longLived`. */
   readonly longLived: boolean;
 }
 
-/** For the threads of a file that this thread has opened. */
+/** For a file that this thread has opened. */
 export function threadData(file: string, longLived = false): ThreadData {
   return { file, opened: openedFiles(file), longLived };
 }
 
-/**
- * Resolves when the thread says `'ready'`, having loaded everything, or with its end: who needs the thread is told why
- * there is none. Keeps the process alive until then.
- * @param thread `undefined`: none was started
- * @param stays whether it keeps the process alive afterwards, too
- */
-export async function loaded(thread: Worker | undefined, stays = false): Promise<void> {
-  if (thread === undefined) return;
-  thread.ref();
-  await new Promise<void>((resolve) => {
-    thread.on('message', function heard(message: unknown) {
-      if (message !== 'ready') return;
-      thread.off('message', heard);
-      resolve();
-    });
-    thread.once('exit', () => resolve());
-  });
-  if (!stays) thread.unref();
+/** Sent by a thread that has loaded everything. */
+const READY = 'ready';
+/** Asks a thread to end, after its earlier messages. */
+const CLOSE = 'close';
+
+/** A worker thread as its user sees it: started by the first message, and again by the next one after it has died. */
+export interface ThreadClient<M> {
+  send(message: M): void;
+  /** Starts the thread where none runs. */
+  start(): void;
+  state(): 'none' | 'loading' | 'ready';
+  /** Whether the process stays alive for the thread, as long as an answer is awaited; at first it does not. */
+  keepAlive(wanted: boolean): void;
+  /**
+   * Resolves when a thread that was started at once has loaded everything, or has ended. The process lives until then.
+   */
+  readonly loaded: Promise<void>;
+  /** Starts another thread where one has died. @throws UnavailableError until that one works */
+  ping(): void;
+  /** Ends the thread after its earlier messages. Nothing may be sent any more. */
+  close(): Promise<void>;
 }
 
-/**
- * Has a thread end once it has done what it was sent before: it is sent `'close'`. Resolves when it has ended; keeps
- * the process alive until then.
- */
-export async function endThread(thread: Worker): Promise<void> {
-  thread.ref();
-  await new Promise((resolve) => {
-    thread.once('exit', resolve);
-    thread.postMessage('close');
+export interface ThreadClientOptions<A> {
+  readonly spawn: () => Worker;
+  /** Whether the first thread is started now, not by the first message. */
+  readonly atOnce: boolean;
+  /** Words for the log. */
+  readonly ended: (cause: Error | undefined) => string;
+  readonly onAnswer: (answer: A) => void;
+  /** The thread has ended, also after `close`: nothing sent to it is answered any more. */
+  readonly onEnd: (failure: UnavailableError) => void;
+}
+
+export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: ThreadClientOptions<A>): ThreadClient<M> {
+  let worker: Worker | undefined;
+  let ready = false;
+  let wanted = false;
+  let closing = false;
+  /** Why there is no thread, until one works again. */
+  let failure: UnavailableError | undefined;
+  let loading = atOnce;
+  let hasLoaded: () => void = () => undefined;
+  const loaded = atOnce ? new Promise<void>((resolve) => (hasLoaded = resolve)) : Promise.resolve();
+
+  function hold(): void {
+    if (wanted || loading || closing) worker?.ref();
+    else worker?.unref();
+  }
+
+  function endLoading(): void {
+    if (!loading) return;
+    loading = false;
+    hold();
+    hasLoaded();
+  }
+
+  function running(): Worker {
+    if (worker !== undefined) return worker;
+    const started = spawn();
+    let cause: Error | undefined;
+    started.on('message', (message: typeof READY | A) => {
+      failure = undefined;
+      if (message !== READY) return onAnswer(message);
+      ready = true;
+      return endLoading();
+    });
+    started.on('error', (error: Error) => {
+      cause = error;
+    });
+    started.on('exit', () => {
+      worker = undefined;
+      ready = false;
+      failure = new UnavailableError(ended(cause), {
+        outcomeUnknown: true,
+        cause,
+        told: 'the thread that writes it has ended',
+      });
+      onEnd(failure);
+      endLoading();
+    });
+    worker = started;
+    hold();
+    return started;
+  }
+
+  if (atOnce) running();
+  return {
+    loaded,
+    send: (message) => running().postMessage(message),
+    start: () => void running(),
+    state: () => (worker === undefined ? 'none' : ready ? 'ready' : 'loading'),
+    keepAlive(now) {
+      if (now === wanted) return;
+      wanted = now;
+      hold();
+    },
+    ping() {
+      if (failure === undefined) return;
+      running();
+      throw failure;
+    },
+    async close() {
+      if (worker === undefined) return;
+      const last = worker;
+      closing = true;
+      hold();
+      await new Promise((resolve) => {
+        last.once('exit', resolve);
+        last.postMessage(CLOSE);
+      });
+    },
+  };
+}
+
+export interface ThreadServer<M, A> {
+  /** To be called once everything is loaded. */
+  ready(): void;
+  answer(answer: A): void;
+  /** The next message that is there already. */
+  receive(): M | undefined;
+  /** Whether the thread ends after the current message. */
+  closing(): boolean;
+}
+
+/** Has `handle` take each message until the thread is asked to end; then `close` releases everything. */
+export function serveThread<M, A>(handle: (message: M) => void, close: () => Promise<void> | void): ThreadServer<M, A> {
+  const port = parentPort!;
+  let closing = false;
+
+  async function end(): Promise<void> {
+    await close();
+    port.close();
+  }
+
+  function accept(message: M | typeof CLOSE): M | undefined {
+    if (message !== CLOSE) return message;
+    closing = true;
+    return undefined;
+  }
+
+  port.on('message', (message: M | typeof CLOSE) => {
+    const accepted = accept(message);
+    if (accepted !== undefined) handle(accepted);
+    if (closing) void end();
   });
+
+  return {
+    ready: () => port.postMessage(READY),
+    answer: (answer) => port.postMessage(answer),
+    receive() {
+      const received = closing
+        ? undefined
+        : (receiveMessageOnPort(port) as { readonly message: M | typeof CLOSE } | undefined);
+      return received === undefined ? undefined : accept(received.message);
+    },
+    closing: () => closing,
+  };
 }

@@ -1,19 +1,21 @@
-/** What stands at MONGODB_URL: the client made from it, and what is wrong with it in words for who set it. */
-import { MongoClient, MongoCompatibilityError, MongoServerError, MongoServerSelectionError } from 'mongodb';
-import type { MongoClientOptions } from 'mongodb';
+/** The client for MONGODB_URL, and faults of that setting in words for its user. */
+import {
+  MongoClient,
+  MongoCompatibilityError,
+  MongoServerError,
+  MongoServerSelectionError,
+  type MongoClientOptions,
+} from 'mongodb';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { EngineError, NoAnswerError } from '../../lib/engineError.js';
 
-/** The setting that names the server. */
 const SETTING = 'MONGODB_URL';
-/** The database where the address names none. */
+/** Where the address names none. */
 const DEFAULT_DATABASE = 'gift';
 const AUTHENTICATION_FAILED = 18;
 const UNAUTHORIZED = 13;
 
-/**
- * Notices a server that fell silent within 3 s. `timeoutMS` would not: it ends nothing that waits for a silent server.
- */
+/** Notices a silent server within 3 s. `timeoutMS` would not end calls that wait for one. */
 const OPTIONS: MongoClientOptions = {
   appName: 'gift',
   heartbeatFrequencyMS: 1_000,
@@ -21,18 +23,17 @@ const OPTIONS: MongoClientOptions = {
   serverSelectionTimeoutMS: 3_000,
   waitQueueTimeoutMS: 3_000,
   maxPoolSize: 32,
-  // A write that the driver repeats by itself, and finds no server for any more, looks as if it had never been sent.
+  // A write that the driver repeats, and finds no server for, would look as if it had never been sent.
   retryWrites: false,
 };
 
-/** A checked address. */
 export interface Address {
   readonly database: string;
-  /** Makes a client; it connects when first used. */
+  /** It connects when first used. */
   readonly newClient: () => MongoClient;
 }
 
-/** Reads the address. @throws EngineError when it is none. */
+/** @throws EngineError */
 export function addressOf(url: string): Address {
   const newClient = (): MongoClient => new MongoClient(url, OPTIONS);
   let database;
@@ -41,7 +42,7 @@ export function addressOf(url: string): Address {
     const path = /^[^:]+:\/\/[^/?]*(?:\/([^?]*))?/.exec(url)?.[1];
     database = path === undefined || path === '' ? DEFAULT_DATABASE : decodeURIComponent(path);
   } catch (error) {
-    // The driver's messages repeat parts of the address; where a password is badly written, parts of it.
+    // The driver's messages repeat parts of the address, and of a badly encoded password.
     const detail = url.includes('@')
       ? 'check its parts; signs in user and password are to be percent-encoded'
       : (error as Error).message;
@@ -52,7 +53,7 @@ export function addressOf(url: string): Address {
   return { database, newClient };
 }
 
-/** Why the server can't be used, when it was asked for the first time. */
+/** Why the server can't be used at the start. */
 export function engineErrorOf(error: unknown): unknown {
   const cause = error instanceof UnavailableError ? error.cause : error;
   if (cause instanceof MongoServerSelectionError) return selectionFault(cause);

@@ -1,18 +1,18 @@
-/** Look-ups by id, gathered: those that come while others are under way go to the server as one request. */
-import type { Link } from './connection.js';
+/** Look-ups by id: those of one turn, or made while others are under way, are one request. */
+import { tickBatcher } from '../../lib/async/tickBatcher.js';
+import type { Connection } from './connection.js';
 import type { MongoDocument } from './layout.js';
 
-/**
- * Looks up one document of a collection, as it is after the call; `undefined`: there is none. @throws UnavailableError
- */
+/** Looks up a document as it is after the call; `undefined`: there is none. @throws UnavailableError */
 export type LookUp = (collection: string, id: string) => Promise<MongoDocument | undefined>;
 
-/** Requests under way at once for one collection: others wait meanwhile and go together. */
+/** Requests under way for one collection; look-ups made meanwhile are sent together. */
 const UNDER_WAY = 2;
 /** The most documents of one request: they are parsed in one turn of the event loop. */
 const MOST = 100;
 
 interface Asked {
+  readonly collection: string;
   readonly id: string;
   readonly resolve: (document: MongoDocument | undefined) => void;
   readonly reject: (error: unknown) => void;
@@ -22,12 +22,10 @@ interface Asked {
 interface Line {
   readonly waiting: Asked[];
   underWay: number;
-  /** Those of this turn of the event loop are being gathered. */
-  gathering: boolean;
 }
 
-/** @param link to the server. */
-export function gatheredLookUps(link: Pick<Link, 'read'>): LookUp {
+/** @param connection to the server */
+export function batchedReads(connection: Pick<Connection, 'read'>): LookUp {
   const lines = new Map<string, Line>();
 
   async function send(collection: string, asked: readonly Asked[]): Promise<void> {
@@ -40,7 +38,7 @@ export function gatheredLookUps(link: Pick<Link, 'read'>): LookUp {
   }
 
   async function read(collection: string, ids: readonly string[]): Promise<ReadonlyMap<string, MongoDocument>> {
-    const documents = await link.read(async (database) => {
+    const documents = await connection.read(async (database) => {
       const all = database.collection<MongoDocument>(collection);
       if (ids.length === 1) return [await all.findOne({ _id: ids[0] as string })];
       return all.find({ _id: { $in: [...ids] } }, { batchSize: ids.length + 1 }).toArray();
@@ -56,20 +54,18 @@ export function gatheredLookUps(link: Pick<Link, 'read'>): LookUp {
         advance(collection, line);
       });
     }
-    if (line.waiting.length === 0 && line.underWay === 0 && !line.gathering) lines.delete(collection);
+    if (line.underWay === 0) lines.delete(collection);
   }
 
-  return (collection, id) =>
-    new Promise((resolve, reject) => {
-      let line = lines.get(collection);
-      if (line === undefined) lines.set(collection, (line = { waiting: [], underWay: 0, gathering: false }));
-      line.waiting.push({ id, resolve, reject });
-      if (line.gathering) return;
-      line.gathering = true;
-      const gathered = line;
-      setImmediate(() => {
-        gathered.gathering = false;
-        advance(collection, gathered);
-      });
-    });
+  const batch = tickBatcher<Asked>((asked) => {
+    for (const one of asked) {
+      const line = lines.get(one.collection) ?? { waiting: [], underWay: 0 };
+      lines.set(one.collection, line);
+      line.waiting.push(one);
+    }
+    for (const [collection, line] of lines) advance(collection, line);
+    return undefined;
+  });
+
+  return (collection, id) => new Promise((resolve, reject) => void batch.add({ collection, id, resolve, reject }));
 }

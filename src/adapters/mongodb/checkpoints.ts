@@ -1,20 +1,15 @@
-/**
- * Checkpoints, and who waits for one. Thousands may: one query looks for all of them, again and again while there are
- * any.
- */
+/** Checkpoints and their waiters: thousands, with one query for all of them, repeated while there are any. */
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Positioned } from './guarded.js';
 import { CHECKPOINTS } from './layout.js';
-import type { Link } from './connection.js';
+import type { Connection } from './connection.js';
 
-/** Where projections have come, as the server says and as this process knows. */
 export interface Checkpoints {
-  /** The stored checkpoint of a projection. */
   stored(projection: string): Promise<Position | undefined>;
-  /** A projection is at least here: wakes whom it concerns. */
+  /** A projection is at least here: wakes its waiters. */
   advanced(projection: string, position: Position): void;
-  /** The projection's checkpoint is gone. */
+  /** The projection's checkpoint was dropped. */
   forget(projection: string): void;
   /**
    * Resolves true once the projection is at or past `position`, false after `timeoutMs` or when closed. @throws
@@ -31,11 +26,11 @@ interface Waiter {
   readonly fail: (error: unknown) => void;
 }
 
-/** Between an answer and the next look for what other processes have written, in ms. */
+/** Between an answer and the next query, in ms. */
 const LOOK_MS = 15;
 
-/** @param link to the server. */
-export function createCheckpoints(link: Pick<Link, 'read'>): Checkpoints {
+/** @param connection to the server */
+export function createCheckpoints(connection: Pick<Connection, 'read'>): Checkpoints {
   /** The last known checkpoint of each projection. */
   const known = new Map<string, Position>();
   const waiting = new Map<string, Set<Waiter>>();
@@ -44,8 +39,8 @@ export function createCheckpoints(link: Pick<Link, 'read'>): Checkpoints {
   let closed = false;
 
   async function read(projections: readonly string[]): Promise<Positioned[]> {
-    // One that a failover could take back would let a projection go on behind documents that are gone.
-    return link.read((database) =>
+    // A checkpoint that a failover takes back would leave a projection ahead of lost documents.
+    return connection.read((database) =>
       database
         .collection<Positioned>(CHECKPOINTS)
         .find({ _id: { $in: projections } }, { readConcern: { level: 'majority' }, batchSize: projections.length + 1 })

@@ -1,6 +1,6 @@
 /**
- * The driver's client and its successors: every call has a deadline of its own, and a client that finds no server any
- * more is replaced.
+ * The connection to MongoDB: every call has a deadline, and a driver's client that finds no server any more is
+ * replaced.
  */
 import type { Collection, Db, DbOptions, Document, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
@@ -8,59 +8,47 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { within } from '../../lib/async/within.js';
 import { LateError, failureOf, foundNoServer, wasClosed } from './failures.js';
 
-/**
- * Reads, and writes of single documents. A server that fell silent is noticed after 3 s; this is for what the driver
- * doesn't notice.
- */
+/** For reads, and writes of single documents. The driver notices a silent server after 3 s; this is for the rest. */
 export const CALL_MS = 5_000;
-/** A command of up to 1,000 documents, or a long answer. */
+/** For a command of up to 1,000 documents, or a long answer. */
 export const BULK_MS = 20_000;
-/** Making an index over a whole collection. */
+/** For an index over a whole collection. */
 export const INDEX_MS = 1_800_000;
 
-/** So often in a row, with no answer in between, before a client is replaced. */
+/** Misses in a row before a client is replaced. */
 const MISSES = 2;
-/** A client is given so long to find its server, in ms. */
+/** The time a client is given to find its server, in ms. */
 const PATIENCE_MS = 2_000;
-/** Closing waits so long for what is under way, in ms. */
+/** The longest that closing waits for calls under way, in ms. */
 const CLOSE_MS = 5_000;
-/**
- * A call whose connection may have been given up is failed after so long, in ms. The driver destroys such a connection
- * without an error, and a command that was still being sent on it then waits for its socket for ever.
- */
+/** When a call fails whose connection the driver may have destroyed, in ms: such a call would wait for ever. */
 const GIVEN_UP_MS = 2_000;
 
-/**
- * What was waited for is on a majority of the servers, and in their journals; reads see it, since they ask the primary
- * alone.
- */
+/** Acknowledged writes are in the journals of a majority; reads ask the primary alone, which has them. */
 const CARE: DbOptions = {
   readPreference: 'primary',
   writeConcern: { w: 'majority', journal: true, wtimeoutMS: 10_000 },
 };
 
-/** The database, as calls see it. */
 export interface Database {
   readonly db: Db;
   collection<D extends Document>(name: string): Collection<D>;
 }
 
-/** What is asked goes through here. */
-export interface Link {
-  /** Asks for something that changes nothing. @throws UnavailableError when it fails or `deadlineMs` passes. */
+export interface Connection {
+  /** For calls that change nothing. @throws UnavailableError when it fails or `deadlineMs` passes. */
   read<T>(work: (database: Database) => Promise<T>, deadlineMs?: number): Promise<T>;
   /**
-   * Asks for a change. @throws UnavailableError, whose outcome is unknown unless nothing was sent; other errors when
-   * the server refuses it.
+   * For changes. @throws UnavailableError, whose outcome is unknown unless nothing was sent; other errors when the
+   * server refuses it.
    */
   write<T>(work: (database: Database) => Promise<T>, deadlineMs?: number): Promise<T>;
-  /** Refuses what is asked from now on, lets what is under way finish (at most 5 s), and closes. */
+  /** Refuses new calls, lets those under way finish (at most 5 s), and closes. */
   close(): Promise<void>;
 }
 
-/** What the link needs of the outside. */
-export interface LinkOptions {
-  /** Makes a client; it connects when first used. */
+export interface ConnectionOptions {
+  /** It connects when first used. */
   readonly newClient: () => MongoClient;
   readonly database: string;
   readonly logger?: Logger | undefined;
@@ -69,7 +57,6 @@ export interface LinkOptions {
 interface Call {
   /** Settles with the call. */
   readonly running: Promise<unknown>;
-  /** Fails it now, whatever it waits for. */
   fail(error: Error): void;
 }
 
@@ -79,8 +66,7 @@ interface Session extends Database {
   readonly underWay: Set<Call>;
 }
 
-/** Makes the first client. */
-export function openLink({ newClient, database, logger }: LinkOptions): Link {
+export function openConnection({ newClient, database, logger }: ConnectionOptions): Connection {
   const ending = new Set<Promise<void>>();
   let misses = 0;
   let closing: Promise<void> | undefined;
@@ -135,8 +121,8 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
   }
 
   /**
-   * The driver recovers by itself nearly always; now and then it never does, and a client whose first connecting failed
-   * is closed for good.
+   * The driver nearly always recovers by itself. Sometimes it never does, and a client whose first connection failed is
+   * closed for good.
    */
   function missed(session: Session, error: unknown): void {
     misses += 1;
@@ -157,7 +143,7 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
 
   async function end({ client, underWay }: Session): Promise<void> {
     await orGiveUp(Promise.allSettled([...underWay].map(({ running }) => running)));
-    // What has not ended by now waits for a server that fell silent.
+    // Calls left now wait for a silent server.
     await orGiveUp(client.close(underWay.size > 0));
   }
 
@@ -171,7 +157,7 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
   };
 }
 
-/** Fails the calls of this moment that still run in a while. */
+/** Fails the present calls that still run in a while. */
 function giveUp(underWay: Set<Call>): void {
   const calls = [...underWay];
   if (calls.length === 0) return;
@@ -180,7 +166,7 @@ function giveUp(underWay: Set<Call>): void {
   }, GIVEN_UP_MS).unref();
 }
 
-/** Resolves when it has ended, however, or has been waited for long enough. */
+/** Resolves when it has settled, or after a while. */
 async function orGiveUp(running: Promise<unknown>): Promise<void> {
   await within(running, CLOSE_MS, () => undefined).catch(() => undefined);
 }

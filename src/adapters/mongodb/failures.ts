@@ -7,22 +7,18 @@ import {
   MongoServerError,
   MongoServerSelectionError,
   MongoTopologyClosedError,
+  type WriteError,
 } from 'mongodb';
-import type { WriteError } from 'mongodb';
 import { UnavailableError } from '../../ports/unavailable.js';
 
 /** E11000: a unique index has the value already. */
 const DUPLICATE_KEY = 11_000;
-/**
- * The server says that the command itself is wrong: asking again would change nothing. Everything else is the engine's
- * trouble.
- */
+/** Codes of a wrong command, which no repetition helps. All others are faults of the engine. */
 const REFUSALS = new Set([2, 4, 9, 14, 40, 52, 66, 67, 73, 85, 86, DUPLICATE_KEY, 10_334, 17_280, 17_419]);
-/** Asked for something that isn't there. */
 const NAMESPACE_NOT_FOUND = 26;
 const NAMESPACE_EXISTS = 48;
 
-/** The call's own deadline passed: a connection that falls silent can leave the driver waiting for ever. */
+/** A call's own deadline passed: the driver may wait for ever on a silent connection. */
 export class LateError extends Error {
   override readonly name = 'LateError';
   constructor(ms: number) {
@@ -30,14 +26,14 @@ export class LateError extends Error {
   }
 }
 
-/** No server was found to ask. A bulk write that finds none carries the reason alone. */
+/** No server was found. A bulk write carries the reason alone. */
 export function foundNoServer(error: unknown): boolean {
   return error instanceof MongoServerSelectionError || (error instanceof MongoBulkWriteError && 'reason' in error);
 }
 
 /**
- * A client that was closed, by itself too: one that finds no server while it connects for the first time. A bulk write
- * carries the message alone.
+ * The client was closed, also by itself: where it finds no server at its first connection. A bulk write carries the
+ * message alone.
  */
 export function wasClosed(error: unknown): boolean {
   return (
@@ -46,14 +42,14 @@ export function wasClosed(error: unknown): boolean {
   );
 }
 
-/** Nothing was sent: no server was found, or no connection was free (an error that the driver doesn't export). */
+/** No server was found, or no connection was free (an error that the driver doesn't export). */
 function isNotSent(error: unknown): boolean {
   return foundNoServer(error) || (error instanceof MongoError && error.name === 'MongoWaitQueueTimeoutError');
 }
 
 /**
- * A connection's own error, which the driver hands on as it is when it writes into one that the server has just closed:
- * `EPIPE`, `ECONNRESET`, `ERR_STREAM_…`.
+ * An error of the socket, which the driver hands on when the server has just closed it: `EPIPE`, `ECONNRESET`,
+ * `ERR_STREAM_…`.
  */
 function isConnectionError(error: unknown): error is NodeJS.ErrnoException {
   return (
@@ -65,8 +61,8 @@ function isConnectionError(error: unknown): error is NodeJS.ErrnoException {
 }
 
 /**
- * What a failed call is thrown as. Whether the server answered can't be told from an error's class, so the outcome of
- * what writes is unknown unless nothing was sent.
+ * The error to throw for a failed call. An error's class does not tell whether the server answered, so a write's
+ * outcome is unknown unless nothing was sent.
  */
 export function failureOf(error: unknown, writes: boolean): unknown {
   if (
@@ -83,7 +79,7 @@ export function failureOf(error: unknown, writes: boolean): unknown {
   });
 }
 
-/** Of a bulk write, an `_id` that stands already is none: it is newer, and what went wrong is what else did. */
+/** In a bulk write a taken `_id` belongs to a newer document: other errors count. */
 function isRefusal(error: Error): boolean {
   if (error instanceof MongoBulkWriteError)
     return (
@@ -93,25 +89,21 @@ function isRefusal(error: Error): boolean {
   return error instanceof MongoServerError && typeof error.code === 'number' && REFUSALS.has(error.code);
 }
 
-/** There is another value under this unique `_id`. */
 export function isDuplicateId(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === DUPLICATE_KEY && isIdIndex(error.errmsg ?? error.message);
 }
 
-/** The collection or index isn't there. */
 export function isMissing(error: unknown): boolean {
   return error instanceof MongoServerError && (error.code === NAMESPACE_NOT_FOUND || error.message === 'ns not found');
 }
 
-/** The collection is there already. */
 export function isPresent(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === NAMESPACE_EXISTS;
 }
 
 /**
- * The places (in the operations given) where a document of the same `_id` stands already, when that is all that went
- * wrong. `undefined`: something else did, a lost connection for instance, which has no errors of single operations at
- * all.
+ * The operations whose `_id` is taken, when nothing else went wrong; `undefined`: something else did, such as a lost
+ * connection, which has no errors of single operations.
  */
 export function duplicateIdsOf(error: unknown): readonly number[] | undefined {
   if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError() !== undefined) return undefined;

@@ -1,34 +1,31 @@
-/** Writes that never replace something newer. */
+/** Writes that never replace newer documents. */
 import type { AnyBulkWriteOperation } from 'mongodb';
 import { duplicateIdsOf } from './failures.js';
-import { BULK_MS } from './connection.js';
-import type { Link } from './connection.js';
+import { BULK_MS, type Connection } from './connection.js';
 
-/** What is stored under an id, at a position. */
 export interface Positioned {
   readonly _id: string;
   readonly p: string;
 }
 
 /**
- * Writes each of `documents` (each id once) where there is none of that id, or one of a lower position. In the order of
- * ids: two such commands at once then can't wait for each other. Where one of the id stands already and is newer, the
- * server says that the id is taken. But so it does where another client wrote the id for the first time in the very
- * same moment, and that one may be older: these are written once more, over what is there now.
+ * Writes each of `documents` (each id once) where its id is free, or its stored position lower. The order of ids keeps
+ * two such commands from waiting for each other. A taken id means a newer document, or one that another client wrote
+ * for the first time at the same moment. That one may be older, so these are written once more, without inserting.
  */
 export async function writeGuarded<D extends Positioned>(
-  link: Link,
+  connection: Connection,
   collection: string,
   documents: readonly D[],
 ): Promise<void> {
   const sorted = documents.toSorted(byId);
-  const present = await attempt(link, collection, sorted, true);
-  if (present.length > 0) await attempt(link, collection, present, false);
+  const present = await attempt(connection, collection, sorted, true);
+  if (present.length > 0) await attempt(connection, collection, present, false);
 }
 
-/** @returns those whose id was there already, when not replaced. */
+/** @returns those whose id was taken. */
 async function attempt<D extends Positioned>(
-  link: Link,
+  connection: Connection,
   collection: string,
   documents: readonly D[],
   upsert: boolean,
@@ -36,7 +33,7 @@ async function attempt<D extends Positioned>(
   const operations = documents.map(({ _id, ...replacement }): AnyBulkWriteOperation<Positioned> => ({
     replaceOne: { filter: { _id, p: { $lt: replacement.p } }, replacement, upsert },
   }));
-  return link.write(async (database) => {
+  return connection.write(async (database) => {
     try {
       await database.collection<Positioned>(collection).bulkWrite(operations, { ordered: false });
       return [];

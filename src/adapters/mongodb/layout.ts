@@ -1,48 +1,42 @@
-/** How the read store lies in MongoDB: one collection a version of a read model, and three small ones beside them. */
+/** The read store in MongoDB: one collection a version of a read model, and three small ones. */
 import type { IndexDirection } from 'mongodb';
 import type { CollectionSpec, Scalar, StoredDocument } from '../../ports/readStore.js';
 import { collectionNameOf, rememberedLayouts, scalarOf, storedNameOf } from '../readStoreRules.js';
 import { storedBodyOf } from '../storedBody.js';
 
-/**
- * A stored document. Its body is JSON text: any key survives exactly, and it is read and written faster than the same
- * body as BSON.
- */
+/** The body is JSON text: every key survives, and it is faster than BSON. */
 export interface MongoDocument {
   readonly _id: string;
-  /** Its position. */
+  /** Position. */
   readonly p: string;
-  /** Its body. */
+  /** Body. */
   readonly b: string;
-  /** The fields that indexes name (`keyOf`); one that a query can't find is left out. */
+  /** Indexed fields (`keyOf`), without values that a query can't find. */
   readonly [key: `f_${string}`]: Scalar;
 }
 
-/** The checkpoints of projections: `_id` is the projection's, `p` its position. */
+/** `_id` is the projection, `p` its position. */
 export const CHECKPOINTS = 'checkpoints';
 /** Sessions, leases and other records. */
 export const RECORDS = 'records';
-/** Pointers, the log this store is bound to, which fields stand beside the bodies of a collection. */
+/** Pointers, the log that this store is bound to, and extracted fields of collections. */
 export const META = 'meta';
 
-/** A field that can be queried and the key under which its value stands beside the body. */
+/** A field that can be queried, and its key in the stored document. */
 export interface FieldKey {
   readonly field: string;
   readonly key: `f_${string}`;
 }
 
-/** An index as it is made. */
 export interface MongoIndex {
   readonly name: string;
   /** Ends with the id, so that ties are already in order. */
   readonly key: Readonly<Record<string, IndexDirection>>;
 }
 
-/** The collection of one version. */
 export interface Layout {
-  /** For messages: `gifts@3`; the name of its checkpoint too. */
+  /** `gifts@3`, for messages and its checkpoint. */
   readonly name: string;
-  /** The collection's name in the database. */
   readonly collection: string;
   readonly fields: readonly FieldKey[];
   /** As declared, without `id`. */
@@ -50,10 +44,10 @@ export interface Layout {
   readonly indexes: readonly MongoIndex[];
 }
 
-/** The layout of a collection. @throws Error when its name or version can't be part of a collection's name. */
+/** @throws Error when its name or version can't be part of a collection's name. */
 export const layoutOf = rememberedLayouts(makeLayout);
 
-/** The key of a field, whatever its name: MongoDB gives `$` and `.` in keys a meaning. */
+/** Escaped: `$` and `.` have a meaning in keys of MongoDB. */
 export function keyOf(field: string): `f_${string}` {
   return `f_${field.replaceAll(/[^A-Za-z0-9_]/gu, (sign) => `~${(sign.codePointAt(0) as number).toString(16)}~`)}`;
 }
@@ -68,7 +62,6 @@ export function valuesOf(fields: readonly FieldKey[], body: object): Record<`f_$
   return values;
 }
 
-/** A document as the port has it. */
 export function documentOf<B extends object>({ _id, p, b }: MongoDocument): StoredDocument<B> {
   return { id: _id, position: p, body: storedBodyOf(b) as B };
 }

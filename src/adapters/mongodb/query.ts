@@ -1,18 +1,15 @@
-/** Turns the port's queries into MongoDB's, from declared fields only. */
 import type { Filter, Sort } from 'mongodb';
 import type { Condition, Query, Scalar } from '../../ports/readStore.js';
 import { afterPrefix } from '../prefix.js';
 import { conditionsOf } from '../readStoreRules.js';
-import type { Layout, MongoDocument } from './layout.js';
-import { keyOf } from './layout.js';
+import { type Layout, type MongoDocument, keyOf } from './layout.js';
 
-/** A condition on one key. */
 type Operators = Readonly<Record<string, Scalar | readonly Scalar[]>>;
 
 /**
- * The filter of a query; `undefined`: nothing can match.
- * @throws Error when the query's fields (those it sorts by too) are not the first fields of one index, or a condition
- * has an unknown operator.
+ * `undefined`: nothing can match.
+ * @throws Error when its fields, those of `sort` too, are not the first fields of one index, or for an unknown
+ * operator.
  */
 export function filterOf(layout: Layout, query: Query): Filter<MongoDocument> | undefined {
   const filter: Record<string, Operators> = {};
@@ -25,8 +22,8 @@ export function filterOf(layout: Layout, query: Query): Filter<MongoDocument> | 
 }
 
 /**
- * The order of a query. Ties are in the order of their ids, backward where the last field is: the server then reads an
- * index from one end, and sorts nothing.
+ * Ties are in the order of their ids, backward where the last field is: the server reads an index from one end and
+ * sorts nothing.
  */
 export function sortOf(query: Query): Sort {
   const sort = new Map<string, 1 | -1>();
@@ -38,13 +35,13 @@ export function sortOf(query: Query): Sort {
   return sort;
 }
 
-/** Strings that begin so, as a range: an index finds it. */
+/** A prefix as a range, which an index finds. */
 export function prefixOf(prefix: string): { readonly $gte: string; readonly $lt?: string } {
   const end = afterPrefix(prefix);
   return end === undefined ? { $gte: prefix } : { $gte: prefix, $lt: end };
 }
 
-/** A comparison finds only values of the bound's own type, and `null` what is absent too: so does MongoDB. */
+/** In MongoDB, too, a comparison finds only values of its type, and `null` also absent fields. */
 function operatorsOf(condition: Condition): Operators | undefined {
   if (condition === null || typeof condition !== 'object') return { $eq: condition };
   if ('in' in condition) return condition.in.length === 0 ? undefined : { $in: condition.in };

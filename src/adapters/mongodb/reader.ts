@@ -1,40 +1,29 @@
-/** Reads documents. A collection that isn't there is empty. */
+/** Reads documents. A missing collection is empty. */
 import type { Filter, FindCursor } from 'mongodb';
 import { inParallel } from '../../lib/async/inParallel.js';
-import type { Body, CollectionSpec, Query, StoredDocument } from '../../ports/readStore.js';
-import { documentOf, layoutOf } from './layout.js';
-import type { Layout, MongoDocument } from './layout.js';
-import { BULK_MS, CALL_MS } from './connection.js';
-import type { Link } from './connection.js';
-import { gatheredLookUps } from './batchedReads.js';
+import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
+import { documentOf, layoutOf, type Layout, type MongoDocument } from './layout.js';
+import { BULK_MS, CALL_MS, type Connection } from './connection.js';
+import { batchedReads } from './batchedReads.js';
 import { filterOf, sortOf } from './query.js';
 
-/** The reads of the port. */
-export interface Reader {
-  get<B extends Body>(collection: CollectionSpec, id: string): Promise<StoredDocument<B> | undefined>;
-  getMany<B extends Body>(
-    collection: CollectionSpec,
-    ids: readonly string[],
-  ): Promise<(StoredDocument<B> | undefined)[]>;
-  find<B extends Body>(collection: CollectionSpec, query: Query): Promise<StoredDocument<B>[]>;
-  count(collection: CollectionSpec, query: Query): Promise<number>;
-}
+export type Reader = Pick<ReadStore, 'get' | 'getMany' | 'find' | 'count'>;
 
-/** So many documents come in one answer: they are parsed in one turn of the event loop, in some 5 ms. */
+/** Documents of one answer: they are parsed in one turn of the event loop, in some 5 ms. */
 const ANSWER = 1_000;
-/** Answers asked for at once by one `getMany`. */
+/** Answers under way for one `getMany`. */
 const SIDE_BY_SIDE = 4;
 
-/** @param link to the server. */
-export function createReader(link: Link): Reader {
-  const lookUp = gatheredLookUps(link);
+/** @param connection to the server */
+export function createReader(connection: Connection): Reader {
+  const lookUp = batchedReads(connection);
 
   async function some<B extends Body>(
     { collection }: Layout,
     ids: readonly string[],
     into: Map<string, StoredDocument<B>>,
   ): Promise<void> {
-    const found = await link.read((database) => {
+    const found = await connection.read((database) => {
       const filter: Filter<MongoDocument> = { _id: { $in: ids } };
       return all(database.collection<MongoDocument>(collection).find(filter, { batchSize: ids.length + 1 }));
     });
@@ -60,10 +49,10 @@ export function createReader(link: Link): Reader {
       const layout = layoutOf(collection);
       const filter = filterOf(layout, query);
       const { skip = 0, limit } = query;
-      // To the driver a limit of 0 is none.
+      // To the driver a limit of 0 means none.
       if (filter === undefined || limit === 0) return [];
       const options = { sort: sortOf(query), skip, batchSize: ANSWER, ...(limit === undefined ? {} : { limit }) };
-      return link.read(
+      return connection.read(
         async (database) => {
           const cursor = database.collection<MongoDocument>(layout.collection).find(filter, options);
           const documents: StoredDocument<B>[] = [];
@@ -77,7 +66,7 @@ export function createReader(link: Link): Reader {
       const layout = layoutOf(collection);
       const filter = filterOf(layout, query);
       if (filter === undefined) return 0;
-      return link.read(
+      return connection.read(
         (database) => database.collection<MongoDocument>(layout.collection).countDocuments(filter),
         BULK_MS,
       );
@@ -91,12 +80,11 @@ async function all<D>(cursor: FindCursor<D>): Promise<D[]> {
   return documents;
 }
 
-/** Every document, an answer at a time. */
 async function each<D>(cursor: FindCursor<D>, take: (document: D) => void): Promise<void> {
   try {
     while (await cursor.hasNext()) for (const document of cursor.readBufferedDocuments()) take(document);
   } finally {
-    // Of one that has ended nothing is left to close; one that failed may wait for the same silent server.
+    // An exhausted cursor holds nothing; a failed one may wait for a silent server.
     cursor.close().catch(() => undefined);
   }
 }

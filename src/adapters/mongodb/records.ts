@@ -1,48 +1,44 @@
-/**
- * Records in MongoDB: each change is one command whose filter holds what it expects, so it is decided by the server.
- */
+/** Records in MongoDB. The filter of each change holds its expectation, so the server decides. */
 import type { Records, StoredRecord } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { recordJson } from '../readStoreRules.js';
 import { ensureIndexes } from './collections.js';
 import { isDuplicateId } from './failures.js';
 import { RECORDS } from './layout.js';
-import { BULK_MS } from './connection.js';
-import type { Database, Link } from './connection.js';
+import { BULK_MS, type Database, type Connection } from './connection.js';
 import { prefixOf } from './query.js';
 
-/** A stored record. */
 interface MongoRecord {
   readonly _id: string;
-  /** Its value as JSON text: any key survives. */
+  /** Value as JSON text: every key survives. */
   readonly v: string;
-  /** Its version. */
+  /** Version. */
   readonly n: number;
-  /** When it expires. */
+  /** Expiry. */
   readonly e: Date;
 }
 
-/** The latest moment there is: never. */
+/** The latest date. */
 const NEVER = new Date(8.64e15);
-/** A put that expects nothing starts again when the record came, or went, in between: hardly ever twice. */
+/** For a put without expectation, when the record appears or disappears meanwhile: hardly ever twice. */
 const ATTEMPTS = 20;
-/** Records asked for at once. */
+/** Records of one answer. */
 const ANSWER = 1_000;
 
-/** Sees to it that the server takes away what has expired, some time later. */
-export async function ensureRecords(link: Link): Promise<void> {
-  await ensureIndexes(link, RECORDS, [{ name: 'e', key: { e: 1 }, expireAfterSeconds: 0 }]);
+/** The server deletes expired records, some time later. */
+export async function ensureRecords(connection: Connection): Promise<void> {
+  await ensureIndexes(connection, RECORDS, [{ name: 'e', key: { e: 1 }, expireAfterSeconds: 0 }]);
 }
 
-/** The port's records. Whether one has expired is told by this process's clock. @param link to the server. */
-export function createRecords(link: Link): Records {
+/** This process's clock decides what has expired. @param connection to the server */
+export function createRecords(connection: Connection): Records {
   const records = (database: Database): ReturnType<typeof database.collection<MongoRecord>> =>
     database.collection<MongoRecord>(RECORDS);
   const alive = (): { readonly e: { readonly $gt: Date } } => ({ e: { $gt: new Date() } });
 
-  /** The first version, where there is none or one that has expired. */
+  /** The first version, where there is none or an expired one. */
   async function create(_id: string, value: { readonly v: string; readonly e: Date }): Promise<1 | undefined> {
-    return link.write(async (database) => {
+    return connection.write(async (database) => {
       try {
         await records(database).updateOne(
           { _id, e: { $lte: new Date() } },
@@ -57,9 +53,9 @@ export function createRecords(link: Link): Records {
     });
   }
 
-  /** The next version of what stands there, whatever its version; `undefined`: there is none. */
+  /** The next version of any record; `undefined`: there is none. */
   async function replace(_id: string, value: { readonly v: string; readonly e: Date }): Promise<number | undefined> {
-    const changed = await link.write((database) =>
+    const changed = await connection.write((database) =>
       records(database).findOneAndUpdate(
         { _id, ...alive() },
         { $set: value, $inc: { n: 1 } },
@@ -71,7 +67,7 @@ export function createRecords(link: Link): Records {
 
   return {
     async get<V>(key: string) {
-      const record = await link.read((database) => records(database).findOne({ _id: key, ...alive() }));
+      const record = await connection.read((database) => records(database).findOne({ _id: key, ...alive() }));
       return record === null ? undefined : recordOf<V>(record);
     },
     async put(key, value, { expected, expiresAt } = {}) {
@@ -81,7 +77,7 @@ export function createRecords(link: Link): Records {
       };
       if (expected === 0) return create(key, next);
       if (expected !== undefined) {
-        const { matchedCount } = await link.write((database) =>
+        const { matchedCount } = await connection.write((database) =>
           records(database).updateOne({ _id: key, n: expected, ...alive() }, { $set: { ...next, n: expected + 1 } }),
         );
         return matchedCount === 1 ? expected + 1 : undefined;
@@ -94,13 +90,13 @@ export function createRecords(link: Link): Records {
     },
     async delete(key, expected) {
       const filter = { _id: key, ...alive(), ...(expected === undefined ? {} : { n: expected }) };
-      return (await link.write((database) => records(database).deleteOne(filter))).deletedCount === 1;
+      return (await connection.write((database) => records(database).deleteOne(filter))).deletedCount === 1;
     },
     async list<V>(prefix: string, limit?: number) {
       if (limit === 0) return [];
       const filter = { _id: prefixOf(prefix), ...alive() };
       const options = { sort: { _id: 1 as const }, batchSize: ANSWER, ...(limit === undefined ? {} : { limit }) };
-      const found = await link.read((database) => records(database).find(filter, options).toArray(), BULK_MS);
+      const found = await connection.read((database) => records(database).find(filter, options).toArray(), BULK_MS);
       return found.map((record) => recordOf<V>(record));
     },
   };

@@ -1,27 +1,24 @@
-/** Writes batches: documents in commands of at most 1,000 or 2 MB, and the checkpoints after them. */
+/** Writes documents in commands of at most 1,000 or 2 MB, and then the checkpoints. */
 import type { Position } from '../../ports/eventStore.js';
-import { MAX_BATCH_BYTES } from '../../ports/readStore.js';
-import type { StoredDocument, WriteBatch } from '../../ports/readStore.js';
+import { MAX_BATCH_BYTES, type StoredDocument, type WriteBatch } from '../../ports/readStore.js';
 import { refuseTooMany } from '../readStoreRules.js';
 import { writeGuarded } from './guarded.js';
-import { CHECKPOINTS, layoutOf, valuesOf } from './layout.js';
-import type { Layout, MongoDocument } from './layout.js';
-import type { Link } from './connection.js';
+import { CHECKPOINTS, layoutOf, valuesOf, type Layout, type MongoDocument } from './layout.js';
+import type { Connection } from './connection.js';
 
 /**
- * The server takes far larger commands; but one of 4 MB to a server that falls silent is never given up by the driver.
- * Ids and queried fields count too.
+ * The server takes more, but the driver never gives up a command of 4 MB to a silent server. Ids and queried fields
+ * count too.
  */
 const MAX_COMMAND_BYTES = 2_000_000;
 /** Bytes around the texts of a document. */
 const OVERHEAD = 200;
 
 /**
- * Writes the documents of all batches, of each collection in their order, and then the checkpoints: of each projection
- * the highest.
- * @throws Error when a batch is over the port's limits; what the link throws.
+ * Writes the documents of each collection in their order, then each projection's highest checkpoint.
+ * @throws Error when a batch is over the port's limits; errors of the connection
  */
-export async function writeBatches(link: Link, batches: readonly WriteBatch[]): Promise<void> {
+export async function writeBatches(connection: Connection, batches: readonly WriteBatch[]): Promise<void> {
   const perCollection = new Map<string, WriteBatch[]>();
   const checkpoints = new Map<string, Position>();
   for (const batch of batches) {
@@ -32,26 +29,26 @@ export async function writeBatches(link: Link, batches: readonly WriteBatch[]): 
     const { projection, position } = batch.checkpoint;
     if (position > (checkpoints.get(projection) ?? '')) checkpoints.set(projection, position);
   }
-  const written = await Promise.allSettled([...perCollection.values()].map((own) => writeCollection(link, own)));
+  const written = await Promise.allSettled([...perCollection.values()].map((own) => writeCollection(connection, own)));
   for (const result of written) if (result.status === 'rejected') throw result.reason;
   if (checkpoints.size > 0)
     await writeGuarded(
-      link,
+      connection,
       CHECKPOINTS,
       Array.from(checkpoints, ([_id, p]) => ({ _id, p })),
     );
 }
 
-async function writeCollection(link: Link, batches: readonly WriteBatch[]): Promise<void> {
+async function writeCollection(connection: Connection, batches: readonly WriteBatch[]): Promise<void> {
   for (const { collection, documents } of batches) {
     const layout = layoutOf(collection);
-    for (const command of commandsOf(layout, documents)) await writeGuarded(link, layout.collection, command);
+    for (const command of commandsOf(layout, documents)) await writeGuarded(connection, layout.collection, command);
   }
 }
 
 /**
- * The documents as they are stored, each id once, parted where a command would grow too large. @throws Error when the
- * bodies are over the port's limit.
+ * The documents as stored, each id once, in commands of limited size. @throws Error when the bodies are over the port's
+ * limit.
  */
 export function commandsOf(layout: Layout, documents: readonly StoredDocument[]): MongoDocument[][] {
   const newest = new Map<string, MongoDocument>();

@@ -1,10 +1,8 @@
-/** Bounded concurrency: the one way in which many things are done side by side. */
-
 /**
- * Calls `work` for every item, at most `limit` at a time, in order of start. The first failure ends it: nothing new is
- * begun, what runs is waited for. An aborted `signal` ends it the same way, without an error: the caller looks at the
- * signal.
- * @throws what failed; of several the one that comes first in the order of the runs
+ * Calls `work` for every item, at most `limit` at a time, in order of start. After the first failure, or once `signal`
+ * is aborted, no further item is started and those under way are waited for. An abort is no error: the caller looks at
+ * the signal.
+ * @throws the first failure in the order of the runs
  */
 export async function inParallel<T>(
   items: Iterable<T>,

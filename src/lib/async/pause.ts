@@ -1,4 +1,3 @@
-/** Waiting that a signal ends. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Resolves after `ms`, or at once when aborted. */

@@ -1,14 +1,11 @@
-/** Resources that close in the opposite order of their opening, each once, whatever goes wrong with one of them. */
-
-/** A stack of open resources. */
+/** A stack of open resources, closed last in, first out, each once, whatever fails. */
 export interface Resources {
-  /** Notes how something opened just now is closed. */
+  /** `close` closes the resource that was just opened. */
   add<T>(resource: T, close: (resource: T) => Promise<void>): T;
-  /** Closes all, last in, first out. @throws AggregateError with whatever closing threw, once all have been tried. */
+  /** @throws AggregateError with every failure, once all have been tried. */
   close(): Promise<void>;
 }
 
-/** An empty stack. */
 export function resources(): Resources {
   const closers: (() => Promise<void>)[] = [];
   return {

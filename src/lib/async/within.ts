@@ -1,8 +1,6 @@
-/** A deadline on a promise. */
-
 /**
- * What the promise gives or throws; where that takes longer than `ms`, what `late` gives or throws instead. What the
- * promise comes to afterwards is of no interest to anybody: what it stands for goes on all the same.
+ * A deadline: the promise's outcome, or after `ms` the outcome of `late`. The late promise goes on, and its outcome is
+ * ignored.
  */
 export async function within<T, L>(promise: Promise<T>, ms: number, late: () => L | Promise<L>): Promise<T | L> {
   let timer: NodeJS.Timeout | undefined;

@@ -8,7 +8,7 @@ import { type GiftsPurchased, issueGifts } from '../../domain/purchase.js';
 import type { Bus } from '../../ports/bus.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { FollowerRun } from '../../runtime/supervision/followers.js';
-import { BESIDE_SLICE_MS, inSlices, slices } from '../../lib/async/slices.js';
+import { LOW_PRIORITY_SLICE_MS, inSlices, slices } from '../../lib/async/slices.js';
 import { within } from '../../lib/async/within.js';
 import { charge, type ChargeDeps } from '../purchase/chargeStep.js';
 import type { Contact } from '../notification/manager.js';
@@ -205,7 +205,7 @@ export async function workThrough(
     const work = open.purchase(transactionId);
     if (work === undefined || signal.aborted) return;
     const { last } = work;
-    const time = slices(BESIDE_SLICE_MS);
+    const time = slices(LOW_PRIORITY_SLICE_MS);
     for (let next = gifts.next(); next.done !== true; next = gifts.next()) {
       const { giftId, event } = next.value;
       takeOn({

@@ -1,5 +1,5 @@
 /** One reading of the log that serves several projections: reading, folding and storing overlap. */
-import { BESIDE_SLICE_MS, slices, type Slices } from '../../lib/async/slices.js';
+import { LOW_PRIORITY_SLICE_MS, slices, type Slices } from '../../lib/async/slices.js';
 import type { EventBatch, EventStore, Position, ReadOptions } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { inBatchSpan } from '../../tracing/batches.js';
@@ -134,7 +134,7 @@ async function isAtEnd(events: EventStore, after: Position | undefined): Promise
 
 /** Folding rests when its slice is used up, and longer when the store can't keep up. */
 function pressure(builds: readonly RunningBuild[], writer: Writer, maxDirty: number, failed: AbortSignal): Slices {
-  const time = slices(BESIDE_SLICE_MS);
+  const time = slices(LOW_PRIORITY_SLICE_MS);
   return {
     begin: time.begin,
     due: () => time.due() || dirtyCount(builds) >= maxDirty,

@@ -1,5 +1,5 @@
 /** Stores what builds have folded: one write at a time, each with everything that has come up during the one before. */
-import { BESIDE_SLICE_MS, slices } from '../../lib/async/slices.js';
+import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
 import type { ReadStore, StoredDocument, WriteBatch } from '../../ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
 import type { Lease } from '../coordination/lease.js';
@@ -105,7 +105,7 @@ async function batchesOf(
   builds: readonly RunningBuild[],
   reached: readonly RunningBuild['folded'][],
 ): Promise<WriteBatch[]> {
-  const time = slices(BESIDE_SLICE_MS);
+  const time = slices(LOW_PRIORITY_SLICE_MS);
   const batches: WriteBatch[] = [];
   for (const [at, { collection, checkpoint: projection, stored, writing }] of builds.entries()) {
     let documents: StoredDocument[] = [];

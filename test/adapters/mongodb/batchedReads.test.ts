@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { gatheredLookUps } from '../../../src/adapters/mongodb/batchedReads.js';
+import { batchedReads } from '../../../src/adapters/mongodb/batchedReads.js';
 import type { MongoDocument } from '../../../src/adapters/mongodb/layout.js';
-import type { Database, Link } from '../../../src/adapters/mongodb/connection.js';
+import type { Database, Connection } from '../../../src/adapters/mongodb/connection.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { failureOf } from '../../support/engines/eventStoreEvents.js';
 
@@ -24,8 +24,8 @@ function server(documents: Readonly<Record<string, object>>) {
     findOne: async ({ _id }: { _id: string }) => (await answered(name, [_id]))[0] ?? null,
     find: ({ _id: { $in } }: { _id: { $in: readonly string[] } }) => ({ toArray: async () => answered(name, $in) }),
   });
-  const link: Pick<Link, 'read'> = { read: async (work) => work({ collection } as unknown as Database) };
-  return { lookUp: gatheredLookUps(link), requests };
+  const connection: Pick<Connection, 'read'> = { read: async (work) => work({ collection } as unknown as Database) };
+  return { lookUp: batchedReads(connection), requests };
 }
 
 const turn = async (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));

@@ -23,8 +23,8 @@ import {
   isPresent,
   LateError,
 } from '../../../src/adapters/mongodb/failures.js';
-import { openLink } from '../../../src/adapters/mongodb/connection.js';
-import type { Link } from '../../../src/adapters/mongodb/connection.js';
+import { openConnection } from '../../../src/adapters/mongodb/connection.js';
+import type { Connection } from '../../../src/adapters/mongodb/connection.js';
 import { writeGuarded } from '../../../src/adapters/mongodb/guarded.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { HELLO, startFakeMongo } from '../../support/engines/fakeMongo.js';
@@ -36,9 +36,9 @@ const NOWHERE = 'mongodb://127.0.0.1:1/';
 const notFound = (): MongoServerSelectionError =>
   new MongoServerSelectionError('nobody there', {} as TopologyDescription);
 
-/** A link whose clients are counted. */
+/** A connection whose clients are counted. */
 function counting(): {
-  readonly link: Link;
+  readonly connection: Connection;
   readonly clients: MongoClient[];
   readonly closed: MongoClient[];
   readonly warned: string[];
@@ -57,7 +57,7 @@ function counting(): {
     return client;
   };
   const logger = pino({}, { write: (line) => warned.push((JSON.parse(line) as { msg: string }).msg) });
-  return { link: openLink({ newClient, database: 'test', logger }), clients, closed, warned };
+  return { connection: openConnection({ newClient, database: 'test', logger }), clients, closed, warned };
 }
 
 /** What a bulk write is rejected with. */
@@ -90,67 +90,70 @@ const taken = (
 });
 
 test('a call that is never answered ends at its deadline, with an unknown outcome where it writes', async () => {
-  const { link } = counting();
+  const { connection } = counting();
   const never = (): Promise<void> => new Promise(() => undefined);
-  const [read, write] = await Promise.all([rejectionOf(link.read(never, 30)), rejectionOf(link.write(never, 30))]);
+  const [read, write] = await Promise.all([
+    rejectionOf(connection.read(never, 30)),
+    rejectionOf(connection.write(never, 30)),
+  ]);
   assert.instance(read, UnavailableError);
   assert.instance(read.cause, LateError);
   assert.equal([(read as UnavailableError).outcomeUnknown, (write as UnavailableError).outcomeUnknown], [false, true]);
-  await link.close();
+  await connection.close();
 });
 
 test('an answer after the deadline troubles nobody', async () => {
-  const { link } = counting();
-  await rejectionOf(link.read(() => sleep(40).then(() => Promise.reject(new Error('late'))), 10));
+  const { connection } = counting();
+  await rejectionOf(connection.read(() => sleep(40).then(() => Promise.reject(new Error('late'))), 10));
   await sleep(50);
-  await link.close();
+  await connection.close();
 });
 
 test('a client that finds no server any more is replaced, and closed', async () => {
-  const { link, clients, closed, warned } = counting();
-  const miss = (): Promise<Error> => rejectionOf(link.read(() => Promise.reject(notFound())));
+  const { connection, clients, closed, warned } = counting();
+  const miss = (): Promise<Error> => rejectionOf(connection.read(() => Promise.reject(notFound())));
   for (let n = 0; n < 5; n++) await miss();
   assert.is(clients.length, 1, 'it is given time');
   await sleep(2_000);
-  await link.read(async () => 1);
+  await connection.read(async () => 1);
   await miss();
   assert.is(clients.length, 1, 'once is nothing');
-  const slow = link.read(() => sleep(50).then(() => closed.length));
+  const slow = connection.read(() => sleep(50).then(() => closed.length));
   const error = await miss();
   assert.instance(error, UnavailableError);
   assert.not.ok((error as UnavailableError).outcomeUnknown, 'nothing was sent');
   assert.is(clients.length, 2);
   assert.equal(warned, ['the read store is not found: connecting anew']);
-  assert.is(await link.read(async ({ db }) => db.client), clients[1]);
+  assert.is(await connection.read(async ({ db }) => db.client), clients[1]);
   assert.is(await slow, 0, 'what the old one is asked may finish');
   await sleep(10);
   assert.equal(closed, [clients[0]]);
   for (let n = 0; n < 5; n++) await miss();
   assert.is(clients.length, 2, 'the new one is given time too');
-  await link.close();
+  await connection.close();
   assert.equal(closed, clients);
 });
 
 test('a client whose first connecting failed is closed for good by the driver: it is replaced, when one asks at a time too', async () => {
   const server = await startFakeMongo(() => ({ n: 1 }));
-  const read = (link: Link): Promise<unknown> => link.read(({ db }) => db.command({ ping: 1 }));
-  const write = (link: Link): Promise<unknown> =>
-    link.write((database) => database.collection('x').bulkWrite([{ insertOne: { document: {} } }]));
+  const read = (connection: Connection): Promise<unknown> => connection.read(({ db }) => db.command({ ping: 1 }));
+  const write = (connection: Connection): Promise<unknown> =>
+    connection.write((database) => database.collection('x').bulkWrite([{ insertOne: { document: {} } }]));
   try {
     for (const ask of [read, write]) {
       const urls = [NOWHERE];
-      const link = openLink({
+      const connection = openConnection({
         newClient: () => new MongoClient(urls.pop() ?? server.url, { serverSelectionTimeoutMS: 2_100 }),
         database: 'test',
       });
       try {
-        assert.instance(await rejectionOf(ask(link)), UnavailableError);
-        const closed = await rejectionOf(ask(link));
+        assert.instance(await rejectionOf(ask(connection)), UnavailableError);
+        const closed = await rejectionOf(ask(connection));
         assert.instance(closed, UnavailableError);
         assert.match(closed.message, 'Topology is closed');
-        await ask(link);
+        await ask(connection);
       } finally {
-        await link.close();
+        await connection.close();
       }
     }
   } finally {
@@ -159,16 +162,16 @@ test('a client whose first connecting failed is closed for good by the driver: i
 });
 
 test('what is refused by the server or makes no sense is no reason for a new client', async () => {
-  const { link, clients } = counting();
+  const { connection, clients } = counting();
   await sleep(2_050);
   const errors = [
     new MongoServerError({ code: 1, errmsg: 'x' }),
     new MongoNetworkError('lost'),
     new TypeError('mistake'),
   ];
-  for (const error of [...errors, ...errors]) await rejectionOf(link.write(() => Promise.reject(error)));
+  for (const error of [...errors, ...errors]) await rejectionOf(connection.write(() => Promise.reject(error)));
   assert.is(clients.length, 1);
-  await link.close();
+  await connection.close();
 });
 
 test('a command that is still being sent when the driver gives its connection up fails soon after, not at its deadline', async () => {
@@ -182,26 +185,28 @@ test('a command that is still being sent when the driver gives its connection up
   );
   const newClient = (): MongoClient =>
     new MongoClient(server.url, { heartbeatFrequencyMS: 500, connectTimeoutMS: 500, serverSelectionTimeoutMS: 500 });
-  const link = openLink({ newClient, database: 'test' });
-  await link.write(({ db }) => db.command({ ping: 1 }));
+  const connection = openConnection({ newClient, database: 'test' });
+  await connection.write(({ db }) => db.command({ ping: 1 }));
   silent = true;
   const began = performance.now();
-  const error = await rejectionOf(link.write(({ db }) => db.command({ ping: 1, text: 'x'.repeat(more) }), 20_000));
+  const error = await rejectionOf(
+    connection.write(({ db }) => db.command({ ping: 1, text: 'x'.repeat(more) }), 20_000),
+  );
   const ms = performance.now() - began;
   assert.instance(error, UnavailableError);
   assert.ok((error as UnavailableError).outcomeUnknown);
   assert.ok(ms < 10_000, `${ms} ms`);
-  await link.close();
+  await connection.close();
   await server.stop();
 });
 
 test('closing lets what is under way finish, and refuses the rest', async () => {
-  const { link } = counting();
-  const running = link.read(() => sleep(60).then(() => 'done'));
-  const closing = link.close();
-  assert.instance(await rejectionOf(link.read(async () => 1)), UnavailableError);
+  const { connection } = counting();
+  const running = connection.read(() => sleep(60).then(() => 'done'));
+  const closing = connection.close();
+  assert.instance(await rejectionOf(connection.read(async () => 1)), UnavailableError);
   assert.is(await running, 'done');
-  await Promise.all([closing, link.close()]);
+  await Promise.all([closing, connection.close()]);
 });
 
 test('a failure is the trouble of the engine unless the command itself is wrong', () => {
@@ -325,8 +330,11 @@ test('a taken _id is told from another taken value, whatever the value', () => {
   );
 });
 
-/** A link whose bulk writes are answered in turn; what it was told to write. */
-function bulkLink(answers: readonly (Error | undefined)[]): { readonly link: Link; readonly sent: Document[][] } {
+/** A connection whose bulk writes are answered in turn; what it was told to write. */
+function bulkConnection(answers: readonly (Error | undefined)[]): {
+  readonly connection: Connection;
+  readonly sent: Document[][];
+} {
   const sent: Document[][] = [];
   const collection = {
     async bulkWrite(operations: Document[]) {
@@ -337,7 +345,7 @@ function bulkLink(answers: readonly (Error | undefined)[]): { readonly link: Lin
   };
   return {
     sent,
-    link: {
+    connection: {
       read: () => Promise.reject(new Error('not asked')),
       write: (work) => work({ collection: () => collection } as never),
       close: async () => undefined,
@@ -347,8 +355,8 @@ function bulkLink(answers: readonly (Error | undefined)[]): { readonly link: Lin
 
 test('documents are written in the order of ids, and what was written first by another client in that moment once more', async () => {
   const documents = ['c', 'a', 'd', 'b'].map((_id, n) => ({ _id, p: `${n}`, b: '{}' }));
-  const { link, sent } = bulkLink([bulkError({ errors: [taken(1), taken(3)] }), undefined]);
-  await writeGuarded(link, 'x', documents);
+  const { connection, sent } = bulkConnection([bulkError({ errors: [taken(1), taken(3)] }), undefined]);
+  await writeGuarded(connection, 'x', documents);
   assert.equal(
     sent[0]?.map(({ filter, upsert }) => [filter, upsert]),
     [
@@ -364,7 +372,7 @@ test('documents are written in the order of ids, and what was written first by a
   ]);
   assert.is(sent.length, 2);
   const other = bulkError({ errors: [taken(0), taken(1, 'other')] });
-  assert.is(await rejectionOf(writeGuarded(bulkLink([other]).link, 'x', documents)), other);
+  assert.is(await rejectionOf(writeGuarded(bulkConnection([other]).connection, 'x', documents)), other);
 });
 
 test.run();

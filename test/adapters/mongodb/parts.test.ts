@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { createCheckpoints } from '../../../src/adapters/mongodb/checkpoints.js';
 import { ensureCollection } from '../../../src/adapters/mongodb/collections.js';
 import { keyOf, layoutOf } from '../../../src/adapters/mongodb/layout.js';
-import type { Link } from '../../../src/adapters/mongodb/connection.js';
+import type { Connection } from '../../../src/adapters/mongodb/connection.js';
 import { filterOf, sortOf } from '../../../src/adapters/mongodb/query.js';
 import { commandsOf } from '../../../src/adapters/mongodb/writer.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
@@ -99,7 +99,7 @@ test('a field is brought beside the very body that it was taken from, since one 
   const ask = (work: (database: never) => unknown): unknown =>
     work({ db: { createCollection: async () => undefined }, collection: () => collection } as never);
   const layout = layoutOf(newCollection([['n']]));
-  await ensureCollection({ read: ask, write: ask } as unknown as Link, layout, true);
+  await ensureCollection({ read: ask, write: ask } as unknown as Connection, layout, true);
   const noted = { _id: `fields/${layout.name}` };
   assert.equal(asked, [
     noted,
@@ -108,9 +108,9 @@ test('a field is brought beside the very body that it was taken from, since one 
   ]);
 });
 
-/** A link that answers what it is told, when it is told. */
+/** A connection that answers what it is told, when it is told. */
 function lookedAt(answer: (asked: readonly string[]) => Promise<{ _id: string; p: string }[]>): {
-  readonly link: Pick<Link, 'read'>;
+  readonly connection: Pick<Connection, 'read'>;
   readonly looks: (readonly string[])[];
 } {
   const looks: (readonly string[])[] = [];
@@ -122,13 +122,13 @@ function lookedAt(answer: (asked: readonly string[]) => Promise<{ _id: string; p
       },
     }),
   };
-  return { looks, link: { read: (work) => work({ collection: () => collection } as never) } };
+  return { looks, connection: { read: (work) => work({ collection: () => collection } as never) } };
 }
 
 test('thousands who wait are one query, and none when nobody does', async () => {
   let stored = 0;
-  const { link, looks } = lookedAt(async (asked) => asked.map((_id) => ({ _id, p: at(stored) })));
-  const checkpoints = createCheckpoints(link);
+  const { connection, looks } = lookedAt(async (asked) => asked.map((_id) => ({ _id, p: at(stored) })));
+  const checkpoints = createCheckpoints(connection);
   const waiting = Array.from({ length: 5_000 }, (_, n) =>
     checkpoints.reached(n % 2 === 0 ? 'a@1' : 'b@1', at(1 + (n % 50)), n % 10 === 0 ? 5 : 5_000),
   );
@@ -152,13 +152,13 @@ test('thousands who wait are one query, and none when nobody does', async () => 
 
 test('own writes wake at once, also while an answer is awaited, and an answer never takes knowledge back', async () => {
   let answered: (found: { _id: string; p: string }[]) => void = () => undefined;
-  const { link } = lookedAt(
+  const { connection } = lookedAt(
     () =>
       new Promise((resolve) => {
         answered = resolve;
       }),
   );
-  const checkpoints = createCheckpoints(link);
+  const checkpoints = createCheckpoints(connection);
   const waiting = [2, 1].map((n) => checkpoints.reached('a@1', at(n), 10_000));
   checkpoints.advanced('a@1', at(2));
   assert.equal(await Promise.all(waiting), [true, true]);
@@ -171,11 +171,11 @@ test('own writes wake at once, also while an answer is awaited, and an answer ne
 
 test('who waits hears of a failure, who comes after it asks anew', async () => {
   let failing = true;
-  const { link } = lookedAt(async (asked) => {
+  const { connection } = lookedAt(async (asked) => {
     if (failing) throw new UnavailableError('gone');
     return asked.map((_id) => ({ _id, p: at(1) }));
   });
-  const checkpoints = createCheckpoints(link);
+  const checkpoints = createCheckpoints(connection);
   assert.instance(await rejectionOf(checkpoints.reached('a@1', at(1), 1_000)), UnavailableError);
   failing = false;
   assert.ok(await checkpoints.reached('a@1', at(1), 1_000));

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { BESIDE_SLICE_MS, slices } from '../../../src/lib/async/slices.js';
+import { LOW_PRIORITY_SLICE_MS, slices } from '../../../src/lib/async/slices.js';
 import { MAX_BATCH_BYTES, type StoredDocument, type WriteBatch } from '../../../src/ports/readStore.js';
 import { documentCache } from '../../../src/runtime/readmodels/documentCache.js';
 import { openBuild } from '../../../src/runtime/readmodels/runningBuild.js';
@@ -160,10 +160,10 @@ test('a slice ends, and the event loop turns before the next', async () => {
     }
     return false;
   };
-  let time = slices(BESIDE_SLICE_MS);
+  let time = slices(LOW_PRIORITY_SLICE_MS);
   assert.ok(
     await fresh(() => {
-      time = slices(BESIDE_SLICE_MS);
+      time = slices(LOW_PRIORITY_SLICE_MS);
     }),
   );
   const end = performance.now() + 10;

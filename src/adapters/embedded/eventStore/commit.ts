@@ -1,6 +1,5 @@
 /**
- * Group commit: many appends in one transaction, each judged by its own expected revision, all made durable by one
- * fsync.
+ * Group commit: many appends in one transaction, each judged by its own expected revision, all durable by one fsync.
  */
 import type { Database } from 'better-sqlite3';
 import type { ExpectedRevision } from '../../../ports/eventStore.js';
@@ -10,9 +9,9 @@ import { forgetPages, isDamage, unavailableOf, VALUE } from '../sqlite.js';
 import { beginWriting, breathe, LOCK_WAIT_MS } from '../writeLock.js';
 import { sealMark } from './log.js';
 
-/** An append on its way to the writer. A plain array, since thousands a second are copied from thread to thread. */
+/** An append on its way to the writer. An array, since thousands a second cross threads. */
 export type AppendRequest = readonly [
-  /** Names the append in its outcome. */
+  /** Also in its outcome. */
   sequence: number,
   stream: string,
   expected: ExpectedRevision,
@@ -20,20 +19,19 @@ export type AppendRequest = readonly [
   fields: readonly string[],
 ];
 
-/** Fields of one event in an `AppendRequest`. */
+/** Of one event in an `AppendRequest`. */
 export const FIELDS = 5;
 
-/** One group takes what is waiting, but little more than this, so that its first append need not wait long. */
+/** A group takes what waits, but little more than this, so that its first append need not wait long. */
 export const GROUP = { appends: 1_000, bytes: 8_000_000 };
 
-/** Length of an append's texts: near enough to bytes to bound a group. */
+/** In characters: near enough to bytes to bound a group. */
 export function sizeOf(fields: readonly string[]): number {
   let size = 0;
   for (const field of fields) size += field.length;
   return size;
 }
 
-/** What became of an append. */
 export type AppendOutcome =
   | {
       readonly sequence: number;
@@ -49,29 +47,26 @@ export type AppendOutcome =
       readonly sequence: number;
       readonly kind: 'failed';
       readonly message: string;
-      /** SQLite's, where it was SQLite that failed. */
+      /** SQLite's, of its own errors. */
       readonly code?: string;
-      /** True when it may have been stored all the same. */
+      /** It may have been stored all the same. */
       readonly outcomeUnknown: boolean;
     };
 
-/** What may be other than it is. */
 export interface GroupCommitOptions {
-  /** How long the lock of the file is waited for, ms. */
+  /** The longest wait for the file's lock, ms. */
   readonly lockWaitMs?: number;
-  /** Whether what is written will be found again. */
   readonly guard?: Pick<WriteGuard, 'refuse' | 'confirm'>;
 }
 
 /**
- * Returns the function that commits a group. It answers for every append and throws nothing: engine trouble fails the
- * whole group (nothing was written), anything else only the append that caused it.
- *
- * An append whose expectation fails is a repeat, and answered as the first time, when exactly its ids stand right after
- * the expected revision. With `'any'` its first id is looked for in the whole stream, which takes time in a long one.
- *
- * A group fails when other processes keep the file locked for `lockWaitMs`, and when the `guard` says so. The
- * connection waits for no lock by itself any more.
+ * Returns the function that commits a group. It answers every append and throws nothing. A fault of the engine fails
+ * the whole group (nothing was written), any other only the append that caused it.
+ * An append whose expectation fails is a repeat when exactly its ids stand right after the expected revision; it is
+ * answered as the first time. With `'any'` its first id is searched in the whole stream, which takes time in a long
+ * one.
+ * A group also fails when other processes keep the file locked for `lockWaitMs`, or when `guard` refuses. The
+ * connection itself waits for no lock any more.
  */
 export function groupCommit(
   database: Database,
@@ -142,13 +137,13 @@ export function groupCommit(
 
   // `beginWriting` waits.
   database.pragma('busy_timeout = 0');
-  /** For how long the last group held the file's lock, and when it gave it back, ms. */
+  /** How long the last group held the file's lock, and when it was released, ms. */
   let held = 0;
   let freed = 0;
 
   function commitGroup(appends: readonly AppendRequest[]): AppendOutcome[] {
     let committing = false;
-    // Not right after the group: nobody need wait for its answers.
+    // Here, not right after the last group, whose answers would have waited.
     breathe(held, performance.now() - freed);
     try {
       guard.refuse();
@@ -161,7 +156,7 @@ export function groupCommit(
       let last = end.get()!;
       const outcomes = appends.map((append) => {
         const outcome = appendOne(append, last);
-        // A repeat answers a position that stood before.
+        // A repeat answers an earlier position.
         if (outcome.kind === 'appended') last = Math.max(last, outcome.position);
         return outcome;
       });
@@ -176,8 +171,8 @@ export function groupCommit(
       forgetPages(database, error);
       if (appends.length > 1 && concernsOne(error, file)) return appends.flatMap((append) => commitGroup([append]));
       const { message, code } = error as Error & { code?: string };
-      // A frame that was written but not known to be synced may still be found after a crash; on a full disk the
-      // commit's frame was never written.
+      // A frame that was written but perhaps not synced may be found after a crash. On a full disk it was never
+      // written.
       const outcomeUnknown = committing && code !== 'SQLITE_FULL';
       return appends.map(([sequence]) => ({
         sequence,
@@ -192,7 +187,7 @@ export function groupCommit(
   return commitGroup;
 }
 
-/** Whether it may be the fault of one append of a group: of its content, or of a damaged page that it alone needs. */
+/** One append of a group may be the cause: by its content, or a damaged page that it alone needs. */
 function concernsOne(error: unknown, file: string): boolean {
   if (error instanceof Sqlite.SqliteError && isDamage(error)) return true;
   try {

@@ -1,6 +1,7 @@
-/** The event store of one machine: a file `events.db` in the data folder, which several processes may share. */
+/** The event store of one machine: a file `events.db` in the data folder, shared by its processes. */
 import { resolve } from 'node:path';
 import type { Database } from 'better-sqlite3';
+import { batchedAnswers } from '../../../lib/async/tickBatcher.js';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { refuseUnlessInPlace } from '../openedFiles.js';
@@ -8,7 +9,6 @@ import { openSignals } from '../signals.js';
 import { unavailableOf } from '../sqlite.js';
 import { threadData } from '../thread.js';
 import { feed } from './feed.js';
-import { gather } from './tickBatcher.js';
 import {
   eventLogFile,
   isPosition,
@@ -22,39 +22,33 @@ import {
 } from './log.js';
 import { FIRST_TIME, LAST_TIME, timeBounds } from './timeBounds.js';
 import { eventReader } from './reader.js';
-import { recentEvents } from './recentAppends.js';
-import { watchTail } from './logTail.js';
+import { openRecentAppends } from './recentAppends.js';
+import { watchLogTail } from './logTail.js';
 import { openEventWriter } from './writer.js';
 
-/**
- * Of the log's pages this much is kept in memory, in KiB: the inner pages of its index, so that a stream is found with
- * a read or two.
- */
+/** Page cache in KiB, for the inner pages of the index: a stream is then found with a read or two. */
 const CACHE_KIB = 16_000;
 
-/** Streams that are read in one turn: some 2 ms. */
+/** Streams read in one turn: some 2 ms. */
 const STREAMS_AT_ONCE = 100;
 
-/** Where the log is. */
 export interface EmbeddedEventStoreOptions {
   /** The data folder; made (mode 0700) when there is none. */
   readonly dir: string;
-  /**
-   * Another thread of this process has the log open, and keeps it open for longer: see `DatabaseOptions.openElsewhere`.
-   */
+  /** Another thread of this process has the log open for longer: see `DatabaseOptions.openElsewhere`. */
   readonly openElsewhere?: boolean;
   /**
-   * Threads are started with the store, not when each is first needed: the program's own files may be replaced while a
-   * service runs. Default false.
+   * Threads are started with the store, not when first needed: the program's files may be replaced while a service
+   * runs. Default false.
    */
   readonly longLived?: boolean;
 }
 
 /**
- * Opens the log in a data folder, or begins a new one. Appends are written by a thread of their own, many at a time
- * with one fsync; reads are made on this thread, in slices of a few ms.
+ * Opens the log in a data folder, or creates one. A worker thread writes appends, many with one fsync; this thread
+ * reads, in slices of a few ms.
  * @throws DataFileError when the file is not a whole event log of this program, when it is gone while read models of
- * one are there, or the folder can't be used; UnavailableError when the disk is full.
+ * one exist, or the folder can't be used; UnavailableError when the disk is full.
  */
 export async function openEmbeddedEventStore({
   dir,
@@ -62,7 +56,7 @@ export async function openEmbeddedEventStore({
   longLived = false,
 }: EmbeddedEventStoreOptions): Promise<EventStore> {
   const file = eventLogFile(resolve(dir));
-  // It would look at files that are open.
+  // It would read files that are open.
   if (!openElsewhere) refuseLostLog(file);
   const database = openEventLog(file, { readonly: true, openElsewhere });
   database.pragma(`cache_size = -${CACHE_KIB}`);
@@ -70,21 +64,21 @@ export async function openEmbeddedEventStore({
   const data = threadData(file, longLived);
   const reader = eventReader(database, file);
   const sealed = sealMark(database);
-  const tail = watchTail(() => reader.end());
-  const recent = recentEvents();
-  const writer = openEventWriter({ data, onStored: recent.add, onGrown: tail.grew });
+  const logTail = watchLogTail(() => reader.end());
+  const recentAppends = openRecentAppends();
+  const writer = openEventWriter({ data, onStored: recentAppends.add, onGrown: logTail.grew });
   const signals = openSignals(dir, ({ kind }) => {
-    if (kind === 'wanted') tail.look();
+    if (kind === 'wanted') logTail.look();
   });
   let closing: Promise<void> | undefined;
-  /** The log's end, for all who ask at one moment: before anything else comes in. */
+  /** The log's end, shared by all calls of one moment. */
   let asked: { readonly end: Position | undefined } | undefined;
 
   function refuseWhenClosed(): void {
     if (closing !== undefined) throw new UnavailableError('the event store is closed');
   }
 
-  const readSlice = gather(
+  const readSlice = batchedAnswers(
     ({
       stream,
       from,
@@ -108,7 +102,7 @@ export async function openEmbeddedEventStore({
 
   async function close(): Promise<void> {
     signals.close();
-    tail.close();
+    logTail.close();
     await writer.close();
     database.close();
   }
@@ -142,7 +136,7 @@ export async function openEmbeddedEventStore({
 
     follow(after, filter = {}, options = {}) {
       refuseWhenClosed();
-      return feed(after, filter, options, { reader, tail, recent, closed });
+      return feed(after, filter, options, { reader, logTail, recentAppends, closed });
     },
 
     async end() {

@@ -1,37 +1,29 @@
-/** The thread that writes the event log, so that no fsync is waited for where requests are answered. */
-import type { MessagePort } from 'node:worker_threads';
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+/** The thread that writes the event log, so that requests never block on an fsync. */
+import { workerData } from 'node:worker_threads';
 import { moveNow } from '../checkpoint.js';
 import { checkpointer } from '../checkpointer.js';
 import { guardWrites } from '../openedFiles.js';
-import type { ThreadData } from '../thread.js';
-import type { AppendOutcome, AppendRequest } from './commit.js';
-import { GROUP, groupCommit, sizeOf } from './commit.js';
+import { serveThread, type ThreadData } from '../thread.js';
+import { type AppendOutcome, type AppendRequest, GROUP, groupCommit, sizeOf } from './commit.js';
 import { openEventLog } from './log.js';
 
-/** Appends, or the wish that the thread ends once all before it are answered. */
-export type WriterMessage = readonly AppendRequest[] | 'close';
-
-/** `ready` once, then the answers to one group, in one message. */
-export type WriterAnswer = 'ready' | readonly AppendOutcome[];
-
 /**
- * The WAL is moved into the file after about so many pages. Pages of many streams are touched at random, the inner
- * pages of the index again and again: rarely, then each of these is moved once.
+ * Pages written before the WAL is moved into the file. Appends touch pages of streams at random and inner pages of the
+ * index again and again; these are moved once a checkpoint.
  */
 const PAGES = 4_000;
-/** Of so many, where the thread for that could not keep up, it is moved before the next group. */
+/** From so many pages on, where the checkpoint's thread can't keep up, the next group moves them first. */
 const MOST_PAGES = 10_000;
 const PAGE_BYTES = 4_096;
 const INNER_PAGES = 4;
 
-function serve(port: MessagePort, data: ThreadData): void {
+function serve(data: ThreadData): void {
   const { file, opened } = data;
   const database = openEventLog(file, { openElsewhere: true });
-  // Room for the inner pages of its index. A wider cache costs more than it saves: where index pages were split, SQLite
-  // walks all that are kept, at the commit that everybody waits for.
+  // Room for the inner pages of the index. A larger cache costs more than it saves: after an index page was split,
+  // SQLite walks all cached pages at the commit.
   database.pragma('cache_size = -4000');
-  // A group may touch more pages than are kept: they wait in memory for its commit.
+  // A group may touch more pages than are cached: they stay in memory until its commit.
   database.pragma('cache_spill = OFF');
   database.pragma(`wal_autocheckpoint = ${MOST_PAGES}`);
   database.pragma('journal_size_limit = 67108864');
@@ -43,41 +35,30 @@ function serve(port: MessagePort, data: ThreadData): void {
   async function close(): Promise<void> {
     guard.close();
     await checkpoints.close();
-    // Without waiting for readers: what they hold back, the last connection to the file does.
+    // Without waiting for readers: the last connection to the file moves what they hold back.
     moveNow(database);
     database.close();
-    port.close();
   }
 
-  port.on('message', (first: WriterMessage) => {
-    if (first === 'close') return void close();
+  const thread = serveThread<readonly AppendRequest[], readonly AppendOutcome[]>((first) => {
     const group = [...first];
     let bytes = totalSize(first);
-    let closing = false;
-    while (!closing && group.length < GROUP.appends && bytes < GROUP.bytes) {
-      const next = receiveMessageOnPort(port) as { message: WriterMessage } | undefined;
+    while (group.length < GROUP.appends && bytes < GROUP.bytes) {
+      const next = thread.receive();
       if (next === undefined) break;
-      if (next.message === 'close') closing = true;
-      else {
-        group.push(...next.message);
-        bytes += totalSize(next.message);
-      }
+      group.push(...next);
+      bytes += totalSize(next);
     }
-    port.postMessage(commitGroup(group) satisfies WriterAnswer);
+    thread.answer(commitGroup(group));
     written += pagesOf(group.length, bytes);
-    if (closing) void close();
-    else if (written >= PAGES) {
-      written = 0;
-      checkpoints.begin();
-    }
-  });
-  void checkpoints.loaded.then(() => port.postMessage('ready' satisfies WriterAnswer));
+    if (written < PAGES || thread.closing()) return;
+    written = 0;
+    checkpoints.begin();
+  }, close);
+  void checkpoints.loaded.then(thread.ready);
 }
 
-/**
- * About how many pages a group writes: one of the index for each append, since streams stand there at random; the
- * events; and the inner pages.
- */
+/** About how many pages a group writes: a page of the index for each append, the events, and inner pages. */
 function pagesOf(appends: number, bytes: number): number {
   return appends + bytes / PAGE_BYTES + INNER_PAGES;
 }
@@ -86,5 +67,5 @@ function totalSize(appends: readonly AppendRequest[]): number {
   return appends.reduce((size, [, , , fields]) => size + sizeOf(fields), 0);
 }
 
-// Last, since `serve` needs all that stands above; only ever loaded as a thread.
-serve(parentPort!, workerData as ThreadData);
+// Last, since `serve` needs everything above.
+serve(workerData as ThreadData);

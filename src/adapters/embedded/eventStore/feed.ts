@@ -1,47 +1,42 @@
-/** `readAll` and `follow` over the embedded log: batches of what matches, a slice at a time. */
+/** `readAll` and `follow` over the embedded log: batches of matching events, a slice at a time. */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { EventBatch, EventFilter, Position, ReadOptions, RecordedEvent } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { matcherOf } from '../../eventMatcher.js';
 import { numberOf, positionOf } from './log.js';
 import type { EventReader, Scan } from './reader.js';
-import type { RecentEvents } from './recentAppends.js';
-import type { Tail } from './logTail.js';
+import type { RecentAppends } from './recentAppends.js';
+import type { LogTail } from './logTail.js';
 
 const DEFAULT_BATCH = 1_000;
-/** A batch ends when its texts reach so many characters, however few events it has. */
+/** A batch also ends after so many characters. */
 const BATCH_SIZE = 4_000_000;
-/** Everything else gets its turn after so much time. */
+/** The longest time before the event loop turns. */
 const TURN_MS = 5;
-/** How many positions a slice may pass over: adapted to what takes about a turn. */
+/** Positions passed over in a slice, adapted to about a turn. */
 const SPAN = { first: 1_024, least: 64, most: 131_072 };
-/** Rows of one slice. */
 const SLICE_ROWS = 1_000;
-/** How long a follower waits after the engine failed, in ms. */
+/** Pause of a follower after the engine failed, in ms. */
 const RETRY_MS = 250;
 
-/** The sources of a feed. */
 export interface FeedOptions {
   readonly reader: EventReader;
-  /** Followed on from the log's end; without it the feed ends there. */
-  readonly tail?: Tail;
-  /** What a follower takes from memory; without it everything is read. */
-  readonly recent?: RecentEvents;
-  /** True once the store is closed: the feed ends, and doesn't touch the reader again. */
+  /** Absent: the feed ends at the log's end. */
+  readonly logTail?: LogTail;
+  /** Events that a follower takes from memory; absent: everything is read. */
+  readonly recentAppends?: RecentAppends;
+  /** True once the store is closed: the feed ends without touching the reader. */
   readonly closed: () => boolean;
 }
 
-/**
- * As `readAll`, or with a tail as `follow`, in the port. A follower tries again for ever when the engine is
- * unavailable.
- */
+/** `readAll`, or with a log tail `follow`, which tries again for ever while the engine is unavailable. */
 export async function* feed(
   after: Position | undefined,
   filter: EventFilter,
   options: ReadOptions,
   source: FeedOptions,
 ): AsyncGenerator<EventBatch, void> {
-  const { reader, tail, recent, closed } = source;
+  const { reader, logTail, recentAppends, closed } = source;
   const { batchSize = DEFAULT_BATCH, signal, onTrouble } = options;
   const stopped = (): boolean => closed() || signal?.aborted === true;
   const turn = turns();
@@ -71,9 +66,9 @@ export async function* feed(
     return undefined;
   }
 
-  /** The next batch from memory; `undefined` when not all of it is there. */
+  /** `undefined` when not all of it is in memory. */
   function rememberedBatch(): EventBatch | undefined {
-    const slice = recent?.after(position, batchSize, matches);
+    const slice = recentAppends?.after(position, batchSize, matches);
     return slice === undefined
       ? undefined
       : { events: slice.events, position: positionOf(slice.through), caughtUp: slice.last };
@@ -90,13 +85,13 @@ export async function* feed(
         yield batch;
       }
       if (batch?.caughtUp === false) continue;
-      if (tail === undefined) return;
+      if (logTail === undefined) return;
       onTrouble?.(undefined);
-      await tail.past(position, signal, remembered !== undefined);
+      await logTail.past(position, signal, remembered !== undefined);
     } catch (error) {
-      if (tail === undefined || !(error instanceof UnavailableError)) throw error;
+      if (logTail === undefined || !(error instanceof UnavailableError)) throw error;
       onTrouble?.(error);
-      // Rejects when the signal ends it, which is looked at next.
+      // Rejects when the signal aborts it; the loop looks at the signal next.
       await sleep(RETRY_MS, undefined, { ref: false, ...(signal === undefined ? {} : { signal }) }).catch(
         () => undefined,
       );
@@ -105,8 +100,8 @@ export async function* feed(
 }
 
 /**
- * Resolves at once, or after everything else had its turn when this reader, and whoever works on its batches, has had
- * one. One that has waited lets the turn end, too: under load more is appended in it, which then makes one batch.
+ * Resolves at once, or after the event loop has turned, where this reader and the user of its batches had their time. A
+ * reader that has waited lets the turn end, too: under load one batch then takes all of the turn's appends.
  */
 function turns(): () => Promise<void> {
   let since = performance.now();
@@ -117,7 +112,7 @@ function turns(): () => Promise<void> {
   };
 }
 
-/** Lets a slice pass over only so many positions as take about a turn. */
+/** Adapts a slice's positions to about a turn. */
 function adaptive(scan: Scan): Scan {
   let span = SPAN.first;
   return (after, end, limit) => {

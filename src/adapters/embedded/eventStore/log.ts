@@ -1,4 +1,4 @@
-/** The event log's file: its schema, and how positions are written. */
+/** The event log's file: its schema, and the form of positions. */
 import { randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,18 +13,15 @@ const SCHEMA_VERSION = 1;
 const POSITION_DIGITS = 16;
 const ZEROS = '0'.repeat(POSITION_DIGITS);
 
-/** Path of the event log in a data folder. */
 export function eventLogFile(dir: string): string {
   return join(dir, 'events.db');
 }
 
 /**
- * Refuses a folder that has read models but no event log: they were made from one, which is lost, and a new one must
- * not pass for it.
- * @throws DataFileError
+ * Refuses a folder with read models but no event log: a new log must not pass for the lost one. @throws DataFileError
  */
 export function refuseLostLog(file: string): void {
-  // In this order: another process that makes both right now makes the log first.
+  // In this order: a process that creates both makes the log first.
   if (!hasReadStore(dirname(file)) || !isEmpty(file) || !isEmpty(`${file}-wal`)) return;
   throw new DataFileError(
     file,
@@ -37,10 +34,7 @@ function isEmpty(file: string): boolean {
   return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
-/**
- * Opens the event log, and makes it with a new log id when there is none.
- * @throws DataFileError, UnavailableError as `openDatabase` does.
- */
+/** Opens the event log, or creates one with a new log id. @throws DataFileError, UnavailableError as `openDatabase` */
 export function openEventLog(file: string, mode: { readonly?: boolean; openElsewhere?: boolean }): Database {
   return openDatabase(file, {
     kind: 'event log',
@@ -51,9 +45,8 @@ export function openEventLog(file: string, mode: { readonly?: boolean; openElsew
   });
 }
 
-// What a filter looks at stands before data, so that rows passed over are not read whole. Positions are given out by
-// us, one after the other:
-// a rolled back transaction leaves no gap.
+// The columns of filters stand before data, so that skipped rows are not read whole. The writer assigns positions: a
+// rolled back transaction leaves no gap.
 function create(database: Database): void {
   database.exec(`
     CREATE TABLE events (
@@ -72,22 +65,22 @@ function create(database: Database): void {
   database.prepare(`INSERT INTO meta (name, value) VALUES ('logId', ?)`).run(randomUUID());
 }
 
-/** The id the log was made with. @throws DataFileError when it has none. */
+/** @throws DataFileError when the log has none. */
 export function logIdOf(database: Database, file: string): string {
   const logId = database.prepare<[], string>(`SELECT value FROM meta WHERE name = 'logId'`).pluck().get();
   if (logId === undefined) throw new DataFileError(file, 'has lost its log id', 'restore it from a backup');
   return logId;
 }
 
-/** Whether the log is sealed, as the connection sees it: for an append, ask within its transaction. */
+/** Whether the log is sealed, as the connection sees it. For an append, ask within its transaction. */
 export function sealMark(database: Database): () => boolean {
   const mark = database.prepare<[], string>(`SELECT value FROM meta WHERE name = 'sealedAt'`).pluck();
   return () => mark.get() !== undefined;
 }
 
 /**
- * Seals the log for good, over a connection of its own; this thread must have the file open. Waits for the transaction
- * under way.
+ * Seals the log for good, over a connection of its own, after the transaction under way. This thread must have the file
+ * open.
  * @throws UnavailableError, DataFileError
  */
 export function sealEventLog(file: string): void {
@@ -107,15 +100,12 @@ export function positionOf(number: number): Position {
   return ZEROS.slice(digits.length) + digits;
 }
 
-/** Whether a text can be a position: 16 digits, from 0 to 2^53-1, the greatest number that is exact here. */
+/** 16 digits, from 0 to 2^53-1, the greatest exact number. */
 export function isPosition(text: string): boolean {
   return /^[0-9]{16}$/.test(text) && Number(text) <= Number.MAX_SAFE_INTEGER;
 }
 
-/**
- * The number in a position; 0, which comes before all events, for `undefined`. @throws RangeError when it is not a
- * position of this engine.
- */
+/** 0, before all events, for `undefined`. @throws RangeError when it is not a position of this engine. */
 export function numberOf(position: Position | undefined): number {
   if (position === undefined) return 0;
   if (!isPosition(position)) throw new RangeError(`not a position of the embedded event store: ${position}`);

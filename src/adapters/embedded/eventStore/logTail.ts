@@ -1,37 +1,32 @@
-/**
- * Tells those who wait for the log to grow: at once for appends that are made here, by polling for those of another
- * thread or process.
- */
+/** Wakes waiters when the log grows: at once for appends of this thread, by polling for those of others. */
 
 /**
- * How often the log's end is looked at while somebody waits, in ms: another process's append must be seen within 50. A
- * projector on another thread than the appends goes by this, too, unless somebody waits for it (`signals.ts`): what has
- * gathered meanwhile is folded and stored in one go, which costs a third less than group by group.
+ * Polling interval while somebody waits, in ms: an append of another process must be seen within 50. A projector on a
+ * worker thread polls too, unless a reader waits for it (`signals.ts`): folding several groups of appends at once costs
+ * less.
  */
 const POLL_MS = 20;
 
-/** The log's growing end. */
-export interface Tail {
+export interface LogTail {
   /**
-   * Resolves when the log has grown past `position`, the signal is aborted, or the tail is closed; or when its end
-   * can't be read: the reader will see why. `own`: only appends made here came lately, so that others' appends may as
-   * well be found by the next poll.
+   * Resolves when the log has grown past `position`, the signal is aborted, the tail is closed, or the log's end can't
+   * be read.
+   * @param own only this thread has appended lately, so that the next poll may find appends of others
    */
   past(position: number, signal: AbortSignal | undefined, own?: boolean): Promise<void>;
-  /** The log has grown to `position`. */
   grew(position: number): void;
-  /** Looks now, for those who wait. */
+  /** Looks now, where somebody waits. */
   look(): void;
-  /** Lets everybody go, now and from now on. */
+  /** Wakes everybody, now and from now on. */
   close(): void;
 }
 
-/** One timer for all who wait, and none while nobody does. It doesn't keep the process alive. */
-export function watchTail(end: () => number): Tail {
+/** One timer for all waiters, and none without them. It doesn't keep the process alive. */
+export function watchLogTail(end: () => number): LogTail {
   const waiting = new Map<() => void, number>();
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
-  /** What this process knows of. */
+  /** The end as this thread knows it. */
   let grown = 0;
 
   function grew(position: number): void {

@@ -1,6 +1,4 @@
-/**
- * Reads of the event log on the thread that has opened it, each in slices short enough not to hold up anything else.
- */
+/** Reads the event log on the thread that has opened it, in short slices. */
 import type { Database, Statement } from 'better-sqlite3';
 import type { EventFilter, RecordedEvent } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
@@ -9,14 +7,14 @@ import { afterPrefix } from '../../prefix.js';
 import { forgetPages, unavailableOf, VALUE } from '../sqlite.js';
 import { positionOf } from './log.js';
 
-/** Texts of a slice end it when they reach so many characters (some 5 ms to parse). */
+/** Characters of texts that end a slice (some 5 ms to parse). */
 const SLICE_SIZE = 1_000_000;
 /** Rows of a slice of one stream. */
 const STREAM_SLICE = 500;
-/** Nearly every stream is shorter: then its rows are had at once, which takes less than one by one. */
+/** Most streams are shorter, and reading all rows at once is faster than one by one. */
 const SHORT_STREAM = 8;
 
-/** An event as it stands in the file; data and metadata are JSON. */
+/** As stored; data and metadata are JSON. */
 export type EventRow = readonly [
   position: number,
   stream: string,
@@ -30,43 +28,36 @@ export type EventRow = readonly [
 
 const COLUMNS = 'position, stream, revision, type, id, at, data, metadata';
 
-/** A slice of the log. */
 export interface Slice {
   readonly events: RecordedEvent[];
-  /** Number of the last position looked at. */
+  /** The last position looked at. */
   readonly through: number;
-  /** Characters of what was read. */
+  /** In characters. */
   readonly size: number;
 }
 
-/** Looks at the events after `after` up to `through`, for at most `limit` that match. */
+/** Reads the events after `after` up to `through`, at most `limit` that match. */
 export type Scan = (after: number, through: number, limit: number) => Slice;
 
-/** The event log as seen by one connection. Everything here throws UnavailableError. */
+/** The event log as one connection sees it, with positions as numbers. Everything here throws UnavailableError. */
 export interface EventReader {
-  /** Number of the last position; 0 while the log is empty. */
+  /** 0 while the log is empty. */
   end(): number;
-  /** Number of the position of the last event of a stream; 0 while it has none. */
+  /** Position of the stream's last event; 0 while it has none. */
   lastOf(stream: string): number;
   /**
-   * Number of the first (`last`: the last) position after `after` and up to `through` whose event's time lies within
-   * these; 0: there is none.
+   * The first or last position after `after` and up to `through` whose event's time is within these; 0: there is none.
    */
   timedWithin(edge: 'first' | 'last', after: number, through: number, from: string, to: string): number;
   /**
    * Adds events of the stream from revision `from` on to `into`, at most `limit`. @returns whether there may be more.
    */
   readStream(stream: string, from: number, limit: number, into: RecordedEvent[]): boolean;
-  /**
-   * All reads of `work` see the same state of the log: to begin and to end a snapshot takes longer than to read a short
-   * stream in it.
-   */
+  /** All reads of `work` share a snapshot, which costs more to begin and end than reading a short stream. */
   together(work: () => void): void;
-  /** Prepares a scan. */
   scan(filter: EventFilter): Scan;
 }
 
-/** Reads `file` through `database`. */
 export function eventReader(database: Database, file: string): EventReader {
   const endOf = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck();
   const lastOf = database
@@ -156,7 +147,7 @@ function take(rows: Iterable<EventRow>, into: RecordedEvent[]): { count: number;
   return { count, size };
 }
 
-/** The event of a row. @throws SyntaxError when its data is no JSON */
+/** @throws SyntaxError when its data is not JSON */
 export function eventOf(row: EventRow): RecordedEvent {
   return withMetadata({
     position: positionOf(row[0]),
@@ -170,7 +161,7 @@ export function eventOf(row: EventRow): RecordedEvent {
   });
 }
 
-/** The filter in SQL; `undefined` when nothing can match. */
+/** `undefined` when nothing can match. */
 function conditionOf({ types, streams }: EventFilter): { sql: string; values: string[] } | undefined {
   if (types?.length === 0 || streams?.length === 0) return undefined;
   const values: string[] = [];

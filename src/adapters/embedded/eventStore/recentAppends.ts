@@ -1,44 +1,39 @@
-/**
- * The last events that this process has appended, kept as they stand in the log: its own followers need not read them
- * back from the file.
- */
+/** The last events that this process has appended: its own followers need not read them from the file. */
 import type { RecordedEvent } from '../../../ports/eventStore.js';
 import { FIELDS, sizeOf } from './commit.js';
 import { eventOf, type EventRow } from './reader.js';
 
-/** What is kept at most: events, and characters of their texts. */
+/** The most events, and characters of their texts, in memory. */
 const MOST = { events: 1_024, size: 4_000_000 };
 
-/** One append that was stored just now. */
 export interface StoredAppend {
   readonly stream: string;
   /** Of its last event. */
   readonly revision: number;
-  /** Number of its last event's position. */
+  /** Of its last event. */
   readonly position: number;
   /** As in `AppendRequest`. */
   readonly fields: readonly string[];
 }
 
-/** Events that follow each other in the log. */
+/** Consecutive events of the log. */
 export interface RecentSlice {
-  /** Those that match. Every follower is given the same objects. */
+  /** Those that match; every follower is given the same objects. */
   readonly events: RecordedEvent[];
-  /** Number of the last position looked at. */
+  /** The last position looked at. */
   readonly through: number;
-  /** Nothing later is remembered: when that event was stored, it was the log's end. */
+  /** Nothing later is in memory: that event was the log's end when it was stored. */
   readonly last: boolean;
 }
 
-/** The remembered end of the log. */
-export interface RecentEvents {
+export interface RecentAppends {
   /**
-   * Remembers what was stored, in log order. Where another process has appended in between, all before is forgotten.
+   * Adds a stored append, in log order. Where another process has appended in between, everything before is forgotten.
    */
   add(append: StoredAppend): void;
   /**
-   * Looks at what comes after a position, for at most `limit` events that match; `undefined` where not all of it is
-   * remembered, or there is nothing.
+   * At most `limit` matching events after a position; `undefined` where not all of it is in memory, or there is
+   * nothing.
    */
   after(position: number, limit: number, matches: (stream: string, type: string) => boolean): RecentSlice | undefined;
 }
@@ -46,12 +41,11 @@ export interface RecentEvents {
 interface Kept {
   readonly row: EventRow;
   readonly size: number;
-  /** Once somebody has asked for it. */
+  /** Made at the first use. */
   event: RecordedEvent | undefined;
 }
 
-/** Remembers nothing yet. */
-export function recentEvents(): RecentEvents {
+export function openRecentAppends(): RecentAppends {
   /** Without a gap, the first at position `first`. */
   let kept: Kept[] = [];
   let first = 1;

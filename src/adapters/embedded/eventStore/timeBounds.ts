@@ -1,20 +1,16 @@
-/**
- * Where in the log events of a span of time stand, whatever the order of their times: every event's time outside that
- * part is looked at, in slices.
- */
+/** Finds the part of the log that holds a span of time, whatever the order of times in the log, in slices. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventReader } from './reader.js';
 
-/** Events whose times are looked at in one go: some 5 ms. */
+/** Events of one slice: some 5 ms. */
 const SLICE = 10_000;
 
-/** Before and after every time that an event can have (ISO 8601, four digits of a year). */
+/** Before and after every possible time of an event (ISO 8601, four digits of a year). */
 export const FIRST_TIME = '';
 export const LAST_TIME = '~';
 
 /**
- * The first and the last position after `after` whose event's time lies within these; `undefined`: none does. Others
- * have their turns in between.
+ * The first and the last position after `after` whose event's time is within these; `undefined`: none is.
  * @param stillOpen throws where the log was closed meanwhile
  * @throws UnavailableError, DataFileError
  */

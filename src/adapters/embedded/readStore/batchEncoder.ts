@@ -1,69 +1,70 @@
-/**
- * Turns batches into messages for the writer, a slice at a time, so that the event loop is never held up by a big one.
- */
-import { MAX_BATCH_BYTES } from '../../../ports/readStore.js';
-import type { CollectionSpec, Correction, Scalar, StoredDocument, WriteBatch } from '../../../ports/readStore.js';
+/** Encodes batches as messages for the writer, a slice at a time: a large batch must not hold up the event loop. */
+import {
+  MAX_BATCH_BYTES,
+  type CollectionSpec,
+  type Correction,
+  type Scalar,
+  type StoredDocument,
+  type WriteBatch,
+} from '../../../ports/readStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { refuseTooMany, scalarOf } from '../../readStoreRules.js';
-import { layoutOf } from './layout.js';
-import type { FieldColumn } from './layout.js';
-import type { WriterLink } from './writerClient.js';
-import type { PackedBatch, PackedCorrection } from './messages.js';
+import { layoutOf, type FieldColumn } from './layout.js';
+import type { WriterClient } from './writerClient.js';
+import type { EncodedBatch, EncodedCorrection } from './messages.js';
 
-/** Writes batches through the link, one call after another. */
-export interface Packer {
+export interface BatchEncoder {
   /**
-   * Resolves once everything is committed. @throws Error when a batch is over the port's limits; what the link throws.
+   * Resolves once everything is committed. @throws Error when a batch is over the port's limits; errors of the writer
    */
   write(batches: readonly WriteBatch[]): Promise<void>;
 }
 
-/** At most so long is packed in one turn of the event loop, in ms, by all calls together. */
+/** The longest encoding in one turn of the event loop, by all calls together, in ms. */
 const TURN_MS = 4;
-/** The clock is looked at after so many documents. */
+/** Documents between two looks at the clock. */
 const STRIDE = 32;
 
-/** @param link to the writer. */
-export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent' | 'deaths'>): Packer {
+export function createBatchEncoder(writer: Pick<WriterClient, 'call' | 'send' | 'sent' | 'deaths'>): BatchEncoder {
   let lastCall = 0;
-  /** When packing began in this turn of the event loop; `undefined`: not yet. */
+  /** When encoding began in this turn; `undefined`: not yet. */
   let turnBegan: number | undefined;
   let previous: Promise<unknown> = Promise.resolve();
 
-  /** Sends all parts; resolves to the answer still to come, so that the next call need not wait for it. */
-  async function pack(batches: readonly WriteBatch[]): Promise<{ readonly done: Promise<void> }> {
+  /** Sends all parts. Resolves to the answer still to come, so that the next call need not wait for it. */
+  async function encode(batches: readonly WriteBatch[]): Promise<{ readonly done: Promise<void> }> {
     const call = ++lastCall;
-    const deaths = link.deaths();
-    let parts: PackedBatch[] = [];
+    const deaths = writer.deaths();
+    let parts: EncodedBatch[] = [];
     let fault: { readonly error: unknown } | undefined;
-    /** A writer that has died took the parts before with it: those after must not bring a checkpoint past them. */
+    /** A writer that has died took the earlier parts with it: later ones must not bring a checkpoint past them. */
     function refuseIfTorn(): void {
-      if (link.deaths() !== deaths)
+      if (writer.deaths() !== deaths)
         throw new UnavailableError('the read store: its writer ended', { outcomeUnknown: true });
     }
     async function turn(): Promise<void> {
       refuseIfTorn();
-      if (parts.length > 0) link.send({ kind: 'write', call, last: false, batches: parts });
+      if (parts.length > 0) writer.send({ kind: 'write', call, last: false, batches: parts });
       parts = [];
-      await link.sent();
+      await writer.sent();
       turnBegan = undefined;
     }
     try {
-      for (const batch of batches) await packBatch(batch, turn, (part) => parts.push(part));
+      for (const batch of batches) await encodeBatch(batch, turn, (part) => parts.push(part));
       refuseIfTorn();
     } catch (error) {
-      // The documents before this one may be written: without a checkpoint they change nothing for anybody.
+      // Earlier documents may be written; without a checkpoint that changes nothing.
       parts = [];
       fault = { error };
     }
-    const done = link.call<void>({ kind: 'write', call, last: true, batches: parts });
+    const done = writer.call<void>({ kind: 'write', call, last: true, batches: parts });
     return { done: fault === undefined ? done : done.then(() => Promise.reject(fault.error)) };
   }
 
-  async function packBatch(
+  async function encodeBatch(
     { collection, documents, checkpoint }: WriteBatch,
     turn: () => Promise<void>,
-    add: (part: PackedBatch) => void,
+    add: (part: EncodedBatch) => void,
   ): Promise<void> {
     const layout = layoutOf(collection);
     const { columns } = layout;
@@ -97,16 +98,16 @@ export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent' | '
   return {
     async write(batches) {
       for (const { collection, documents } of batches) refuseTooMany(collection, documents, 'a batch');
-      const packed = previous.then(() => pack(batches));
-      previous = packed.catch(() => undefined);
-      const { done } = await packed;
+      const sending = previous.then(() => encode(batches));
+      previous = sending.catch(() => undefined);
+      const { done } = await sending;
       await done;
     },
   };
 }
 
-/** Corrections as the writer takes them. @throws Error when there are more than the port allows */
-export function packCorrections(collection: CollectionSpec, corrections: readonly Correction[]): PackedCorrection[] {
+/** @throws Error when there are more than the port allows */
+export function encodeCorrections(collection: CollectionSpec, corrections: readonly Correction[]): EncodedCorrection[] {
   refuseTooMany(collection, corrections, 'corrections');
   const { columns } = layoutOf(collection);
   return corrections.map(({ id, expected, document }) => {

@@ -1,39 +1,40 @@
 /**
- * Documents looked up by id. What is asked for in one turn of the event loop is looked up together, when the turn is
- * done; where that is much, a thread of its own reads, so that the main thread has its time for requests. Little is
- * read at once: a message to a thread and back would take longer.
+ * Look-ups of documents by id, batched by turn of the event loop. Many are sent to a worker thread, so that this thread
+ * has its time for requests. Few are read here, which is faster than a message there and back.
  */
 import type { Worker } from 'node:worker_threads';
+import { tickBatcher } from '../../../lib/async/tickBatcher.js';
 import type { CollectionSpec, StoredDocument } from '../../../ports/readStore.js';
-import { endThread, loaded } from '../thread.js';
+import { threadClient } from '../thread.js';
 import { type Layout, layoutOf } from './layout.js';
 import type { Memory } from './memory.js';
-import type { FromLookupThread, ToLookupThread } from './messages.js';
+import type { LookupAnswer, LookupQuestion } from './messages.js';
 import { documentOf } from './reader.js';
 
-/** Looks documents up. */
-export interface Lookups {
-  /** The document, or `undefined`; throws what `read` does. */
+export interface BatchedReads {
+  /** @throws errors of `read` */
   get(collection: CollectionSpec, id: string): Promise<StoredDocument | undefined>;
-  /** Resolves when the thread has loaded everything, where it is started at once. */
+  /** Resolves when a thread that is started at once has loaded everything. */
   readonly loaded: Promise<void>;
-  /** Ends the thread; what it was asked is answered before. From now on everything is read on this one. */
+  /** Ends the thread after its answers. From now on this thread reads everything. */
   close(): Promise<void>;
 }
 
-/** What looking up takes. */
-export interface LookupsOptions {
+export interface BatchedReadsOptions {
   /** Reads a document on this thread. */
   readonly read: (layout: Layout, id: string) => StoredDocument | undefined;
-  /** The documents remembered, brought up to date. @throws what `read` does. */
+  /** Documents in memory, up to date. @throws errors of `read` */
   readonly memory: () => Memory;
-  /** Starts the thread; `undefined`: there is no processor for one. What one that dies was asked is read here. */
+  /** Starts the thread; `undefined`: no processor is free for one. Look-ups of a thread that dies are made here. */
   readonly start: (() => Worker) | undefined;
-  /** Whether the thread is started now, not when there is much to look up for the first time. Default false. */
+  /** Whether the thread is started now, not by the first large batch. Default false. */
   readonly longLived?: boolean;
-  /** Told what the thread died of. Everything can be read here, more slowly: what ails the file shows there. */
+  /**
+   * Called with the error that ended the thread. Everything can be read here, more slowly, and a fault of the file
+   * shows there.
+   */
   readonly onDeath: (error: Error) => void;
-  /** From one start of the thread to the next, in ms, at least; default 5,000. */
+  /** The least time between two starts of the thread, in ms; default 5,000. */
   readonly restartMs?: number;
 }
 
@@ -44,65 +45,63 @@ interface Lookup {
   readonly reject: (error: unknown) => void;
 }
 
-/** What the thread is asked, in the order of its answer, and the memory's age then. */
+/** Look-ups sent to the thread, in the order of its answer, and the memory's age then. */
 interface Question {
   readonly lookups: readonly Lookup[];
   readonly age: number;
 }
 
-interface Thread {
-  readonly worker: Worker;
-  /** It has said that it listens. */
-  ready: boolean;
-  /** In the order in which it answers. */
-  readonly questions: Question[];
-}
-
-/** So many in one turn are worth a message. */
+/** Look-ups of a turn that are worth a message. */
 const MANY = 8;
-/** At most so many in one turn, or in one message: less than 2 ms of reading. */
+/** The most of a turn or a message: less than 2 ms of reading. */
 const AT_ONCE = 100;
-/**
- * So many messages may wait for the thread: what comes in the meantime need not wait for all of them before it is read.
- */
+/** The most messages that wait for the thread. */
 const UNDER_WAY = 8;
-/** See `LookupsOptions.restartMs`. */
 const RESTART_MS = 5_000;
 
-/** Starts no thread before there is much to look up, unless it is to be there from the beginning. */
-export function openLookups({
+/** The first large batch starts the thread, unless it is to be there from the beginning. */
+export function openBatchedReads({
   read,
   memory,
   start,
   longLived = false,
   onDeath,
   restartMs = RESTART_MS,
-}: LookupsOptions): Lookups {
-  let waiting: Lookup[] = [];
-  let scheduled = false;
-  let thread: Thread | undefined;
-  let startedAt = Number.NEGATIVE_INFINITY;
+}: BatchedReadsOptions): BatchedReads {
+  let startedAt = longLived ? performance.now() : Number.NEGATIVE_INFINITY;
   let closed = false;
+  /** In the order of the thread's answers. */
+  let questions: Question[] = [];
+  const thread =
+    start === undefined
+      ? undefined
+      : threadClient<LookupQuestion, LookupAnswer>({
+          spawn: start,
+          atOnce: longLived,
+          ended: () => 'the read store: its thread for look-ups ended',
+          onAnswer: answered,
+          onEnd({ cause }) {
+            const left = questions;
+            questions = [];
+            thread?.keepAlive(false);
+            for (const { lookups } of left) for (const lookup of lookups) lookUpHere(lookup);
+            if (cause instanceof Error) onDeath(cause);
+          },
+        });
+  const waiting = tickBatcher<Lookup>((lookups) => {
+    const left = lookups.length > AT_ONCE ? lookups.splice(AT_ONCE) : undefined;
+    if (lookups.length >= MANY && threadIsFree()) askThread(lookups);
+    else for (const lookup of lookups) lookUpHere(lookup);
+    return left;
+  });
 
-  function schedule(): void {
-    if (scheduled) return;
-    scheduled = true;
-    setImmediate(answerThem);
-  }
-
-  function answerThem(): void {
-    scheduled = false;
-    const much = waiting.length >= MANY && !closed;
-    if (much && thread === undefined) startThread();
-    if (much && thread?.ready === true && thread.questions.length < UNDER_WAY) askThread(thread);
-    else for (const lookup of take()) lookUpHere(lookup);
-    if (waiting.length > 0) schedule();
-  }
-
-  function take(): Lookup[] {
-    const taken = waiting;
-    waiting = taken.length > AT_ONCE ? taken.splice(AT_ONCE) : [];
-    return taken;
+  function threadIsFree(): boolean {
+    if (thread === undefined || closed) return false;
+    if (thread.state() === 'none' && performance.now() - startedAt >= restartMs) {
+      startedAt = performance.now();
+      thread.start();
+    }
+    return thread.state() === 'ready' && questions.length < UNDER_WAY;
   }
 
   function lookUpHere({ layout, id, resolve, reject }: Lookup): void {
@@ -119,30 +118,10 @@ export function openLookups({
     }
   }
 
-  function startThread(): void {
-    const now = performance.now();
-    if (start === undefined || now - startedAt < restartMs) return;
-    startedAt = now;
-    const worker = start();
-    const started: Thread = { worker, ready: false, questions: [] };
-    worker.on('message', (message: FromLookupThread) => {
-      if (message === 'ready') started.ready = true;
-      else answered(started, message);
-    });
-    worker.on('error', onDeath);
-    worker.on('exit', () => {
-      thread = undefined;
-      for (const { lookups } of started.questions) for (const lookup of lookups) lookUpHere(lookup);
-    });
-    worker.unref();
-    thread = started;
-  }
-
-  /** Asks the thread for what is not remembered, where that is still much. */
-  function askThread(asked: Thread): void {
+  /** Asks the thread for documents that are not in memory, where they are many. */
+  function askThread(taken: readonly Lookup[]): void {
     const unknown = new Map<Layout, Lookup[]>();
     let age = 0;
-    const taken = take();
     try {
       const remembered = memory();
       age = remembered.age();
@@ -164,19 +143,16 @@ export function openLookups({
     const lookups = [...unknown.values()].flat();
     if (lookups.length < MANY) for (const lookup of lookups) lookUpHere(lookup);
     else {
-      // The thread alone must not keep the process alive; what it is asked must.
-      if (asked.questions.length === 0) asked.worker.ref();
-      asked.questions.push({ lookups, age });
-      asked.worker.postMessage(
-        [...unknown].map(([{ table }, of]) => ({ table, ids: of.map(({ id }) => id) })) satisfies ToLookupThread,
-      );
+      thread?.keepAlive(true);
+      questions.push({ lookups, age });
+      thread?.send([...unknown].map(([{ table }, of]) => ({ table, ids: of.map(({ id }) => id) })));
     }
   }
 
-  function answered(by: Thread, found: Exclude<FromLookupThread, 'ready'>): void {
-    const { lookups, age } = by.questions.shift()!;
-    if (by.questions.length === 0 && !closed) by.worker.unref();
-    // What kept the thread from reading shows here too, and is told as it always is.
+  function answered(found: LookupAnswer): void {
+    const { lookups, age } = questions.shift()!;
+    if (questions.length === 0) thread?.keepAlive(false);
+    // Reading here meets the thread's error, and throws it as usual.
     if (found === undefined) for (const lookup of lookups) lookUpHere(lookup);
     else lookups.forEach((lookup, index) => settle(lookup, found[2 * index], found[2 * index + 1], age));
   }
@@ -197,17 +173,13 @@ export function openLookups({
     }
   }
 
-  if (longLived) startThread();
   return {
-    loaded: loaded(thread?.worker),
+    loaded: thread?.loaded ?? Promise.resolve(),
     get: (collection, id) =>
-      new Promise((resolve, reject) => {
-        waiting.push({ layout: layoutOf(collection), id, resolve, reject });
-        schedule();
-      }),
+      new Promise((resolve, reject) => void waiting.add({ layout: layoutOf(collection), id, resolve, reject })),
     async close() {
       closed = true;
-      if (thread !== undefined) await endThread(thread.worker);
+      await thread?.close();
     },
   };
 }

@@ -1,57 +1,50 @@
-/**
- * Who waits for a projection to come somewhere. Thousands may: one timer looks for all of them, and only while there
- * are any.
- */
+/** Waiters for projections to reach a position: thousands, with one timer, and none without waiters. */
 import type { Position } from '../../../ports/eventStore.js';
 
-/** The waiters of one store. */
-export interface Waiters {
-  /** This process has written a projection, on whichever thread, which is here now: wakes whom it concerns. */
+export interface CheckpointWaiters {
+  /** This process, on any of its threads, has written a projection up to here. */
   advanced(projection: string, position: Position): void;
-  /** The projection's checkpoint is gone. */
+  /** The projection's checkpoint was dropped. */
   forget(projection: string): void;
   /**
-   * Resolves true once the projection is at or past `position`, false after `timeoutMs` or when closed. @throws what
-   * `stored` throws.
+   * Resolves true once the projection is at or past `position`, false after `timeoutMs` or when closed. @throws errors
+   * of `stored`
    */
   reached(projection: string, position: Position, timeoutMs: number): Promise<boolean>;
   /** Ends all waiting. */
   close(): void;
 }
 
-/** How others' writes are noticed. */
+/** How writes of others are noticed. */
 export interface Stored {
   /** Changes whenever another connection has written. */
   version(): number;
   checkpoint(projection: string): Position | undefined;
-  /**
-   * Told that somebody begins to wait: of all who begin in one turn of the event loop with the first, and once more
-   * after the last.
-   */
+  /** Called when a waiter begins to wait: with the first of a turn of the event loop, and once more after the last. */
   wanted(): void;
 }
 
 interface Waiter {
   readonly position: Position;
-  /** On the clock of `performance.now()`. */
+  /** By `performance.now()`. */
   readonly deadline: number;
   readonly resolve: (reached: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** How often others' writes are looked for, and how exact a timeout is, in ms. */
+/** How often writes of others are looked for, and the accuracy of timeouts, in ms. */
 const LOOK_MS = 10;
 
-/** @param stored what the file says. */
-export function createWaiters(stored: Stored): Waiters {
+/** @param stored reads the file */
+export function createCheckpointWaiters(stored: Stored): CheckpointWaiters {
   /** The last known checkpoint of each projection. */
   const known = new Map<string, Position>();
   /** By projection, the lowest position first. */
   const waiting = new Map<string, Waiter[]>();
-  /** Written by this process: mostly by it alone, so that others' writes may as well be found by the timer. */
+  /** Projections written by this process: the timer is early enough for writes of others. */
   const own = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
-  /** In this turn somebody has begun to wait, once it was told or again since. */
+  /** Whether waiters were announced in this turn, and more came since. */
   let told: 'once' | 'more' | undefined;
   let version: number | undefined;
 
@@ -67,7 +60,7 @@ export function createWaiters(stored: Stored): Waiters {
     for (const { resolve } of woken) resolve(true);
   }
 
-  /** @returns whether it is there, as the file says now. */
+  /** @returns whether the checkpoint in the file is there. */
   function look(projection: string, position: Position): boolean {
     const checkpoint = stored.checkpoint(projection);
     if (checkpoint === undefined) return false;
@@ -77,9 +70,9 @@ export function createWaiters(stored: Stored): Waiters {
 
   function wait(projection: string, waiter: Waiter): void {
     const waiters = waiting.get(projection) ?? [];
-    // What others wrote while nobody waited for this one was looked at without it.
+    // Earlier writes of others were looked at without this projection.
     if (waiters.length === 0) version = undefined;
-    // Positions asked for rise nearly always.
+    // Positions nearly always rise.
     const after = waiters.findLastIndex(({ position }) => position <= waiter.position);
     waiters.splice(after + 1, 0, waiter);
     waiting.set(projection, waiters);
@@ -95,7 +88,7 @@ export function createWaiters(stored: Stored): Waiters {
     told = 'once';
     stored.wanted();
     setImmediate(() => {
-      // Who is told may have looked before what the others wait for was there.
+      // The projector may have looked before the events of later waiters were there.
       if (told === 'more') stored.wanted();
       told = undefined;
     });
@@ -146,7 +139,7 @@ export function createWaiters(stored: Stored): Waiters {
     async reached(projection, position, timeoutMs) {
       const last = known.get(projection);
       if (last !== undefined && last >= position) return true;
-      // Where somebody waits for no more than that already, the file was looked at just now and soon will be again.
+      // Another waiter for no more than that: the file was looked at just now and soon will be again.
       const first = waiting.get(projection)?.[0];
       const looked = own.has(projection) || (first !== undefined && first.position <= position);
       if ((timeoutMs <= 0 || !looked) && look(projection, position)) return true;

@@ -1,4 +1,4 @@
-/** How a collection lies in SQLite: one table a version, one column a field that some index names. */
+/** A collection in SQLite: one table a version, one column a field of an index. */
 import type { Database } from 'better-sqlite3';
 import type { CollectionSpec, Scalar } from '../../../ports/readStore.js';
 import {
@@ -9,16 +9,15 @@ import {
   versionsAmong,
 } from '../../readStoreRules.js';
 
-/** A field that can be queried and the column that holds its value. */
 export interface FieldColumn {
   readonly field: string;
   /** Quoted for SQL. */
   readonly column: string;
 }
 
-/** The table of one version of a collection. Plain data: it is sent to the writer's thread. */
+/** The table of one version of a collection. Plain data, which crosses threads. */
 export interface Layout {
-  /** For messages: `gifts@3`; the name of its checkpoint too. */
+  /** `gifts@3`, for messages and its checkpoint. */
   readonly name: string;
   /** Quoted for SQL. */
   readonly table: string;
@@ -34,18 +33,18 @@ export interface Layout {
 }
 
 /**
- * What a column holds: SQLite knows no booleans, and a number in their place would equal a number. As blobs they sort
- * after strings.
+ * Booleans are stored as blobs, which sort after strings: SQLite has none, and a number in their place would equal a
+ * number.
  */
 export type SqlScalar = string | number | Uint8Array | null;
 
 const FALSE = new Uint8Array([0]);
 const TRUE = new Uint8Array([1]);
 
-/** The layout of a collection. @throws Error when its name or version can't be part of a table's name. */
+/** @throws Error when its name or version can't be part of a table's name. */
 export const layoutOf = rememberedLayouts(makeLayout);
 
-/** The versions of a collection that have a table, from the lowest. */
+/** The versions of a collection that have a table, ascending. */
 export function versionsOf(database: Database, name: string): number[] {
   const tables = database
     .prepare<[string], string>(`SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ? || '*'`)
@@ -54,7 +53,6 @@ export function versionsOf(database: Database, name: string): number[] {
   return versionsAmong(tables, name);
 }
 
-/** A value as SQLite compares it. */
 export function sqlScalar(value: Scalar): SqlScalar {
   return typeof value === 'boolean' ? (value ? TRUE : FALSE) : value;
 }
@@ -77,7 +75,7 @@ function makeLayout(collection: CollectionSpec): Layout {
   return { ...layout, key: JSON.stringify(layout) };
 }
 
-/** SQLite compares the names of columns without regard to case. */
+/** SQLite ignores case in names of columns. */
 function columnOf(field: string): string {
   return quoted(`f:${field.replaceAll(/[A-Z^]/g, (letter) => `^${letter.toLowerCase()}`)}`);
 }

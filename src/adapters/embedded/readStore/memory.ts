@@ -1,47 +1,40 @@
 /**
- * Documents that the thread that has opened the store remembers for as long as nothing is written to their collection.
+ * Documents kept in memory, on the thread that has opened the store, as long as nothing is written to their collection.
  */
 import { LRUCache } from 'lru-cache';
 import type { StoredDocument } from '../../../ports/readStore.js';
 import type { Layout } from './layout.js';
 
-/** What is remembered of a store. */
 export interface Memory {
-  /** The document, where it is remembered. */
+  /** `undefined`: not in memory. */
   known(layout: Layout, id: string): StoredDocument | undefined;
   /**
-   * Remembers the document if it was asked for before. `since`: the `age` when it was asked for; what has been
-   * forgotten since may be why it is outdated.
+   * Keeps a document that was asked for before. `since`: the `age` when it was read; it may be outdated if anything was
+   * forgotten since.
    */
   remember(layout: Layout, document: StoredDocument, since: number): void;
-  /** Documents of a collection, `gifts@3`, have been written since: what is remembered of it may be outdated. */
+  /** Forgets a collection (`gifts@3`), since documents of it were written. */
   forget(collection: string): void;
   /** Rises whenever something is forgotten. */
   age(): number;
 }
 
 /**
- * Documents of one collection that are remembered as long as nothing is written to it: what many others are joined with
- * is asked for again and again. Only what was asked for lately is: a million gifts, each looked up once, would only
- * drive one another out.
+ * Documents of one collection. Only a second look-up keeps one: a million gifts looked up once would drive out those
+ * that are joined again and again.
  */
 const REMEMBERED = 20_000;
-/** So many ids, as their hashes, are known to have been asked for lately: a power of two. */
+/** Ids known to have been asked for lately, by their hashes: a power of two. */
 const ASKED = 65_536;
-/**
- * So many collections are remembered, a quarter of a MB each at least: twice as many as there are read models. Each
- * build of one has a collection of its own, which readers leave for the next.
- */
+/** Collections, a quarter of a MB each: twice as many as read models, since each build has its own. */
 const COLLECTIONS = 16;
 
-/** What is remembered of one collection. */
 interface Collection {
   readonly documents: LRUCache<string, StoredDocument>;
-  /** The hash of the id that was asked for last, by the hash's last bits. */
+  /** The hash of the last id asked for, by the hash's last bits. */
   readonly asked: Int32Array;
 }
 
-/** A memory with nothing in it. */
 export function createMemory(): Memory {
   const collections = new Map<Layout, Collection>();
   let forgotten = 0;

@@ -1,12 +1,10 @@
-/** Turns the port's queries into SQL, from declared fields only. */
 import type { Condition, Query, Scalar } from '../../../ports/readStore.js';
 import { afterPrefix } from '../../prefix.js';
 import { conditionsOf } from '../../readStoreRules.js';
 import { VALUE } from '../sqlite.js';
-import { sqlScalar } from './layout.js';
-import type { Layout, SqlScalar } from './layout.js';
+import { sqlScalar, type Layout, type SqlScalar } from './layout.js';
 
-/** A piece of SQL and what stands for its question marks. */
+/** `parameters` stand for its question marks. */
 export interface Sql {
   readonly text: string;
   readonly parameters: readonly SqlScalar[];
@@ -18,8 +16,8 @@ const OPERATORS = { gte: '>=', gt: '>', lte: '<=', lt: '<' } as const;
 
 /**
  * What follows `FROM` for a query, without order and page.
- * @throws Error when the query's fields (those it sorts by too) are not the first fields of one index, or a condition
- * has an unknown operator.
+ * @throws Error when its fields, those of `sort` too, are not the first fields of one index, or for an unknown
+ * operator.
  */
 export function whereOf(layout: Layout, query: Query): Sql {
   const where = conditionsOf(layout.name, layout.indexes, query);
@@ -33,7 +31,7 @@ export function whereOf(layout: Layout, query: Query): Sql {
   return { text: `${layout.table}${terms.length === 0 ? '' : ` WHERE ${terms.join(' AND ')}`}`, parameters };
 }
 
-/** Order and page. Ties are in the order of their ids, backward where the last field is. */
+/** Ties are in the order of their ids, backward where the last field is. */
 export function pageOf(layout: Layout, query: Query): Sql {
   const sort = query.sort ?? [];
   const order = sort.map(([field, direction]) => `${columnOf(layout, field)} ${direction === 1 ? 'ASC' : 'DESC'}`);
@@ -77,10 +75,7 @@ function beginsWith(column: string, prefix: string): Sql {
   return { text: `${column} >= ${VALUE} AND ${column} < ${VALUE}`, parameters: [prefix, end] };
 }
 
-/**
- * A bound finds only values of its own type: SQLite would go on from numbers ('' ends them) to strings (x'' ends them)
- * to booleans.
- */
+/** A bound matches only its own type: SQLite would go on from numbers (up to '') to strings (up to x'') to booleans. */
 function between(column: string, bounds: Bounds): Sql {
   const terms: string[] = [];
   const parameters: SqlScalar[] = [];
@@ -95,7 +90,7 @@ function between(column: string, bounds: Bounds): Sql {
     terms.push(`${column} ${OPERATORS[name]} ${VALUE}`);
     parameters.push(sqlScalar(value));
     const lower = name.startsWith('g');
-    // With both ends given the type's own end would only keep SQLite from using the nearer one.
+    // With both bounds given, the end of the type would only keep SQLite from using the nearer one.
     const closed = given.some((other) => other.name.startsWith('g') !== lower && typeof other.value === typeof value);
     if (!closed) terms.push(...typeEnd(column, value, lower));
   }

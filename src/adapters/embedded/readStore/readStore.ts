@@ -1,6 +1,6 @@
 /**
- * The embedded read store: documents and records in one SQLite file, read on the thread that opens it (many at once on
- * another), written on one of its own.
+ * The embedded read store: documents and records in one SQLite file. The thread that opens it reads, helped by a thread
+ * for many look-ups; another one writes.
  */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
@@ -15,35 +15,31 @@ import { errorOfFault, forgetPages, unavailableOf } from '../sqlite.js';
 import { threadData } from '../thread.js';
 import { openReader, READ_STORE_FILE } from './file.js';
 import { layoutOf, versionsOf } from './layout.js';
-import { openLink } from './writerClient.js';
-import { openLookups } from './batchedReads.js';
+import { openWriterClient } from './writerClient.js';
+import { openBatchedReads } from './batchedReads.js';
 import { createMemory } from './memory.js';
-import { createPacker, packCorrections } from './batchEncoder.js';
+import { createBatchEncoder, encodeCorrections } from './batchEncoder.js';
 import { createReader } from './reader.js';
 import { openRecords } from './records.js';
 import { readSnapshot } from './snapshot.js';
 import { DOCUMENTS_VERSIONS } from './tables.js';
-import { createWaiters } from './checkpointWaiters.js';
+import { createCheckpointWaiters } from './checkpointWaiters.js';
 
-/** Where the embedded read store is. */
 export interface EmbeddedReadStoreOptions {
   /** The data folder; made (mode 0700) when there is none. */
   readonly dir: string;
-  /**
-   * Another thread of this process has the store open, and keeps it open for longer: see
-   * `DatabaseOptions.openElsewhere`.
-   */
+  /** Another thread of this process has the store open for longer: see `DatabaseOptions.openElsewhere`. */
   readonly openElsewhere?: boolean;
   /** See `EmbeddedEventStoreOptions.longLived`. */
   readonly longLived?: boolean;
-  /** Told what callers do not notice. */
+  /** For faults that callers do not notice. */
   readonly logger?: Logger | undefined;
 }
 
 /**
- * Opens the read store of a data folder. Several processes may have it open side by side. What was written survives a
- * killed process; a power cut may take the last moments of it, never a document without the checkpoints after it. A
- * collection that was never made reads as empty; writing to it makes it, without secondary indexes.
+ * Opens the read store of a data folder, which several processes may share. Writes survive a killed process. A power
+ * cut may take the last ones, but never a document without the checkpoints after it. A collection that was never made
+ * reads as empty; writing to it makes it, without secondary indexes.
  * @throws DataFileError when the file is foreign, damaged or newer than this program; it is left as it was.
  * @throws UnavailableError when the disk is full or the file is locked.
  */
@@ -57,20 +53,20 @@ export async function openEmbeddedReadStore({
   const database = openReader(file, { openElsewhere });
   const data = threadData(file, longLived);
   const snapshot = readSnapshot(database);
-  // Whoever learns that something is written must find it.
-  const link = openLink(
+  // Reads after an answer must find what it says is written.
+  const writer = openWriterClient(
     () => thread('readStoreWorker.js'),
     (fault) => errorOfFault(fault, file),
     snapshot.renew,
   );
-  const packer = createPacker(link);
+  const encoder = createBatchEncoder(writer);
   const reader = createReader(database);
   const memory = createMemory();
-  const lookups = openLookups({
+  const documents = openBatchedReads({
     read: (layout, id) => read(() => reader.get(layout, id)),
     memory: () => read(() => memory),
     start: availableParallelism() > 1 ? () => thread('readStoreLookupWorker.js') : undefined,
-    // Beside another thread of the process it is there to fold, which looks up few at a time.
+    // A projector on another thread looks up few at a time.
     longLived: longLived && !openElsewhere,
     onDeath: (err) =>
       logger?.warn({ err }, 'the read store: the thread that looks documents up ended, they are looked up without it'),
@@ -83,18 +79,18 @@ export async function openEmbeddedReadStore({
     .prepare<[string], Position>('SELECT position FROM checkpoint WHERE projection = ?')
     .pluck();
   const activeVersion = database.prepare<[string], number>('SELECT version FROM pointer WHERE name = ?').pluck();
-  const waiters = createWaiters({
+  const waiters = createCheckpointWaiters({
     version: () => readNow(() => dataVersion.get() as number),
     checkpoint: (projection) => readNow(() => checkpointOf.get(projection)),
     wanted: () => signals.tell({ kind: 'wanted' }),
   });
   const signals = openSignals(dir, (signal) => {
     if (signal.kind !== 'stored') return;
-    // As with what is written here: whoever learns of it must find it.
+    // Reads after the signal must find what it announces.
     snapshot.renew();
     for (const { projection, position } of signal.checkpoints) waiters.advanced(projection, position);
   });
-  const records = openRecords(database, { read: readNow, change: (request) => link.call(request) });
+  const records = openRecords(database, { read: readNow, change: (request) => writer.call(request) });
 
   function thread(script: string): Worker {
     return new Worker(new URL(script, import.meta.url), { workerData: data });
@@ -107,7 +103,7 @@ export async function openEmbeddedReadStore({
       : new UnavailableError('the read store is closed', { cause: error });
   }
 
-  /** The versions, of the file and of each collection's documents, that the remembered documents are of. */
+  /** The versions, of the file and of each collection, of the documents in memory. */
   let seen: number | undefined;
   const seenDocuments = new Map<string, string>();
 
@@ -132,7 +128,7 @@ export async function openEmbeddedReadStore({
     }
   }
 
-  /** Reads what is stored at this moment. */
+  /** Reads the present state, not the turn's snapshot. */
   function readNow<T>(work: () => T): T {
     snapshot.renew();
     return read(work);
@@ -151,15 +147,15 @@ export async function openEmbeddedReadStore({
     engine: 'embedded',
     records,
     async ensure(collection, { deferIndexes = false } = {}) {
-      await link.call<void>({ kind: 'ensure', layout: layoutOf(collection), deferIndexes });
+      await writer.call<void>({ kind: 'ensure', layout: layoutOf(collection), deferIndexes });
     },
     async drop(collection) {
       const layout = layoutOf(collection);
-      await link.call<void>({ kind: 'drop', layout });
+      await writer.call<void>({ kind: 'drop', layout });
       waiters.forget(layout.name);
     },
     get<B extends Body>(collection: CollectionSpec, id: string) {
-      return lookups.get(collection, id) as Promise<StoredDocument<B> | undefined>;
+      return documents.get(collection, id) as Promise<StoredDocument<B> | undefined>;
     },
     async getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]) {
       return readSlowly(() => reader.getMany<B>(collection, ids));
@@ -171,17 +167,17 @@ export async function openEmbeddedReadStore({
       return read(() => reader.count(collection, query));
     },
     async write(batches) {
-      await packer.write(batches);
+      await encoder.write(batches);
       const written = batches.flatMap(({ checkpoint }) => checkpoint ?? []);
       if (written.length === 0) return;
       for (const { projection, position } of written) waiters.advanced(projection, position);
       signals.tell({ kind: 'stored', checkpoints: written });
     },
     async correct(collection, corrections) {
-      return link.call<boolean[]>({
+      return writer.call<boolean[]>({
         kind: 'correct',
         layout: layoutOf(collection),
-        corrections: packCorrections(collection, corrections),
+        corrections: encodeCorrections(collection, corrections),
       });
     },
     async checkpoint(projection) {
@@ -195,24 +191,24 @@ export async function openEmbeddedReadStore({
       return readNow(() => versionsOf(database, name));
     },
     async activate(name, version, { expected } = {}) {
-      return link.call<boolean>({ kind: 'activate', name, version, expected });
+      return writer.call<boolean>({ kind: 'activate', name, version, expected });
     },
     async deactivate(name, version) {
-      return link.call<boolean>({ kind: 'deactivate', name, version });
+      return writer.call<boolean>({ kind: 'deactivate', name, version });
     },
     async boundTo(logId) {
-      return link.call<string>({ kind: 'bind', logId });
+      return writer.call<string>({ kind: 'bind', logId });
     },
     async ping() {
-      await Promise.all([link.loaded, lookups.loaded]);
+      await Promise.all([writer.loaded, documents.loaded]);
       readNow(() => dataVersion.get());
       read(() => refuseUnlessInPlace(file, data.opened));
-      link.ping();
+      writer.ping();
     },
     async close() {
       waiters.close();
       signals.close();
-      await Promise.all([link.close(), lookups.close()]);
+      await Promise.all([writer.close(), documents.close()]);
       snapshot.renew();
       database.close();
     },

@@ -1,15 +1,13 @@
-/** The thread that looks documents up. Each message is answered from one snapshot, taken when the message is there. */
-import { parentPort, workerData } from 'node:worker_threads';
+/** The thread for look-ups. Each message is answered from a snapshot of its own. */
+import { workerData } from 'node:worker_threads';
 import type { Statement } from 'better-sqlite3';
 import { Sqlite } from '../driver.js';
-import type { ThreadData } from '../thread.js';
+import { serveThread, type ThreadData } from '../thread.js';
 import { openReader } from './file.js';
-import type { FromLookupThread, ToLookupThread } from './messages.js';
+import type { LookupAnswer, LookupQuestion } from './messages.js';
 
 type Row = readonly [position: string, body: string];
 
-const port = parentPort;
-if (port === null) throw new Error('readStoreLookupWorker runs as a worker thread only');
 const database = openReader((workerData as ThreadData).file, { openElsewhere: true });
 const statements = new Map<string, Statement<[string], Row>>();
 
@@ -22,7 +20,7 @@ function statementOf(table: string): Statement<[string], Row> {
   return prepared;
 }
 
-const lookUp = database.transaction((asked: Exclude<ToLookupThread, 'close'>): (string | undefined)[] => {
+const lookUp = database.transaction((asked: LookupQuestion): (string | undefined)[] => {
   const found: (string | undefined)[] = [];
   for (const { table, ids } of asked) {
     const statement = statementOf(table);
@@ -34,8 +32,8 @@ const lookUp = database.transaction((asked: Exclude<ToLookupThread, 'close'>): (
   return found;
 });
 
-/** @returns `undefined` where the engine fails: who asked looks for itself, and tells of it. */
-function answerTo(asked: Exclude<ToLookupThread, 'close'>): FromLookupThread {
+/** @returns `undefined` where the engine fails: the asking thread then reads by itself and meets the error. */
+function answerTo(asked: LookupQuestion): LookupAnswer {
   try {
     return lookUp(asked);
   } catch (error) {
@@ -44,9 +42,8 @@ function answerTo(asked: Exclude<ToLookupThread, 'close'>): FromLookupThread {
   }
 }
 
-port.on('message', (message: ToLookupThread) => {
-  if (message !== 'close') return port.postMessage(answerTo(message));
-  database.close();
-  return port.close();
-});
-port.postMessage('ready' satisfies FromLookupThread);
+const thread = serveThread<LookupQuestion, LookupAnswer>(
+  (asked) => thread.answer(answerTo(asked)),
+  () => void database.close(),
+);
+thread.ready();

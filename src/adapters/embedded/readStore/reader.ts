@@ -1,6 +1,5 @@
 /**
- * Reads documents on the thread that asks: SQLite answers from its cache in microseconds, less than a message to
- * another thread takes.
+ * Reads documents on the calling thread: SQLite answers from its cache faster than a message reaches another thread.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database, Statement } from 'better-sqlite3';
@@ -8,11 +7,10 @@ import { LRUCache } from 'lru-cache';
 import type { Body, CollectionSpec, Query, StoredDocument } from '../../../ports/readStore.js';
 import { storedBodyOf } from '../../storedBody.js';
 import { Sqlite } from '../driver.js';
-import { layoutOf } from './layout.js';
-import type { Layout, SqlScalar } from './layout.js';
+import { layoutOf, type Layout, type SqlScalar } from './layout.js';
 import { pageOf, whereOf } from './query.js';
 
-/** The reads of the port. A collection that isn't there yet is empty. */
+/** The reads of the port. A missing collection is empty. */
 export interface Reader {
   get(layout: Layout, id: string): StoredDocument | undefined;
   getMany<B extends Body>(
@@ -28,11 +26,11 @@ type Row = readonly [id: string, position: string, body: string];
 /** Documents read between two turns of the event loop: about 2 ms. */
 const CHUNK = 256;
 /**
- * A page of so many is read at once, so that all of it is of one moment: one that moved on meanwhile would have whoever
- * goes on behind it pass over what stood in between.
+ * A page up to this size is read at once, as of one moment: a document that moved meanwhile would make the next page
+ * skip others.
  */
 const PAGE = 1_024;
-/** Queries are few kinds, with ever new parameters. */
+/** Queries are of few kinds, with ever new parameters. */
 const STATEMENTS = 300;
 
 /** @param database the reader's connection. */
@@ -98,8 +96,8 @@ export function createReader(database: Database): Reader {
         }
         return documents;
       }
-      // A long result is read like any list of ids, in turns; which documents are in it was decided at once. One that a
-      // repair deletes meanwhile is left out.
+      // The ids of a long result are of one moment; their documents are read in turns, without those that a repair
+      // deletes meanwhile.
       const ids = rows<readonly [string]>(`SELECT id FROM ${where.text}${page.text}`, parameters).map(([id]) => id);
       return (await getMany<B>(layout, ids)).filter((document) => document !== undefined);
     },
@@ -110,12 +108,12 @@ export function createReader(database: Database): Reader {
   };
 }
 
-/** The document of a row; an `UnreadableBody` where what stands there is no document's. */
+/** An `UnreadableBody` where the row is damaged. */
 export function documentOf<B extends Body>([id, position, body]: Row): StoredDocument<B> {
   return { id, position, body: storedBodyOf(body) as B };
 }
 
-/** What `read` finds, or `empty` when there is no such collection. */
+/** `empty` where there is no such collection. */
 function orEmpty<T>(read: () => T, empty: T): T {
   try {
     return read();

@@ -1,7 +1,4 @@
-/**
- * Records in SQLite: compare-and-set decided in the writer's transaction, so it holds across processes; reads on the
- * thread that has opened the store.
- */
+/** Records in SQLite. Compare-and-set is decided in the writer's transaction, so it holds across processes. */
 import type { Database } from 'better-sqlite3';
 import type { Records, StoredRecord } from '../../../ports/readStore.js';
 import { afterPrefix } from '../../prefix.js';
@@ -9,17 +6,17 @@ import { recordJson } from '../../readStoreRules.js';
 import { VALUE } from '../sqlite.js';
 import type { RecordRequest } from './messages.js';
 
-/** So many expired records are taken away at once. */
+/** Expired records deleted at once. */
 const SWEEP_ROWS = 200;
 
-/** The parameter: now. */
+/** Its parameter is the current time. */
 const ALIVE = `(expires_at IS NULL OR expires_at > ${VALUE})`;
 
 /** Changes to records, within the caller's transaction. Times are milliseconds since the epoch. */
 export interface RecordsTable {
-  /** @returns the new version (`undefined`: not as expected) of a put, whether it was there of a delete. */
+  /** @returns a put's new version (`undefined`: not as expected), or whether the record to delete was there. */
   change(request: RecordRequest, now: number): number | undefined | boolean;
-  /** Takes some expired records away. @returns whether there may be more. */
+  /** Deletes some expired records. @returns whether there may be more. */
   sweep(now: number): boolean;
 }
 
@@ -51,17 +48,16 @@ export function recordsTable(database: Database): RecordsTable {
   };
 }
 
-/** What `records` needs of the store around it. */
 export interface RecordsAccess {
-  /** Runs a read on the reader's connection; turns the engine's errors into the port's. */
+  /** Reads on the reader's connection, with errors of the port. */
   readonly read: <T>(work: () => T) => T;
-  /** Has the writer do it. */
+  /** Changes a record on the writer's thread. */
   readonly change: <T>(request: RecordRequest) => Promise<T>;
 }
 
 type Row = readonly [key: string, value: string, version: number, expiresAt: number | null];
 
-/** The port's records. @param database the reader's connection. */
+/** @param database the reader's connection. */
 export function openRecords(database: Database, { read, change }: RecordsAccess): Records {
   const columns = 'SELECT key, value, version, expires_at FROM record WHERE';
   const one = database.prepare<[string, number], Row>(`${columns} key = ? AND ${ALIVE}`).raw();

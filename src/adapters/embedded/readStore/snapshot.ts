@@ -1,19 +1,14 @@
 /**
- * Reads of one turn of the event loop share a snapshot: to begin and to end one costs SQLite more than to read a
- * document in it. A snapshot lasts until the turn ends or `renew` is called, whichever is first; so nobody waits for
- * it, and it hides nothing for longer.
+ * Reads of one turn of the event loop share a snapshot: beginning and ending one costs SQLite more than reading a
+ * document. It lasts until the turn ends or `renew` is called, so that it never hides newer data for longer.
  */
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../driver.js';
 
-/** The snapshot of a connection that only reads. */
 export interface Snapshot {
-  /** Every read until the end of this turn sees the same state. @returns whether it is a new one. */
+  /** Reads share a snapshot until the turn ends. @returns whether it is a new one. */
   hold(): boolean;
-  /**
-   * The next read sees what is stored by then: to be called before anybody is told of something newer than the
-   * snapshot.
-   */
+  /** The next read takes a new snapshot: to be called before newer data is announced. */
   renew(): void;
 }
 
@@ -29,8 +24,7 @@ export function readSnapshot(database: Database): Snapshot {
     try {
       end.run();
     } catch (error) {
-      // A damaged file, or a disk that fails. Nothing was written, so nothing is lost: the next read meets the same and
-      // tells its caller.
+      // A damaged file or a failing disk. Nothing was written; the next read meets the same error and throws it.
       if (!(error instanceof Sqlite.SqliteError)) throw error;
     }
   };

@@ -1,49 +1,40 @@
-/**
- * The tables of collections as the writer keeps them: made, filled, dropped. Every function runs within the caller's
- * transaction.
- */
+/** The tables of collections, on the writer's connection. Every function runs within the caller's transaction. */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Scalar } from '../../../ports/readStore.js';
-import { sqlScalar } from './layout.js';
-import type { Layout, SqlScalar } from './layout.js';
-import type { PackedBatch, PackedCorrection } from './messages.js';
+import { sqlScalar, type Layout, type SqlScalar } from './layout.js';
+import type { EncodedBatch, EncodedCorrection } from './messages.js';
 
-/** Counts a transaction that changes documents of a collection, by its name and version; to be run within it. */
+/** Counts a transaction that changes documents of a collection (`gifts@3`), within it. */
 export const DOCUMENTS_CHANGED = `INSERT INTO setting (name, value) VALUES ('documents:' || ?, '1') ON CONFLICT (name) DO UPDATE SET value = CAST(value + 1 AS TEXT)`;
 
 /**
- * What differs for a collection whenever its documents may have changed, by its name and version. The file's own
- * version says too little about what may be remembered: it changes with every lease that is renewed, and gifts change
- * far more often than purchases.
+ * A number for each collection that rises when its documents may have changed. The file's own version changes with
+ * every record, and one collection changes far more often than another.
  */
 export const DOCUMENTS_VERSIONS = `SELECT substr(name, 11), value FROM setting WHERE name GLOB 'documents:*'`;
 
-/** Writes to the tables of collections. */
 export interface Tables {
-  /** Makes what is missing; a column that a new index needs is filled from the documents there are. */
+  /** Makes what is missing, and fills a new index's column from the stored documents. */
   ensure(layout: Layout, deferIndexes: boolean): void;
   drop(layout: Layout): void;
+  /** Writes the documents, then the checkpoint, skipping older ones. Makes the table where it is missing. */
+  write(batch: EncodedBatch): void;
   /**
-   * Writes the documents, then the checkpoint; what is older than what stands there is skipped. Makes the table if it
-   * must.
+   * Repairs documents by compare-and-set of their positions. Makes the table where it is missing. @returns of each
+   * whether it was repaired.
    */
-  write(batch: PackedBatch): void;
-  /**
-   * Puts documents right by compare-and-set of their positions. Makes the table if it must. @returns whether each was.
-   */
-  correct(layout: Layout, corrections: readonly PackedCorrection[]): boolean[];
-  /** Forgets what it knows of the tables there are: a transaction was rolled back, or another process changed them. */
+  correct(layout: Layout, corrections: readonly EncodedCorrection[]): boolean[];
+  /** Forgets prepared statements: a transaction was rolled back, or another process changed the tables. */
   forget(): void;
 }
 
-/** How documents get into a table. Parameters: id, position, body, the columns. */
+/** Statements with the parameters id, position, body, columns. */
 interface Plan {
   /**
-   * Inserts a document, or replaces one of a lower position whose columns stay as they are: then SQLite leaves the
-   * indexes alone.
+   * Inserts a document, or replaces one of a lower position with equal columns: SQLite then leaves the indexes alone.
    */
   readonly put: Statement<SqlScalar[]>;
-  /** Replaces one of a lower position, whatever its columns; absent where there are none. */
+  /** Replaces one of a lower position; absent where there are no columns. */
   readonly replace?: Statement<SqlScalar[]>;
 }
 
@@ -59,7 +50,7 @@ export function tablesOf(database: Database): Tables {
 
   function ensure(layout: Layout, deferIndexes: boolean): void {
     const { table, columns, indexes } = layout;
-    // `id` and the fields have no type: SQLite would turn a number that is compared with a TEXT column into a string.
+    // Without types: SQLite would turn a number that is compared with a TEXT column into a string.
     const declared = [
       'id NOT NULL PRIMARY KEY',
       'position TEXT NOT NULL',
@@ -127,11 +118,11 @@ export function tablesOf(database: Database): Tables {
   };
 }
 
-/** In the order of ids, which is the order of the index that every write looks into. */
+/** In the order of ids, which is the order of the index. */
 function writeAll({ put, replace }: Plan, rows: readonly Scalar[], width: number): void {
   const starts: number[] = [];
   for (let start = 0; start < rows.length; start += width) starts.push(start);
-  // Of one id the first given goes first: the sort is stable.
+  // The sort is stable: of equal ids the first goes first.
   starts.sort((a, b) =>
     (rows[a] as string) < (rows[b] as string) ? -1 : (rows[a] as string) > (rows[b] as string) ? 1 : 0,
   );
@@ -144,8 +135,8 @@ function writeAll({ put, replace }: Plan, rows: readonly Scalar[], width: number
   }
 }
 
-/** Rare, so nothing is kept prepared for it. */
-function correctOne(database: Database, { table, columns }: Layout, { id, expected, row }: PackedCorrection): boolean {
+/** Rare: nothing is kept prepared. */
+function correctOne(database: Database, { table, columns }: Layout, { id, expected, row }: EncodedCorrection): boolean {
   const all = ['id', 'position', 'body', ...columns.map(({ column }) => column)];
   const values = row?.map(sqlScalar) ?? [];
   if (expected === undefined) {

@@ -1,7 +1,4 @@
-/**
- * The writer of the embedded read store: takes requests in their order and commits them in groups. Runs on a thread of
- * its own.
- */
+/** The writer of the embedded read store, on its own thread: commits requests in their order, in groups. */
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../driver.js';
 import { FilesGoneError, UNGUARDED, type WriteGuard } from '../openedFiles.js';
@@ -12,57 +9,47 @@ import type { Answer, Numbered, WriterRequest } from './messages.js';
 import { recordsTable } from './records.js';
 import { DOCUMENTS_CHANGED, tablesOf } from './tables.js';
 
-/** Where requests come from and answers go. */
 export interface WriterPort {
-  /** What has been asked since the last look, without waiting. */
+  /** Requests that have come since the last call. */
   receive(): readonly Numbered[];
   /** The answers of one group, once it is committed. */
   answer(answers: readonly Answer[]): void;
-  /** Has the WAL moved into the file. */
+  /** Moves the WAL into the file. */
   checkpoint(): void;
 }
 
-/** Commits what is asked. */
 export interface Writer {
-  /** Works until nothing is left to do, looking for more in between. */
+  /** Commits until nothing is left, including requests that come meanwhile. */
   run(requests: readonly Numbered[]): void;
 }
 
-/**
- * A transaction takes no more when it has so many changes or is so old (ms): other requests and other processes wait
- * meanwhile.
- */
+/** Limits of a transaction, in changes and in ms: other requests and processes wait meanwhile. */
 const GROUP_CHANGES = 20_000;
 const GROUP_MS = 50;
 /**
- * After so many changes the WAL is moved into the file, once so many small groups have come in a row. Not between the
- * big groups of a rebuild, nor where a lease is renewed among them: page after page would be moved again and again.
+ * Changes after which the WAL is moved into the file, once so many small groups have come in a row. During the large
+ * groups of a rebuild, pages would be moved again and again.
  */
 const CHECKPOINT_CHANGES = 4_000;
 const SMALL_GROUPS_IN_A_ROW = 10;
 const SMALL_GROUP_CHANGES = 1_000;
 /**
- * After so many small groups in a row, some seconds under load, nothing is folded at full speed any more: a rebuild
- * that gives way to requests writes few documents at a time, too.
+ * After so many small groups in a row, some seconds under load, no rebuild runs at full speed: the writer's cache
+ * shrinks.
  */
 const SMALL_GROUPS = 1_000;
-/** Expired records are looked for so often, in ms, as long as anything is written. */
+/** How often expired records are deleted, in ms, while anything is written. */
 const SWEEP_MS = 10_000;
 
-/** What may be other than it is. */
 export interface WriterOptions {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, to decide what has expired. */
   readonly now?: () => number;
-  /** How long the lock of the file is waited for, ms. */
+  /** The longest wait for the file's lock, ms. */
   readonly lockWaitMs?: number;
-  /** Whether what is written will be found again. */
   readonly guard?: Pick<WriteGuard, 'refuse' | 'confirm'>;
 }
 
-/**
- * A writer on this connection. `now` decides what has expired. A request fails when another process keeps the file
- * locked for `lockWaitMs`, and when the `guard` says so.
- */
+/** A request fails when another process keeps the file locked for `lockWaitMs`, or when `guard` refuses. */
 export function createWriter(
   database: Database,
   port: WriterPort,
@@ -82,10 +69,10 @@ export function createWriter(
   /** Changes to records go first: requests wait for them, and they are small. */
   const urgent: Numbered[] = [];
   const others: Numbered[] = [];
-  /** Writes of which a part failed, and why, until their last part has come. */
+  /** Writes with a failed part, and its fault, until their last part has come. */
   const failed = new Map<number, ThreadFault>();
   let answers: Answer[] = [];
-  /** Names of the collections of which the transaction under way has changed documents. */
+  /** Collections whose documents the current transaction changes. */
   const changed = new Set<string>();
   let uncheckpointed = 0;
   let lastGroup = 0;
@@ -99,7 +86,7 @@ export function createWriter(
     }
   }
 
-  /** The next request, past those that have failed before their turn came. */
+  /** The next request that has not failed already. */
   function next(): Numbered | undefined {
     for (;;) {
       const numbered = urgent.shift() ?? others.shift();
@@ -122,7 +109,7 @@ export function createWriter(
     answers.push({ id, fault });
   }
 
-  /** @returns how many changes it made at most. */
+  /** @returns an upper bound of its changes. */
   function execute({ id, request }: Numbered, made: Answer[]): number {
     switch (request.kind) {
       case 'write': {
@@ -175,7 +162,7 @@ export function createWriter(
     return true;
   }
 
-  /** Also where the next one is further off than it ever was put: the clock has been set back since. */
+  /** Also after the clock was set back. */
   function sweepIsDue(): boolean {
     const left = nextSweep - now();
     return left <= 0 || left > SWEEP_MS;
@@ -187,7 +174,7 @@ export function createWriter(
     tables.forget();
   }
 
-  /** Commits what `work` does; it returns how many changes that was. @returns its answers, to be sent only now. */
+  /** Commits `work`, which returns the number of its changes. @returns its answers, which may be sent now. */
   function transaction(work: (made: Answer[]) => number): Answer[] {
     const made: Answer[] = [];
     changed.clear();
@@ -206,17 +193,14 @@ export function createWriter(
     }
   }
 
-  /** Keeps as much in memory as the groups of late are worth. */
+  /** Sizes the cache by the last groups. */
   function fitRoom(): void {
     const roomy = smallGroups < SMALL_GROUPS;
     smallGroups = lastGroup < SMALL_GROUP_CHANGES ? smallGroups + 1 : 0;
     if (roomy !== smallGroups < SMALL_GROUPS) makeRoom(database, roomy ? 'few' : 'many');
   }
 
-  /**
-   * One transaction of what is there and what comes meanwhile. When it fails, each request is tried by itself, so that
-   * it fails alone.
-   */
+  /** One transaction of the requests that are there and come meanwhile. When it fails, each request is tried alone. */
   function commitGroup(): void {
     const taken: Numbered[] = [];
     try {
@@ -236,7 +220,7 @@ export function createWriter(
       answers.push(...made);
       breathe(performance.now() - begun);
     } catch (error) {
-      // Without the lock nothing was taken; waiting for it anew for each request would take for ever.
+      // Without the lock no request was taken, and waiting again for each would take too long.
       if (taken.length === 0)
         for (let numbered = next(); numbered !== undefined; numbered = next()) fail(numbered, faultOf(error));
       const until = performance.now() + lockWaitMs;

@@ -1,28 +1,25 @@
-/**
- * The side of the writer that asks: gathers what is asked within a turn of the event loop into one message, and hands
- * back the answers.
- */
+/** The writer client of the read store: sends the requests of a turn of the event loop in one message. */
 import type { Worker } from 'node:worker_threads';
 import { UnavailableError } from '../../../ports/unavailable.js';
-import { endThread, loaded } from '../thread.js';
+import { tickBatcher } from '../../../lib/async/tickBatcher.js';
 import type { ThreadFault } from '../sqlite.js';
-import type { Answer, FromWriter, Numbered, ToWriter, WriterRequest } from './messages.js';
+import { threadClient } from '../thread.js';
+import type { Answer, Numbered, WriterRequest } from './messages.js';
 
-/** The writer as the thread that has opened the store sees it. */
-export interface WriterLink {
-  /** Asks and waits for the answer. @throws UnavailableError, or what the fault means. */
+export interface WriterClient {
+  /** Asks and waits for the answer. @throws UnavailableError, or the error of the fault */
   call<R>(request: WriterRequest): Promise<R>;
-  /** Asks for something that is not answered. */
+  /** Asks without an answer. */
   send(request: WriterRequest): void;
-  /** Resolves when everything asked so far is on its way to the writer: in the next turn of the event loop. */
+  /** Resolves when every request so far was sent: in the next turn of the event loop. */
   sent(): Promise<void>;
-  /** Resolves when the first writer's thread has loaded everything, or has died. */
+  /** Resolves when the first thread has loaded everything, or has died. */
   readonly loaded: Promise<void>;
-  /** Whether there is a writer. Starts another where one has died. @throws UnavailableError until that one works */
+  /** Starts another thread where one has died. @throws UnavailableError until that one works */
   ping(): void;
-  /** How many writers have died: what was asked of one, and is not answered, no other does. */
+  /** How many threads have died: the next one does not repeat what one left undone. */
   deaths(): number;
-  /** Lets the writer finish what was asked, and ends its thread. */
+  /** Ends the thread after its requests. */
   close(): Promise<void>;
 }
 
@@ -32,51 +29,36 @@ interface Pending {
 }
 
 /**
- * Starts the writer's thread, and another should it ever die; what it had not answered then fails with an unknown
- * outcome. `errorOf` says what a fault means. `answering` is called before anybody learns of what the writer answered.
+ * Starts the writer's thread, and another after it has died; unanswered requests then fail with an unknown outcome.
+ * @param answering called before the answers of the writer are handed out
  */
-export function openLink(
+export function openWriterClient(
   start: () => Worker,
   errorOf: (fault: ThreadFault) => Error,
   answering: () => void,
-): WriterLink {
+): WriterClient {
   const pending = new Map<number, Pending>();
-  let outbox: Numbered[] = [];
-  let flushing: Promise<void> | undefined;
   let lastId = 0;
-  let worker: Worker | undefined;
   let closed = false;
   let deaths = 0;
-  /** Why there is no writer, until there is one again. */
-  let failure: UnavailableError | undefined;
-
-  function running(): Worker {
-    if (worker !== undefined) return worker;
-    const started = start();
-    let cause: unknown;
-    started.on('message', (message: FromWriter) => {
-      failure = undefined;
-      if (message !== 'ready') settle(message);
-    });
-    started.on('error', (error: unknown) => {
-      cause = error;
-    });
-    started.on('exit', () => {
-      if (worker === started) worker = undefined;
-      failure = new UnavailableError('the read store: its writer ended', {
-        outcomeUnknown: true,
-        cause,
-        told: 'the thread that writes it has ended',
-      });
+  const thread = threadClient<readonly Numbered[], readonly Answer[]>({
+    spawn: start,
+    atOnce: true,
+    ended: () => 'the read store: its writer ended',
+    onAnswer: settle,
+    onEnd(failure) {
       for (const { reject } of pending.values()) reject(failure);
       pending.clear();
-      // It has just failed, so nobody is to do it any more.
-      outbox = [];
+      // These requests have failed, so no other thread may carry them out.
+      outbox.clear();
       deaths += 1;
-    });
-    worker = started;
-    return started;
-  }
+    },
+  });
+  thread.keepAlive(true);
+  const outbox = tickBatcher<Numbered>((requests) => {
+    thread.send(requests);
+    return undefined;
+  });
 
   function settle(answers: readonly Answer[]): void {
     answering();
@@ -88,30 +70,16 @@ export function openLink(
     }
   }
 
-  function post(message: ToWriter): void {
-    running().postMessage(message);
-  }
-
+  /** Immediates run in their order, so this one follows the requests of the turn. */
   function sent(): Promise<void> {
-    flushing ??= new Promise((resolve) => {
-      setImmediate(() => {
-        flushing = undefined;
-        const requests = outbox;
-        outbox = [];
-        if (requests.length > 0) post(requests);
-        resolve();
-      });
-    });
-    return flushing;
+    return new Promise((resolve) => void setImmediate(resolve));
   }
 
   function send(id: number, request: WriterRequest): void {
     if (closed) throw new UnavailableError('the read store is closed');
-    outbox.push({ id, request });
-    void sent();
+    outbox.add({ id, request });
   }
 
-  const hasLoaded = loaded(running(), true);
   return {
     call<R>(request: WriterRequest) {
       return new Promise<R>((resolve, reject) => {
@@ -124,17 +92,13 @@ export function openLink(
       send(0, request);
     },
     sent,
-    loaded: hasLoaded,
-    ping() {
-      if (failure === undefined) return;
-      running();
-      throw failure;
-    },
+    loaded: thread.loaded,
+    ping: thread.ping,
     deaths: () => deaths,
     async close() {
       closed = true;
       await sent();
-      if (worker !== undefined) await endThread(worker);
+      await thread.close();
     },
   };
 }

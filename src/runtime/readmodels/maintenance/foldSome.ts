@@ -2,7 +2,7 @@
  * Folds some documents of a projection afresh, in memory: for repairs and samples. It reads the log once, however many
  * they are.
  */
-import { BESIDE_SLICE_MS, slices } from '../../../lib/async/slices.js';
+import { LOW_PRIORITY_SLICE_MS, slices } from '../../../lib/async/slices.js';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import type { StoredDocument } from '../../../ports/readStore.js';
 import { documentIdsOf, foldOne } from '../foldOne.js';
@@ -35,7 +35,7 @@ export async function foldSome(options: FoldSomeOptions): Promise<Map<string, St
   const { events, projection, ids, after, through, signal, onBatch } = options;
   const folded = new Map(options.documents);
   if (through === undefined || (after !== undefined && after >= through)) return folded;
-  const time = slices(BESIDE_SLICE_MS);
+  const time = slices(LOW_PRIORITY_SLICE_MS);
   for await (const batch of events.readAll(after, { types: projection.types }, { signal })) {
     for (const [index, event] of batch.events.entries()) {
       if (event.position > through) break;

@@ -8,7 +8,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openConnection } from '../../../../src/adapters/embedded/bus/connection.js';
 import { encodeFrame, frameReader, type Frame } from '../../../../src/adapters/embedded/bus/frames.js';
-import { openMember } from '../../../../src/adapters/embedded/bus/client.js';
+import { openBusClient } from '../../../../src/adapters/embedded/bus/client.js';
 import { openRouter, type Peer } from '../../../../src/adapters/embedded/bus/router.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 
@@ -61,7 +61,7 @@ test('frames come whole however their bytes are cut', () => {
 });
 
 test('without a connection requests and publications fail as unavailable, nothing was sent', async () => {
-  const member = openMember(() => undefined);
+  const member = openBusClient(() => undefined);
   const error = await refusal(member.request('a', {}, { timeoutMs: 30 }));
   assert.instance(error, UnavailableError);
   assert.not((error as UnavailableError).outcomeUnknown);
@@ -74,7 +74,7 @@ test('without a connection requests and publications fail as unavailable, nothin
 });
 
 test('a request waits while the way is congested, and is not sent after its deadline', async () => {
-  const member = openMember(() => undefined);
+  const member = openBusClient(() => undefined);
   const sent: Frame[] = [];
   let room = (): void => undefined;
   let wait: Promise<void> | undefined = new Promise((resolve) => {
@@ -101,7 +101,7 @@ test('a request waits while the way is congested, and is not sent after its dead
 });
 
 test('a hub that is too busy to answer for a while keeps nobody from serving: it takes what it was told in its turn', async () => {
-  const member = openMember(() => undefined);
+  const member = openBusClient(() => undefined);
   const sent: Frame[] = [];
   member.attach({ send: (frame) => void sent.push(frame), congested: () => undefined });
   const [served] = await Promise.all([
@@ -125,7 +125,7 @@ test('a hub that is too busy to answer for a while keeps nobody from serving: it
 
 test('a member reports what only a hub should get', () => {
   const errors: unknown[] = [];
-  openMember((error) => errors.push(error)).receive({ header: { t: 'serve', s: 'a', q: 'b' }, body: '' });
+  openBusClient((error) => errors.push(error)).receive({ header: { t: 'serve', s: 'a', q: 'b' }, body: '' });
   assert.is(errors.length, 1);
 });
 

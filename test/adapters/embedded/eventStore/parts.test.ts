@@ -14,7 +14,7 @@ import { groupCommit } from '../../../../src/adapters/embedded/eventStore/commit
 import { feed } from '../../../../src/adapters/embedded/eventStore/feed.js';
 import { eventLogFile, numberOf, openEventLog, positionOf } from '../../../../src/adapters/embedded/eventStore/log.js';
 import type { EventReader, Slice } from '../../../../src/adapters/embedded/eventStore/reader.js';
-import { watchTail } from '../../../../src/adapters/embedded/eventStore/logTail.js';
+import { watchLogTail } from '../../../../src/adapters/embedded/eventStore/logTail.js';
 import { threadData } from '../../../../src/adapters/embedded/thread.js';
 import { openEventWriter } from '../../../../src/adapters/embedded/eventStore/writer.js';
 import type { RecordedEvent } from '../../../../src/ports/eventStore.js';
@@ -388,9 +388,9 @@ test('a follower goes on when the engine is available again; readAll fails', asy
     },
     scan: () => scan,
   };
-  const tail = watchTail(() => 3);
+  const tail = watchLogTail(() => 3);
   const seen = await readUntil(
-    feed(undefined, {}, { batchSize: 1 }, { reader, tail, closed: () => false }),
+    feed(undefined, {}, { batchSize: 1 }, { reader, logTail: tail, closed: () => false }),
     (all) => all.length === 3,
     3_000,
   );
@@ -405,7 +405,7 @@ test('a follower goes on when the engine is available again; readAll fails', asy
   );
   failures.push(new RangeError('a fault') as UnavailableError);
   assert.instance(
-    await failureOf(batchesOf(feed(undefined, {}, {}, { reader, tail, closed: () => false }))),
+    await failureOf(batchesOf(feed(undefined, {}, {}, { reader, logTail: tail, closed: () => false }))),
     RangeError,
   );
 });
@@ -456,7 +456,7 @@ test('a feed that is stopped in the midst of a batch gives it up', async () => {
 
 test('who waits for the log to grow is woken by growth past its place, by its signal, by a failing engine, and by the end', async () => {
   let end: number | Error = 5;
-  const tail = watchTail(() => {
+  const tail = watchLogTail(() => {
     if (end instanceof Error) throw end;
     return end;
   });

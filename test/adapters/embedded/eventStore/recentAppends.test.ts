@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { feed } from '../../../../src/adapters/embedded/eventStore/feed.js';
 import { positionOf } from '../../../../src/adapters/embedded/eventStore/log.js';
 import type { EventReader } from '../../../../src/adapters/embedded/eventStore/reader.js';
-import { recentEvents } from '../../../../src/adapters/embedded/eventStore/recentAppends.js';
+import { openRecentAppends } from '../../../../src/adapters/embedded/eventStore/recentAppends.js';
 import type { EventStore, NewEvent, RecordedEvent } from '../../../../src/ports/eventStore.js';
 import { batchesOf, event, events, readUntil } from '../../../support/engines/eventStoreEvents.js';
 import { inFolder } from '../../../support/engines/eventStoreFolder.js';
@@ -21,7 +21,7 @@ const readAll = async (store: EventStore): Promise<RecordedEvent[]> =>
   (await batchesOf(store.readAll(undefined))).flatMap((batch) => batch.events);
 
 test('is known from any place in it to its end, of one event as of many, and not from before it', () => {
-  const recent = recentEvents();
+  const recent = openRecentAppends();
   assert.is(recent.after(0, 10, ALL), undefined);
   recent.add({ stream: 'a', revision: 4, position: 12, fields: fields('A', 'B') });
   recent.add({ stream: 'b', revision: 0, position: 13, fields: fields('C') });
@@ -40,7 +40,7 @@ test('is known from any place in it to its end, of one event as of many, and not
 });
 
 test('is looked through for what is wanted, no further than asked', () => {
-  const recent = recentEvents();
+  const recent = openRecentAppends();
   recent.add({ stream: 'a', revision: 3, position: 4, fields: fields('A', 'B', 'A', 'B') });
   const onlyA = (_: string, type: string): boolean => type === 'A';
   assert.equal(recent.after(0, 1, onlyA)!.through, 1);
@@ -50,7 +50,7 @@ test('is looked through for what is wanted, no further than asked', () => {
 });
 
 test('begins anew behind what others have appended', () => {
-  const recent = recentEvents();
+  const recent = openRecentAppends();
   recent.add({ stream: 'a', revision: 0, position: 1, fields: fields('A') });
   recent.add({ stream: 'a', revision: 2, position: 3, fields: fields('C') });
   assert.is(recent.after(0, 10, ALL), undefined);
@@ -59,12 +59,12 @@ test('begins anew behind what others have appended', () => {
 });
 
 test('is bounded by number and by size', () => {
-  const many = recentEvents();
+  const many = openRecentAppends();
   for (let position = 1; position <= 5_000; position++)
     many.add({ stream: 'a', revision: position, position, fields: fields('A') });
   assert.is(many.after(3_900, 9_999, ALL), undefined);
   assert.is(many.after(4_500, 9_999, ALL)?.events.length, 500);
-  const large = recentEvents();
+  const large = openRecentAppends();
   const text = JSON.stringify('x'.repeat(900_000));
   for (let position = 1; position <= 12; position++)
     large.add({ stream: 'a', revision: position, position, fields: ['L', 'id', 'at', text, '{}'] });
@@ -119,7 +119,7 @@ test('repeats, conflicts and appends of other processes in between: followers se
   }));
 
 test('a batch from it is said to reach the log’s end only where it does', async () => {
-  const recent = recentEvents();
+  const recent = openRecentAppends();
   recent.add({ stream: 'a', revision: 4, position: 5, fields: fields('A', 'B', 'C', 'D', 'E') });
   const unread = (): never => {
     throw new Error('the file is read');
@@ -132,7 +132,9 @@ test('a batch from it is said to reach the log’s end only where it does', asyn
     together: unread,
     scan: unread,
   };
-  const batches = await batchesOf(feed(undefined, {}, { batchSize: 2 }, { reader, recent, closed: () => false }));
+  const batches = await batchesOf(
+    feed(undefined, {}, { batchSize: 2 }, { reader, recentAppends: recent, closed: () => false }),
+  );
   assert.equal(
     batches.map(({ events: all, position, caughtUp }) => [all.length, position, caughtUp]),
     [

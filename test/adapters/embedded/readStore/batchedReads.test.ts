@@ -8,9 +8,9 @@ import * as assert from 'uvu/assert';
 import { READ_STORE_FILE } from '../../../../src/adapters/embedded/readStore/file.js';
 import { layoutOf } from '../../../../src/adapters/embedded/readStore/layout.js';
 import {
-  type Lookups,
-  type LookupsOptions,
-  openLookups,
+  type BatchedReads,
+  type BatchedReadsOptions,
+  openBatchedReads,
 } from '../../../../src/adapters/embedded/readStore/batchedReads.js';
 import { createMemory } from '../../../../src/adapters/embedded/readStore/memory.js';
 import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
@@ -41,13 +41,13 @@ const SCRIPTED = `
   });
   parentPort.postMessage('ready');`;
 
-/** Lookups with the scripted thread; `here`: the ids that were read on this one. */
-function scripted(options: Omit<Partial<LookupsOptions>, 'onDeath'> = {}) {
+/** BatchedReads with the scripted thread; `here`: the ids that were read on this one. */
+function scripted(options: Omit<Partial<BatchedReadsOptions>, 'onDeath'> = {}) {
   const here: string[] = [];
   const deaths: string[] = [];
   const memory = createMemory();
   let threads = 0;
-  const lookups = openLookups({
+  const reads = openBatchedReads({
     read(_, id) {
       here.push(id);
       if (id.startsWith('bad')) throw new Error(`can't read ${id}`);
@@ -61,24 +61,24 @@ function scripted(options: Omit<Partial<LookupsOptions>, 'onDeath'> = {}) {
     onDeath: ({ message }) => void deaths.push(message),
     ...options,
   });
-  return { lookups, here, deaths, memory, threads: () => threads };
+  return { reads, here, deaths, memory, threads: () => threads };
 }
 
 const many = (name: string, amount = 20): string[] => Array.from({ length: amount }, (_, n) => `${name}${n}`);
-const all = async (lookups: Lookups, ids: readonly string[]) =>
-  Promise.all(ids.map((id) => lookups.get(collection, id)));
-const byWhom = async (lookups: Lookups, ids: readonly string[]) => [
-  ...new Set((await all(lookups, ids)).map((document) => (document?.body as { by?: string })?.by)),
+const all = async (reads: BatchedReads, ids: readonly string[]) =>
+  Promise.all(ids.map((id) => reads.get(collection, id)));
+const byWhom = async (reads: BatchedReads, ids: readonly string[]) => [
+  ...new Set((await all(reads, ids)).map((document) => (document?.body as { by?: string })?.by)),
 ];
 
 /** Asks until the thread answers: it is started by the first who ask for much, and they don't wait for it. */
-async function withThread(lookups: Lookups): Promise<void> {
-  for (let n = 0; !(await byWhom(lookups, many(`start${n}-`))).includes('thread'); n++) await wait(10);
+async function withThread(reads: BatchedReads): Promise<void> {
+  for (let n = 0; !(await byWhom(reads, many(`start${n}-`))).includes('thread'); n++) await wait(10);
 }
 
 test('little is read here, at the end of the turn; much by the thread, once there is one', async () => {
-  const { lookups, here, threads } = scripted();
-  const little = all(lookups, many('a', 7));
+  const { reads, here, threads } = scripted();
+  const little = all(reads, many('a', 7));
   await Promise.resolve();
   assert.equal(here, [], 'not before the turn ends');
   assert.equal(
@@ -86,15 +86,15 @@ test('little is read here, at the end of the turn; much by the thread, once ther
     many('a', 7),
   );
   assert.is(threads(), 0);
-  assert.equal(await byWhom(lookups, many('b')), ['here'], 'nobody waits for the thread to start');
+  assert.equal(await byWhom(reads, many('b')), ['here'], 'nobody waits for the thread to start');
   assert.is(threads(), 1);
-  await withThread(lookups);
+  await withThread(reads);
   here.length = 0;
   const found = await Promise.all([
-    ...many('c').map((id) => lookups.get(collection, id)),
-    ...many('d').map((id) => lookups.get(other, id)),
-    lookups.get(collection, 'none'),
-    lookups.get(collection, 'e'),
+    ...many('c').map((id) => reads.get(collection, id)),
+    ...many('d').map((id) => reads.get(other, id)),
+    reads.get(collection, 'none'),
+    reads.get(collection, 'e'),
   ]);
   assert.equal(
     found.map((document) => document?.id),
@@ -106,84 +106,84 @@ test('little is read here, at the end of the turn; much by the thread, once ther
   assert.is(tables[41], tables[0]);
   assert.is.not(tables[20], tables[0]);
   assert.equal(here, []);
-  assert.equal(await byWhom(lookups, ['f']), ['here']);
-  await lookups.close();
+  assert.equal(await byWhom(reads, ['f']), ['here']);
+  await reads.close();
 });
 
 test('more than fits into a turn, and more than the thread is sent at once, is all answered', async () => {
-  const { lookups } = scripted();
-  await withThread(lookups);
+  const { reads } = scripted();
+  await withThread(reads);
   const ids = [...many('slow', 1), ...many('x', 3_000)];
   assert.equal(
-    (await all(lookups, ids)).map((document) => document?.id),
+    (await all(reads, ids)).map((document) => document?.id),
     ids,
   );
-  await lookups.close();
+  await reads.close();
 });
 
 test('without a processor for a thread everything is read here', async () => {
-  const { lookups, here } = scripted({ start: undefined });
-  assert.equal(await byWhom(lookups, many('a', 250)), ['here']);
+  const { reads, here } = scripted({ start: undefined });
+  assert.equal(await byWhom(reads, many('a', 250)), ['here']);
   assert.is(here.length, 250);
-  await lookups.close();
+  await reads.close();
 });
 
 test('what the thread can not read is read here, and who asked for it learns why', async () => {
-  const { lookups } = scripted();
-  await withThread(lookups);
-  const outcomes = await Promise.allSettled([...many('a'), 'bad'].map((id) => lookups.get(collection, id)));
+  const { reads } = scripted();
+  await withThread(reads);
+  const outcomes = await Promise.allSettled([...many('a'), 'bad'].map((id) => reads.get(collection, id)));
   assert.equal(
     outcomes.map(({ status }) => status),
     [...many('a').map(() => 'fulfilled'), 'rejected'],
   );
   assert.is(((outcomes[20] as PromiseRejectedResult).reason as Error).message, "can't read bad");
-  assert.equal(await byWhom(lookups, many('b')), ['thread'], 'and it goes on');
-  await lookups.close();
+  assert.equal(await byWhom(reads, many('b')), ['thread'], 'and it goes on');
+  await reads.close();
 });
 
 test('what a thread was asked when it died is read here; another is started after a while', async () => {
-  const { lookups, threads, deaths } = scripted({ restartMs: 60_000 });
-  await withThread(lookups);
-  assert.equal(await byWhom(lookups, [...many('a'), 'fatal']), ['here']);
+  const { reads, threads, deaths } = scripted({ restartMs: 60_000 });
+  await withThread(reads);
+  assert.equal(await byWhom(reads, [...many('a'), 'fatal']), ['here']);
   assert.equal(deaths, ['out of order']);
-  assert.equal(await byWhom(lookups, many('b')), ['here']);
+  assert.equal(await byWhom(reads, many('b')), ['here']);
   assert.is(threads(), 1);
-  await lookups.close();
+  await reads.close();
 
   const soon = scripted({ restartMs: 0 });
-  await withThread(soon.lookups);
-  assert.equal(await byWhom(soon.lookups, [...many('a'), 'fatal']), ['here']);
-  await withThread(soon.lookups);
+  await withThread(soon.reads);
+  assert.equal(await byWhom(soon.reads, [...many('a'), 'fatal']), ['here']);
+  await withThread(soon.reads);
   assert.is(soon.threads(), 2);
-  await soon.lookups.close();
+  await soon.reads.close();
 });
 
 test('what is asked for again is remembered, until something is forgotten; an answer that was under way then is not', async () => {
-  const { lookups, memory, here } = scripted();
-  await withThread(lookups);
+  const { reads, memory, here } = scripted();
+  await withThread(reads);
   const name = `${collection.name}@1`;
-  await all(lookups, many('a'));
-  await all(lookups, many('a'));
+  await all(reads, many('a'));
+  await all(reads, many('a'));
   memory.forget('another@1');
   here.length = 0;
-  assert.equal(await byWhom(lookups, ['a3']), ['thread']);
-  assert.equal(await byWhom(lookups, [...many('a'), 'b']), ['thread', 'here'], 'what is left is little');
+  assert.equal(await byWhom(reads, ['a3']), ['thread']);
+  assert.equal(await byWhom(reads, [...many('a'), 'b']), ['thread', 'here'], 'what is left is little');
   assert.equal(here, ['b']);
   memory.forget(name);
-  assert.equal(await byWhom(lookups, ['a3']), ['here']);
+  assert.equal(await byWhom(reads, ['a3']), ['here']);
 
-  const asked = all(lookups, ['slow', ...many('c')]);
+  const asked = all(reads, ['slow', ...many('c')]);
   await turn();
   await turn();
   memory.forget(name);
   await asked;
-  const again = all(lookups, ['slow', ...many('c')]);
+  const again = all(reads, ['slow', ...many('c')]);
   await turn();
   await turn();
   memory.forget(name);
   await again;
-  assert.equal(await byWhom(lookups, ['c1']), ['here'], 'it may be outdated');
-  await lookups.close();
+  assert.equal(await byWhom(reads, ['c1']), ['here'], 'it may be outdated');
+  await reads.close();
 });
 
 test('of builds that readers have left nothing is kept: there may be any number of them', () => {
@@ -200,36 +200,36 @@ test('of builds that readers have left nothing is kept: there may be any number 
 test('a memory that can not be brought up to date fails those who ask, and nobody after them', async () => {
   const memory = createMemory();
   let broken = false;
-  const { lookups } = scripted({
+  const { reads } = scripted({
     memory() {
       if (broken) throw new Error('no disk');
       return memory;
     },
   });
-  await withThread(lookups);
+  await withThread(reads);
   broken = true;
   for (const ids of [many('a', 150), ['b']]) {
-    const outcomes = await Promise.allSettled(ids.map((id) => lookups.get(collection, id)));
+    const outcomes = await Promise.allSettled(ids.map((id) => reads.get(collection, id)));
     for (const outcome of outcomes) assert.is(((outcome as PromiseRejectedResult).reason as Error).message, 'no disk');
   }
   broken = false;
-  assert.equal(await byWhom(lookups, many('c')), ['thread']);
-  await lookups.close();
+  assert.equal(await byWhom(reads, many('c')), ['thread']);
+  await reads.close();
 });
 
 test('closing answers what was asked before; what comes after is read here', async () => {
-  const { lookups } = scripted();
-  await withThread(lookups);
-  const asked = all(lookups, ['slow', ...many('a')]);
+  const { reads } = scripted();
+  await withThread(reads);
+  const asked = all(reads, ['slow', ...many('a')]);
   await turn();
-  const closing = lookups.close();
+  const closing = reads.close();
   assert.equal(
     (await asked).map((document) => document?.id),
     ['slow', ...many('a')],
   );
   await closing;
-  assert.equal(await byWhom(lookups, many('b')), ['here']);
-  await lookups.close();
+  assert.equal(await byWhom(reads, many('b')), ['here']);
+  await reads.close();
 });
 
 test('the store’s own thread finds what stands in the file, and the same is missing to both', async () => {
@@ -242,7 +242,7 @@ test('the store’s own thread finds what stands in the file, and the same is mi
       many('d', 500).map((id, n) => doc(id, n + 1, { n, text: 'ä€😀\u0000' })),
     ),
   ]);
-  const lookups = openLookups({
+  const reads = openBatchedReads({
     read: (_, id) => {
       throw new Error(`${id} was to be read by the thread`);
     },
@@ -253,22 +253,22 @@ test('the store’s own thread finds what stands in the file, and the same is mi
         workerData: { file: join(dir, READ_STORE_FILE) },
       }),
   });
-  await Promise.allSettled(many('d').map((id) => lookups.get(collection, id)));
+  await Promise.allSettled(many('d').map((id) => reads.get(collection, id)));
   while (
-    (await Promise.allSettled(many('d').map((id) => lookups.get(collection, id)))).some(
+    (await Promise.allSettled(many('d').map((id) => reads.get(collection, id)))).some(
       ({ status }) => status === 'rejected',
     )
   )
     await wait(10);
-  const found = await all(lookups, ['none', ...many('d', 499)]);
+  const found = await all(reads, ['none', ...many('d', 499)]);
   assert.equal(found, [undefined, ...many('d', 499).map((id, n) => doc(id, n + 1, { n, text: 'ä€😀\u0000' }))]);
   assert.is(found[1]?.position, at(1));
   assert.match(
-    (await rejectionOf(Promise.all(many('x').map((id) => lookups.get(other, id))))).message,
+    (await rejectionOf(Promise.all(many('x').map((id) => reads.get(other, id))))).message,
     'by the thread',
     'a collection that is not there',
   );
-  await lookups.close();
+  await reads.close();
   await store.close();
   await rm(dir, { recursive: true });
 });

@@ -3,12 +3,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Sqlite } from '../../../../src/adapters/embedded/driver.js';
 import { layoutOf } from '../../../../src/adapters/embedded/readStore/layout.js';
-import { openLink } from '../../../../src/adapters/embedded/readStore/writerClient.js';
+import { openWriterClient } from '../../../../src/adapters/embedded/readStore/writerClient.js';
 import type { WriterRequest } from '../../../../src/adapters/embedded/readStore/messages.js';
-import { createPacker } from '../../../../src/adapters/embedded/readStore/batchEncoder.js';
+import { createBatchEncoder } from '../../../../src/adapters/embedded/readStore/batchEncoder.js';
 import { createReader } from '../../../../src/adapters/embedded/readStore/reader.js';
 import { tablesOf } from '../../../../src/adapters/embedded/readStore/tables.js';
-import { createWaiters } from '../../../../src/adapters/embedded/readStore/checkpointWaiters.js';
+import { createCheckpointWaiters } from '../../../../src/adapters/embedded/readStore/checkpointWaiters.js';
 import { afterPrefix } from '../../../../src/adapters/prefix.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { at, batch, doc, newCollection, rejectionOf } from '../../../support/engines/readStoreDocuments.js';
@@ -27,7 +27,7 @@ const FRAGILE = `
 test('a writer that dies fails what it had not answered, and another takes its place', async () => {
   let started = 0;
   let told = 0;
-  const link = openLink(
+  const client = openWriterClient(
     () => {
       started++;
       return new Worker(FRAGILE, { eval: true });
@@ -38,34 +38,34 @@ test('a writer that dies fails what it had not answered, and another takes its p
     },
   );
   const bind: WriterRequest = { kind: 'bind', logId: 'l' };
-  const called = link.call(bind);
+  const called = client.call(bind);
   assert.is(told, 0);
   assert.is(await called, 'bind');
   assert.is(told, 1);
   const failed = await Promise.all([
-    rejectionOf(link.call({ kind: 'drop', layout: layoutOf(newCollection()) })),
-    rejectionOf(link.call(bind)),
+    rejectionOf(client.call({ kind: 'drop', layout: layoutOf(newCollection()) })),
+    rejectionOf(client.call(bind)),
   ]);
   for (const error of failed) {
     assert.instance(error, UnavailableError);
     assert.ok((error as UnavailableError).outcomeUnknown);
     assert.match((error.cause as Error).message, 'out of order');
   }
-  assert.equal(await Promise.all([link.call(bind), link.call(bind)]), ['bind', 'bind']);
+  assert.equal(await Promise.all([client.call(bind), client.call(bind)]), ['bind', 'bind']);
   assert.is(started, 2);
-  await link.close();
-  assert.instance(await rejectionOf(link.call(bind)), UnavailableError);
-  await link.close();
+  await client.close();
+  assert.instance(await rejectionOf(client.call(bind)), UnavailableError);
+  await client.close();
 });
 
-test('a link whose writer is dead closes', async () => {
-  const link = openLink(
+test('a client whose writer is dead closes', async () => {
+  const client = openWriterClient(
     () => new Worker(FRAGILE, { eval: true }),
     ({ message }) => new Error(message),
     () => undefined,
   );
-  await rejectionOf(link.call({ kind: 'drop', layout: layoutOf(newCollection()) }));
-  await link.close();
+  await rejectionOf(client.call({ kind: 'drop', layout: layoutOf(newCollection()) }));
+  await client.close();
 });
 
 /** Answers the last parts of writes, and keeps of each whether it had a checkpoint. */
@@ -87,16 +87,16 @@ test('a write whose writer dies in between fails, and its checkpoint is not writ
     started.push(worker);
     return worker;
   };
-  const link = openLink(
+  const client = openWriterClient(
     start,
     ({ message }) => new Error(message),
     () => undefined,
   );
   let sent = 0;
-  const packer = createPacker({
-    ...link,
+  const encoder = createBatchEncoder({
+    ...client,
     async sent() {
-      await link.sent();
+      await client.sent();
       if (++sent === 2) await started[0]?.terminate();
     },
   });
@@ -109,20 +109,20 @@ test('a write whose writer dies in between fails, and its checkpoint is not writ
       k < 38 ? undefined : k,
     ),
   );
-  const error = await rejectionOf(packer.write(batches));
+  const error = await rejectionOf(encoder.write(batches));
   assert.instance(error, UnavailableError);
   assert.ok((error as UnavailableError).outcomeUnknown);
   assert.equal([started.length, checkpoints[0]], [2, 0]);
-  await packer.write(batches);
+  await encoder.write(batches);
   assert.is(checkpoints[0], 2);
-  await link.close();
+  await client.close();
 });
 
-/** A packer whose parts are kept. */
-function packerOnPaper() {
+/** An encoder whose parts are kept. */
+function encoderOnPaper() {
   const parts: WriterRequest[] = [];
   let turns = 0;
-  const packer = createPacker({
+  const encoder = createBatchEncoder({
     send: (request) => void parts.push(request),
     async sent() {
       turns++;
@@ -133,11 +133,11 @@ function packerOnPaper() {
       return undefined as R;
     },
   });
-  return { packer, parts, turns: () => turns };
+  return { encoder, parts, turns: () => turns };
 }
 
 test('a large write is packed in slices, its checkpoint last', async () => {
-  const { packer, parts, turns } = packerOnPaper();
+  const { encoder, parts, turns } = encoderOnPaper();
   const collection = newCollection([['n']]);
   const text = 'x'.repeat(1_900);
   const batches = Array.from({ length: 20 }, (_, k) =>
@@ -147,7 +147,7 @@ test('a large write is packed in slices, its checkpoint last', async () => {
       k,
     ),
   );
-  await packer.write(batches);
+  await encoder.write(batches);
   assert.ok(turns() >= 2, `${turns()} turns`);
   const writes = parts.flatMap((part) => (part.kind === 'write' ? [part] : []));
   assert.is(
@@ -168,10 +168,10 @@ test('a large write is packed in slices, its checkpoint last', async () => {
 });
 
 test('a body that is no JSON fails its write without a checkpoint, and the next goes on', async () => {
-  const { packer, parts } = packerOnPaper();
+  const { encoder, parts } = encoderOnPaper();
   const collection = newCollection();
-  const bad = packer.write([batch(collection, [doc('a', 1, {})]), batch(collection, [doc('b', 1, { n: 1n })], 1)]);
-  const good = packer.write([batch(collection, [doc('c', 2, {})], 2)]);
+  const bad = encoder.write([batch(collection, [doc('a', 1, {})]), batch(collection, [doc('b', 1, { n: 1n })], 1)]);
+  const good = encoder.write([batch(collection, [doc('c', 2, {})], 2)]);
   assert.instance(await rejectionOf(bad), TypeError);
   await good;
   assert.equal(
@@ -188,7 +188,7 @@ test('a body that is no JSON fails its write without a checkpoint, and the next 
 test('waiting ends with the error of a store that can not be read', async () => {
   let failing = false;
   let looks = 0;
-  const waiters = createWaiters({
+  const waiters = createCheckpointWaiters({
     version() {
       looks++;
       if (failing) throw new UnavailableError('no disk');
@@ -209,7 +209,7 @@ test('waiting ends with the error of a store that can not be read', async () => 
 test('who waits for less than others do is answered by what the file says now', async () => {
   let stored = at(3);
   let looks = 0;
-  const waiters = createWaiters({
+  const waiters = createCheckpointWaiters({
     version: () => 1,
     checkpoint() {
       looks += 1;
@@ -235,7 +235,7 @@ test('who waits for less than others do is answered by what the file says now', 
 
 test('that somebody waits is told with the first who begins in a turn and after the last, and to nobody where it is there already', async () => {
   let told = 0;
-  const waiters = createWaiters({ version: () => 1, checkpoint: () => at(3), wanted: () => (told += 1) });
+  const waiters = createCheckpointWaiters({ version: () => 1, checkpoint: () => at(3), wanted: () => (told += 1) });
   assert.ok(await waiters.reached('a@1', at(3), 5_000));
   assert.is(told, 0);
   const waiting = [
@@ -257,7 +257,7 @@ test('that somebody waits is told with the first who begins in a turn and after 
 
 test('a checkpoint that is known needs no look into the file', async () => {
   let looks = 0;
-  const waiters = createWaiters({
+  const waiters = createCheckpointWaiters({
     version: () => 1,
     checkpoint() {
       looks++;

@@ -8,7 +8,7 @@ import { layoutOf } from '../../../../src/adapters/embedded/readStore/layout.js'
 import type {
   Answer,
   Numbered,
-  PackedBatch,
+  EncodedBatch,
   WriterRequest,
 } from '../../../../src/adapters/embedded/readStore/messages.js';
 import { createWriter } from '../../../../src/adapters/embedded/readStore/writer.js';
@@ -35,7 +35,7 @@ const test = suite<{ bench: Bench; dir: string }>('Embedded read store: the writ
 const LAYOUT = layoutOf({ name: 'things', version: 1, indexes: [{ fields: ['n'] }] });
 const TABLE = 'doc_things_1';
 
-function packed(from: number, count: number, checkpoint?: number): PackedBatch {
+function packed(from: number, count: number, checkpoint?: number): EncodedBatch {
   const rows = Array.from({ length: count }, (_, n) => [
     `d${from + n}`,
     at(from + n),
@@ -49,7 +49,7 @@ function packed(from: number, count: number, checkpoint?: number): PackedBatch {
   };
 }
 
-function write(call: number, batches: readonly PackedBatch[], last = true): WriterRequest {
+function write(call: number, batches: readonly EncodedBatch[], last = true): WriterRequest {
   return { kind: 'write', call, last, batches };
 }
 

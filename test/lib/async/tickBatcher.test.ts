@@ -1,16 +1,16 @@
-/** Reads that are gathered and made together at the end of a turn of the event loop. */
+/** What is asked in one turn of the event loop and answered together at its end. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { gather } from '../../../../src/adapters/embedded/eventStore/tickBatcher.js';
-import { BESIDE_SLICE_MS } from '../../../../src/lib/async/slices.js';
+import { batchedAnswers } from '../../../src/lib/async/tickBatcher.js';
+import { LOW_PRIORITY_SLICE_MS } from '../../../src/lib/async/slices.js';
 
-const test = suite('gathered reads');
+const test = suite('tick batcher');
 
 test('what is asked in one turn is answered at its end, together and in order', async () => {
   const turns: number[][] = [];
   let current: number[] = [];
-  const ask = gather(
+  const ask = batchedAnswers(
     (question: number) => {
       current.push(question);
       return question * 10;
@@ -34,7 +34,7 @@ test('what is asked in one turn is answered at its end, together and in order', 
 
 test('only so many in one turn; nobody is left out or overtaken', async () => {
   const order: string[] = [];
-  const ask = gather((question: number) => order.push(String(question)), { atOnce: 2 });
+  const ask = batchedAnswers((question: number) => order.push(String(question)), { atOnce: 2 });
   const all = Promise.all([1, 2, 3, 4, 5].map(ask));
   setImmediate(() => order.push('turn'));
   await turn();
@@ -48,9 +48,9 @@ test('only so many in one turn; nobody is left out or overtaken', async () => {
 
 test('what takes long ends its turn: the others are answered in the next ones, in order', async () => {
   const order: string[] = [];
-  const ask = gather(
+  const ask = batchedAnswers(
     (question: number) => {
-      for (const until = performance.now() + 2 * BESIDE_SLICE_MS; performance.now() < until;);
+      for (const until = performance.now() + 2 * LOW_PRIORITY_SLICE_MS; performance.now() < until;);
       order.push(String(question));
     },
     { atOnce: 10 },
@@ -68,7 +68,7 @@ test('what takes long ends its turn: the others are answered in the next ones, i
 
 test('one that fails, fails alone; one turn that fails as a whole, fails all of it and nothing after it', async () => {
   let broken = false;
-  const ask = gather(
+  const ask = batchedAnswers(
     (question: number) => {
       if (question < 0) throw new RangeError(String(question));
       return question;

@@ -1,0 +1,96 @@
+/**
+ * Work that comes in during one turn of the event loop is done together at its end: code and data then stay in the
+ * processor's caches.
+ */
+import { LOW_PRIORITY_SLICE_MS, slices } from './slices.js';
+
+export interface TickBatcher<T> {
+  /** @returns how many items wait now */
+  add(item: T): number;
+  size(): number;
+  /** Takes what waits without waiting for the end of the turn. */
+  flush(): void;
+  clear(): void;
+}
+
+/** @param take is given the waiting items in order, and returns those left for the next turn */
+export function tickBatcher<T>(take: (items: T[]) => T[] | undefined): TickBatcher<T> {
+  let waiting: T[] = [];
+  let scheduled = false;
+
+  function flush(): void {
+    if (waiting.length === 0) return;
+    const items = waiting;
+    waiting = [];
+    const left = take(items);
+    if (left === undefined || left.length === 0) return;
+    waiting = waiting.length === 0 ? left : [...left, ...waiting];
+    schedule();
+  }
+
+  function endTurn(): void {
+    scheduled = false;
+    flush();
+  }
+
+  function schedule(): void {
+    if (scheduled) return;
+    scheduled = true;
+    setImmediate(endTurn);
+  }
+
+  return {
+    add(item) {
+      schedule();
+      return waiting.push(item);
+    },
+    size: () => waiting.length,
+    flush,
+    clear() {
+      waiting = [];
+    },
+  };
+}
+
+interface Asked<Q, A> {
+  readonly question: Q;
+  readonly resolve: (answer: A) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface BatchedAnswersOptions {
+  /** The most questions a turn; a used-up slice (`slices.ts`) ends it too. */
+  readonly atOnce: number;
+  /** Runs the work of one turn; its own errors fail every question of the turn. */
+  readonly around?: (work: () => void) => void;
+}
+
+/** Answers each question at the end of its turn, in order. An error of `answer` fails its question alone. */
+export function batchedAnswers<Q, A>(
+  answer: (question: Q) => A,
+  { atOnce, around = (work) => work() }: BatchedAnswersOptions,
+): (question: Q) => Promise<A> {
+  const batch = tickBatcher<Asked<Q, A>>((asked) => {
+    const time = slices(LOW_PRIORITY_SLICE_MS);
+    const now = asked.slice(0, atOnce);
+    let answered = 0;
+    try {
+      around(() => {
+        for (const { question, resolve, reject } of now) {
+          answered += 1;
+          try {
+            resolve(answer(question));
+          } catch (error) {
+            reject(error);
+          }
+          if (time.due()) break;
+        }
+      });
+    } catch (error) {
+      for (const { reject } of now) reject(error);
+      answered = now.length;
+    }
+    return asked.slice(answered);
+  });
+  return (question) => new Promise((resolve, reject) => void batch.add({ question, resolve, reject }));
+}
