@@ -1,28 +1,24 @@
-/**
- * What goes over a bus, and where to: subjects, and payloads that are JSON of bounded length; anything else is refused.
- */
+/** Subjects and payloads of every bus: JSON of bounded length. */
 import { RemoteError } from '../ports/bus.js';
 
-/** The most bytes a payload may have as JSON. */
+/** As JSON. */
 export const MAX_PAYLOAD_BYTES = 1_000_000;
 
 const SUBJECT = /^[\w-]+(?:\.[\w-]+)*$/;
 
-/** @throws TypeError when it is no subject */
+/** @throws TypeError */
 export function checkSubject(subject: string): void {
   if (!SUBJECT.test(subject)) throw new TypeError(`not a subject: ${JSON.stringify(subject)}`);
 }
 
-/** A payload as it is sent. @throws RangeError when it is too long */
+/** @throws RangeError when the payload is too long */
 export function bodyOf(payload: object): string {
   const body = JSON.stringify(payload);
   if (Buffer.byteLength(body) > MAX_PAYLOAD_BYTES) throw new RangeError(`a message of over ${MAX_PAYLOAD_BYTES} bytes`);
   return body;
 }
 
-/**
- * Reads a message or an answer. @throws RemoteError naming the subject, and nothing of what came, when it is no JSON
- */
+/** Reads a message or an answer. @throws RemoteError naming the subject alone, when the body is not JSON */
 export function payloadOf(body: string, subject: string): unknown {
   try {
     return JSON.parse(body) as unknown;

@@ -1,7 +1,6 @@
-/** The port's filters, as we judge events ourselves. */
+/** The port's filters, judged in this process. */
 import type { EventFilter } from '../ports/eventStore.js';
 
-/** Whether an event is one of those that a filter wants. */
 export function matcherOf({ types, streams }: EventFilter): (stream: string, type: string) => boolean {
   const wanted = types === undefined ? undefined : new Set(types);
   return (stream, type) =>

@@ -1,13 +1,10 @@
-/**
- * Events as adapters make them from what is stored: metadata is parsed when it is first looked at, and most readers
- * never do.
- */
+/** Events whose metadata is parsed on first access: most readers never look at it. */
 import type { EventMetadata, RecordedEvent } from '../ports/eventStore.js';
 
-/** Where an event keeps its metadata: as it was stored, in JSON, until it is first looked at. */
+/** Holds an event's metadata: JSON until the first access. */
 export const METADATA = Symbol('metadata');
 
-/** An event that is being made. */
+/** An event without its getter. */
 export interface LazyEvent extends Omit<RecordedEvent, 'metadata'> {
   [METADATA]: string | EventMetadata;
 }
@@ -21,8 +18,8 @@ const GETTER = {
 };
 
 /**
- * Gives it `metadata`. An own property all the same, so that copies of the event keep it, and one getter for all, so
- * that the engine keeps one shape for all.
+ * Adds `metadata`: an own property, so that copies of the event keep it, with one getter for all, so that all events
+ * have one hidden class.
  */
 export function withMetadata(event: LazyEvent): RecordedEvent {
   return Object.defineProperty(event, 'metadata', GETTER) as unknown as RecordedEvent;

@@ -1,14 +1,12 @@
-/** Where strings that begin alike end: what begins with a prefix is a range of an index. */
-
 /**
- * The first string that is greater than all that begin with `prefix`, as UTF-8 bytes compare; `undefined`: there is
- * none.
+ * The end of the index range of a prefix: the first string above all that begin with it, as UTF-8 bytes compare;
+ * `undefined`: there is none.
  */
 export function afterPrefix(prefix: string): string | undefined {
   const points = Array.from(prefix);
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
     const point = last.codePointAt(0) as number;
-    // The surrogates are no characters of UTF-8.
+    // UTF-8 has no surrogates.
     if (point < 0x10ffff) return points.join('') + String.fromCodePoint(point === 0xd7ff ? 0xe000 : point + 1);
   }
   return undefined;

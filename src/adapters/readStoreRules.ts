@@ -1,16 +1,17 @@
-/** What every read store does alike: which queries it takes, which values it finds. */
-import { MAX_BATCH_DOCUMENTS } from '../ports/readStore.js';
-import type { CollectionSpec, Condition, Query, Scalar } from '../ports/readStore.js';
+/** Rules shared by all read stores: which queries are allowed, and which values they find. */
+import {
+  MAX_BATCH_DOCUMENTS,
+  type CollectionSpec,
+  type Condition,
+  type Query,
+  type Scalar,
+} from '../ports/readStore.js';
 
-/** The most characters a record's key may have. */
 const MAX_KEY_LENGTH = 200;
 
 const OPERATORS = new Set(['in', 'prefix', 'gte', 'gt', 'lte', 'lt']);
 
-/**
- * The name of a collection's version, for messages and its checkpoint: `gifts@3`. @throws Error when it can't be part
- * of a stored name.
- */
+/** `gifts@3`, for messages and the checkpoint. @throws Error when it can't be part of a stored name. */
 export function collectionNameOf({ name, version }: CollectionSpec): string {
   if (!/^[a-z0-9_]+$/.test(name))
     throw new Error(`collection name ${JSON.stringify(name)}: only lower-case letters, digits and _`);
@@ -19,13 +20,13 @@ export function collectionNameOf({ name, version }: CollectionSpec): string {
   return `${name}@${version}`;
 }
 
-/** What a version of a collection is stored under: the name of its table, or of its collection in the database. */
+/** The table or database collection of a version. */
 export const storedNameOf = ({ name, version }: CollectionSpec): string => `${storedPrefixOf(name)}${version}`;
 
-/** What the stored names of all versions of a collection begin with. */
+/** The beginning of the stored names of all versions of a collection. */
 export const storedPrefixOf = (name: string): string => `doc_${name}_`;
 
-/** The versions of a collection among stored names, from the lowest. */
+/** The versions of a collection among stored names, ascending. */
 export function versionsAmong(stored: readonly string[], name: string): number[] {
   const prefix = storedPrefixOf(name);
   const versions = stored.filter((one) => one.startsWith(prefix)).map((one) => one.slice(prefix.length));
@@ -35,10 +36,7 @@ export function versionsAmong(stored: readonly string[], name: string): number[]
     .sort((a, b) => a - b);
 }
 
-/**
- * Makes a layout when its collection is first asked for: collections are constants, asked for with every read and
- * write.
- */
+/** Makes each collection's layout once: collections are constants. */
 export function rememberedLayouts<L>(make: (collection: CollectionSpec) => L): (collection: CollectionSpec) => L {
   const layouts = new WeakMap<CollectionSpec, L>();
   return (collection) => {
@@ -51,10 +49,7 @@ export function rememberedLayouts<L>(make: (collection: CollectionSpec) => L): (
   };
 }
 
-/**
- * The value of a body's field that a query can find: anything but a finite number, a string or a boolean counts as
- * absent.
- */
+/** A field's value as queries find it: anything but a finite number, a string or a boolean counts as absent. */
 export function scalarOf(value: unknown): Scalar {
   switch (typeof value) {
     case 'string':
@@ -68,8 +63,8 @@ export function scalarOf(value: unknown): Scalar {
 }
 
 /**
- * The query's conditions. @throws Error when one has an unknown operator or none, or the fields are not the first of
- * one index.
+ * The query's conditions. @throws Error for an unknown or missing operator, or fields that are not the first of one
+ * index.
  */
 export function conditionsOf(
   collection: string,
@@ -108,7 +103,7 @@ function refuseUndeclared(
   if (!covered) throw new Error(`${collection}: fields ${fields.join(', ')} are not the first fields of one index`);
 }
 
-/** @throws Error when a batch, or corrections at once, have more documents than the port allows. */
+/** @throws Error when there are more documents than the port allows. */
 export function refuseTooMany(collection: CollectionSpec, documents: readonly unknown[], what: string): void {
   if (documents.length <= MAX_BATCH_DOCUMENTS) return;
   throw new Error(
@@ -116,7 +111,7 @@ export function refuseTooMany(collection: CollectionSpec, documents: readonly un
   );
 }
 
-/** A record's value as it is stored. @throws when the key is too long or the value no JSON. */
+/** A record's value as it is stored. @throws Error when the key is too long or the value is not JSON. */
 export function recordJson(key: string, value: unknown): string {
   if (key.length > MAX_KEY_LENGTH)
     throw new Error(`a record's key has at most ${MAX_KEY_LENGTH} characters, not ${key.length}`);

@@ -1,9 +1,9 @@
-/** The present as events and answers spell it, and how far it can be trusted. */
+/** The current time, and how far clocks may be apart. */
 
 let lastMs = Number.NaN;
 let lastTime = '';
 
-/** Now, ISO 8601, UTC, milliseconds. Many callers share a millisecond: it is spelled once. */
+/** ISO 8601, UTC, milliseconds. Formatted once a millisecond, for all its callers. */
 export function currentTime(): string {
   const now = Date.now();
   if (now !== lastMs) {
@@ -13,5 +13,5 @@ export function currentTime(): string {
   return lastTime;
 }
 
-/** How far the clocks of two processes may be apart, milliseconds. */
+/** Between two processes, milliseconds. */
 export const CLOCK_SLACK_MS = 5_000;

@@ -1,2 +1,2 @@
-/** What stands in place of a value that is not shown. */
+/** Shown in place of a hidden value. */
 export const MASK = '***';

@@ -1,14 +1,9 @@
-/** A caller's own words, as messages repeat them. */
-
-/**
- * Bounded, so that an error never grows with the request: `most` UTF-16 code units, default 64. Never cut between the
- * halves of one character.
- */
+/** Bounds a caller's text in messages to `most` UTF-16 code units, default 64, without cutting a character in two. */
 export function shortened(text: string, most = 64): string {
   return text.length <= most ? text : `${text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-/** What is not printable ASCII becomes `?`. */
+/** Replaces everything but printable ASCII by `?`. */
 export function inAscii(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, '?');
 }

@@ -1,19 +1,19 @@
 /**
- * Whether strings from outside are Unicode text. One with half of a character stops every strict parser that meets it
- * later (I-JSON, RFC 7493 2.1).
+ * Whether strings from outside are Unicode text. An unpaired surrogate stops every strict parser later (I-JSON, RFC
+ * 7493 2.1).
  */
 import { unescape } from 'node:querystring';
 
-/** What is said of a string with an unpaired surrogate, after the name of its field. */
+/** Follows the name of a field. */
 export const HALF_A_CHARACTER = 'must not have half of a character (an unpaired surrogate)';
 
 /**
- * The place of the first string with an unpaired surrogate, in a value as `JSON.parse` makes it: of names as well as of
- * values. For example `.purchase.receivers[3].name`; empty for the value itself. It is text: of a name the half becomes
- * U+FFFD. `undefined`: all strings are text.
+ * Where the first string with an unpaired surrogate stands in parsed JSON, names included:
+ * `.purchase.receivers[3].name`; empty for the value itself; `undefined`: nowhere. In a name the surrogate is shown as
+ * U+FFFD.
  */
 export function malformedPlace(value: unknown): string | undefined {
-  // A list of what is still to be looked at, not a call for each level: a body may be nested as deep as it is long.
+  // A list instead of recursion: a body may be nested as deep as it is long.
   const left: { readonly value: unknown; readonly place: string }[] = [{ value, place: '' }];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const { value: one, place } = next;
@@ -35,13 +35,12 @@ export function malformedPlace(value: unknown): string | undefined {
 const mayHoldText = (value: unknown): boolean =>
   typeof value === 'string' ? !value.isWellFormed() : typeof value === 'object' && value !== null;
 
-/** What would be the bytes of a surrogate: UTF-8 has none, so that none of its sequences looks so. */
+/** The bytes of a surrogate, which no valid UTF-8 contains. */
 const ENCODED_SURROGATE = /%ed%[ab][\da-f]/i;
 
 /**
- * The first parameter of a query, or of a form, whose name or value has a percent-encoded surrogate; its name as text.
- * `undefined`: none has.
- * @param text as it came, without `?`
+ * The name of the first parameter of a query or form with a percent-encoded surrogate; `undefined`: none has.
+ * @param text without `?`
  */
 export function malformedParameter(text: string): string | undefined {
   if (!ENCODED_SURROGATE.test(text)) return undefined;

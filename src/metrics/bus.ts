@@ -1,11 +1,10 @@
-/** The bus as it is used here: how long answers take, and which requests fail and why. */
 import { type Bus, DeadlineError, NoRespondersError, RemoteError, type Unsubscribe } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { counts } from './counts.js';
 import type { Exposition } from './exposition.js';
 import { type Histogram, histogram } from './histogram.js';
 
-/** The same bus; its requests are counted and timed by subject. */
+/** Counts and times requests by subject, and the answers of workers. */
 export function measuredBus(bus: Bus, show: Exposition): Bus {
   const outcomes = counts(2);
   const durations = new Map<string, Histogram>();

@@ -1,15 +1,14 @@
-/** Counters by a few words, in plain maps. The words come from the program, so there are few of each. */
+/** Counters by one or two labels, in plain maps. Label values come from the program, so there are few. */
 import type { Sample } from './exposition.js';
 
-/** Counts by one or two labels. */
 export interface Counts {
   add(first: string, second?: string): void;
   samples(): Iterable<Sample>;
 }
 
 /**
- * No counts yet. `labels`: how many words name a count. `zeros`: shown from the beginning; a series that begins at its
- * first failure shows an alert no increase.
+ * `labels`: how many labels a count has. `zeros`: shown from the start, since a series that begins at its first failure
+ * shows an alert no increase.
  */
 export function counts(labels: 1 | 2, zeros: readonly string[] = []): Counts {
   const byFirst = new Map(zeros.map((first) => [first, new Map([['', 0]])]));

@@ -1,7 +1,3 @@
-/**
- * The event store as it is used here: how long appends take, which lose their race, which fail, and which are tried
- * again.
- */
 import { kindOf } from '../domain/streamName.js';
 import { type Appended, ConflictError, type EventStore, LogSealedError, type NewEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -9,13 +5,13 @@ import { counts } from './counts.js';
 import type { Exposition } from './exposition.js';
 import { histogram } from './histogram.js';
 
-/** Commands whose last append went wrong, remembered to know the next one as a repeat; older ones are forgotten. */
+/** Commands whose last append failed, to recognise a retry; the oldest are forgotten. */
 const REMEMBERED = 1_000;
 
 /** Why a command appends again. */
 type RetryReason = 'conflict' | 'unknown_outcome';
 
-/** The same store; its appends are counted and timed. */
+/** Counts and times appends, and their conflicts, failures and retries. */
 export function measuredEventStore(events: EventStore, show: Exposition): EventStore {
   const durations = histogram();
   const conflicts = counts(1);

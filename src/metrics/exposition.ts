@@ -1,43 +1,36 @@
-/**
- * What is counted in plain numbers, told to prom-client when somebody asks: it names, checks and writes the samples.
- */
+/** Shows plain numbers through prom-client, which names, checks and writes the samples. */
 import type { Metric, Registry } from 'prom-client';
 import type { Histogram } from './histogram.js';
 
-/** Label values of one sample, in the order of the metric's label names. */
+/** In the order of the metric's label names. */
 export type LabelValues = readonly (string | number)[];
 
-/** One value of a metric. */
 export type Sample = readonly [labels: LabelValues, value: number];
 
-/**
- * Name, meaning and labels of a metric. Label values come from the program alone (route patterns, subjects, names of
- * projections), never from callers.
- */
+/** Label values come from the program (route patterns, subjects, names of projections), never from callers. */
 export interface MetricText {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly string[];
 }
 
-/** Reads the values of a metric as they are now. */
+/** The present values. */
 export type ReadSamples = () => Iterable<Sample> | Promise<Iterable<Sample>>;
 
-/** A value as prom-client writes it. */
+/** As prom-client has it. */
 interface Value {
   readonly metricName?: string;
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
 }
 
-/** Metrics of one registry. */
 export interface Exposition {
   counter(text: MetricText, read: ReadSamples): void;
   gauge(text: MetricText, read: ReadSamples): void;
   histogram(text: MetricText, read: () => Iterable<readonly [labels: LabelValues, histogram: Histogram]>): void;
 }
 
-/** Adds metrics to a registry. @throws Error when a name is taken */
+/** @throws Error when a name is taken */
 export function exposition(registry: Registry): Exposition {
   const register = (
     type: 'counter' | 'gauge' | 'histogram',
@@ -50,7 +43,7 @@ export function exposition(registry: Registry): Exposition {
       type,
       get: async () => ({ name, help, type, aggregator: 'sum', values: await values() }),
     };
-    // The registry asks nothing of a metric but its name and `get`.
+    // The registry uses only a metric's name and `get`.
     registry.registerMetric(metric as unknown as Metric);
   };
   const plain =
@@ -75,7 +68,7 @@ function named({ labels = [] }: MetricText, values: LabelValues): Record<string,
   return Object.fromEntries(labels.map((label, at) => [label, values[at] ?? '']));
 }
 
-/** Buckets count everything up to their bound; the last is the count. */
+/** Buckets are cumulative; the last is the count. */
 function valuesOf(name: string, labels: Value['labels'], { bounds, counts, sum }: Histogram): Value[] {
   const values: Value[] = [];
   let count = 0;

@@ -1,16 +1,14 @@
-/** The followers of this process, and whether any process of the installation leads. */
 import type { FollowerHealth } from '../runtime/supervision/followers.js';
 import type { Exposition, Sample } from './exposition.js';
 
-/** What is shown. */
 export interface FollowersShown {
-  /** How the followers of this process fare. */
+  /** The followers of this process. */
   readonly health: () => readonly FollowerHealth[];
-  /** By what is led: since when no process leads; `undefined`: one does. */
+  /** By work: since when no process leads; `undefined`: one does. */
   readonly nobodyLeads: () => Iterable<readonly [work: string, since: Date | undefined]>;
 }
 
-/** Shows them. Each follower of the process has its sample at any time, so that an alert can go by its absence. */
+/** Each follower of the process always has a sample, so that an alert can notice its absence. */
 export function showFollowers(show: Exposition, { health, nobodyLeads }: FollowersShown): void {
   const each = (value: (one: FollowerHealth) => number) => (): readonly Sample[] =>
     health().map((one): Sample => [[one.part], value(one)]);

@@ -1,23 +1,18 @@
-/**
- * A histogram kept in plain numbers, so that observing costs an addition or two; Prometheus' form is made of it when it
- * is asked for.
- */
+/** A histogram in plain numbers: observing costs an addition or two. */
 
-/** Durations of what answers callers, seconds. */
+/** For answers to callers, seconds. */
 const DURATION_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
-/** Observations by size. */
 export interface Histogram {
-  /** Upper bounds of the buckets, rising, the last one (everything) left out. */
+  /** Upper bounds of the buckets, ascending, without the last one (everything). */
   readonly bounds: readonly number[];
-  /** Observations in each bucket (not cumulative); the last is above every bound. */
+  /** By bucket, not cumulative; the last is above every bound. */
   readonly counts: Float64Array;
-  /** Of all that was observed. */
+  /** Of all observations. */
   readonly sum: number;
   observe(value: number): void;
 }
 
-/** An empty histogram. */
 export function histogram(bounds: readonly number[] = DURATION_BOUNDS): Histogram {
   const counts = new Float64Array(bounds.length + 1);
   let sum = 0;

@@ -1,7 +1,4 @@
-/**
- * The metrics of one process, in Prometheus' text format. No personal or secret value is ever a label; every label has
- * few values.
- */
+/** The metrics of one process, in Prometheus' text format. No label is personal or secret, and each has few values. */
 import { Registry } from 'prom-client';
 import type { Engines } from '../ports/engines.js';
 import type { ProcessStatus } from '../processors/runner/status.js';
@@ -17,17 +14,16 @@ import { countProviderCalls } from './providers.js';
 import { type RequestTally, countRequests } from './requests.js';
 import { showState } from './state.js';
 
-/** What counts, and what shows the counts. */
 export interface Metrics {
-  /** To be told of every answer. */
+  /** Called with every answer. */
   readonly requests: RequestTally;
-  /** To be told of every call of a provider. */
+  /** Called with every call of a provider. */
   readonly providers: ProviderCallWatch;
-  /** The same engines, measured. */
+  /** Measures the engines. */
   measure(engines: Engines): Engines;
   /**
-   * Shows how the installation stands, too, and how the followers of this process fare. Called once. `processes`: of
-   * this process, where it runs them.
+   * Adds the state of the installation and of this process's followers. Called once. `processes`: the process managers
+   * of this process, where it runs them.
    */
   watch(
     engines: Engines,
@@ -35,14 +31,12 @@ export interface Metrics {
     processes: () => ProcessStatus | undefined,
     followers: FollowersShown,
   ): void;
-  /** Everything as it is now. */
   text(): Promise<string>;
   /** Of `text`. */
   readonly contentType: string;
   close(): Promise<void>;
 }
 
-/** Begins to count. */
 export function openMetrics(options: ProcessOptions): Metrics {
   const registry = new Registry();
   const show = exposition(registry);

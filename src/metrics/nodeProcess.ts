@@ -1,7 +1,4 @@
-/**
- * How this process fares: its event loop, memory, processor time and disk, under the names that dashboards for Node
- * know.
- */
+/** This process: event loop, memory, processor time and disk, by the names that dashboards for Node know. */
 import { statfs } from 'node:fs/promises';
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Exposition } from './exposition.js';
@@ -9,14 +6,13 @@ import type { Exposition } from './exposition.js';
 const RESOLUTION_MS = 10;
 const NANOSECONDS = 1e9;
 
-/** What is shown of it. */
 export interface ProcessOptions {
   readonly version: string;
-  /** The folder whose disk is looked at. */
+  /** The folder whose disk is shown. */
   readonly dataDir: string;
 }
 
-/** Shows the process; `close` stops measuring. */
+/** `close` stops measuring. */
 export function showProcess(show: Exposition, { version, dataDir }: ProcessOptions): { close(): void } {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();
@@ -72,16 +68,14 @@ export function showProcess(show: Exposition, { version, dataDir }: ProcessOptio
       const { bavail, bsize } = await statfs(dataDir);
       return [[[], bavail * bsize]];
     } catch {
-      // A folder that can't be looked at is told by the engine that uses it.
+      // The engine that uses the folder reports the fault.
       return [];
     }
   });
   return { close: () => delay.disable() };
 }
 
-/**
- * What is measured is the time between two ticks of a timer: what exceeds its period is delay. Nothing measured yet: 0.
- */
+/** The time between two ticks of a timer, less its period, is delay. 0 before the first measurement. */
 function seconds(nanoseconds: number): number {
   return Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / NANOSECONDS - RESOLUTION_MS / 1000) : 0;
 }

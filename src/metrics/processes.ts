@@ -1,10 +1,7 @@
-/**
- * The process managers of this process: whether it leads, what is open and in flight, what failed and what was parked.
- */
 import type { ProcessStatus, StepStatus } from '../processors/runner/status.js';
 import type { Exposition, Sample } from './exposition.js';
 
-/** Shows them. `read`: `undefined` where this process runs none. */
+/** Shows the process managers of this process. `read`: `undefined` where it runs none. */
 export function showProcesses(show: Exposition, read: () => ProcessStatus | undefined): void {
   const one = (value: (status: ProcessStatus) => number | undefined) => (): readonly Sample[] => {
     const status = read();

@@ -1,4 +1,3 @@
-/** What providers answer, how long they take, and how their breakers stand. */
 import type { BreakerState, ProviderCallWatch } from '../providers/circuitBreaker.js';
 import { counts } from './counts.js';
 import type { Exposition, Sample } from './exposition.js';
@@ -6,7 +5,7 @@ import { type Histogram, histogram } from './histogram.js';
 
 const STATES: readonly BreakerState[] = ['closed', 'half_open', 'open'];
 
-/** Counts calls of providers. */
+/** Counts and times calls of providers, and shows their circuit breakers. */
 export function countProviderCalls(show: Exposition): ProviderCallWatch {
   const calls = counts(2);
   const durations = new Map<string, Histogram>();

@@ -1,25 +1,21 @@
-/**
- * Requests by route pattern and status: one call a request, a few additions, nothing allocated once a route has been
- * answered.
- */
+/** Requests by route pattern and status: a few additions each, and nothing is allocated once a route was answered. */
 import type { Exposition } from './exposition.js';
 import { type Histogram, histogram } from './histogram.js';
 
-/** Told of every answer. `route`: the route's pattern; absent: no route of ours. */
+/** Called with every answer. `route`: the route's pattern; absent: no route of ours. */
 export type RequestTally = (method: string, route: string | undefined, status: number, milliseconds: number) => void;
 
-/** What a client sends as a method is its own affair: others count together. */
+/** Any other method, which a client may make up, counts as `other`. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS']);
 
 interface RouteTally {
   readonly method: string;
   readonly route: string;
   readonly durations: Histogram;
-  /** Answers by status. */
   readonly statuses: Map<number, number>;
 }
 
-/** Counts requests, and shows them as `gift_http_requests_total` and `gift_http_request_duration_seconds`. */
+/** Shown as `gift_http_requests_total` and `gift_http_request_duration_seconds`. */
 export function countRequests(show: Exposition): RequestTally {
   const methods = new Map<string, Map<string, RouteTally>>();
   const all: RouteTally[] = [];

@@ -1,6 +1,6 @@
 /**
- * How the installation stands, read from its engines when somebody asks, once a second at most: any process shows it,
- * also when the one that works is dead.
+ * The state of the installation, read from its engines on request, once a second at most. Any process shows it, also
+ * when the leader is dead.
  */
 import { within } from '../lib/async/within.js';
 import type { Engines } from '../ports/engines.js';
@@ -13,20 +13,18 @@ import { listQuarantined } from '../runtime/readmodels/quarantine.js';
 import type { Exposition, MetricText, Sample } from './exposition.js';
 import { parkedWork } from '../ops/status/parkedWork.js';
 
-/** A look serves whoever asks within this time, milliseconds. */
+/** The state is shared by all requests within this time, milliseconds. */
 const FRESH_MS = 1_000;
-/** What an engine does not answer within this time is left out, milliseconds. */
+/** Values that an engine does not give within this time are left out, milliseconds. */
 const DEADLINE_MS = 1_500;
 
-/** What is looked at. */
 export interface StateOptions {
   readonly engines: Engines;
   readonly projections: readonly Projection[];
-  /** Of the process managers of this process, where it runs them. */
+  /** The process managers of this process, where it runs them. */
   readonly processes: () => ProcessStatus | undefined;
 }
 
-/** Samples by metric. */
 type Found = Readonly<Record<keyof typeof TEXTS, readonly Sample[]>>;
 
 const TEXTS = {
@@ -62,7 +60,6 @@ const TEXTS = {
   },
 } as const satisfies Record<string, MetricText>;
 
-/** Shows the installation. */
 export function showState(show: Exposition, { engines, projections, processes }: StateOptions): void {
   const { events, store, bus } = engines;
   const parked = parkedWork(events);
@@ -98,7 +95,7 @@ export function showState(show: Exposition, { engines, projections, processes }:
     return buildSamples(projection, kept.version, active);
   };
 
-  /** Before a deployed version is built readers use that of another release. */
+  /** Before a deployed version is built, readers use that of another release. */
   const servedSamples = async (projection: Projection, activeNow: Promise<number | undefined>) => {
     const active = await activeNow;
     return active === undefined || sameVersion(active, projection.version)
@@ -126,7 +123,7 @@ export function showState(show: Exposition, { engines, projections, processes }:
     ] as const;
     const [up, states, waiting, lag] = await Promise.all([
       Promise.all(parts.map(answers)),
-      // What can't be measured is not shown as healthy: it is not shown at all, and `up` says why.
+      // A value that can't be measured is left out, not shown as healthy; `up` says why.
       Promise.all(projections.flatMap((one) => projectionSamples(one).map((samples) => orElse(samples, undefined)))),
       orElse(parked(), new Map<string, number>()),
       orElse(processLag(), []),
@@ -156,7 +153,7 @@ export function showState(show: Exposition, { engines, projections, processes }:
     show.gauge(TEXTS[key], async () => (await recent())[key]);
 }
 
-/** What it gives, or `otherwise` where it fails or takes too long. */
+/** `otherwise` where it fails or takes too long. */
 async function orElse<T, O>(work: Promise<T>, otherwise: O): Promise<T | O> {
   return within(
     work.catch(() => otherwise),

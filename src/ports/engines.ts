@@ -1,4 +1,3 @@
-/** The engines together. */
 import type { Bus } from './bus.js';
 import type { EventStore } from './eventStore.js';
 import type { ReadStore } from './readStore.js';

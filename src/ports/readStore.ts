@@ -1,45 +1,38 @@
 /**
- * The read store port: documents that projections write and queries read, and small records beside them.
- * Everything in it can be thrown away and rebuilt from the log, or lost without harm.
- *
+ * The read store port: documents that projections write and queries read, and small records. All of it can be rebuilt
+ * from the log, or lost without harm.
  * Guarantees, tested for every adapter by `test/contract/readStore.ts`:
- * - A document carries the log position it stands at; an older write never replaces a newer one, so a batch written
- * twice,
- *   or late by a process that lost its lease, changes nothing.
+ * - A document carries its log position; an older write never replaces a newer one. So a batch written twice, or late
+ * by a process that lost its lease, changes nothing.
  * - A batch's checkpoint is stored with or after its documents, never before, and never goes back.
- * - A version of a collection is built beside another and swapped in at once, by a pointer, which changes by
- * compare-and-set: a process that was frozen while it
- *   swapped can't put an outdated version over a newer one when it wakes.
- * - A document whose body was damaged where it is stored is read as an `UnreadableBody`: it keeps nobody from the
- * others.
+ * - A version of a collection is built beside another and swapped in at once, by a pointer that changes by
+ * compare-and-set. So a process that was frozen while it swapped can't put an outdated version over a newer one.
+ * - A document whose stored body is damaged is read as an `UnreadableBody`; the others stay readable.
  * - Records change by compare-and-set: of many puts that expect the same version one succeeds.
  */
 import type { Position } from './eventStore.js';
 
 /**
- * A scalar that can be indexed and compared: strings by bytes, numbers by value, booleans; `null` equals an absent
+ * A value that can be indexed and compared: strings by bytes, numbers by value, booleans; `null` equals an absent
  * field.
  */
 export type Scalar = string | number | boolean | null;
 
-/** What a document holds, without its id and position: plain JSON. */
+/** A document without its id and position: plain JSON. */
 export type Body = object;
 
-/**
- * The body of a stored document that can't be read, since its file was damaged: nothing of it is known but this. It
- * stays so until it is put right.
- */
+/** The body of a stored document whose file was damaged; it stays so until it is repaired. */
 export interface UnreadableBody {
   /** What is wrong with it. */
   readonly $unreadable: string;
 }
 
-/** A secondary index. Queries may use only fields of one index, from its first field on, besides the id. */
+/** A secondary index. Queries may use `id` and the fields of one index, from its first field on. */
 export interface IndexSpec {
   readonly fields: readonly string[];
 }
 
-/** One version of a collection. Its stored name is made of both. */
+/** One version of a collection, stored under both names. */
 export interface CollectionSpec {
   /** Lower-case letters, digits and `_`. */
   readonly name: string;
@@ -48,15 +41,14 @@ export interface CollectionSpec {
   readonly indexes: readonly IndexSpec[];
 }
 
-/** A stored document. */
 export interface StoredDocument<B extends Body = Body> {
   readonly id: string;
-  /** The log position of the last event folded into it. */
+  /** Of the last event folded into it. */
   readonly position: Position;
   readonly body: B;
 }
 
-/** A condition on one field (or on `id`). */
+/** On one field, or on `id`. */
 export type Condition =
   | Scalar
   | { readonly in: readonly Scalar[] }
@@ -70,36 +62,34 @@ export type Condition =
 export interface Query {
   readonly where?: Readonly<Record<string, Condition>>;
   /**
-   * Field and direction (1 ascending, -1 descending), in order of weight. Ties are broken by id, in the last field's
-   * direction: an index read from one end.
+   * Fields in order of weight, with direction: 1 ascending, -1 descending. Ties are broken by id, in the last field's
+   * direction.
    */
   readonly sort?: readonly (readonly [field: string, direction: 1 | -1])[];
   readonly skip?: number;
   readonly limit?: number;
 }
 
-/** Documents to write and the checkpoint they bring a projection to. */
+/** Documents, and the checkpoint that they bring a projection to. */
 export interface WriteBatch {
-  /** Where the documents go. */
   readonly collection: CollectionSpec;
-  /** At most 1,000 documents or 2 MB; the adapter sorts them by id. May be empty (the checkpoint alone advances). */
+  /** At most 1,000 documents or 2 MB, in any order. Without documents the checkpoint alone advances. */
   readonly documents: readonly StoredDocument[];
-  /** Stored with or after the documents; absent when more batches of the same events follow. */
+  /** Absent when more batches of the same events follow. */
   readonly checkpoint?: Checkpoint;
 }
 
-/** One document put right whatever position it stands at: what a write, which never goes back, can't do. */
+/** Repairs one document, whatever its position: a write never goes back. */
 export interface Correction {
   readonly id: string;
-  /** The position at which the stored document must stand, or nothing is done; `undefined`: there must be none. */
+  /** The stored document's position, or nothing is done; `undefined`: there must be none. */
   readonly expected: Position | undefined;
-  /** What is to stand there; `undefined`: nothing. */
+  /** `undefined`: the document is deleted. */
   readonly document: StoredDocument | undefined;
 }
 
-/** How far a projection has come. */
 export interface Checkpoint {
-  /** The projection's name and version, for example `gifts@3`. */
+  /** A projection's name and version, for example `gifts@3`. */
   readonly projection: string;
   readonly position: Position;
 }
@@ -108,112 +98,103 @@ export interface Checkpoint {
 export interface StoredRecord<V = unknown> {
   readonly key: string;
   readonly value: V;
-  /** From 1; rises with each put. A record that was deleted or has expired starts again at 1. */
+  /** From 1, raised by each put. A record that was deleted or has expired starts again at 1. */
   readonly version: number;
-  /** Milliseconds since the epoch after which the record is as if it were not there; absent: never. */
+  /** Milliseconds since the epoch, after which the record is gone; absent: never. */
   readonly expiresAt?: number;
 }
 
-/** Options of a put. */
 export interface PutOptions {
-  /** 0: there must be none; a number: it must have this version; absent: whatever stands there. */
+  /** 0: there must be none; a number: it must have this version; absent: no condition. */
   readonly expected?: number;
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number;
 }
 
-/** Options of a swap. */
 export interface ActivateOptions {
-  /** 0: no version may be in use yet; a number: that one must be; absent: whatever is. */
+  /** 0: no version may be in use yet; a number: that one must be; absent: no condition. */
   readonly expected?: number;
 }
 
-/** Small documents beside the read models. Keys are at most 200 characters. */
+/** Keys have at most 200 characters. */
 export interface Records {
   /** @throws UnavailableError */
   get<V>(key: string): Promise<StoredRecord<V> | undefined>;
   /**
-   * Writes the record; the value is plain JSON.
+   * The value is plain JSON.
    * @returns the new version, or `undefined` when `expected` does not hold (nothing was written).
    * @throws UnavailableError
    */
   put(key: string, value: unknown, options?: PutOptions): Promise<number | undefined>;
-  /**
-   * Deletes the record if it is there (and has the expected version). @returns whether it was. @throws UnavailableError
-   */
+  /** @returns whether the record was there, with the expected version. @throws UnavailableError */
   delete(key: string, expected?: number): Promise<boolean>;
-  /** The records whose key begins with `prefix`, by key, without the expired. @throws UnavailableError */
+  /** The records whose key begins with `prefix`, by key, without expired ones. @throws UnavailableError */
   list<V>(prefix: string, limit?: number): Promise<StoredRecord<V>[]>;
 }
 
-/** The engine. Every method throws UnavailableError when the engine can't be reached or its disk is full. */
+/** Every method throws UnavailableError when the engine can't be reached or its disk is full. */
 export interface ReadStore {
-  /** `embedded`, `mongodb`: as `/readyz`, metrics and the command line name it. */
+  /** `embedded` or `mongodb`, as shown by `/readyz`, metrics and the command line. */
   readonly engine: string;
   readonly records: Records;
 
   /**
-   * Makes the collection and its indexes where they are missing. `deferIndexes`: secondary indexes are made by the next
-   * call without it.
+   * Makes the collection and its indexes where they are missing. `deferIndexes`: the next call without it makes the
+   * secondary indexes.
    */
   ensure(collection: CollectionSpec, options?: { deferIndexes?: boolean }): Promise<void>;
-  /** Drops one version of a collection and its checkpoint; what isn't there is no error. */
+  /** Drops one version of a collection and its checkpoint, where they exist. */
   drop(collection: CollectionSpec): Promise<void>;
 
-  /** One document, or `undefined`. */
   get<B extends Body>(collection: CollectionSpec, id: string): Promise<StoredDocument<B> | undefined>;
   /** The documents in the order of `ids`, `undefined` where there is none: one round trip. */
   getMany<B extends Body>(
     collection: CollectionSpec,
     ids: readonly string[],
   ): Promise<(StoredDocument<B> | undefined)[]>;
-  /** The documents of the query. @throws Error when it names an undeclared field. */
+  /** @throws Error when the query names an undeclared field. */
   find<B extends Body>(collection: CollectionSpec, query: Query): Promise<StoredDocument<B>[]>;
-  /** How many documents the query (its `where`) matches. */
+  /** How many documents match the query's `where`. */
   count(collection: CollectionSpec, query: Query): Promise<number>;
 
   /**
-   * Writes the batches in their order. Each document replaces only one of a lower position; equal or older ones are
-   * skipped silently. A checkpoint below the stored one is skipped. Safe to repeat as a whole.
+   * Writes the batches in their order. Each document replaces only one of a lower position, and each checkpoint only a
+   * lower one; the rest is skipped silently. Safe to repeat as a whole.
    */
   write(batches: readonly WriteBatch[]): Promise<void>;
   /**
-   * Puts documents right by compare-and-set, whatever their positions: for repairs. At most as many as a batch.
-   * @returns for each correction, in their order, whether it was made.
+   * Repairs documents by compare-and-set, whatever their positions; at most as many as a batch.
+   * @returns of each correction whether it was made.
    */
   correct(collection: CollectionSpec, corrections: readonly Correction[]): Promise<boolean[]>;
-  /** The stored checkpoint of a projection. */
   checkpoint(projection: string): Promise<Position | undefined>;
   /**
-   * Waits until the projection's checkpoint is at or past `position`, by whatever process it is written.
+   * Waits until the projection's checkpoint, written by any process, is at or past `position`.
    * @returns false when `timeoutMs` passed first.
    */
   reached(projection: string, position: Position, timeoutMs: number): Promise<boolean>;
 
-  /** The version of a collection that readers use; `undefined` before the first `activate`. */
+  /** The version that readers use; `undefined` before the first `activate`. */
   active(name: string): Promise<number | undefined>;
-  /** The versions of a collection that are stored, from the lowest. */
+  /** The stored versions of a collection, ascending. */
   versions(name: string): Promise<number[]>;
   /**
-   * Swaps readers over to this version, at once and durably. Asked again, since the answer was lost, it is in use
-   * already, and that is well.
+   * Swaps readers over to this version, at once and durably. Safe to repeat.
    * @returns whether it is in use now: false when `expected` does not hold (nothing was changed).
    */
   activate(name: string, version: number, options?: ActivateOptions): Promise<boolean>;
   /**
-   * Takes this version out of use, at once and durably: no version is in use then, as before the first `activate`. What
-   * it holds stays.
-   * @returns whether none is in use now: false when another version is (nothing was changed).
+   * Takes this version out of use, at once and durably; its documents stay.
+   * @returns whether no version is in use now: false when another one is (nothing was changed).
    */
   deactivate(name: string, version: number): Promise<boolean>;
 
-  /** The id of the log that this store was filled from; sets it when there is none yet. */
+  /** The id of the log that this store was filled from; set by the first call. */
   boundTo(logId: string): Promise<string>;
   ping(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The most documents one batch may have. */
 export const MAX_BATCH_DOCUMENTS = 1_000;
-/** The most bytes (JSON) one batch may have. */
+/** Of the bodies as JSON. */
 export const MAX_BATCH_BYTES = 2_000_000;

@@ -1,4 +1,4 @@
-/** The service put together: the only place that knows which engine, which role and which part belong to which. */
+/** Composes the service: which engine, role and part belong together. */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -19,8 +19,8 @@ import { openMetrics } from '../metrics/metrics.js';
 import type { RequestTally } from '../metrics/requests.js';
 import { PACKAGE_ROOT } from './packageRoot.js';
 import { startProcesses } from './processManagers.js';
-import { projectBeside } from './projector/workerThread.js';
-import { projectHere } from './projector/inProcess.js';
+import { projectOnThread } from './projector/workerThread.js';
+import { projectInProcess } from './projector/inProcess.js';
 import type { Projection } from '../runtime/readmodels/projection.js';
 import { watchLeaders } from '../runtime/coordination/leaderWatch.js';
 import { reportServing } from '../runtime/readmodels/serving.js';
@@ -34,38 +34,31 @@ import { tracedEngines } from './tracedEngines.js';
 import { openProviders } from '../providers/openProviders.js';
 import { startWorkers } from '../providers/workers.js';
 
-/** A running service. */
 export interface App {
-  /** Where the API is reached on this machine; `undefined` without the role `api`. */
+  /** The API's address on this machine; `undefined` without the role `api`. */
   readonly url: string | undefined;
-  /** Where health and metrics are answered alone; `undefined` without METRICS_PORT. */
+  /** The address of health and metrics alone; `undefined` without METRICS_PORT. */
   readonly healthUrl: string | undefined;
-  /** The log's id. */
   readonly logId: string;
   /** Takes no new connections, finishes the requests under way, releases everything: within 10 s. */
   close(): Promise<void>;
 }
 
-/** What may be other than it is. */
 export interface AppOptions {
-  /**
-   * The projections that it keeps up to date; default all, as this release makes them. Another's, where tests deploy
-   * one release over another.
-   */
+  /** The projections to keep up to date; default those of this release. Tests deploy one release over another. */
   readonly projections?: readonly Projection[];
-  /** What stands between the service and its engines; default nothing. Tests let engines fail or wait there. */
+  /** Wraps the engines, so that tests let them fail or wait. */
   readonly through?: (engines: Engines) => Engines;
 }
 
-/** The service's version. */
 export const VERSION = (
   JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as { readonly version: string }
 ).version;
 
 /**
- * Starts what the roles say. Whatever fails to start closes what was opened before.
- * @throws DataFileError, EngineError, the listener's error (a port that is taken), UnavailableError, or what SQLite or
- * the file system says of a file: `startFailure` has words for them
+ * Starts the roles. A failure closes everything that was opened before.
+ * @throws DataFileError, EngineError, the listener's error (a port that is taken), UnavailableError, or an error of
+ * SQLite or the file system: `startFailure` has words for them
  */
 export async function startApp(config: Config, logger: Logger, options: AppOptions = {}): Promise<App> {
   const { projections = PROJECTIONS, through = (engines) => engines } = options;
@@ -76,7 +69,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
         await listen(port, config.host, (err) => logger.error({ err, port }, 'the listener met an error')),
         (one) => one.close(),
       );
-    // Listening comes first, so that a taken port is found before anything starts to work.
+    // First, so that a taken port is found before anything starts to work.
     const listener = config.roles.has('api') ? await listening(config.port) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
     const { engines: found, keys } = await openWithKeys(config, logger, open);
@@ -105,21 +98,18 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
       });
       open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }), (one) => one.close());
     }
-    /**
-     * The program's own files may be replaced while it runs: nothing says that it is ready before all of them are
-     * loaded.
-     */
+    /** Everything is loaded before the process is ready: the program's files may be replaced while it runs. */
     let loaded: Promise<void> | undefined;
     if (config.roles.has('projector')) {
-      if (projectsBeside(config, options)) {
+      if (projectsOnThread(config, options)) {
         const beside = open.add(
-          projectBeside({ dataDir: config.dataDir, holder, version: VERSION, logger, followers: parts }),
+          projectOnThread({ dataDir: config.dataDir, holder, version: VERSION, logger, followers: parts }),
           (one) => one.close(),
         );
         ({ loaded } = beside);
       } else
         open.add(
-          await projectHere({
+          await projectInProcess({
             events: engines.events,
             store: engines.store,
             projections,
@@ -153,7 +143,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
         metrics.requests(method, route, status, milliseconds);
         serving.answered(route);
       };
-      // Its routes and their checks take longest to load: processes of other roles start without.
+      // Routes take longest to load: other roles start without.
       const { createApi: create } = await import('../api/api.js');
       api = await create(
         {
@@ -177,9 +167,9 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
       ...(config.eventStoreUrl === undefined ? [found.events] : []),
       ...(config.mongodbUrl === undefined ? [found.store] : []),
     ];
-    // What is not well by then shows in readiness.
+    // Readiness shows what fails here.
     await Promise.allSettled([loaded, ...embedded.map(async (one) => one.ping())]);
-    // From here on there is work under way that needs the engines: closing begins with the listeners then.
+    // From here on requests need the engines: closing begins with the listeners.
     if (healthListener !== undefined) {
       open.add(healthListener, (one) => one.close());
       healthListener.serve(application(logger, [health(readiness), metricsPage(metrics)]).callback());
@@ -201,10 +191,10 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
 }
 
 /**
- * Whether read models are kept on another thread than requests are answered on: it opens embedded engines by itself,
- * and other ones, or other projections, can't be handed to it.
+ * Whether the projector runs on a worker thread. It opens embedded engines itself, and can be given no others, and no
+ * other projections.
  */
-function projectsBeside({ roles, eventStoreUrl, mongodbUrl }: Config, { projections, through }: AppOptions): boolean {
+function projectsOnThread({ roles, eventStoreUrl, mongodbUrl }: Config, { projections, through }: AppOptions): boolean {
   return (
     roles.has('api') &&
     eventStoreUrl === undefined &&

@@ -1,18 +1,14 @@
-/** The data folder: made where there is none. */
 import { realpathSync } from 'node:fs';
 import { EngineError } from '../lib/engineError.js';
 import { exhausted } from '../lib/files/folderErrors.js';
 import { makeFolder } from '../lib/files/folders.js';
 
-/**
- * SQLite takes paths of 512 bytes, links followed (`MAX_PATHNAME`); the longest name that stands below the folder has
- * some 30.
- */
+/** SQLite takes paths of 512 bytes, links followed (`MAX_PATHNAME`); the longest name in the folder has some 30. */
 const LONGEST = 470;
 
 /**
- * Makes the folder (mode 0700) and those above it. @returns whether it was not there. @throws EngineError naming
- * DATA_DIR where that can't be done, or its path is too long
+ * Makes the data folder (mode 0700) and those above it. @returns whether it was not there. @throws EngineError naming
+ * DATA_DIR
  */
 export function makeDataDir(dataDir: string): boolean {
   const made = makeOrRefuse(dataDir);

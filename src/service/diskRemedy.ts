@@ -1,7 +1,6 @@
-/** What helps where a file of the embedded engines can't be used. */
 import { UnavailableError } from '../ports/unavailable.js';
 
-/** In words to go on with after what is wrong; `undefined` where no such file is concerned. */
+/** What helps where a file of the embedded engines can't be used; `undefined` for other errors. */
 export function diskRemedy(error: unknown): string | undefined {
   const waits = error instanceof UnavailableError;
   const { code } = ((waits ? error.cause : error) ?? {}) as { readonly code?: unknown };

@@ -1,5 +1,5 @@
 /**
- * The engines that the settings choose. The clients of servers are large: each is loaded only where its server is
+ * Opens the engines that the settings choose. Clients of servers are large, and loaded only where their server is
  * named.
  */
 import { join } from 'node:path';
@@ -17,31 +17,23 @@ import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { lostAnchor } from '../runtime/log/logAnchor.js';
-import { upToDateEvents } from './upcastEvents.js';
+import { upcastEvents } from './upcastEvents.js';
 
-/** The settings that choose engines. */
 export type EngineSettings = Pick<Config, 'dataDir' | 'eventStoreUrl' | 'mongodbUrl' | 'natsUrl'>;
 
-/**
- * Whether a store is opened for a service, which must not depend on its program's files later: see
- * `EmbeddedEventStoreOptions.longLived`.
- */
+/** A service must not depend on its program's files later: see `EmbeddedEventStoreOptions.longLived`. */
 interface Lifetime {
   readonly longLived?: boolean;
 }
 
-/** Where the event log is, and for how long it is opened. */
 type LogSettings = Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'> & Lifetime;
 
-/**
- * Opens the event log alone, as the command line needs it: its events in the shapes of this release. @throws as
- * `openEngines`
- */
+/** Opens the event log alone, with events upcast to this release, as for the command line. @throws as `openEngines` */
 export async function openEventStore(settings: LogSettings, logger?: Logger): Promise<EventStore> {
-  return upToDateEvents(await openStoredEvents(settings, logger));
+  return upcastEvents(await openStoredEvents(settings, logger));
 }
 
-/** Opens the event log alone, its events as they stand there: for what hands the log on. @throws as `openEngines` */
+/** Opens the event log alone, with events as stored, as for copies and backups. @throws as `openEngines` */
 export async function openStoredEvents(
   { dataDir, eventStoreUrl, longLived = false }: LogSettings,
   logger?: Logger,
@@ -63,9 +55,8 @@ export async function openStoredEvents(
 }
 
 /**
- * Opens the read store beside a log: it must have been filled from that log, or from none yet, and may not have seen
- * what the log does not hold (any more). A server that is lost in that very moment is none of the settings' fault: it
- * is waited for, and looked at again, by whoever fills it.
+ * Opens the read store of a log. It must have been filled from that log, or from none yet, and must not be ahead of it.
+ * A server lost during this check is no fault of the settings: whoever fills the store checks it again.
  * @throws DataFileError when its file is foreign or damaged; EngineError when its server can't be used, or it was
  * filled from another log or from more of this one
  */
@@ -96,21 +87,21 @@ export async function openReadStore(
   );
 }
 
-/** Why it can't be used beside this log; `undefined` where it can. @throws UnavailableError */
+/** Why it can't be used with this log; `undefined`: it can. @throws UnavailableError */
 async function foreignTo(store: ReadStore, events: Pick<EventStore, 'logId' | 'read'>): Promise<string | undefined> {
   const filledFrom = await store.boundTo(events.logId);
   if (filledFrom !== events.logId)
     return `was filled from the log ${filledFrom}, and the event store holds the log ${events.logId}`;
   const lost = await lostAnchor(store.records, events);
-  // The stream's name would tell a user's.
+  // The stream's name would identify a user.
   return lost === undefined
     ? undefined
     : `has seen the event ${lost.id} of the log ${events.logId}, which does not hold it: the log was put back to an earlier time`;
 }
 
 /**
- * Opens them; `open` closes them. @throws DataFileError when a file in the data folder is foreign or damaged;
- * EngineError when a server can't be used
+ * `open` closes them. @throws DataFileError when a file in the data folder is foreign or damaged; EngineError when a
+ * server can't be used
  */
 export async function openEngines(config: EngineSettings, logger: Logger, open: Resources): Promise<Engines> {
   const { dataDir: dir, natsUrl } = config;

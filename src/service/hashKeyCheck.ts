@@ -1,11 +1,9 @@
 /**
- * Holds HASH_KEY against the log. With another key than the log was made with, nobody's username or phone number would
- * be found, and an import would add every voucher code once more, so that it is handed out twice: such a process must
- * not begin.
+ * Checks HASH_KEY against the log. With another key than the log's no username or phone number would be found, and an
+ * import would add every voucher code again: such a process must not start.
  */
 import { EngineError } from '../lib/engineError.js';
-import type { User, UsernameTaken } from '../domain/account.js';
-import { accountStream, usernameStream } from '../domain/account.js';
+import { type User, type UsernameTaken, accountStream, usernameStream } from '../domain/account.js';
 import { type KeyedHash, keyedHash } from '../domain/keyedHash.js';
 import { type LogRestored, RESTORED_STREAM } from '../domain/restored.js';
 import { normaliseUsername } from '../domain/precis.js';
@@ -13,32 +11,31 @@ import { type VoucherCodeAdded, voucherCodeStream } from '../domain/voucherCode.
 import { HASH_KEY_FILE } from './keys.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 
-/** So many witnesses are heard: an import that broke off may have left a username without its user. */
-const WITNESSES = 20;
+/** The most streams checked: an import that broke off may have left a username without its user. */
+const MOST_STREAMS = 20;
 
-/** The part of a log that is looked at. */
 export type CheckedLog = Pick<EventStore, 'read' | 'readAll'>;
 
-/** A stream whose name is a keyed hash of what the log tells elsewhere: the names it could have, by key. */
-interface Witness {
+/** A stream named by a keyed hash of data in the log, and the names it could have under a key. */
+interface KeyedStream {
   readonly stream: string;
   readonly namesUnder: (hash: KeyedHash) => readonly string[];
 }
 
 /**
- * Refuses a key under which none of the first usernames and voucher codes of the log is found. `findKey` gives
- * `undefined` where none is set or kept; it is asked once the log is seen to have one: another process that makes log
- * and key right now has made the key before. A log with neither takes any key. Of one that was restored without its
- * key, which is lost, only what came after that is held against the new one.
+ * Refuses a key under which none of the log's first usernames and voucher codes is found. A log with neither takes any
+ * key. In a log that was restored without its lost key, only later events count.
+ * @param findKey `undefined` where no key is set or kept; called once the log is seen to have one, since a process that
+ * creates both makes the key first
  * @throws EngineError naming HASH_KEY; UnavailableError
  */
 export async function refuseUnlessHashKeyFits(events: CheckedLog, findKey: () => Buffer | undefined): Promise<void> {
   let strange = 0;
-  for await (const { stream, namesUnder } of witnesses(events, await restoredWithoutKey(events))) {
+  for await (const { stream, namesUnder } of keyedStreams(events, await restoredWithoutKey(events))) {
     const key = findKey();
     if (key !== undefined && namesUnder(keyedHash(key)).includes(stream)) return;
     strange += 1;
-    if (strange === WITNESSES) break;
+    if (strange === MOST_STREAMS) break;
   }
   if (strange === 0) return;
   const what =
@@ -52,14 +49,14 @@ export async function refuseUnlessHashKeyFits(events: CheckedLog, findKey: () =>
 }
 
 /**
- * The log's usernames and voucher codes after a position, in its order. Accounts and codes come early in a log, and a
- * reading ends with the first that fits.
+ * The log's usernames and voucher codes after a position, in log order: they come early, and reading ends with the
+ * first that fits.
  */
-async function* witnesses(events: CheckedLog, after: Position | undefined): AsyncGenerator<Witness> {
+async function* keyedStreams(events: CheckedLog, after: Position | undefined): AsyncGenerator<KeyedStream> {
   for await (const batch of events.readAll(
     after,
     { types: ['UsernameTaken', 'VoucherCodeAdded'] },
-    { batchSize: WITNESSES },
+    { batchSize: MOST_STREAMS },
   )) {
     for (const { type, stream, data } of batch.events) {
       if (type === 'VoucherCodeAdded') {
@@ -86,7 +83,7 @@ async function namesOf(events: CheckedLog, userId: string): Promise<string[]> {
   });
 }
 
-/** Where the log was last restored without its key. */
+/** Of the last restore without a key. */
 async function restoredWithoutKey(events: CheckedLog): Promise<Position | undefined> {
   const restores = await events.read(RESTORED_STREAM);
   return restores.findLast(({ data }) => (data as LogRestored['data']).without_key === true)?.position;

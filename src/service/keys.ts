@@ -1,4 +1,4 @@
-/** The keys of an installation: as set, or made once and kept beside the embedded engines' files. */
+/** The keys of an installation: as set, or made once and kept in the data folder. */
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,12 +9,12 @@ import { linkFile } from '../lib/files/folderErrors.js';
 import { keepOwner } from '../lib/files/keepOwner.js';
 import { syncFolder } from '../lib/files/syncFolder.js';
 
-/** Where the key of access tokens is kept within DATA_DIR. */
+/** In DATA_DIR. */
 export const TOKEN_KEY_FILE = 'token.key';
-/** Where the key of hashes is. */
+/** In DATA_DIR. */
 export const HASH_KEY_FILE = 'hash.key';
 
-/** Both are secret. */
+/** Secret. */
 export interface Keys {
   /** The first signs access tokens, all verify. */
   readonly tokenKeys: readonly string[];
@@ -23,9 +23,9 @@ export interface Keys {
 }
 
 /**
- * The keys of this configuration. Makes `token.key` and `hash.key` (mode 0600) in the data folder where they are
- * neither set nor kept yet; of several processes that start at once one makes them. @throws EngineError when a kept key
- * is cut short or no key at all, or the folder can't be made.
+ * Makes `token.key` and `hash.key` (mode 0600) in the data folder where they are neither set nor kept; of several
+ * processes that start at once one makes them.
+ * @throws EngineError when a kept key is invalid or the folder can't be made
  */
 export function loadKeys(config: Pick<Config, 'dataDir' | 'tokenKeys' | 'hashKey'>): Keys {
   makeDataDir(config.dataDir);
@@ -35,7 +35,7 @@ export function loadKeys(config: Pick<Config, 'dataDir' | 'tokenKeys' | 'hashKey
   };
 }
 
-/** One line of plain text, as `make` writes it or somebody brought it; what is no text is no key. */
+/** One line of printable text. */
 const WHOLE = /^[\x20-\x7e]{43,}$/;
 
 function kept(file: string): string {
@@ -56,20 +56,14 @@ function kept(file: string): string {
   return key;
 }
 
-/**
- * The hash key of this configuration as it is, set or kept; `undefined` where it is neither: none is made. @throws
- * EngineError when a kept key is cut short or no key at all
- */
+/** The hash key, set or kept; `undefined`: neither, and none is made. @throws EngineError when a kept key is invalid */
 export function findHashKey(config: Pick<Config, 'dataDir' | 'hashKey'>): Buffer | undefined {
   if (config.hashKey !== undefined) return Buffer.from(config.hashKey);
   const file = join(config.dataDir, HASH_KEY_FILE);
   return existsSync(file) ? Buffer.from(kept(file)) : undefined;
 }
 
-/**
- * Writes the key whole before it gets its name, so that nobody ever reads half of one; and both are on disk before
- * anything is made with it, which nobody would find without.
- */
+/** A key gets its name only when it is whole, and is on disk before anything is made with it. */
 function make(file: string): void {
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   const descriptor = openSync(draft, 'wx', 0o600);

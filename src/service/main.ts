@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The service's process. It hears signals before it loads anything else: loading takes a good part of a second, and as
- * the first process of a container it would not hear of a signal that nothing handles
+ * The service's process. It handles signals before it loads anything else, which takes most of a second: the first
+ * process of a container does not get signals without a handler
  * (https://man7.org/linux/man-pages/man7/pid_namespaces.7.html).
  */
 import { constants } from 'node:os';
@@ -11,7 +11,7 @@ import { refuseWithoutFolder } from './startFolder.js';
 let stop: ((signal: StopSignal) => void) | undefined;
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.on(signal, () => {
-    // What it may have begun already is finished by its next start, as after any kill.
+    // The next start finishes unfinished work, as after any kill.
     if (stop === undefined) process.exit(128 + constants.signals[signal]);
     stop(signal);
   });

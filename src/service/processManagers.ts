@@ -1,4 +1,4 @@
-/** The process managers wired to the read models they look things up in. */
+/** The process managers with the read models that they look things up in. */
 import type { Logger } from 'pino';
 import { shortcodeOf } from '../domain/giftIds.js';
 import type { Engines } from '../ports/engines.js';
@@ -6,7 +6,6 @@ import { type Processors, runProcessors } from '../processors/runner/run.js';
 import type { ReadModels } from '../projections/index.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 
-/** What they are wired with. */
 export interface ProcessesOptions {
   readonly engines: Engines;
   readonly models: Pick<ReadModels, 'accounts'>;
@@ -18,7 +17,6 @@ export interface ProcessesOptions {
   readonly followers: Pick<Followers, 'start'>;
 }
 
-/** Starts the process managers. */
 export function startProcesses({
   engines,
   models,

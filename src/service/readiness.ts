@@ -1,8 +1,7 @@
 /**
- * Whether this process can do its work now: its engines answer, and its projections have caught up, whichever release
- * made them and whichever process keeps them. So in a rolling deployment the new processes are ready, and the old ones
- * can end, before new versions of projections, and those that the new release adds, are built: no process of the old
- * release builds them.
+ * Whether this process can do its work: its engines answer, and its projections have caught up, whichever release and
+ * process keep them. In a rolling deployment new processes are ready, and old ones can end, before new versions of
+ * projections are built: no old process builds them.
  */
 import type { PartHealth, Readiness } from '../api/health.js';
 import { within } from '../lib/async/within.js';
@@ -19,19 +18,16 @@ import { isReadBySome } from '../projections/index.js';
 import type { AppendWatch } from '../runtime/supervision/appendWatch.js';
 import { failingWords, type FollowerHealth } from '../runtime/supervision/followers.js';
 
-/**
- * A projection counts as caught up when it reaches the log's end, as it was when asked, within this time, milliseconds.
- */
+/** The longest wait for a projection to reach the log's end, milliseconds. */
 const CATCH_UP_MS = 500;
 const DEADLINE_MS = 2_000;
-/** How often at most it is tried whether the read store takes writes, and how long what was written is kept, in ms. */
+/** The least time between two test writes to the read store, and how long one is kept, in ms. */
 const WRITE_MS = 1_000;
 const WRITE_KEPT_MS = 60_000;
 
-/** What processes of an installation lead, and the lease of whoever does. */
+/** Work with a leader, and its lease. */
 export const LED = { 'read models': 'projector', 'process managers': PROCESS_LEASE } as const;
 
-/** What readiness is told from. */
 export interface ReadinessOptions {
   readonly engines: Engines;
   readonly config: Pick<Config, 'payments' | 'notifications' | 'roles'>;
@@ -39,12 +35,11 @@ export interface ReadinessOptions {
   /** Names this process. */
   readonly holder: string;
   readonly appends: Pick<AppendWatch, 'failing'>;
-  /** How the followers of this process fare. */
+  /** Of this process's followers. */
   readonly health: () => readonly FollowerHealth[];
   readonly leaders: Pick<LeaderWatch<(typeof LED)[keyof typeof LED]>, 'nobodySince'>;
 }
 
-/** Asks every part. */
 export function readinessOf({
   engines: { events, store, bus },
   config,
@@ -66,7 +61,7 @@ export function readinessOf({
     await part.ping();
     return { ready: true, detail: part.engine };
   };
-  // Reads go on, so it is ready; that writes are refused for good is nowhere else to be seen before one is.
+  // A sealed log is ready, since reads go on; only here its refusal of writes shows before one is tried.
   const log = async (): Promise<PartHealth> => {
     const { ready, detail } = await engine(events)();
     const failing = appends.failing();
@@ -83,8 +78,8 @@ export function readinessOf({
     };
   };
   /**
-   * That it takes writes nothing tells but a write: of leases, sessions and answers there may be none for some time.
-   * One serves all who ask within a second.
+   * Only a write shows whether the store takes writes, and there may be no other for some time. One serves all checks
+   * of a second.
    */
   let written: { readonly at: number; readonly done: Promise<unknown> } | undefined;
   const write = (): Promise<unknown> => {
@@ -140,7 +135,7 @@ export function readinessOf({
     one.part,
     one.failing ? { ready: false, detail: failingWords(one) } : { ready: true, detail: 'works' },
   ];
-  /** Told by every process; but only one that would lead can do something about it. */
+  /** Every process reports it, but only one with the role can do something about it. */
   const processManagers = (): [string, PartHealth][] => {
     const nobody = leaders.nobodySince(LED['process managers']);
     if (nobody === undefined) return [];
@@ -155,7 +150,7 @@ export function readinessOf({
       ...projections.map((one) => asked(`projection ${one.name}`, async () => projection(one))),
     ]);
     const own = health();
-    // A follower that fails says more than that nobody leads.
+    // Last: a failing follower says more than the absence of a leader.
     const failing = own.filter((one) => one.failing);
     return {
       parts: Object.fromEntries([...parts, ...own.map(follower), ...processManagers(), ...failing.map(follower)]),

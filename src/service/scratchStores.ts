@@ -1,6 +1,6 @@
 /**
- * Read stores for a short time: a verification's copy is made beside what serves, in files of its own, so that neither
- * waits for the other.
+ * Temporary read stores, such as a verification's copy, in files of their own: neither they nor the store in use waits
+ * for the other.
  */
 import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,22 +17,20 @@ import type { ReadStore } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 
 const PREFIX = 'verify-';
-/** Whoever makes a copy holds this lock in its folder, for as long as it lives. */
+/** Held by the maker of a copy for as long as it lives. */
 const LOCK = 'in-use.lock';
-/** So long after a folder was made its maker holds the lock, in ms. */
+/** When its maker holds the lock at the latest, in ms. */
 const CLAIMED_MS = 10_000;
 
-/** A read store that goes when it is closed. */
 export interface Scratch {
   readonly store: ReadStore;
   close(): Promise<void>;
 }
 
 /**
- * Opens an empty one in a folder of its own in the data folder, and removes what killed processes have left there: a
- * copy is as large as what it is of.
- * @throws UnavailableError when the disk is full; EngineError when there can be no such folder, or nothing can be made
- * there
+ * Opens an empty store in a folder of its own in the data folder, and removes those that killed processes have left.
+ * `close` deletes it.
+ * @throws UnavailableError when the disk is full; EngineError when no such folder or file can be made
  */
 export async function openScratch(dataDir: string): Promise<Scratch> {
   makeDataDir(dataDir);
@@ -45,13 +43,13 @@ export async function openScratch(dataDir: string): Promise<Scratch> {
     const store = open.add(await openEmbeddedReadStore({ dir }), (one) => one.close());
     return { store, close: () => open.close() };
   } catch (error) {
-    // What went wrong first is what is told.
+    // The first error counts.
     await open.close().catch(() => undefined);
     throw error;
   }
 }
 
-/** The lock, taken. A full disk is no other thing here than it is to the store beside it. @throws UnavailableError */
+/** @throws UnavailableError, of a full disk too */
 function claimedLock(file: string): FileLock {
   try {
     const lock = openFileLock(file);
@@ -67,7 +65,6 @@ function claimedLock(file: string): FileLock {
   }
 }
 
-/** A folder of its own. */
 function makeFolder(dataDir: string): string {
   try {
     const folder = mkdtempSync(join(dataDir, PREFIX));
@@ -85,10 +82,7 @@ function makeFolder(dataDir: string): string {
   }
 }
 
-/**
- * Removes a folder whose maker is gone. One that this user may not look into is another's, and so is one that holds
- * anything else than a copy does.
- */
+/** Removes a folder whose maker is gone, unless it holds other files than a copy's or belongs to another user. */
 function removeIfLeft(dir: string): void {
   const made = lstatSync(dir, { throwIfNoEntry: false });
   if (made?.isDirectory() !== true || Date.now() - made.mtimeMs < CLAIMED_MS) return;

@@ -8,13 +8,12 @@ import { startPatiently } from './patientStart.js';
 import { startFailure } from './startFailure.js';
 import { startTelemetry } from '../tracing/telemetry.js';
 
-/** The signals that it stops for. */
 export type StopSignal = 'SIGTERM' | 'SIGINT';
 
-/** Stopping takes at most so long; then the process ends all the same: nothing acknowledged is lost by that. */
+/** The longest that stopping takes; ending the process then loses nothing acknowledged. */
 const STOP_MS = 10_000;
 
-/** What is closed at the end, the first before the second. */
+/** Closed in this order. */
 interface Closing {
   readonly app?: { close(): Promise<void> } | undefined;
   readonly telemetry?: { close(): Promise<void> } | undefined;
@@ -23,7 +22,7 @@ interface Closing {
 /**
  * Starts the service as this process's environment says. A failure ends the process with exit code 1, and a line that
  * says what to change.
- * @param started told how to stop it, once there is something to stop; until then the process may just end
+ * @param started given the function that stops the service; before, the process may just end
  */
 export async function serve(started: (stop: (signal: StopSignal) => void) => void): Promise<void> {
   const config = settings();
@@ -64,18 +63,18 @@ function settings(): Config {
   }
 }
 
-/** To standard error. A reader who has gone there keeps nothing from ending as it should. */
+/** A closed standard error must not keep the process from ending. */
 function tell(text: string): void {
   try {
     writeSync(2, `${text}\n`);
   } catch {
-    // There is nowhere to say so.
+    // No reader is left.
   }
 }
 
 /**
- * What stops the service, once, and ends the process: what others may still have under way, such as sending traces to a
- * collector that is silent, is not waited for.
+ * Stops the service, once, and ends the process, whatever is still under way, such as sending traces to a silent
+ * collector.
  */
 function stopping(running: Closing, logger: Logger): (signal: StopSignal) => void {
   let begun = false;

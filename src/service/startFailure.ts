@@ -1,4 +1,3 @@
-/** Why the service did not start, for whoever started it. */
 import { DataFileError } from '../adapters/embedded/sqlite.js';
 import { EngineError } from '../lib/engineError.js';
 import type { Config } from './config.js';
@@ -6,7 +5,7 @@ import { diskRemedy } from './diskRemedy.js';
 import { exhausted } from '../lib/files/folderErrors.js';
 import { UnavailableError } from '../ports/unavailable.js';
 
-/** What to change, in a sentence; `undefined` for what was not foreseen. */
+/** Why the service did not start, and what to change; `undefined` for an unforeseen error. */
 export function startFailure(
   error: unknown,
   config: Pick<Config, 'dataDir' | 'host' | 'port' | 'roles'>,
@@ -22,7 +21,7 @@ export function startFailure(
     return `no permission${path === undefined ? '' : ` for ${path}`}: check DATA_DIR (${config.dataDir})`;
   if ((code === 'ENOSPC' || code === 'EDQUOT') && (error as Error).message.includes(config.dataDir))
     return `${(error as Error).message}: ${exhausted(config.dataDir) ?? 'see that this user has room on its disk'}`;
-  // Of the disk: a file of ours that can't be used, in the engine's words or the system's.
+  // A file of ours that can't be used.
   const remedy = diskRemedy(error);
   if (remedy !== undefined) return `${(error as Error).message}: ${remedy} (DATA_DIR is ${config.dataDir})`;
   if (error instanceof UnavailableError)

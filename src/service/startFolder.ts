@@ -1,9 +1,8 @@
-/** The folder that a program is started in. */
 import { writeSync } from 'node:fs';
 
 /**
- * Ends the process with a line that says what to change where the folder that it was started in is gone: packages ask
- * for it while they are loaded, and settings may be paths below it.
+ * Ends the process with a line that says what to change where its working directory is gone: packages read it while
+ * they are loaded, and settings may be paths below it.
  */
 export function refuseWithoutFolder(): void {
   try {

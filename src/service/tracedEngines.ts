@@ -1,16 +1,16 @@
-/** The engines as traces see them: appends and messages are spans, and carry the trace on to whoever reads them. */
+/** Engines in traces: appends and messages are spans, and carry the trace on. */
 import { kindOf } from '../domain/streamName.js';
 import type { Engines } from '../ports/engines.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, NewEvent } from '../ports/eventStore.js';
 import { currentTrace, inSpan, tracingOn } from '../tracing/spans.js';
 
-/** The same engines, traced where tracing is on at this moment. */
+/** Traced where tracing is on at this moment. */
 export function tracedEngines(engines: Engines): Engines {
   return tracingOn() ? { ...engines, events: tracedEventStore(engines.events), bus: tracedBus(engines.bus) } : engines;
 }
 
-/** What is appended within a trace keeps its `traceparent`. */
+/** Events appended within a trace keep its `traceparent`. */
 function tracedEventStore(events: EventStore): EventStore {
   return {
     ...events,
@@ -37,7 +37,7 @@ function marked(batch: readonly NewEvent[]): readonly NewEvent[] {
     : batch.map((event) => ({ ...event, metadata: { ...event.metadata, traceparent } }));
 }
 
-/** A message within a trace, beside whose payload its `traceparent` travels. Whoever does not trace ignores it. */
+/** A `traceparent` travels beside a message's payload; without tracing it is ignored. */
 interface Traced {
   readonly traceparent?: string;
 }

@@ -1,11 +1,10 @@
-/** Batches of the log as traces see them. */
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { inSpan, type SpanDescription, tracingOn } from './spans.js';
 
-/** Events of a batch whose traces are looked at: catching up, when batches are large, belongs to nobody's trace. */
+/** Larger batches, read while catching up, belong to no trace. */
 const LOOKED_AT = 64;
 
-/** Runs what a projection batch does; a batch of one trace is part of it, one of several has links to each. */
+/** Runs a projection batch in a span: part of the trace of its events, or linked to each of several. */
 export async function inBatchSpan(
   names: readonly string[],
   events: readonly RecordedEvent[],
@@ -19,7 +18,7 @@ function batchSpan(names: readonly string[], events: readonly RecordedEvent[]): 
   const spans =
     events.length > LOOKED_AT ? [] : [...new Set(events.flatMap(({ metadata }) => metadata.traceparent ?? []))];
   const [first = ''] = spans;
-  // Of `00-{trace}-{span}-{flags}`, what comes before the span.
+  // The part of `00-{trace}-{span}-{flags}` before the span.
   const oneTrace = spans.every((span) => span.slice(0, 35) === first.slice(0, 35));
   return {
     name: 'projection batch',

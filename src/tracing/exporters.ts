@@ -1,17 +1,17 @@
 /**
- * Which exporters of traces the environment names
+ * The exporters of traces that the environment names
  * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
  */
 
-/** OpenTelemetry's variables, as any other setting: empty counts as absent. */
+/** An empty variable counts as absent. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What `OTEL_TRACES_EXPORTER` may list: what the SDK has, and nothing. */
+/** The values of `OTEL_TRACES_EXPORTER`. */
 export const EXPORTERS = ['otlp', 'console', 'zipkin', 'none'] as const;
 
 const OTLP_ADDRESSES = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'];
 
-/** The exporters that are asked for by name or address, in the order given; none where no traces are wanted. */
+/** The exporters named, in that order; empty where no traces are wanted. */
 export function exportersWanted(env: Environment): readonly string[] {
   const value = (name: string): string => env[name]?.trim() ?? '';
   const named = value('OTEL_TRACES_EXPORTER')
@@ -22,7 +22,7 @@ export function exportersWanted(env: Environment): readonly string[] {
   return named.length === 0 && OTLP_ADDRESSES.some((name) => value(name) !== '') ? ['otlp'] : named;
 }
 
-/** Those of them that the SDK does not know: it would send nothing by them, and say so only in passing. */
+/** Named exporters that the SDK would silently skip. */
 export function unknownExporters(env: Environment): readonly string[] {
   return exportersWanted(env).filter((one) => !EXPORTERS.some((known) => known === one));
 }

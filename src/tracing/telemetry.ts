@@ -1,7 +1,6 @@
 /**
  * OpenTelemetry, loaded only where the usual variables ask for traces: `OTEL_TRACES_EXPORTER`,
- * `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`. All others (`OTEL_SERVICE_NAME`,
- * `OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS` …) are read by its SDK.
+ * `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`. Its SDK reads all others.
  */
 import type * as Api from '@opentelemetry/api';
 import type { Context, DiagLogger, Link, Span as OtelSpan, SpanContext } from '@opentelemetry/api';
@@ -10,21 +9,20 @@ import { within } from '../lib/async/within.js';
 import { exportersWanted } from './exporters.js';
 import { type Span, type SpanDescription, switchTracing, type Tracing } from './spans.js';
 
-/** What is still to be sent is waited for so long at the end, milliseconds. */
+/** The longest that the end waits for the last traces, milliseconds. */
 const FLUSH_MS = 1_000;
-/** Trouble with sending is logged so often, milliseconds. */
+/** The least time between two log lines about failing exports, milliseconds. */
 const COMPLAIN_EVERY_MS = 60_000;
 
-/** What it is started with. */
 export interface TelemetryOptions {
   readonly version: string;
   readonly logger: Logger;
 }
 
 /**
- * Starts sending traces where this process's environment asks for it: once a thread, before what is to be traced is
+ * Starts sending traces where this process's environment asks for it. Called once a thread, before anything traced is
  * opened.
- * @returns what sends the rest and stops, within 1 s; `undefined` where no traces are wanted.
+ * @returns a handle whose `close` sends the rest within 1 s; `undefined` where no traces are wanted.
  */
 export async function startTelemetry({
   version,
@@ -32,7 +30,7 @@ export async function startTelemetry({
 }: TelemetryOptions): Promise<{ close(): Promise<void> } | undefined> {
   const exporters = exportersWanted(process.env);
   if (exporters.length === 0) return undefined;
-  // A reader of the console's traces who has gone must not end the service: lines that nobody takes are lost.
+  // A closed console must not end the service.
   if (exporters.includes('console')) process.stdout.on('error', () => undefined);
   const [api, { NodeSDK, resources }] = await Promise.all([
     import('@opentelemetry/api'),
@@ -43,9 +41,9 @@ export async function startTelemetry({
     resource: resources
       .defaultResource()
       .merge(resources.resourceFromAttributes({ 'service.name': 'gift-commerce', 'service.version': version })),
-    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win. Command line, user and host stay unsaid.
+    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win. Command line, user and host are not exported.
     resourceDetectors: [resources.envDetector],
-    // Metrics are shown at /metrics and the log goes to standard output.
+    // Metrics are at /metrics, the log on standard output.
     metricReaders: [],
     logRecordProcessors: [],
     instrumentations: [],
@@ -65,7 +63,7 @@ export async function startTelemetry({
   };
 }
 
-/** Tells of trouble with sending now and then: a collector that is away must not fill the log. */
+/** Logs failing exports now and then: an absent collector must not fill the log. */
 function complaints(logger: Logger): DiagLogger {
   let told = -Infinity;
   const warn = (detail: string): void => {
@@ -79,7 +77,6 @@ function complaints(logger: Logger): DiagLogger {
 
 const VERSION = '00';
 
-/** Spans by OpenTelemetry. */
 function openTracing(api: typeof Api, version: string): Tracing {
   const { context, trace, propagation, SpanKind, SpanStatusCode, ROOT_CONTEXT } = api;
   const tracer = trace.getTracer('gift-commerce', version);

@@ -9,7 +9,7 @@ import { recordable } from '../../src/commands/context.js';
 import { giftStream } from '../../src/domain/gift.js';
 import type { Upcasters } from '../../src/domain/upcasters.js';
 import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
-import { upToDateEvents } from '../../src/service/upcastEvents.js';
+import { upcastEvents } from '../../src/service/upcastEvents.js';
 
 const test = suite<{ dir: string; events: EventStore }>('the log as it is read');
 
@@ -39,7 +39,7 @@ const PRESENT = [{ user_id: 'ada' }, { redemption_id: 'one', till_id: null }, { 
 const dataOf = (events: readonly RecordedEvent[]): object[] => events.map(({ data }) => data);
 
 test('a stream, the log and what follows it give old events the present shape', async ({ events }) => {
-  const read = upToDateEvents(events, SAMPLE);
+  const read = upcastEvents(events, SAMPLE);
   assert.equal(dataOf(await read.read(STREAM)), PRESENT);
   assert.equal(dataOf(await read.read(STREAM, { from: 1, limit: 1 })), [PRESENT[1]]);
   const whole: RecordedEvent[] = [];
@@ -53,7 +53,7 @@ test('a stream, the log and what follows it give old events the present shape', 
 });
 
 test('all else of an event is as it was, and the log itself keeps the old shape', async ({ events }) => {
-  const read = await upToDateEvents(events, SAMPLE).read(STREAM);
+  const read = await upcastEvents(events, SAMPLE).read(STREAM);
   const stored = await events.read(STREAM);
   assert.equal(dataOf(stored), [{ user_id: 'ada' }, { redemption_id: 'one' }, { redemption_id: 'two', till_id: 't' }]);
   for (const [index, event] of read.entries()) assert.equal({ ...event }, { ...stored[index], data: event.data });
@@ -64,7 +64,7 @@ test('all else of an event is as it was, and the log itself keeps the old shape'
 });
 
 test('while nothing has changed it is the very store', ({ events }) => {
-  assert.is(upToDateEvents(events, {}), events);
+  assert.is(upcastEvents(events, {}), events);
 });
 
 test.run();

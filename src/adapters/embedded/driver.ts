@@ -1,20 +1,20 @@
 /**
- * The SQLite driver. better-sqlite3 13 speaks Node-API 10, which Node has from 22.14 on; 12 runs on Node 20, but ends
- * the process on Node 24.19 and later when a statement is collected
- * (`RemoveEnvironmentCleanupHook … (env) != nullptr`). Both write the same files and have the same interface.
+ * The SQLite driver. better-sqlite3 13 needs Node-API 10 (Node 22.14). Version 12 runs on Node 20, but ends the process
+ * on Node 24.19 and later when a statement is collected (`RemoveEnvironmentCleanupHook … (env) != nullptr`). Both write
+ * the same files and have the same interface.
  */
 import { createRequire } from 'node:module';
 import type BetterSqlite3 from 'better-sqlite3';
 
 const require = createRequire(import.meta.url);
 
-/** better-sqlite3 13 and 12 by the names they are installed under. 13 is optional: `npm ci` may leave it out. */
+/** better-sqlite3 13, which `npm ci` may leave out, and 12. */
 export type DriverName = 'better-sqlite3-napi' | 'better-sqlite3';
 
-/** What decides which driver may be loaded: `process.versions`. */
+/** As `process.versions`. */
 export interface NodeVersions {
   readonly node: string;
-  /** The Node-API; absent where a build has none. */
+  /** Absent where a build has no Node-API. */
   readonly napi?: string | undefined;
 }
 
@@ -27,17 +27,14 @@ export function driversFor({ node, napi }: NodeVersions): readonly [DriverName, 
     : ['better-sqlite3-napi', 'better-sqlite3'];
 }
 
-/**
- * Loads the first of the drivers that is installed.
- * @throws Error naming what to install where none is; whatever one that is there throws
- */
+/** @throws Error naming what to install; any error of an installed driver */
 export function firstInstalled<T>(drivers: readonly DriverName[], load: (name: DriverName) => T): T {
   for (const name of drivers) {
     try {
       return load(name);
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      // One that is there and lacks a part of its own is broken, not absent.
+      // An installed driver that lacks a part of its own is broken, not absent.
       if (code !== 'MODULE_NOT_FOUND' || !message.includes(`'${name}'`)) throw error;
     }
   }

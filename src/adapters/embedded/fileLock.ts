@@ -1,25 +1,22 @@
-/** Locks between the processes of one machine: the operating system frees them with the process, however that ends. */
+/** Locks between processes of one machine; the operating system frees them with the process. */
 import { closeSync, openSync } from 'node:fs';
 import { keepOwner } from '../../lib/files/keepOwner.js';
 import { Sqlite } from './driver.js';
 
-/** A lock, as one process sees it. */
 export interface FileLock {
   /**
-   * Tries to take it. @returns whether this process now has it. @throws the engine's error where the file is none of
-   * these locks or may not be written
+   * @returns whether this process has the lock now. @throws the engine's error where the file is not such a lock or may
+   * not be written
    */
   claim(): boolean;
-  /** Gives it up. */
   release(): void;
-  /** Gives it up, too. */
+  /** Releases it, too. */
   close(): void;
 }
 
 /**
- * Opens the lock of a file, an empty SQLite file that is made (mode 0600: whoever may read it could hold it against us)
- * where it is not there.
- * @throws the engine's error where it can't be
+ * A lock is an empty SQLite file (mode 0600, so that no other user can hold it), made where it is missing. @throws the
+ * engine's error
  */
 export function openFileLock(file: string): FileLock {
   makeFile(file);
@@ -50,7 +47,7 @@ export function openFileLock(file: string): FileLock {
   };
 }
 
-/** SQLite would give it the umask's mode. What can't be made, SQLite tells of. */
+/** SQLite would give it the umask's mode, and reports a file that can't be made. */
 function makeFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));

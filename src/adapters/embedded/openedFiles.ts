@@ -1,7 +1,6 @@
 /**
- * Whether the files of an open database still stand under their names. SQLite goes on with a file that was removed or
- * replaced under it, as any program does, and a write-ahead log (WAL) that has lost its name is gone with the last
- * process that has it open: what was acknowledged with it would be, too
+ * Whether the files of an open database still stand under their names. SQLite goes on writing a removed or replaced
+ * file, and a write-ahead log (WAL) without a name is lost with the last process that has it open
  * (https://www.sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a_database_file_while_in_use).
  */
 import { statSync } from 'node:fs';
@@ -9,29 +8,29 @@ import { basename } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { moveNow } from './checkpoint.js';
 
-/** The file itself, its WAL, and its index of the WAL, which holds the locks between processes. */
+/** The file, its WAL, and the index of the WAL, which holds the locks between processes. */
 const ENDINGS = ['', '-wal', '-shm'] as const;
 
 /**
- * Inode numbers of an open database's files, in the order of `ENDINGS`: no other file gets one of them while it is
- * open. Plain data, so that threads are told which files the process opened.
+ * Inode numbers of an open database's files, in the order of `ENDINGS`: unique while it is open. Plain data, which
+ * threads are given.
  */
 export type OpenedFiles = readonly (number | undefined)[];
 
-/** A file of an open database was removed or replaced: what is written now is lost at the next start. */
+/** A file of an open database was removed or replaced: writes would be lost at the next start. */
 export class FilesGoneError extends Error {
   override readonly name = 'FilesGoneError';
-  /** As errors of the engine have one: it crosses threads with the message. */
+  /** As the engine's errors have one; it crosses threads with the message. */
   static readonly code = 'GIFT_FILES_GONE';
   readonly code = FilesGoneError.code;
 }
 
-/** The files as they are found right after the database was opened, when SQLite has made all three. */
+/** Called right after opening, when SQLite has made all three. */
 export function openedFiles(file: string): OpenedFiles {
   return ENDINGS.map((ending) => inodeOf(file + ending));
 }
 
-/** @throws FilesGoneError naming the first file that is no longer the one that was opened */
+/** @throws FilesGoneError naming the first file that was removed or replaced */
 export function refuseUnlessInPlace(file: string, opened: OpenedFiles): void {
   const gone = ENDINGS.find((ending, index) => opened[index] !== undefined && inodeOf(file + ending) !== opened[index]);
   if (gone !== undefined)
@@ -40,26 +39,19 @@ export function refuseUnlessInPlace(file: string, opened: OpenedFiles): void {
     );
 }
 
-/** Keeps a connection from writing what nobody would find again. */
+/** Refuses writes that would be lost. */
 export interface WriteGuard {
-  /** Before a transaction. Looks only where something was amiss at the last look. @throws FilesGoneError */
+  /** Before a transaction; looks only where the last look failed. @throws FilesGoneError */
   refuse(): void;
-  /**
-   * After a commit, before anybody learns of it. Returns where what was committed will be found again. @throws
-   * FilesGoneError where it may not be
-   */
+  /** After a commit, before its answer. @throws FilesGoneError where the committed data may be lost */
   confirm(): void;
-  /** Ends the looks from time to time. */
   close(): void;
 }
 
-/**
- * How often it is looked without a write, ms: what stands in a WAL that was removed is brought into the file before
- * anybody kills the process.
- */
+/** How often it looks without a write, ms: a removed WAL is saved before the process is killed. */
 const LOOK_MS = 250;
 
-/** Guards the connection that writes `file`; `opened`: its files as the process opened them. */
+/** `opened`: the files as the process opened them. */
 export function guardWrites(database: Database, file: string, opened: OpenedFiles): WriteGuard {
   let amiss = false;
 
@@ -74,8 +66,8 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
   }
 
   /**
-   * Brings everything that stands in a WAL without a name into the file. @returns whether all of it is there. Not where
-   * another process has begun a WAL of its own: its pages count then.
+   * Moves everything in a WAL without a name into the file. @returns whether all of it is there; false where another
+   * process has started a new WAL, whose pages count.
    */
   function bringHome(): boolean {
     if (inodeOf(file) !== opened[0] || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
@@ -88,7 +80,7 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
     try {
       look();
     } catch {
-      // Told to who writes next, and to who asks whether the service is ready.
+      // The next write and readiness report the fault.
       bringHome();
     }
   }, LOOK_MS).unref();
@@ -108,7 +100,7 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
   };
 }
 
-/** For a connection that nobody else can have lost the files of. */
+/** For a connection whose files can't be lost. */
 export const UNGUARDED: Pick<WriteGuard, 'refuse' | 'confirm'> = { refuse: () => undefined, confirm: () => undefined };
 
 function inodeOf(file: string): number | undefined {

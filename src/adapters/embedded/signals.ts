@@ -1,29 +1,24 @@
 /**
- * What the threads of one process that have a data folder open tell each other. Each could see it in the files by
- * itself, as other processes do, but would have to look for it all the time, or let others wait for its next look.
+ * Broadcasts between the threads of one process that have a data folder open. Without them a thread would have to poll
+ * the files, as other processes do.
  */
 import { resolve } from 'node:path';
 import { BroadcastChannel } from 'node:worker_threads';
 import type { Checkpoint } from '../../ports/readStore.js';
 
-/** One thing told. */
 export type Signal =
-  /** Somebody waits for a read model to show what is in the log. */
+  /** A reader waits for a read model to reach the log's end. */
   | { readonly kind: 'wanted' }
-  /** Projections have come so far. */
+  /** New checkpoints of projections. */
   | { readonly kind: 'stored'; readonly checkpoints: readonly Checkpoint[] };
 
-/** The signals of one data folder. */
 export interface Signals {
-  /** Tells all the others in this process that have opened signals of the folder; nothing once closed. */
+  /** Reaches all other holders of signals of the folder in this process; nothing once closed. */
   tell(signal: Signal): void;
   close(): void;
 }
 
-/**
- * Opens the signals of a data folder; they keep no thread alive. @param heard told what others tell, in the order of
- * each
- */
+/** Keeps no thread alive. @param heard receives the signals of others, in the order of each */
 export function openSignals(dir: string, heard: (signal: Signal) => void): Signals {
   const channel = new BroadcastChannel(`gift-commerce ${resolve(dir)}`);
   let closed = false;

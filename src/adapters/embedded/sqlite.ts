@@ -1,4 +1,4 @@
-/** SQLite files of the embedded engines: opened with one set of settings, and only when they are ours and whole. */
+/** SQLite files of the embedded engines: opened with one set of settings, and only when they are valid and ours. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Database } from 'better-sqlite3';
@@ -10,39 +10,33 @@ import { Sqlite } from './driver.js';
 import { FilesGoneError } from './openedFiles.js';
 
 /**
- * A bound value in a range or a LIMIT. A bare `?` there has SQLite plan the statement anew each time that a value is
- * bound, since this build of it (SQLITE_ENABLE_STAT4) may choose by the value: that takes several times as long as
- * reading a short stream.
+ * A bound value in a range or a LIMIT. With a bare `?` this build of SQLite (SQLITE_ENABLE_STAT4) plans the statement
+ * anew for each value, which takes longer than reading a short stream.
  */
 export const VALUE = '+?';
 
-/** What a data file is for: it decides what can be done about a bad one. */
 export type DataFileKind = 'event log' | 'read store';
 
-/** Whose a data file must be, and how one is made. */
 export interface DatabaseOptions {
   readonly kind: DataFileKind;
-  /** Marks the file as ours in its header (SQLite's `application_id`, not 0). */
+  /** In the file's header (SQLite's `application_id`, not 0). */
   readonly applicationId: number;
-  /** The schema this program knows, from 1 (`user_version`); a file with a higher one is refused. */
+  /** This program's schema, from 1 (`user_version`); a file with a higher one is refused. */
   readonly version: number;
-  /** Makes the tables of a new file; runs in the transaction that also marks it, so a half-made file never stays. */
+  /** Makes the tables of a new file, in the transaction that also marks it. */
   readonly create: (database: Database) => void;
   /** Refuses writes on this connection (`query_only`); a missing file is made all the same. */
   readonly readonly?: boolean;
   /**
-   * Another thread of this process has opened the file here and keeps it open: it is not looked at again. Must be given
-   * then, since looking at it would drop that thread's locks.
+   * Another thread of this process keeps the file open. Must be set then: looking at the file again would drop that
+   * thread's locks.
    */
   readonly openElsewhere?: boolean;
 }
 
-/**
- * A data file that can't be used: foreign, newer or damaged. The message names the file, what is wrong and what to do.
- */
+/** A data file is foreign, newer or damaged. The message names the file, the fault and the remedy. */
 export class DataFileError extends Error {
   override readonly name = 'DataFileError';
-  /** Path of the file. */
   readonly file: string;
   constructor(file: string, problem: string, remedy: string, options?: ErrorOptions) {
     super(`${file} ${problem}: ${remedy}`, options);
@@ -52,23 +46,22 @@ export class DataFileError extends Error {
 
 type SqliteError = InstanceType<typeof Sqlite.SqliteError>;
 
-/** Where the mark stands in the header (https://www.sqlite.org/fileformat2.html#application_id). */
+/** https://www.sqlite.org/fileformat2.html#application_id */
 const APPLICATION_ID_AT = 68;
-/** How long a statement waits for another process's lock, in ms. */
+/** The longest wait for another process's lock, in ms. */
 const BUSY_TIMEOUT_MS = 5_000;
 /**
- * A file that another process is just making, or one whose disk failed once, can look damaged for an instant: look so
- * often, so far apart.
+ * A file that another process is making, or one failed read, can look damaged for an instant: so it is checked several
+ * times.
  */
 const LOOKS = 4;
 const LOOK_AGAIN_MS = 25;
 
 /**
  * Opens a data file; makes it (mode 0600), and its folder (0700), when there is none. WAL, no memory map, a page cache
- * of 2 MB; a lock is waited for 5 s. Takes milliseconds whatever the file's size: damage deep inside shows when it is
- * met (see `unavailableOf`).
- * @throws DataFileError when the file is no SQLite file, another program's, of a newer schema, or damaged; it is left
- * as it was.
+ * of 2 MB; a lock is waited for 5 s. Takes milliseconds whatever the file's size; deep damage shows when it is read
+ * (see `unavailableOf`).
+ * @throws DataFileError when the file is foreign, damaged or of a newer schema; it is left as it was.
  * @throws UnavailableError when the disk is full, or another process holds the file locked.
  */
 export function openDatabase(file: string, options: DatabaseOptions): Database {
@@ -82,8 +75,7 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
     database.pragma('cache_size = -2000');
     if (database.pragma('user_version', { simple: true }) === 0) create(database, options);
     database.pragma('journal_mode = WAL');
-    // With the first read SQLite opens the WAL and its index: from then on they are the files that belong to this one
-    // (openedFiles.ts).
+    // SQLite opens the WAL and its index at the first read (openedFiles.ts).
     database.pragma('schema_version');
     database.pragma('synchronous = FULL');
     if (options.readonly) database.pragma('query_only = ON');
@@ -96,10 +88,7 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
   return database;
 }
 
-/**
- * Whether a data file with this mark stands there, by its header alone; false where it can't be read, which whoever
- * opens it is told.
- */
+/** Whether a data file with this mark exists, by its header alone; false where it can't be read. */
 export function standsThere(file: string, { applicationId }: Pick<DatabaseOptions, 'applicationId'>): boolean {
   if (isOpen(file)) return true;
   try {
@@ -110,10 +99,9 @@ export function standsThere(file: string, { applicationId }: Pick<DatabaseOption
 }
 
 /**
- * What an SQLite error of a file that was opened well means to a caller of a port: a full disk, a lock, an I/O error,
- * and what looks like damage. A bad read may pass, and the next one may be good, so it is `UnavailableError`; that a
- * file is damaged is said where it is opened, after a second look.
- * @throws any error that isn't the engine's, as it is
+ * What an SQLite error of an open file means to callers of a port: a full disk, a lock, an I/O error, or damage. All
+ * may pass, so it is `UnavailableError`; lasting damage is found when the file is opened.
+ * @throws any error that isn't the engine's
  */
 export function unavailableOf(error: unknown, file: string): UnavailableError {
   if (error instanceof FilesGoneError)
@@ -121,7 +109,7 @@ export function unavailableOf(error: unknown, file: string): UnavailableError {
   if (!(error instanceof Sqlite.SqliteError)) throw error;
   const told = TOLD.find(([code]) => code.test(error.code))?.[1];
   if (told === undefined) throw error;
-  // Of a file system that takes no more files SQLite says that it can't open one.
+  // SQLite says so of a file system without free inodes, too.
   const lacks = /^SQLITE_(FULL|CANTOPEN|IOERR)/.test(error.code) ? noInodes(dirname(file)) : undefined;
   if (lacks !== undefined)
     return new UnavailableError(`${file}: ${error.message}; ${lacks}`, {
@@ -131,7 +119,7 @@ export function unavailableOf(error: unknown, file: string): UnavailableError {
   return new UnavailableError(`${file}: ${error.message} (${error.code})`, { cause: error, told });
 }
 
-/** Failures that may pass, by the beginning of their code, in words for anybody. */
+/** Failures that may pass, by the beginning of their code, in words for the public. */
 const TOLD: readonly (readonly [code: RegExp, words: string])[] = [
   [/^SQLITE_FULL/, 'its disk is full'],
   [/^SQLITE_IOERR/, 'its disk fails, or takes no more'],
@@ -141,27 +129,24 @@ const TOLD: readonly (readonly [code: RegExp, words: string])[] = [
   [/^SQLITE_NOMEM/, 'there is no memory left'],
 ];
 
-/**
- * After what looked like damage: pages that were read may be bad and are read anew, so that a bad read that has passed
- * is not met in memory again.
- */
+/** After apparent damage: pages in memory may come from a bad read, and are read again. */
 export function forgetPages(database: Database, error: unknown): void {
   if (!(error instanceof Sqlite.SqliteError && isDamage(error)) || !database.open) return;
   try {
     database.exec('PRAGMA shrink_memory');
   } catch (late) {
-    // It may meet the same: then the caller's error tells of it, and the next one tries again.
+    // It may fail the same way; the caller's error says so.
     if (!(late instanceof Sqlite.SqliteError)) throw late;
   }
 }
 
-/** What went wrong on another thread: the message, and the engine's code where the engine said so. */
+/** An error that crosses threads, with the engine's code where it is the engine's. */
 export interface ThreadFault {
   readonly message: string;
   readonly code?: string;
 }
 
-/** The error that a thread told of, as it would have been thrown on this one. */
+/** The error of a fault, as it would have been thrown on this thread. */
 export function errorOfFault({ message, code }: ThreadFault, file: string): Error {
   if (code === undefined) return new Error(message);
   try {
@@ -174,15 +159,11 @@ export function errorOfFault({ message, code }: ThreadFault, file: string): Erro
   }
 }
 
-/** Whether it says that the file is no SQLite file of ours, or a damaged one. */
 export function isDamage(error: SqliteError): boolean {
   return /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
-/**
- * SQLite would give a new file the umask's mode; its -wal and -shm take the mode of the file, and its owner where root
- * makes them.
- */
+/** SQLite would give a new file the umask's mode. Its -wal and -shm take mode and owner of the file. */
 function makeFile(file: string): void {
   try {
     makeFolder(dirname(file));
@@ -192,7 +173,7 @@ function makeFile(file: string): void {
     }
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException;
-    // Another process was quicker.
+    // Another process made it first.
     if (code === 'EEXIST' && syscall === 'open') return;
     if (code === 'ENOSPC' || code === 'EDQUOT')
       throw new UnavailableError(`${file} can't be made (${code}): ${exhausted(dirname(file)) ?? 'no room is left'}`, {
@@ -224,12 +205,12 @@ interface Fault {
   readonly remedy: string;
 }
 
-/** Connections of this thread that were opened here, by the file's full path. */
+/** Connections opened by this thread, by the file's full path. */
 const opened = new Map<string, Database[]>();
 
 /**
- * True when this thread has the file open: it was looked at then, and must not be read by ourselves now. Closing a
- * descriptor of it would drop the POSIX locks that all of this process's connections to it hold.
+ * Whether this thread has the file open. An open file must not be read directly: closing its descriptor would drop the
+ * POSIX locks of all connections of this process.
  */
 function isOpen(file: string): boolean {
   const path = resolve(file);
@@ -246,18 +227,14 @@ function refuseUnlessOurs(file: string, options: DatabaseOptions): void {
     if (look === LOOKS) throw refusal(file, fault);
     waitToLookAgain();
   }
-  // Closing a writable connection would move what is in the WAL into the file: look into a damaged one through one that
-  // can't write.
+  // A writable connection would move the WAL into a damaged file when it is closed.
   if (hasWal(file)) {
     const view = openOrRefuse(file, options, { readonly: true });
     view.close();
   }
 }
 
-/**
- * Opens the file and reads the ends of its tables. SQLite makes a -wal and -shm for that, and removes them when it is
- * closed. What looks like damage is looked at again: a bad read may pass.
- */
+/** Opens the file and reads the ends of its tables. Apparent damage is checked again: a bad read may pass. */
 function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: boolean }): Database {
   for (let look = 1; ; look++) {
     const database = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS, readonly: mode.readonly });
@@ -275,7 +252,7 @@ function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: 
   }
 }
 
-/** Why a file can't be opened. @throws what is no error of the engine */
+/** @throws errors that are not the engine's */
 function refusalOf(error: unknown, file: string, { kind }: DatabaseOptions): Error {
   if (error instanceof Sqlite.SqliteError && isDamage(error))
     return refusal(file, { problem: `is damaged (${error.message})`, remedy: remedyOf(kind) });
@@ -287,8 +264,8 @@ function waitToLookAgain(): void {
 }
 
 /**
- * What the first 100 bytes and the size tell (https://www.sqlite.org/fileformat2.html#the_database_header). Changes
- * nothing and makes no file.
+ * Checks size and the first 100 bytes (https://www.sqlite.org/fileformat2.html#the_database_header), and changes
+ * nothing.
  */
 function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefined {
   const moveAway = 'move it away, or name another folder in DATA_DIR';
@@ -296,7 +273,7 @@ function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefine
   let size: number;
   try {
     header = headerOf(file);
-    // The WAL is looked for before the size is: while a checkpoint runs, the file may not have grown yet.
+    // The WAL first: during a checkpoint the file may not have grown yet.
     size = hasWal(file) ? Number.POSITIVE_INFINITY : statSync(file).size;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -322,7 +299,7 @@ function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefine
   return undefined;
 }
 
-/** Its first 100 bytes; zeros where it is shorter. Not of a file that is open: see `isOpen`. */
+/** The first 100 bytes, zeros where it is shorter. Not of an open file: see `isOpen`. */
 function headerOf(file: string): Buffer {
   const header = Buffer.alloc(100);
   const descriptor = openSync(file, 'r');
@@ -348,7 +325,7 @@ function hasWal(file: string): boolean {
   return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
-/** Reads the first and last row of each table: a few pages, whatever its size. */
+/** Reads the first and last row of each table: a few pages. */
 function touchEnds(database: Database): void {
   const tables = database
     .prepare<[], { name: string; wr: number }>(

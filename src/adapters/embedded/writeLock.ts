@@ -1,18 +1,17 @@
 /**
- * The lock of a file that several processes write, taken so that none of them starves: SQLite's own way of waiting
- * tries the more rarely the longer it has waited, and a process that writes one transaction after the other gives the
- * lock back for an instant only.
+ * The write lock of a file shared by processes, taken so that none starves. SQLite's own way of waiting tries less and
+ * less often, and a busy writer releases the lock for an instant only.
  */
 import type { Statement } from 'better-sqlite3';
 import { Sqlite } from './driver.js';
 
-/** How long the lock is waited for, ms, unless told otherwise. */
+/** The longest wait for the lock, ms. */
 export const LOCK_WAIT_MS = 5_000;
-/** How often it is tried again, ms. */
+/** Between two tries, ms. */
 const RETRY_MS = 1;
-/** After a transaction of more than this, ms, the others that wait for the lock are left some time. */
+/** After a longer transaction, ms, other processes are left time to take the lock. */
 const LONG_MS = 25;
-/** So much, ms: more than they wait between two tries. */
+/** That time, ms: more than they wait between two tries. */
 const BREATH_MS = 2;
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
@@ -22,9 +21,10 @@ function sleep(ms: number): void {
 }
 
 /**
- * Begins a transaction that writes; blocks the thread meanwhile. `begin`: BEGIN IMMEDIATE on a connection that does not
- * wait by itself (busy_timeout 0). `until`, by `performance.now()`: when it is given up.
- * @throws the engine's error: SQLITE_BUSY where others kept the lock, any other at once
+ * Begins a transaction that writes, and blocks the thread until then.
+ * @param begin BEGIN IMMEDIATE, with busy_timeout 0
+ * @param until by `performance.now()`
+ * @throws the engine's error: SQLITE_BUSY after `until`, any other at once
  */
 export function beginWriting(begin: Statement, until: number): void {
   for (;;) {
@@ -38,7 +38,7 @@ export function beginWriting(begin: Statement, until: number): void {
   }
 }
 
-/** Leaves the others time to take the lock, after a transaction of `heldMs` that ended `agoMs` ago. */
+/** After a transaction of `heldMs` that ended `agoMs` ago. */
 export function breathe(heldMs: number, agoMs = 0): void {
   if (heldMs > LONG_MS && agoMs < BREATH_MS) sleep(BREATH_MS - agoMs);
 }

@@ -1,22 +1,20 @@
-/** Trying again what may be tried again. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LogSealedError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { AccessRefusedError, UnsafeServerError } from './failures.js';
 
 /**
- * For how long tries may begin after the first, in ms. An election or a restart may fit in; longer where it isn't known
- * what became of an append: the server drops a repeat of one that is not replicated yet, without a word, and tells of
- * that only after 2 s.
+ * How long after the first try others may start, in ms: an election or a restart fits in. Longer after an unknown
+ * outcome, since the server drops a repeat of an append that is not replicated yet, and says so only after 2 s.
  */
 const RETRY_MS = { undone: 2_000, unknown: 5_000 };
-/** Pauses between tries, in ms. */
+/** Between tries, in ms. */
 const PAUSE = { first: 25, most: 500 };
 
-/** What no further try within this time would change. */
+/** Errors that no further try changes. */
 const LASTING = [AccessRefusedError, LogSealedError, UnsafeServerError] as const;
 
-/** Pauses that grow, each at random between half and all of its length, so that many do not come back at once. */
+/** Growing pauses, each at random between half and all of its length, so that callers do not return all at once. */
 export function pauses({ first, most }: { first: number; most: number }): () => number {
   let next = first;
   return () => {
@@ -27,9 +25,9 @@ export function pauses({ first, most }: { first: number; most: number }): () => 
 }
 
 /**
- * Runs `attempt` until it succeeds, fails with something else than UnavailableError, or has failed for too long. An
- * outcome that one attempt left unknown stays so.
- * @param over True once nothing is to be tried any more.
+ * Runs `attempt` until it succeeds, throws anything but UnavailableError, or has failed for too long. An outcome that
+ * one attempt left unknown stays unknown.
+ * @param over true once no further try may start
  */
 export async function withRetries<T>(attempt: () => Promise<T>, over: () => boolean): Promise<T> {
   const since = performance.now();

@@ -1,24 +1,21 @@
-/** Appends over one long call: many under way at once, each told apart by an id of its own. */
+/** Appends over one long call, many at once, matched to their answers by an id each. */
 import { randomUUID } from 'node:crypto';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
-import type { ExpectedRevision } from '../../ports/eventStore.js';
-import { EventTooLargeError } from '../../ports/eventStore.js';
+import { type ExpectedRevision, EventTooLargeError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Connection, Heard } from './connection.js';
 import { AccessRefusedError, failureOf, StreamDeletedError } from './failures.js';
 import type { EncodedEvent } from './records.js';
 import { append } from './requests.js';
 
-/** The server's answer to an append. */
 export type AppendAnswer =
-  /** Stored, now or before. `commit` is absent where a repeat's events can't be read any more. */
+  /** `commit` is absent where a repeat's events can't be read any more. */
   | { readonly kind: 'stored'; readonly revision: number; readonly commit: string | undefined }
   /** Nothing was written; `actual` is -1 for a stream without events. */
   | { readonly kind: 'conflict'; readonly actual: number };
 
-/** Sends appends. */
 export interface Appender {
   /**
    * One try.
@@ -37,13 +34,13 @@ interface Pending {
   readonly fail: (error: Error) => void;
 }
 
-/** A call, and what still waits for an answer on it: what comes on another call never concerns these. */
+/** A call and its unanswered appends. */
 interface Session {
   readonly calling: Promise<Calling>;
   readonly pending: Map<string, Pending>;
 }
 
-/** Appends over `connection`; each is answered, or given up, within `timeoutMs`. */
+/** Each append is answered, or given up, within `timeoutMs`. */
 export function openAppender(connection: Connection, timeoutMs: number): Appender {
   let session: Session | undefined;
 
@@ -106,7 +103,7 @@ export function openAppender(connection: Connection, timeoutMs: number): Appende
 function answered(pending: Map<string, Pending>, response: BatchAppendResp): void {
   const correlation = response.getCorrelationId()?.getString() ?? '';
   const asked = pending.get(correlation);
-  // Given up on before.
+  // It was given up.
   if (asked === undefined) return;
   pending.delete(correlation);
   const answer = answerOf(response, asked);
@@ -144,7 +141,7 @@ function answerOf(response: BatchAppendResp, { stream, bytes }: Pending): Append
       return new Error(
         `EventStoreDB can't append to ${stream}: ${shared.BadRequest.deserializeBinary(details.getValue_asU8()).getMessage()}`,
       );
-    // It has not begun: it is starting, or has too much to do.
+    // Not started: the server is starting, or overloaded.
     case 'google.protobuf.Empty':
       return new UnavailableError(`EventStoreDB does not take appends: ${message}`);
     default:

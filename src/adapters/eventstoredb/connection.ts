@@ -1,4 +1,4 @@
-/** One connection to EventStoreDB, made anew when it has fallen silent. */
+/** One connection to EventStoreDB, replaced when it has fallen silent. */
 import { EventStoreDBClient } from '@eventstore/db-client';
 import streams from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
@@ -6,14 +6,13 @@ import type { CallOptions, Channel, ClientDuplexStream, ClientReadableStream, Me
 import { failureOf, isDeadline } from './failures.js';
 import type { Vetting } from './version.js';
 
-/** A call to the server that can be heard and given up. */
 export type Call = ClientReadableStream<unknown> | ClientDuplexStream<unknown, unknown>;
 
 /**
- * What is used of the client besides its address, discovery and credentials: its connection, for the streams service
- * that it brings along. Its own calls are not used, since they lose what the port promises: appends of all clients of a
- * process sit in one map, so one connection's end rejects another's appends and an answer that comes later ends the
- * process; a subscription tells that it has caught up while events still wait in its buffer; readAll drops its filter.
+ * The parts of the client that are used: address, discovery, credentials, and its connection for the streams service.
+ * Its own calls break the port's guarantees. Appends of all clients of a process share one map, so the end of one
+ * connection rejects another's appends, and a late answer ends the process. A subscription says that it has caught up
+ * while events wait in its buffer. `readAll` drops its filter.
  */
 interface Inside {
   GRPCStreamCreator<T extends Call>(
@@ -27,30 +26,25 @@ interface Inside {
   dispose(): Promise<void>;
 }
 
-/** Where the server is, and how its connection is kept. */
 export interface ConnectionOptions {
   /** `esdb://` or `esdb+discover://`, as the client reads it. */
   readonly url: string;
   /**
-   * Sets this connection apart: the client's library lets connections with equal settings share one socket, and so its
-   * 100 calls.
+   * Sets this connection apart: the client's library lets connections with equal settings share one socket and its 100
+   * calls.
    */
   readonly ordinal: number;
-  /** Looks at the server before it is asked for anything. */
+  /** Checks the server before its first call. */
   readonly vetting: Vetting;
-  /** How long the server may take to tell its version, in ms. */
+  /** The longest that the server may take to tell its version, in ms. */
   readonly timeoutMs: number;
 }
 
-/**
- * The connection. Calls made over it go to the leader: elsewhere an append that was just answered might not be seen
- * yet.
- */
+/** Its calls go to the leader: another node may not know an append that was just answered. */
 export interface Connection {
   /**
-   * Starts a call, on a server that is one of those used. What it throws, and what the call meets, is the client
-   * library's: see `failureOf`.
-   * @throws UnsafeServerError for a server of a version that is refused
+   * Starts a call on an accepted server. Errors are the client library's: see `failureOf`.
+   * @throws UnsafeServerError
    */
   call<T extends Call>(
     start: (client: StreamsClient, metadata: Metadata, options: CallOptions) => T,
@@ -59,24 +53,24 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** A call, with a word on whether the server can still be heard. */
+/** A call whose connection can be given up. */
 export interface Heard<T extends Call> {
   readonly call: T;
   /**
-   * Tells that an answer is overdue since `since` (as `performance.now`). When nothing at all came over the connection
-   * since then, it is given up: calls under way end, the next goes over a new socket.
+   * An answer is overdue since `since` (as `performance.now`). When nothing came over the connection since then, it is
+   * given up: its calls end, and the next one opens a new socket.
    */
   silent(since: number): void;
 }
 
-/** How often an idle connection is asked for a sign of life (ms): the least that the client takes without a warning. */
+/** How often an idle connection is pinged (ms): the least that the client takes without a warning. */
 const KEEP_ALIVE_MS = 10_000;
-/** How long the sign of life may take (ms); connections differ by one each. */
+/** The longest wait for the ping's answer (ms); it differs by one for each connection. */
 const KEEP_ALIVE_ANSWER_MS = 3_000;
-/** Each connection may be made anew so often with settings of its own before they come round. */
+/** Replacements of a connection before its settings repeat. */
 const RENEWALS = 100;
 
-/** Makes no connection yet: the first call does. @throws Error (the client's) when the address can't be read. */
+/** The first call connects. @throws Error (the client's) when the address can't be read. */
 export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionOptions): Connection {
   let generation = 0;
   let heardAt = 0;
@@ -86,7 +80,7 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
     const made = EventStoreDBClient.connectionString(
       withKeepAlive(url, KEEP_ALIVE_ANSWER_MS + ordinal * RENEWALS + (generation++ % RENEWALS)),
     ) as unknown as Inside;
-    // It looks for its next server in the background, and nobody would hear that none was found: that ends the process.
+    // The client discovers its next server in the background; its unhandled failure would end the process.
     const { handleError } = made;
     made.handleError = async (...failed) => handleError(...failed).catch(() => undefined);
     return made;
@@ -98,14 +92,14 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
     channel?.close();
   }
 
-  /** Gives up a connection over which nothing came since. */
+  /** Replaces a connection over which nothing came since. */
   function renew(used: Inside, since: number): void {
     if (used !== client || heardAt > since) return;
     client = connect();
     void end(used);
   }
 
-  /** Nothing was asked of the server but its version when this fails. */
+  /** Only the server's version was asked for when this fails. */
   async function vet(used: Inside, service: StreamsClient): Promise<void> {
     const since = performance.now();
     try {
@@ -136,7 +130,7 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
   };
 }
 
-/** The address with our keep-alive, where it has none of its own. */
+/** The address with our keep-alive, unless it has its own. */
 function withKeepAlive(url: string, answerMs: number): string {
   let full = url.trim().replace(/\/+$/, '');
   for (const [name, ms] of [

@@ -1,44 +1,39 @@
 /** The event store of several machines: EventStoreDB or KurrentDB, 23.10 or later. */
 import type { Logger } from 'pino';
-import type { EventStore, NewEvent } from '../../ports/eventStore.js';
-import { EventTooLargeError, MAX_APPEND_BYTES } from '../../ports/eventStore.js';
+import { type EventStore, type NewEvent, EventTooLargeError, MAX_APPEND_BYTES } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { appendsTo } from './appends.js';
 import { withRetries } from './attempts.js';
 import { openAppender } from './batchAppend.js';
-import type { FeedSource } from './feed.js';
-import { feed } from './feed.js';
+import { type FeedSource, feed } from './feed.js';
 import { openLiveTail } from './liveTail.js';
 import { establishLog, EventStoreDbError } from './log.js';
-import type { Pool, PoolOptions } from './pool.js';
+import { type Pool, type PoolOptions, openPool } from './pool.js';
 import { appendGroups } from './inOrder.js';
-import { openPool } from './pool.js';
 import { openReads } from './reads.js';
-import type { EncodedEvent } from './records.js';
-import { encode, isPosition } from './records.js';
+import { type EncodedEvent, encode, isPosition } from './records.js';
 import { openSeal } from './seal.js';
 
 export { EventStoreDbError } from './log.js';
 
-/** Where the log is. */
 export interface EventStoreDbOptions {
   /**
    * As the client reads it: `esdb://HOST:PORT`, `esdb+discover://HOST`, `esdb://HOST,HOST,HOST`, each with `?tls=false`
    * for a server without TLS. May hold credentials.
    */
   readonly url: string;
-  /** Told when readers of the log lose the server and find it again. */
+  /** For readers of the log that lose the server and find it again. */
   readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined;
-  /** How long the server may be silent before a call is given up, in ms; default 5,000. */
+  /** The longest silence of the server before a call is given up, in ms; default 5,000. */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 5_000;
 
 /**
- * Opens the log of an EventStoreDB, or begins a new one there. Reads and appends that fail are tried again for some
- * seconds; followers for ever.
- * @throws EventStoreDbError when the address can't be read, access is refused or the server's version is;
+ * Opens the log of an EventStoreDB, or creates one. Failed reads and appends are tried again for some seconds;
+ * followers try for ever.
+ * @throws EventStoreDbError when the address can't be read, or access or the server's version is refused;
  * UnavailableError when it does not answer.
  */
 export async function openEventStoreDb({
@@ -81,7 +76,6 @@ export async function openEventStoreDb({
     if (closing !== undefined) throw new UnavailableError('the event store is closed');
   }
 
-  /** What may be repeated, tried again where that may help. */
   async function repeating<T>(ask: () => Promise<T>): Promise<T> {
     refuseWhenClosed();
     return withRetries(ask, () => closing !== undefined);
@@ -178,7 +172,7 @@ function poolOf(options: PoolOptions): Pool {
   }
 }
 
-/** What is wrong with an address, without its credentials. */
+/** The fault of an address, without its credentials. */
 function withoutSecrets(error: unknown, url: string): string {
   const credentials = /:\/\/([^@]*)@/.exec(url)?.[1];
   const message = error instanceof Error ? error.message : String(error);

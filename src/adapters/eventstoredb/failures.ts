@@ -1,7 +1,7 @@
-/** What an error of the client's library, or of the server, means to callers of the port. */
+/** What errors of the client's library and of the server mean to callers of the port. */
 import { UnavailableError } from '../../ports/unavailable.js';
 
-/** gRPC's codes, as far as they are told apart. */
+/** Of gRPC. */
 const CODE = {
   invalidArgument: 3,
   deadlineExceeded: 4,
@@ -11,22 +11,19 @@ const CODE = {
   unauthenticated: 16,
 };
 
-/**
- * The fields of a gRPC error; the library's own classes are not relied on, since an append fails with one and a read
- * with another.
- */
+/** The library throws one class for an append and another for a read: only gRPC's fields are used. */
 interface GrpcError {
   readonly code?: number;
   readonly details?: string;
   readonly metadata?: { get(name: string): (string | Buffer)[] };
 }
 
-/** The server refuses who we are. */
+/** The server refuses our credentials. */
 export class AccessRefusedError extends UnavailableError {}
 
 /**
- * The server is of a version that is refused; `message` names the one to take. It is asked again with each call: it may
- * be replaced while the service runs.
+ * The server's version is refused; `message` names the one to take. Each call checks again: the server may be replaced
+ * while the service runs.
  */
 export class UnsafeServerError extends UnavailableError {
   constructor(message: string) {
@@ -34,35 +31,31 @@ export class UnsafeServerError extends UnavailableError {
   }
 }
 
-/** A live subscription was ended by the server since its reader was slower than the appends: subscribe again. */
+/** The server ended a subscription that was slower than the appends: subscribe again. */
 export class TooSlowError extends UnavailableError {}
 
-/** The stream was deleted for good, by somebody else: the service deletes nothing. */
+/** Another program deleted the stream: the service deletes nothing. */
 export class StreamDeletedError extends Error {
   constructor(stream: string) {
     super(`stream ${stream} was deleted in EventStoreDB`);
   }
 }
 
-/** True for a call that ended by its deadline: the server is silent. */
+/** The call ended by its deadline: the server is silent. */
 export function isDeadline(error: unknown): boolean {
   return (error as GrpcError | undefined)?.code === CODE.deadlineExceeded;
 }
 
-/** How an error is to be told. */
 export interface FailureContext {
-  /** The stream asked for, if one was. */
   readonly stream?: string;
-  /**
-   * True when what was asked changes something: unless the error shows that it never got there, its outcome is unknown.
-   */
+  /** The call changes something: its outcome is unknown, unless the error shows that it was never sent. */
   readonly writes?: boolean;
 }
 
-/** The error to throw in place of `error`: UnavailableError, unless it is the stream's, or a mistake of ours. */
+/** The error to throw in place of `error`: UnavailableError, unless it concerns the stream, or is our mistake. */
 export function failureOf(error: unknown, { stream = '$all', writes = false }: FailureContext): Error {
   if (error instanceof UnavailableError || error instanceof StreamDeletedError) return error;
-  // An event that is no JSON, though it says so.
+  // An event is not JSON, though it is marked as such.
   if (error instanceof SyntaxError) return error;
   if (!(error instanceof Error)) return new Error(String(error));
   const { code, details = error.message, metadata } = error as Error & GrpcError;
@@ -74,8 +67,8 @@ export function failureOf(error: unknown, { stream = '$all', writes = false }: F
   }
   if (code === CODE.invalidArgument) return error;
   if (code === CODE.aborted && !writes) return new TooSlowError(because, { cause: error });
-  // Not connected at all: then nothing was done. That a node leads no more it says of one append, and ends the call
-  // with all that are on it: others may be stored.
+  // Without a connection nothing was done. A node that loses the lead says so of one append, and ends the call of all:
+  // others may be stored.
   const undone = /^(No connection established|Failed to discover)/.test(details);
   return new UnavailableError(because, { outcomeUnknown: writes && !undone, cause: error });
 }

@@ -1,4 +1,4 @@
-/** `readAll` and `follow`: subscriptions, one after the other, that together give the log once and in order. */
+/** `readAll` and `follow`: consecutive subscriptions that together deliver the log once and in order. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventBatch, EventFilter, Position, ReadOptions } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -9,36 +9,32 @@ import { matcher, type ServerFilter, serverFilter } from './filters.js';
 import type { LiveTail } from './liveTail.js';
 import { commitOf } from './records.js';
 import { subscribe } from './requests.js';
-import type { Subscription } from './subscription.js';
-import { subscribed } from './subscription.js';
+import { type Subscription, subscribed } from './subscription.js';
 
 const DEFAULT_BATCH = 1_000;
-/** Pauses between subscriptions that fail, in ms. */
+/** Between failed subscriptions, in ms. */
 const PAUSE = { first: 50, most: 2_000 };
-/** So many failures in a row end a read of the log; a follower never gives up. */
+/** Failures in a row that end a read of the log; a follower never gives up. */
 const READ_ALL_TRIES = 5;
 
-/** What a feed is made from. */
 export interface FeedSource {
-  /** A connection with room for one more call, and the word that it isn't needed any more. */
+  /** A connection with room for one more call, and its release. */
   readonly lease: () => { readonly connection: Connection; readonly release: () => void };
-  /** As the port's `end`. */
   readonly end: () => Promise<Position | undefined>;
-  /** How long the server may be silent, in ms. */
+  /** The longest silence of the server, in ms. */
   readonly timeoutMs: number;
   /** Aborted when the store is closed. */
   readonly closed: AbortSignal;
-  /** The live end of the log, for a follower; absent: the feed ends at the log's end. */
+  /** For a follower; absent: the feed ends at the log's end. */
   readonly tail?: LiveTail;
-  /** Told once when the log can't be read on, and once when it can again. */
+  /** Called once when the log can't be read, and once when it can again. */
   readonly onTrouble?: (error: Error | undefined) => void;
 }
 
 /**
- * As `readAll` or `follow` in the port. Positions are those of events, and of the log's end as it was before a
- * subscription began, never a checkpoint's: so none lies beyond the log's end, whatever the server says. First a
- * subscription with the filter, up to the log's end as it is now; then, for a follower, the live end of the log, which
- * all followers share.
+ * `readAll` or `follow` of the port. Positions are those of events, or of the log's end before a subscription, never a
+ * checkpoint's: so none lies beyond the log's end, whatever the server says. A subscription with the filter ends at the
+ * log's end; a follower goes on with the live end of the log, which all followers share.
  */
 export async function* feed(
   after: Position | undefined,
@@ -57,7 +53,7 @@ export async function* feed(
   let pause = pauses(PAUSE);
   if (after !== undefined) commitOf(after);
 
-  /** Takes one batch and keeps count of it. */
+  /** Counts a batch. */
   function advance(batch: EventBatch): EventBatch {
     position = batch.position;
     if (troubled) onTrouble?.(undefined);
@@ -67,7 +63,7 @@ export async function* feed(
     return batch;
   }
 
-  /** Up to the log's end, as it is when the server says that it has caught up. */
+  /** Up to the log's end when the server has caught up. */
   async function* upToEnd(end: Position): AsyncGenerator<EventBatch, void> {
     if (narrow === undefined) return yield advance({ events: [], position: end, caughtUp: true });
     yield* withSubscription(narrow, async function* (subscription) {
@@ -106,8 +102,7 @@ export async function* feed(
         const taken = await reader.take(batchSize, timeoutMs);
         if (stop.aborted) return;
         if (taken === undefined) {
-          // Nothing was appended, or we don't hear of it: a server that was deposed, or is frozen, says nothing of
-          // that.
+          // Nothing was appended, or the server does not tell: a deposed or frozen one is silent.
           const end = await source.end();
           const grown = end !== undefined && (position === undefined || end > position);
           if (!grown) tell?.(undefined);
@@ -166,7 +161,7 @@ export async function* feed(
         troubled = true;
         if (tail !== undefined) tell?.(error);
       }
-      // Too slow for what is appended, not in trouble: on at once, unless that goes on without a single batch.
+      // Too slow is no failure of the server: on at once, unless it happens again without a single batch.
       if (!(error instanceof TooSlowError) || failures > 1)
         await sleep(pause(), undefined, { signal: stop }).catch(() => undefined);
     }

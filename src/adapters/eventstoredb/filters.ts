@@ -1,27 +1,24 @@
-/** The port's filters, as the server judges them and as we do. */
+/** The port's filters, as the server and as this process judge them. */
 import type { EventFilter } from '../../ports/eventStore.js';
 import { matcherOf } from '../eventMatcher.js';
 
-/** Streams with this mark at their beginning are the server's own. */
+/** Begins the names of the server's own streams. */
 const SYSTEM_MARK = '$';
 
-/** The stream that holds nothing but the log's id; it is no part of the log that readers see. */
+/** Holds the log's id and its seal; readers never see it. */
 export const LOG_STREAM = 'giftLog';
 
-/** What the server is asked to send: it can judge by one of both only, so what comes is judged again. */
+/** The server judges by one of both only, so events are judged again here. */
 export interface ServerFilter {
   readonly on: 'type' | 'stream';
-  /**
-   * A regular expression in .NET's words. Its lists of prefixes compare by the language's rules, which miss and add
-   * names with accents.
-   */
+  /** In .NET's syntax. The server's lists of prefixes compare by language, which misses and adds names with accents. */
   readonly regex: string;
 }
 
 /** Everything but the server's own streams. */
 export const ALL_OURS: ServerFilter = { on: 'stream', regex: '^[^$]' };
 
-/** The server's part of a filter; `undefined` when nothing can match. */
+/** `undefined` when nothing can match. */
 export function serverFilter({ types, streams }: EventFilter): ServerFilter | undefined {
   if (types?.length === 0 || streams?.length === 0) return undefined;
   if (types !== undefined) return { on: 'type', regex: `^(?:${types.map(literal).join('|')})\\z` };
@@ -29,13 +26,13 @@ export function serverFilter({ types, streams }: EventFilter): ServerFilter | un
   return { on: 'stream', regex: `^(?:${streams.map(literal).join('|')})` };
 }
 
-/** Whether an event is for readers with this filter. */
+/** Whether readers with this filter see an event. */
 export function matcher(filter: EventFilter): (stream: string, type: string) => boolean {
   const wanted = matcherOf(filter);
   return (stream, type) => !stream.startsWith(SYSTEM_MARK) && stream !== LOG_STREAM && wanted(stream, type);
 }
 
-/** A text that stands for itself in a regular expression: all but plain letters and digits by their number. */
+/** A text as a regular expression, with all but plain letters and digits escaped. */
 function literal(text: string): string {
   let escaped = '';
   for (let index = 0; index < text.length; index++) {

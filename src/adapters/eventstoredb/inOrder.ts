@@ -1,21 +1,18 @@
-/**
- * Many appends whose order in the log matters: sent without waiting for each, over one call, which the server carries
- * out one after the other.
- */
+/** Many appends in log order: sent over one call, which the server handles in sequence, without waiting for each. */
 import type { StreamAppend } from '../../ports/eventStore.js';
 import type { Append } from './appends.js';
 import type { EncodedEvent } from './records.js';
 
 /**
- * Appends sent before their answers are waited for, and their events in bytes: what waits behind a slow disk must not
- * outlast the server's patience.
+ * Appends, and bytes of their events, sent before their answers: behind a slow disk they must not outlast the server's
+ * timeout.
  */
 const GROUP = { appends: 256, bytes: 4_000_000 };
 
 /**
- * Each group waits for all answers to the one before, and nothing is tried again here, so that no late try gets behind
- * what came after it.
- * @throws what the first append that failed met, after all of its group are answered
+ * Each group waits for all answers to the one before. Nothing is tried again, so that no late try gets behind later
+ * appends.
+ * @throws the error of the first append that failed, after the whole group is answered
  */
 export async function appendGroups(
   appends: readonly StreamAppend[],

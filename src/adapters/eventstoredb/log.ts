@@ -1,4 +1,4 @@
-/** The log's id: an event in a stream of its own, written once. */
+/** The log's id: an event in a stream of its own. */
 import { randomUUID } from 'node:crypto';
 import type { AppendTarget } from './appends.js';
 import { withRetries } from './attempts.js';
@@ -6,15 +6,14 @@ import { AccessRefusedError, UnsafeServerError } from './failures.js';
 import { LOG_STREAM } from './filters.js';
 import { encode } from './records.js';
 
-/** This EventStoreDB can't be used as it was named; `message` says what to change. */
+/** The settings of this EventStoreDB are wrong; `message` says what to change. */
 export class EventStoreDbError extends Error {
   override readonly name = 'EventStoreDbError';
 }
 
 /**
- * The id of the server's log; one is given to a log that has none. Of several that do so at once one wins.
- * @throws EventStoreDbError when the server is of a version that is refused, or refuses access; UnavailableError when
- * it does not answer.
+ * The id of the server's log, created where it has none; of concurrent creations one wins.
+ * @throws EventStoreDbError when the server's version or access is refused; UnavailableError when it does not answer.
  */
 export async function establishLog({ appender, reads }: AppendTarget): Promise<string> {
   try {

@@ -1,33 +1,27 @@
 /**
- * The connections of one event store: one for appends and reads, others for subscriptions, none of them near the 100
- * calls that it can carry.
+ * The connections of an event store: one for appends and reads, others for subscriptions, each far below its 100 calls.
  */
-import type { Connection } from './connection.js';
-import { openConnection } from './connection.js';
+import { type Connection, openConnection } from './connection.js';
 import { openVetting } from './version.js';
 
-/** Subscriptions of one connection. */
+/** Of one connection. */
 const SUBSCRIPTIONS = 50;
 
-/** A connection with room for one more subscription. */
 export interface Lease {
   readonly connection: Connection;
-  /** The subscription has ended. */
   readonly release: () => void;
 }
 
-/** The connections. */
 export interface Pool {
   readonly main: Connection;
   readonly lease: () => Lease;
   readonly close: () => Promise<void>;
 }
 
-/** Where the server is, and how it is asked for its version. */
 export interface PoolOptions {
   readonly url: string;
   readonly timeoutMs: number;
-  /** Told of a server that does not say its version. */
+  /** Called for a server that does not tell its version. */
   readonly onUnknownVersion: () => void;
 }
 

@@ -1,55 +1,47 @@
 /** Reads that end by themselves: of a stream, and of the log's end. */
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
+import { deferred } from '../../lib/async/deferred.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Connection } from './connection.js';
 import { failureOf, StreamDeletedError } from './failures.js';
 import { ALL_OURS, LOG_STREAM } from './filters.js';
-import type { ServerRecord } from './records.js';
-import { decode, isOurs, isPosition, positionOf, streamOf, typeOf } from './records.js';
+import { type ServerRecord, decode, isOurs, isPosition, positionOf, streamOf, typeOf } from './records.js';
 import { readLogBack, readStream, readStreamBack } from './requests.js';
 
-/**
- * A connection carries 100 calls, further ones wait without a word: no more than these read at once, the others wait
- * here.
- */
+/** The most reads at once; others wait here. A connection carries 100 calls, and further ones wait silently. */
 const READS_AT_ONCE = 50;
-/** Ids are looked for so many events at a time. */
+/** Events of one read while ids are searched. */
 const PAGE = 500;
 
-/** The reads; each throws UnavailableError when nothing came for `timeoutMs`, or the server can't be reached. */
+/** Each throws UnavailableError when nothing came for `timeoutMs`, or the server can't be reached. */
 export interface Reads {
-  /** As the port's `read`. */
   stream(stream: string, from: number, limit: number): Promise<RecordedEvent[]>;
   /**
-   * Where exactly these events stand one after the other from revision `from` on: revision and position of the last;
-   * `undefined` when they don't.
+   * Whether exactly these events stand in sequence from revision `from` on: revision and position of the last, else
+   * `undefined`.
    */
   standing(
     stream: string,
     ids: readonly string[],
     from: number,
   ): Promise<{ revision: number; position: Position } | undefined>;
-  /** The revision of an event of a stream; `undefined` when it isn't there. Reads the stream from its end. */
+  /** The revision of an event in its stream, read from the end; `undefined` when it isn't there. */
   revisionOf(stream: string, id: string): Promise<number | undefined>;
   /** Revision of the stream's last event; -1 when there is none. */
   last(stream: string): Promise<number>;
-  /** As the port's `lastOf`. */
   lastOf(stream: string): Promise<Position | undefined>;
-  /** As the port's `end`. */
   end(): Promise<Position | undefined>;
-  /** As the port's `reaches`. */
   reaches(position: Position): Promise<boolean>;
-  /** Ends what runs, and what waits. */
+  /** Ends running and waiting reads. */
   close(): void;
 }
 
-/** Reads over one connection. */
 export function openReads(connection: Connection, timeoutMs: number): Reads {
   const slots = openSlots(READS_AT_ONCE);
   const running = new Set<(error: Error) => void>();
 
-  /** Takes every record that comes until the server ends the call. */
+  /** Takes every record until the server ends the call. */
   async function run(
     request: ReadReq,
     stream: string | undefined,
@@ -140,7 +132,7 @@ async function over(
   take: (record: ServerRecord) => void,
 ): Promise<void> {
   let since = performance.now();
-  const { promise, resolve, reject } = withResolvers();
+  const { promise, resolve, reject } = deferred<void>();
   let give: (() => void) | undefined;
   const timer = setInterval(() => {
     if (performance.now() - since < timeoutMs) return;
@@ -176,17 +168,7 @@ async function over(
   }
 }
 
-function withResolvers(): { promise: Promise<void>; resolve: () => void; reject: (error: unknown) => void } {
-  let resolve!: () => void;
-  let reject!: (error: unknown) => void;
-  const promise = new Promise<void>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
-}
-
-/** So many at once; the others wait in the order they came. */
+/** At most `count` at once; others wait in order. */
 function openSlots(count: number): { take(): Promise<() => void>; close(): void } {
   const waiting: { resolve: () => void; reject: (error: Error) => void }[] = [];
   let free = count;

@@ -1,4 +1,3 @@
-/** Requests to the server's streams service. */
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import pb from '@eventstore/db-client/generated/streams_pb.js';
 import type { BatchAppendReq, ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
@@ -6,12 +5,11 @@ import type { ExpectedRevision } from '../../ports/eventStore.js';
 import type { ServerFilter } from './filters.js';
 import type { EncodedEvent } from './records.js';
 
-/** Up to so many events are looked at before the server tells how far it is. */
+/** Events looked at before the server tells its progress. */
 const SEARCH_WINDOW = 1_024;
 
 const { Options } = pb.ReadReq;
 
-/** Reads a stream forward from a revision. */
 export function readStream(stream: string, from: number, limit: number): ReadReq {
   return read((options) =>
     options
@@ -21,7 +19,7 @@ export function readStream(stream: string, from: number, limit: number): ReadReq
   );
 }
 
-/** Reads a stream backward from a revision, or from its end. */
+/** Backward from a revision, or from the end. */
 export function readStreamBack(stream: string, limit: number, from?: number): ReadReq {
   const at =
     from === undefined ? streamAt(stream).setEnd(new shared.Empty()) : streamAt(stream).setRevision(String(from));
@@ -30,7 +28,7 @@ export function readStreamBack(stream: string, limit: number, from?: number): Re
   );
 }
 
-/** Reads the log backward from its end. `filter`: `undefined` asks for the server's own events, too. */
+/** Backward from the end. `filter`: `undefined` includes the server's own events. */
 export function readLogBack(filter: ServerFilter | undefined, limit: number): ReadReq {
   return read((options) => {
     const back = options
@@ -41,7 +39,7 @@ export function readLogBack(filter: ServerFilter | undefined, limit: number): Re
   });
 }
 
-/** Subscribes to the log after an event's commit position, or from its beginning. */
+/** After an event's commit position, or from the beginning. */
 export function subscribe(after: string | undefined, filter: ServerFilter): ReadReq {
   const from = new Options.AllOptions();
   if (after === undefined) from.setStart(new shared.Empty());
@@ -51,7 +49,7 @@ export function subscribe(after: string | undefined, filter: ServerFilter): Read
   );
 }
 
-/** Appends in one message, all or nothing. The server's own time limit holds. */
+/** All or nothing, within the server's own time limit. */
 export function append(
   correlation: string,
   stream: string,

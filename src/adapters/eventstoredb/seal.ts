@@ -1,6 +1,6 @@
 /**
- * The log's seal: a second event in the stream that holds its id. EventStoreDB itself would go on taking appends, so
- * every process looks for it.
+ * The log's seal: a second event in the stream of the log's id. EventStoreDB would go on taking appends, so every
+ * process looks for it.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,20 +9,20 @@ import type { AppendTarget } from './appends.js';
 import { LOG_STREAM } from './filters.js';
 import { encode } from './records.js';
 
-/** Nobody appends who has not looked for the seal within this time, in ms. */
+/** The longest time between a look for the seal and an append, in ms. */
 const FRESH_MS = 1_000;
 
-/** The seal. Its methods throw UnavailableError. */
+/** Its methods throw UnavailableError. */
 export interface Seal {
-  /** Whether the log is sealed, as the server has it. */
+  /** Asks the server. */
   sealed(): Promise<boolean>;
-  /** To be asked before an append is sent: mostly answered from memory. @throws LogSealedError */
+  /** Before an append is sent: mostly answered from memory. @throws LogSealedError */
   refuseWhenSealed(): Promise<void>;
-  /** Sets the seal, and waits until no process can still be appending without having seen it. */
+  /** Sets the seal, and waits until every process has seen it or stopped appending. */
   seal(): Promise<void>;
 }
 
-/** @param timeoutMs how long an append may be under way */
+/** @param timeoutMs the longest that an append may be under way */
 export function openSeal({ appender, reads }: AppendTarget, timeoutMs: number): Seal {
   let found = false;
   let openAt = Number.NEGATIVE_INFINITY;
@@ -35,7 +35,7 @@ export function openSeal({ appender, reads }: AppendTarget, timeoutMs: number): 
     return found;
   }
 
-  /** One look for all who ask meanwhile. */
+  /** Shared by all callers meanwhile. */
   async function lookOnce(): Promise<boolean> {
     looking ??= look().finally(() => {
       looking = undefined;
@@ -47,7 +47,7 @@ export function openSeal({ appender, reads }: AppendTarget, timeoutMs: number): 
     sealed: look,
     async refuseWhenSealed() {
       const age = performance.now() - openAt;
-      // Half-way it is looked for again without keeping anybody waiting; whoever appends next hears of a failure.
+      // Half-way it looks again without delaying the append; the next append meets a failure.
       if (!found && age < FRESH_MS) {
         if (age > FRESH_MS / 2) lookOnce().catch(() => undefined);
         return;
@@ -63,7 +63,7 @@ export function openSeal({ appender, reads }: AppendTarget, timeoutMs: number): 
         data: {},
         metadata: { commandId, correlationId: commandId, by: {} },
       });
-      // A conflict: it is sealed already, perhaps only just.
+      // A conflict: it is sealed already.
       await appender.send(LOG_STREAM, [mark], 0);
       found = true;
       await sleep(FRESH_MS + timeoutMs);

@@ -1,4 +1,4 @@
-/** A subscription as a bounded inbox: what the server sends, in its order, taken when it is asked for. */
+/** A subscription as a bounded inbox, from which events are taken in the server's order. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { ClientReadableStream } from '@grpc/grpc-js';
@@ -10,59 +10,48 @@ import { LOG_STREAM } from './filters.js';
 import { openWaking } from './waking.js';
 import { decode, isOurs, positionOf, streamOf, typeOf } from './records.js';
 
-/** A batch ends when its events reach so many bytes, however few there are. */
+/** A batch also ends after so many bytes. */
 const BATCH_BYTES = 4_000_000;
-/** The least that is kept ready beyond what is asked for. */
+/** The fewest events kept ready. */
 const LEAST_READY = 64;
-/**
- * How long events are gathered before the log's end is reached: nobody waits for them yet, and large batches are
- * cheaper, in ms.
- */
+/** How long events are collected before the log's end is reached, in ms: large batches are cheaper. */
 const GATHER_MS = 50;
 
-/** What came, up to `position`. */
 export interface Taken {
   readonly events: RecordedEvent[];
   /**
-   * Where the last event that came stands, be it passed by; `undefined`: none came, only a sign that the server goes
-   * on.
+   * Of the last event that came, also of one that does not match; `undefined`: only a sign of the server's progress
+   * came.
    */
   readonly position: Position | undefined;
-  /** The size of the events' data. */
+  /** Of the events' data. */
   readonly bytes: number;
-  /** True once the server has said that it has caught up, and nothing that came before waits any more. */
+  /** The server has caught up, and all it sent before was taken. */
   readonly caughtUp: boolean;
 }
 
-/** A running subscription. */
 export interface Subscription {
   /**
-   * Up to `most` events, as soon as there is something to tell: events, that others were passed by, or that the log's
-   * end is reached.
+   * Up to `most` events, as soon as there are events, the position has advanced, or the log's end is reached.
    * @returns `undefined` when nothing came for `waitMs`, or the subscription was ended.
-   * @throws what ended it (see `failureOf`), after all that came before is taken; SyntaxError for an event that is no
+   * @throws what ended it (see `failureOf`), after everything before was taken; SyntaxError for an event that is not
    * JSON.
    */
   take(most: number, waitMs: number): Promise<Taken | undefined>;
-  /** Gives up the connection if nothing at all came over it for so long. */
+  /** Gives up the connection if nothing came over it for so long. */
   silent(ms: number): void;
   end(): void;
 }
 
 interface Item {
-  /**
-   * Absent: passed by. Made when it comes, so that what the library made of the message lives no longer than its turn.
-   */
+  /** Absent: no match. Decoded at once, so that the library's message lives no longer than its turn. */
   readonly event: RecordedEvent | undefined;
   readonly size: number;
-  /** Absent: a sign that the server goes on through the log, no more. */
+  /** Absent: only a sign of the server's progress. */
   position: Position | undefined;
 }
 
-/**
- * Subscribes. `most`: how many events will be taken at once; no more than about twice as many are kept ready, the rest
- * waits at the server.
- */
+/** `most`: events taken at once; about twice as many are kept ready, the rest waits at the server. */
 export async function subscribed(
   connection: Connection,
   request: ReadReq,
@@ -101,7 +90,7 @@ export async function subscribed(
       const stream = streamOf(record);
       const type = typeOf(record);
       const ours = matches(stream, type) && isOurs(record, type);
-      // The event with the log's id is no part of the log: a log that holds nothing else has no position yet.
+      // The log's id is no part of the log: a log without other events has no position yet.
       const position = stream === LOG_STREAM ? undefined : positionOf(record.getCommitPosition());
       enqueue({
         event: ours ? decode(record, stream, type) : undefined,
@@ -109,8 +98,8 @@ export async function subscribed(
         size: ours ? record.getData_asU8().length : 0,
       });
     } else if (response.hasCheckpoint()) {
-      // Where a checkpoint says it stands is never taken: some servers name places that no event can have, or beyond
-      // events still to come (docs/traps.md).
+      // Positions of checkpoints are never used: some servers name impossible ones, or ones beyond events still to come
+      // (docs/traps.md).
       enqueue({ event: undefined, position: undefined, size: 0 });
     } else if (response.hasCaughtUp()) endReached = true;
     else if (response.hasFellBehind()) endReached = live = false;

@@ -1,33 +1,30 @@
-/** Which servers are used: each is asked for its version before anything else is asked over a connection to it. */
+/** Accepted servers: each connection asks for the server's version first. */
 import features from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import type { SupportedMethods } from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
-import type { CallOptions, Channel, Metadata } from '@grpc/grpc-js';
-import { connectivityState } from '@grpc/grpc-js';
+import { type CallOptions, type Channel, type Metadata, connectivityState } from '@grpc/grpc-js';
 import { UnsafeServerError } from './failures.js';
 
 type Version = readonly [major: number, minor: number, patch: number];
 
-/** The first version that says when a subscription has caught up. */
+/** The first version that tells when a subscription has caught up. */
 const LEAST: Version = [23, 10, 0];
 
 /**
- * Versions that may tell a reader of a filtered log to go on behind events that it has not seen. The first kind sends a
- * checkpoint that no event can have (kurrent-io/KurrentDB, pull request 4892), the second that of an event not yet
- * looked at (issue 4970).
+ * Versions that may lead a reader with a filter past unread events, by a checkpoint that no event can have
+ * (kurrent-io/KurrentDB, pull request 4892), or that of an event not yet looked at (issue 4970).
  */
 const FAULTY: readonly { readonly from: Version; readonly mended: Version }[] = [
   { from: [24, 2, 0], mended: [24, 10, 5] },
   { from: [25, 0, 0], mended: [25, 0, 1] },
 ];
 
-/** gRPC's code for a call that the server does not know. */
+/** gRPC's code for an unknown call. */
 const UNIMPLEMENTED = 12;
 
 /**
- * Refuses a server that loses events, or is too old.
- * @param said The server's version as it says it; a server built from source may say none, or 0.0.0.
- * @returns false where it does not say which version it is: then nothing is known against it.
+ * @param said the server's version; one built from source may say none, or 0.0.0.
+ * @returns false where it tells no version: then nothing is known against it.
  * @throws UnsafeServerError naming the version to take
  */
 export function refuseUnsafe(said: string): boolean {
@@ -49,17 +46,17 @@ function before(one: Version, other: Version): boolean {
   return place !== -1 && one[place]! < other[place]!;
 }
 
-/** Looks at the server behind a channel, once for each of its connections. */
+/** Checks the server behind a channel, once for each of its connections. */
 export interface Vetting {
   /**
-   * Settles once the server is known to be one that is used.
-   * @param call Credentials and deadline of the question.
+   * Settles once the server is accepted.
+   * @param call credentials and deadline of the question
    * @throws UnsafeServerError; gRPC's own error when the server does not answer
    */
   vet(channel: Channel, call: [Metadata, CallOptions]): Promise<void>;
 }
 
-/** @param onUnknown Told of a server that does not say its version. */
+/** @param onUnknown called for a server that does not tell its version */
 export function openVetting(onUnknown: () => void): Vetting {
   const vetted = new WeakMap<Channel, Promise<void>>();
 
@@ -74,7 +71,7 @@ export function openVetting(onUnknown: () => void): Vetting {
         looked = look(channel, call);
         vetted.set(channel, looked);
         const forget = (): void => void vetted.delete(channel);
-        // A channel may connect anew by itself, perhaps to a server that was replaced meanwhile.
+        // A channel may connect again by itself, perhaps to a server that was replaced.
         looked.then(() => whenLost(channel, forget), forget);
       }
       await looked;
@@ -82,7 +79,7 @@ export function openVetting(onUnknown: () => void): Vetting {
   };
 }
 
-/** Calls `then` once the connection that the channel has now is gone. */
+/** Calls `then` once the channel's present connection is lost. */
 function whenLost(channel: Channel, then: () => void): void {
   if (channel.getConnectivityState(false) === connectivityState.READY)
     channel.watchConnectivityState(connectivityState.READY, Number.POSITIVE_INFINITY, then);

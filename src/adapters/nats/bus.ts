@@ -1,5 +1,5 @@
 /**
- * The bus on NATS: reconnects for ever, drains when it closes. Installations may share a NATS: every subject carries
+ * The bus on NATS: reconnects for ever, drains when it closes. Installations may share a server: every subject carries
  * the log's id.
  */
 import { type Msg, NatsError, type Subscription, headers } from 'nats';
@@ -10,30 +10,23 @@ import { bodyOf, checkSubject, payloadOf } from '../busPayload.js';
 import { connected } from './connection.js';
 import { openAsking, openSigns } from './signs.js';
 
-/** Of what a handler's error says, UTF-16 code units. */
+/** UTF-16 code units of a handler's error message. */
 const MAX_FAILURE_LENGTH = 300;
 const DRAIN_MS = 5_000;
 const PING_MS = 1_000;
-/** Header of a reply that says why there is none. */
+/** Header of a failed request's reply, with the reason. */
 const FAILED = 'Gift-Failed';
 
-/** Options of the bus on NATS. */
 export interface NatsBusOptions {
   /** `nats://` or `tls://` addresses, comma-separated; user and password, or a token, may stand in the first. */
   readonly url: string;
-  /** Separates installations that share a NATS. */
+  /** Separates installations that share a server. */
   readonly logId: string;
-  /**
-   * What goes wrong beside a request: handlers of published messages that throw, messages that make no sense, lost
-   * connections.
-   */
+  /** Errors beside a request: handlers of published messages that throw, invalid messages, lost connections. */
   readonly onError: (error: unknown) => void;
 }
 
-/**
- * Connects. @throws EngineError naming NATS_URL when nobody answers there, the credentials are refused, or the server
- * is too old
- */
+/** @throws EngineError naming NATS_URL when no server answers, the credentials are refused, or the server is too old */
 export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Promise<Bus> {
   const connection = await connected(url);
   const prefix = `gift.${logId}.`;
@@ -60,7 +53,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     if (closing !== undefined || connection.isClosed()) throw new UnavailableError('the bus is closed');
   };
 
-  /** What somebody sent, told of once where it makes no sense. */
+  /** Reports an invalid message once. */
   const received = (message: Msg): unknown => {
     try {
       return payloadOf(message.string(), message.subject.slice(prefix.length));
@@ -90,7 +83,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     };
   };
 
-  /** What was sent has come to the server. @throws UnavailableError saying `otherwise` */
+  /** Everything sent has reached the server. @throws UnavailableError saying `otherwise` */
   const flushed = async (otherwise: string): Promise<void> => {
     const failed = (cause?: unknown): never => {
       throw new UnavailableError(otherwise, { outcomeUnknown: true, cause });
@@ -177,7 +170,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
   };
 }
 
-/** What went wrong, as a header may say it. */
+/** An error as a header may carry it. */
 function failureText(error: unknown): string {
   const text = (error instanceof Error ? error.message : String(error)).slice(0, MAX_FAILURE_LENGTH);
   // Half a character can't be encoded.

@@ -1,15 +1,15 @@
-/** The connection to what stands at NATS_URL, and what is wrong with it in words for who set it. */
+/** The connection to NATS_URL, and faults of that setting in words for its user. */
 import { connect, type NatsConnection, NatsError } from 'nats';
 import { EngineError, NoAnswerError } from '../../lib/engineError.js';
 
 const SETTING = 'NATS_URL';
-/** The oldest server that is tested against. Before 2.2 there are no headers, and nobody says that nobody answers. */
+/** The oldest tested server. Before 2.2 there are no headers, and no answer for a subject without responders. */
 const LEAST_VERSION = [2, 9] as const;
 
 /**
- * Connects, and from then on again for ever.
+ * Connects, and reconnects for ever.
  * @param url addresses, comma-separated; user and password, or a token, may stand in the first
- * @throws EngineError naming NATS_URL when nobody answers there, the credentials are refused, or the server is too old
+ * @throws EngineError naming NATS_URL when no server answers, the credentials are refused, or the server is too old
  */
 export async function connected(url: string): Promise<NatsConnection> {
   const servers = url.split(',').map((one) => new URL(one.trim()));

@@ -1,31 +1,29 @@
 /**
- * Requests over NATS whose other side gives signs of life. A process that is frozen, or cut off without a word, stays a
- * member of its queue group for minutes: what it is handed would wait until its deadline. So who runs a request says so
- * now and then; while nobody has, it is asked for again.
+ * Requests whose handlers give signs of life. A frozen or disconnected process stays a member of its queue group for
+ * minutes, and its requests would wait until their deadline. So a handler signals now and then, and a request without
+ * an answer or a signal is sent again.
  */
 import { LRUCache } from 'lru-cache';
 import { createInbox, headers, type Msg, type NatsConnection, type Subscription } from 'nats';
 import { DeadlineError, NoRespondersError } from '../../ports/bus.js';
 
-/** A request that runs for longer is said to run, and from then on again and again, in ms. */
+/** When a running handler signals, first and then again, in ms. */
 const SIGN_MS = { first: 100, next: 500 };
-/** Without an answer or a sign for so long a request goes to the group once more, in ms: perhaps to another member. */
+/** When a request without an answer or signal is sent to the group again, in ms. */
 const AGAIN_MS = 400;
-/** Who gave a sign and then none for so long is not waited for any more, in ms. */
+/** When a handler that has signalled before counts as dead, in ms. */
 const SILENT_MS = 2_000;
 const TICK_MS = 50;
-/** Requests that are recognised when they come once more. */
+/** Requests that are recognised when they are sent again. */
 const RECOGNISED = 10_000;
-/** Header of a message that is only a sign of life. */
+/** Header of a signal. */
 const WORKING = 'Gift-Working';
 
-/** The asking side. */
+/** The requesting side. */
 export interface Asking {
-  /**
-   * @throws NoRespondersError, DeadlineError; NatsError when the connection takes nothing any more; what `end` was told
-   */
+  /** @throws NoRespondersError, DeadlineError; NatsError when the connection is closed; the error of `end` */
   request(name: string, subject: string, body: string, timeoutMs: number): Promise<Msg>;
-  /** Rejects what is open. */
+  /** Rejects open requests. */
   end(error: Error): void;
 }
 
@@ -37,11 +35,11 @@ interface Pending {
   readonly until: number;
   askedAt: number;
   asked: number;
-  /** When there was a sign of life; `undefined`: none yet. */
+  /** The last signal; `undefined`: none yet. */
   heardAt: number | undefined;
 }
 
-/** Asks over the connection. `connected`: whether what is sent leaves at once. */
+/** `connected`: whether messages leave at once. */
 export function openAsking(connection: NatsConnection, connected: () => boolean): Asking {
   const inbox = createInbox();
   const open = new Map<string, Pending>();
@@ -54,7 +52,7 @@ export function openAsking(connection: NatsConnection, connected: () => boolean)
       if (message.headers?.get(WORKING) !== undefined && message.headers.get(WORKING) !== '') {
         pending.heardAt = performance.now();
       } else if (message.headers?.code === 503) {
-        // Where it was taken before, nobody knows what came of it.
+        // After an earlier delivery the outcome is unknown.
         pending.settle(
           pending.asked === 1
             ? new NoRespondersError(pending.subject)
@@ -120,19 +118,18 @@ export function openAsking(connection: NatsConnection, connected: () => boolean)
 
 /** The answering side. */
 export interface Signs {
-  /** Whether this request was taken before: it has come once more. */
+  /** Whether this request was taken before. */
   known(message: Msg): boolean;
-  /** Says that the request runs, until `work` has ended. */
+  /** Signals until `work` has ended. */
   during(message: Msg, work: Promise<void>): Promise<void>;
 }
 
-/** Gives signs. */
 export function openSigns(): Signs {
   const taken = new LRUCache<string, true>({ max: RECOGNISED });
   return {
     known(message) {
       const reply = message.reply ?? '';
-      // Who wants no answer doesn't ask again either.
+      // A message without a reply address is never sent again.
       if (reply === '') return false;
       const again = taken.has(reply);
       taken.set(reply, true);

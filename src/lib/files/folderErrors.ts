@@ -1,12 +1,9 @@
-/**
- * Why nothing can be made in a folder where the system's error says too little: a file system may lack more than
- * permissions and bytes.
- */
+/** Why a folder takes no files, where the system's error says too little. */
 import { linkSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { EngineError } from '../engineError.js';
 
-/** The nearest folder above that is there tells of the file system that a new one would be on. */
+/** Of the nearest existing folder: a new one would be on the same file system. */
 function fileSystemOf(
   folder: string,
 ): { readonly files: number; readonly ffree: number; readonly blocks: number; readonly bavail: number } | undefined {
@@ -19,15 +16,15 @@ function fileSystemOf(
   }
 }
 
-/** That its file system takes no more files, and what helps; `undefined` where that is not what is wrong. */
+/** The fault and its remedy where the file system is out of inodes, else `undefined`. */
 export function noInodes(folder: string): string | undefined {
   const system = fileSystemOf(folder);
-  // Those that count none say 0 of both.
+  // File systems without a count say 0 of both.
   if (system === undefined || system.files === 0 || system.ffree > 0) return undefined;
   return `no inodes are free on the file system of ${folder} (df -i shows it): remove files there that nobody needs`;
 }
 
-/** What its file system has run out of, and what helps; `undefined` where that is not what is wrong. */
+/** The fault and its remedy where the file system is out of inodes or blocks, else `undefined`. */
 export function exhausted(folder: string): string | undefined {
   const system = fileSystemOf(folder);
   return (
@@ -41,9 +38,9 @@ export function exhausted(folder: string): string | undefined {
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /**
- * Gives a file another name, which nobody may have yet. @param link the system's, but for tests
- * @throws EngineError naming DATA_DIR where the file system has no hard links, or none left; the system's error
- * otherwise: EEXIST where the name is taken
+ * Gives a file a second name, which must be free. @param link replaced in tests
+ * @throws EngineError naming DATA_DIR where the file system has no hard links; the system's error otherwise: EEXIST
+ * where the name is taken
  */
 export function linkFile(from: string, to: string, link = linkSync): void {
   try {

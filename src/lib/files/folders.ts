@@ -1,11 +1,10 @@
-/** Folders that are made where there are none. */
 import { existsSync, mkdirSync, mkdtempSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { exhausted } from './folderErrors.js';
 import { EngineError } from '../engineError.js';
 
-/** Makes a folder for a short time; who has it removes it. @throws EngineError naming TMPDIR where there can be none */
+/** The caller removes it. @throws EngineError naming TMPDIR */
 export function temporaryFolder(prefix: string): string {
   try {
     return mkdtempSync(join(tmpdir(), prefix));
@@ -19,8 +18,8 @@ export function temporaryFolder(prefix: string): string {
 }
 
 /**
- * Makes a folder (mode 0700) and those above it, step by step: Node's own `recursive` never ends where the folder above
- * is there and takes none, as /proc does.
+ * Makes a folder (mode 0700) and those above it. Node's own `recursive` never ends where the parent takes no folders,
+ * as in /proc.
  * @returns whether it was not there. @throws the file system's errors
  */
 export function makeFolder(folder: string): boolean {

@@ -1,13 +1,10 @@
-/**
- * Files that root makes in a folder that is somebody else's: a command run as root must not leave what the service's
- * own user is refused.
- */
+/** Files made by root in another user's folder: the service's own user must be able to use them. */
 import { lchownSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Gives a file, folder or socket that was just made to who owns the folder it stands in. Nothing happens unless this
- * process is root's: nobody else may, or need, do so. @throws the file system's errors
+ * Gives a new file, folder or socket to the owner of its folder. Does nothing unless this process runs as root. @throws
+ * the file system's errors
  */
 export function keepOwner(path: string): void {
   if (process.geteuid?.() !== 0) return;

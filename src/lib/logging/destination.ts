@@ -1,50 +1,40 @@
-/**
- * Where log lines go. Lines are collected and written many at once beside the event loop: a slow reader of the log must
- * not slow requests down, and one write a line would cost more than making the line.
- */
+/** Collects log lines and writes many at once, off the event loop: a slow reader must not slow requests down. */
 import { write, writeSync } from 'node:fs';
 import { currentTime } from '../clock.js';
 
-/** What log lines are handed to. */
 export interface LogDestination {
   /** Takes one line with its end. Never throws, never waits. */
   write(line: string): void;
-  /**
-   * Writes at once what is waiting; returns when it has been handed to the operating system. For the end of the
-   * process.
-   */
+  /** Hands waiting lines to the operating system before it returns. For the end of the process. */
   flushSync(): void;
 }
 
-/** Characters that are collected before they are written ... */
+/** Characters collected before a write ... */
 const ENOUGH = 65_536;
-/** ... or how long, in milliseconds, the first of them waits. */
+/** ... or the longest that a line waits, in milliseconds. */
 const WAIT_MS = 100;
-/** A reader that falls behind further than so many characters loses lines; how many is told in the log. */
+/** Characters that may wait; beyond them lines are dropped, and their number is logged. */
 const MOST = 16_777_216;
-/** How long a full pipe is left alone, in milliseconds. */
+/** Pause before a full pipe is tried again, in milliseconds. */
 const FULL_MS = 10;
-/** How often `flushSync` tries a full pipe again: about a second. */
+/** Tries of `flushSync` on a full pipe: about a second. */
 const FULL_TRIES = 100;
-/**
- * Nobody will ever read what is written there. After anything else, a full disk above all, lines can be written another
- * time.
- */
+/** No reader is left. After any other error, such as a full disk, lines may be written later. */
 const OVER: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EBADF']);
-/** How long a place that could not be written to is left alone, in milliseconds. */
+/** Pause after any other error, in milliseconds. */
 const TROUBLE_MS = 1_000;
 
 /**
- * Lines to a file descriptor. What is waiting when the process exits is written then; only a kill loses it.
- * Where `process.exit` comes in the middle of a write, those lines may stand twice rather than not at all.
+ * Writes lines to a file descriptor, and what waits when the process exits; only a kill loses lines. After
+ * `process.exit` in the middle of a write, lines may stand twice.
  */
 export function openLogDestination(fd: number): LogDestination {
   let waiting = '';
   let dropped = 0;
-  /** What is being written, from `from` on. */
+  /** Being written, from `from` on. */
   let current: Buffer | undefined;
   let from = 0;
-  /** Nobody reads any more: there is nowhere to say so either. */
+  /** No reader is left. */
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
   let trying: NodeJS.Timeout | undefined;

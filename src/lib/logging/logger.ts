@@ -1,23 +1,20 @@
-/**
- * The structured log: one JSON object a line, with no secret, no body and no whole gift id in it, whatever is handed
- * over.
- */
+/** The structured log: one JSON object a line, never with a secret, a body or a whole gift id. */
 import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino';
 import { shortened } from '../quotedText.js';
 import { currentTime } from '../clock.js';
 import { openLogDestination } from './destination.js';
 
-/** How much of a gift's id or shortcode may be seen. */
+/** How many characters of a gift's id or shortcode are shown. */
 const SEEN = 6;
-/** What is nested deeper is left out: it is a body, or a mistake. */
+/** Deeper values are left out. */
 const DEPTH = 4;
-/** Longer texts and lists are cut: a log line is read by people. */
+/** Longer texts and lists are cut. */
 const MAX_TEXT = 2_000;
 const MAX_LIST = 50;
 
 const CUT = '[redacted]';
 
-/** Keys whose values are secret or personal wherever they stand, in lower case without `_` and `-`. */
+/** Keys of secret or personal values, in lower case without `_` and `-`. */
 const SECRET = new Set([
   'authorization',
   'cookie',
@@ -49,7 +46,7 @@ const SECRET = new Set([
   'requestbody',
   'responsebody',
 ]);
-/** Keys whose values are, or hold, gift ids and shortcodes. */
+/** Keys of values that are, or hold, gift ids and shortcodes. */
 const CARRIES_GIFT_IDS = new Set([
   'path',
   'url',
@@ -62,22 +59,21 @@ const CARRIES_GIFT_IDS = new Set([
   'entity',
 ]);
 
-/** In a path a caller may have spelled a shortcode in small letters. */
+/** In paths shortcodes may be in lower case. */
 const GIFT_ID = /(?<![0-9A-Za-z])(?:[0-9a-f]{20}|[0-9A-Za-z]{16})(?![0-9A-Za-z])/g;
-/** In prose small letters are words. */
+/** In prose lower case is words. */
 const GIFT_ID_IN_TEXT = /(?<![0-9A-Za-z])(?:[0-9a-f]{20}|[0-9A-HJKMNP-TV-Z]{16})(?![0-9A-Za-z])/g;
 
-/** What a logger needs to know. */
 export interface LoggerSettings {
-  /** The lowest level that is written, in pino's words. */
+  /** The lowest level written, in pino's words. */
   readonly level: string;
-  /** Where lines go; the process's standard output, buffered, when absent. */
+  /** Default: standard output, buffered. */
   readonly destination?: DestinationStream;
 }
 
 /**
- * A path, stream name or text with every gift id and shortcode in it cut to its first 6 characters, and without its
- * query: who holds a whole one may look the gift up.
+ * A path, stream name or text with every gift id and shortcode cut to 6 characters, and without its query: a whole one
+ * gives access to the gift.
  */
 export function cutGiftIds(path: string): string {
   const query = path.indexOf('?');
@@ -92,16 +88,15 @@ function decoded(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {
-    return path; // nothing that a router would have understood either
+    return path; // no router would understand it either
   }
 }
 
-/** What a line may show of the values under a key. */
 type Treatment = 'shown' | 'cut' | 'gift ids';
 
 const treatments = new Map<string, Treatment>();
 
-/** By a key without regard to its spelling. Keys are written by us, so there are few, and each is looked at once. */
+/** Regardless of the key's spelling; cached, since there are few keys. */
 function treatmentOf(key: string): Treatment {
   const known = treatments.get(key);
   if (known !== undefined) return known;
@@ -111,7 +106,7 @@ function treatmentOf(key: string): Treatment {
   return made;
 }
 
-/** What is told of an error: its own fields beside these may hold anything, so they are left out. */
+/** Other fields of an error may hold anything, so they are left out. */
 function errorShape(error: Error, depth: number): Record<string, unknown> {
   const code = (error as { code?: unknown }).code;
   return {
@@ -144,10 +139,7 @@ function cleanValue(treatment: Treatment, value: unknown, depth: number): unknow
   }
 }
 
-/**
- * The object without what a log must not hold; the very object where it holds nothing of the kind, as an access line
- * does.
- */
+/** The object without what a log must not hold; the same object where nothing is changed. */
 function clean(object: Record<string, unknown>, depth: number = DEPTH): Record<string, unknown> {
   let result: Record<string, unknown> | undefined;
   for (const key of Object.keys(object)) {
@@ -161,8 +153,8 @@ function clean(object: Record<string, unknown>, depth: number = DEPTH): Record<s
 }
 
 /**
- * Makes the process's logger. Lines are handed to the operating system a few milliseconds later, never while a request
- * waits; `fatal` and the end of the process write at once what is waiting.
+ * Makes the process's logger. Lines are written a few milliseconds later; `fatal` and the end of the process write at
+ * once.
  */
 export function createLogger(settings: LoggerSettings): Logger {
   const options: LoggerOptions = {
@@ -170,11 +162,11 @@ export function createLogger(settings: LoggerSettings): Logger {
     base: null,
     timestamp: () => `,"time":"${currentTime()}"`,
     formatters: { level: (label) => ({ level: label }), log: (object) => clean(object) },
-    // Errors have been made plain by then.
+    // Errors are plain objects by then.
     serializers: { err: (value: unknown) => value },
   };
   const logger = pino(options, settings.destination ?? openLogDestination(1));
-  // What a child logger says on every line passes by the formatters.
+  // Bindings of a child logger bypass the formatters.
   const child = Reflect.get(logger, 'child') as unknown as (...given: unknown[]) => Logger;
   Reflect.set(logger, 'child', function cleaned(this: Logger, bindings: Record<string, unknown>, ...rest: unknown[]) {
     return Reflect.apply(child, this, [clean(bindings), ...rest]);

@@ -1,21 +1,19 @@
-/** A thread that lets others go first. */
 import { readlinkSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 
 /**
- * A quarter of a processor that a thread of unchanged priority wants as well (Linux: sched(7), nice values): what is
- * folded still keeps up with what is appended.
+ * About a quarter of a processor where a thread of normal priority wants it, too (Linux: sched(7), nice values):
+ * folding still keeps up with appends.
  */
 const NICER = 5;
-/** Of nice values. */
+/** The highest nice value. */
 const LOWEST = 19;
 
 /**
- * Has this thread, and those that it starts from now on, give way to the process's others where more of them have work
- * than there are processors. Nothing happens where the system doesn't tell a thread who it is, or has no priorities of
- * threads: only Linux does.
+ * Lowers the priority of this thread, and of those it starts from now on, below the process's others. Only Linux has
+ * priorities of threads; elsewhere nothing happens.
  */
-export function giveWay(): void {
+export function lowerPriority(): void {
   let id: number;
   try {
     id = Number(/[0-9]+$/.exec(readlinkSync('/proc/thread-self'))?.[0]);

@@ -1,20 +1,17 @@
 /**
- * The role `projector` on a thread of its own, beside the one that answers requests: on embedded engines both would
- * have the same processor do their reading, folding and packing. The thread has its own connections to the data folder,
- * as another process would have, and hears at once when somebody waits for it.
+ * The projector on a worker thread: on embedded engines it would share a processor with requests. The thread has its
+ * own connections to the data folder, like another process, and is signalled at once when a reader waits for it.
  */
 import { Worker } from 'node:worker_threads';
 import { symbols, type DestinationStream, type Logger } from 'pino';
 import type { FollowerHealth, FollowerRun, Followers, RestartOptions } from '../../runtime/supervision/followers.js';
-import type { Projecting } from './inProcess.js';
+import type { RunningProjector } from './inProcess.js';
 
-/** What the thread is started with. */
 export interface ProjectorThreadData {
-  /** The data folder; its files are open in this process. */
+  /** Its files are open in this process. */
   readonly dataDir: string;
   /**
-   * See `LeaseOptions.holder`. One that follows another has its name, so that it has the lease of the one that died at
-   * once.
+   * See `LeaseOptions.holder`. The next thread has the same name, and so takes over the lease of a dead one at once.
    */
   readonly holder: string;
   /** The lowest level that is logged, in pino's words. */
@@ -23,38 +20,33 @@ export interface ProjectorThreadData {
   readonly version: string;
 }
 
-/** What the thread posts: a line of its log, or how its followers fare. */
+/** A line of the thread's log, or its followers' health. */
 export type FromProjectorThread = string | readonly FollowerHealth[];
 
-/** What it needs. */
-export interface BesideOptions extends Omit<ProjectorThreadData, 'level'> {
-  /** What the thread logs goes where this logger's lines go. */
+export interface ThreadProjectorOptions extends Omit<ProjectorThreadData, 'level'> {
+  /** Lines of the thread's log go where this logger's lines go. */
   readonly logger: Logger;
-  /** The followers of this process: the thread is one, and has some of its own. */
+  /** Of this process: the thread is one, and has some of its own. */
   readonly followers: Followers;
-  /** The thread's program; default the projector's. */
+  /** Default: the projector's. */
   readonly script?: URL;
   /**
-   * How long after a thread has died another is started, in ms: first and at most; see `followers.ts`. Default 0.1 to
-   * 30 s: a thread takes time to load.
+   * The first and the longest pause before a dead thread is replaced, in ms; see `followers.ts`. Default 0.1 to 30 s,
+   * since a thread takes time to load.
    */
   readonly restartMs?: RestartOptions['restartMs'];
-  /** How long its end is waited for before it is broken off, in ms; default 5 s. */
+  /** The longest wait for its end before it is terminated, in ms; default 5 s. */
   readonly endMs?: number;
 }
 
-/** The role on a thread of its own. */
-export interface Beside extends Projecting {
-  /**
-   * Resolves when the first thread works, and has loaded everything that it will need; or has ended, and another is to
-   * be started.
-   */
+export interface ThreadProjector extends RunningProjector {
+  /** Resolves when the first thread has loaded everything and works, or has ended. */
   readonly loaded: Promise<void>;
 }
 
 const RESTART_MS = [100, 30_000] as const;
 const END_MS = 5_000;
-/** The followers of a thread that has not said how they fare. */
+/** Until a thread has posted its health. */
 const PARTS: readonly FollowerHealth[] = ['projector', 'rebuilds'].map((part) => ({
   part,
   failing: false,
@@ -62,31 +54,31 @@ const PARTS: readonly FollowerHealth[] = ['projector', 'rebuilds'].map((part) =>
 }));
 
 /**
- * Begins. A thread that dies is told of in the log and followed by another: what it had folded and not stored is folded
- * again. Closing fails when the thread did not end well: what it had not stored is folded by whoever comes next.
+ * Starts it. A thread that dies is logged and replaced: events that it had folded but not stored are folded again.
+ * `close` rejects when the thread did not end well.
  */
-export function projectBeside({
+export function projectOnThread({
   logger,
   followers,
   script = new URL('./projectorThread.js', import.meta.url),
   restartMs = RESTART_MS,
   endMs = END_MS,
   ...data
-}: BesideOptions): Beside {
+}: ThreadProjectorOptions): ThreadProjector {
   const lines = (logger as unknown as Record<symbol, DestinationStream>)[symbols.streamSym] as DestinationStream;
   const workerData: ProjectorThreadData = { ...data, level: logger.level };
-  /** Of the thread's own followers, as it said last. */
+  /** Last posted. */
   let told: readonly FollowerHealth[] = PARTS;
   followers.include(() => told);
 
-  /** Why it did not end well when it was told to, if so. */
+  /** Why the thread did not end well. */
   let failure: Error | undefined;
   let hasLoaded: () => void = () => undefined;
   const loaded = new Promise<void>((resolve) => {
     hasLoaded = resolve;
   });
 
-  /** Runs one thread to its end. @throws what it died of */
+  /** Runs one thread to its end. @throws the error it died of */
   async function runThread({ signal, well }: FollowerRun): Promise<void> {
     const thread = new Worker(script, { workerData });
     let cause: unknown;
@@ -97,7 +89,7 @@ export function projectBeside({
         lines.write(message);
         return;
       }
-      // That it says for the first time once it works.
+      // The first post: it works.
       hasLoaded();
       told = message;
       well();

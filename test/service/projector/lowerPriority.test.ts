@@ -19,10 +19,10 @@ onLinux(
     const before = getPriority();
     const thread = new Worker(
       `${NICE}
-    import(${GIVE_WAY}).then(({ giveWay }) => {
+    import(${GIVE_WAY}).then(({ lowerPriority }) => {
       const seen = [nice()];
       for (let n = 0; n < 6; n++) {
-        giveWay();
+        lowerPriority();
         seen.push(nice());
       }
       require('node:worker_threads').parentPort.postMessage(seen);

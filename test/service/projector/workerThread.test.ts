@@ -12,8 +12,8 @@ import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/
 import { startApp } from '../../../src/service/app.js';
 import { loadConfig } from '../../../src/service/config.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
-import { type BesideOptions, projectBeside } from '../../../src/service/projector/workerThread.js';
-import type { Projecting } from '../../../src/service/projector/inProcess.js';
+import { type ThreadProjectorOptions, projectOnThread } from '../../../src/service/projector/workerThread.js';
+import type { RunningProjector } from '../../../src/service/projector/inProcess.js';
 import { LEASE_MS, leaseState } from '../../../src/runtime/coordination/lease.js';
 import { PROJECTIONS } from '../../../src/projections/index.js';
 import { followers } from '../../../src/runtime/supervision/followers.js';
@@ -25,7 +25,7 @@ interface Context {
   lines: string[];
 }
 
-const test = suite<Context>('Projecting beside');
+const test = suite<Context>('projector on a worker thread');
 /** What is said of each end. */
 const ENDED = "the projector's thread: failed, starting again";
 
@@ -41,11 +41,15 @@ const holderIn = async ({ records }: ReadStore): Promise<string | null | undefin
 const said = (lines: readonly string[]): string[] => lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
 
 /** Projects with a program of the test's own in place of the projector's. */
-function projectWith({ dir, lines }: Context, program: readonly string[], options: Partial<BesideOptions>): Projecting {
+function projectWith(
+  { dir, lines }: Context,
+  program: readonly string[],
+  options: Partial<ThreadProjectorOptions>,
+): RunningProjector {
   const script = join(dir, `${randomUUID()}.mjs`);
   writeFileSync(script, program.join('\n'));
   const logger = loggerOf(lines);
-  return projectBeside({
+  return projectOnThread({
     dataDir: dir,
     holder: 'h',
     version: '1',

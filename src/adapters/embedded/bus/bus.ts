@@ -1,7 +1,7 @@
 /**
- * The embedded bus: in one process straight from hand to hand, and over a Unix domain socket to the other processes of
- * the same data folder. One process is the hub, the others are connected to it; when it goes, another takes its place
- * within a second and all connect again by themselves.
+ * The embedded bus: by calls within a process, and over a Unix domain socket to the other processes of the same data
+ * folder. One process is the broker, the others connect to it. When it ends, another takes over within a second and all
+ * connect again.
  */
 import { chmodSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -11,54 +11,52 @@ import { keepOwner } from '../../../lib/files/keepOwner.js';
 import type { Bus } from '../../../ports/bus.js';
 import { type Connection, openConnection } from './connection.js';
 import type { Frame } from './frames.js';
-import { type Member, openMember } from './client.js';
-import { openPlace, type Place } from './rendezvous.js';
+import { type BusClient, openBusClient } from './client.js';
+import { openRendezvous, type Rendezvous } from './rendezvous.js';
 import { openRouter, type Peer } from './router.js';
 
 const RETRY_MS = 20;
 const OPEN_WITHIN_MS = 10_000;
 
-/** Options of the embedded bus. */
 export interface EmbeddedBusOptions {
   /** The data folder. */
   readonly dir: string;
-  /**
-   * What goes wrong beside a request: handlers of published messages that throw, frames that make no sense, lost
-   * connections.
-   */
+  /** Errors beside a request: handlers of published messages that throw, invalid frames, lost connections. */
   readonly onError: (error: unknown) => void;
 }
 
-/** How this process takes part at the moment. */
-interface Part {
-  /** Resolves when it ended by itself. */
+/** This process's part in the bus: as broker, or connected to it. */
+interface Attachment {
+  /** Resolves when it ended without `close`. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens the bus of a data folder: connected when it resolves. @throws Error when the folder can't be used. */
+/** Connected when it resolves. @throws Error when the folder can't be used. */
 export async function openEmbeddedBus({ dir, onError }: EmbeddedBusOptions): Promise<Bus> {
-  const place = openPlace(dir);
-  const member = openMember(onError);
+  const rendezvous = openRendezvous(dir);
+  const client = openBusClient(onError);
   let closing = false;
-  let part: Part | undefined;
+  let attachment: Attachment | undefined;
 
-  const takePart = async (): Promise<Part | undefined> => {
+  const attach = async (): Promise<Attachment | undefined> => {
     for (const deadline = performance.now() + OPEN_WITHIN_MS; !closing; await sleep(RETRY_MS * (0.5 + Math.random()))) {
-      const taken = place.claim() ? await becomeHub(place, member, onError) : await join(place, member, onError);
+      const taken = rendezvous.claim()
+        ? await becomeBroker(rendezvous, client, onError)
+        : await joinBroker(rendezvous, client, onError);
       if (taken !== undefined) return taken;
       if (performance.now() > deadline) throw new Error(`no process answers on the bus of ${dir}, though one holds it`);
     }
     return undefined;
   };
 
-  const stayIn = async (): Promise<void> => {
+  const stayAttached = async (): Promise<void> => {
     while (!closing) {
       try {
-        await part?.ended;
-        part = await takePart();
+        await attachment?.ended;
+        attachment = await attach();
       } catch (error) {
-        part = undefined;
+        attachment = undefined;
         onError(error);
         await sleep(RETRY_MS * 10);
       }
@@ -66,31 +64,31 @@ export async function openEmbeddedBus({ dir, onError }: EmbeddedBusOptions): Pro
   };
 
   try {
-    part = await takePart();
+    attachment = await attach();
   } catch (error) {
-    place.close();
+    rendezvous.close();
     throw error;
   }
-  const staying = stayIn();
+  const attached = stayAttached();
   let closed: Promise<void> | undefined;
 
   const leave = async (): Promise<void> => {
-    await member.close();
+    await client.close();
     closing = true;
-    await part?.close();
-    await staying;
-    // A part that was being taken while the first was closed.
-    await part?.close();
-    place.close();
+    await attachment?.close();
+    await attached;
+    // An attachment made while the first was closed.
+    await attachment?.close();
+    rendezvous.close();
   };
 
   return {
     engine: 'embedded',
-    request: member.request,
-    serve: member.serve,
-    publish: member.publish,
-    subscribe: member.subscribe,
-    ping: member.ping,
+    request: client.request,
+    serve: client.serve,
+    publish: client.publish,
+    subscribe: client.subscribe,
+    ping: client.ping,
     close() {
       closed ??= leave();
       return closed;
@@ -98,8 +96,12 @@ export async function openEmbeddedBus({ dir, onError }: EmbeddedBusOptions): Pro
   };
 }
 
-/** Binds the socket and routes for everyone. @throws Error when it can't be bound; the claim is given up then. */
-async function becomeHub(place: Place, member: Member, onError: (error: unknown) => void): Promise<Part> {
+/** @throws Error when the socket can't be bound; the claim is given up then. */
+async function becomeBroker(
+  rendezvous: Rendezvous,
+  client: BusClient,
+  onError: (error: unknown) => void,
+): Promise<Attachment> {
   const router = openRouter(onError);
   const connections = new Set<Connection>();
   const welcome = (socket: Socket): void => {
@@ -116,9 +118,9 @@ async function becomeHub(place: Place, member: Member, onError: (error: unknown)
 
   let server: Server;
   try {
-    server = await listen(place.prepare(), welcome);
+    server = await listen(rendezvous.prepare(), welcome);
   } catch (error) {
-    place.release();
+    rendezvous.release();
     throw error;
   }
   server.on('error', onError);
@@ -126,7 +128,7 @@ async function becomeHub(place: Place, member: Member, onError: (error: unknown)
 
   let room: Promise<void> | undefined;
   const own: Peer = {
-    send: inTurn((frame) => member.receive(frame)),
+    send: inTurn((frame) => client.receive(frame)),
     congested: () => undefined,
     hold(until) {
       room = until.then(() => {
@@ -134,35 +136,39 @@ async function becomeHub(place: Place, member: Member, onError: (error: unknown)
       });
     },
   };
-  member.attach({ send: inTurn((frame) => router.receive(own, frame)), congested: () => room });
+  client.attach({ send: inTurn((frame) => router.receive(own, frame)), congested: () => room });
 
   return {
     ended,
     async close() {
-      member.detach();
+      client.detach();
       server.close();
       await Promise.all([...connections].map((connection) => connection.end()));
       await ended;
-      place.release();
+      rendezvous.release();
     },
   };
 }
 
-/** Connects to the hub; `undefined` when there is none. */
-async function join(place: Place, member: Member, onError: (error: unknown) => void): Promise<Part | undefined> {
-  const socket = await reach(place.address());
+/** `undefined`: there is no broker. */
+async function joinBroker(
+  rendezvous: Rendezvous,
+  client: BusClient,
+  onError: (error: unknown) => void,
+): Promise<Attachment | undefined> {
+  const socket = await reach(rendezvous.address());
   if (socket === undefined) return undefined;
   let left: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => (left = resolve));
   const connection = openConnection(socket, {
-    onFrame: member.receive,
+    onFrame: client.receive,
     onClose() {
-      member.detach();
+      client.detach();
       left();
     },
     onError,
   });
-  member.attach(connection);
+  client.attach(connection);
   return { ended, close: () => connection.end() };
 }
 
@@ -177,7 +183,7 @@ function listen(path: string, welcome: (socket: Socket) => void): Promise<Server
         keepOwner(path);
         resolve(server);
       } catch (error) {
-        // Somebody has taken it away in this very moment.
+        // The socket was removed at this moment.
         server.close();
         reject(error as Error);
       }
@@ -197,7 +203,7 @@ function reach(path: string): Promise<Socket | undefined> {
   });
 }
 
-/** Hands frames on in order, never from within the sender's call, and lets the event loop go on in between. */
+/** Hands frames on in order, outside the sender's call, and lets the event loop turn in between. */
 function inTurn(take: (frame: Frame) => void): (frame: Frame) => void {
   let waiting: Frame[] = [];
   let at = 0;

@@ -1,4 +1,5 @@
-/** One process's end of the embedded bus: its handlers, its open requests, whatever way its frames go at the moment. */
+/** A process's client of the embedded bus: its handlers and open requests, over changing connections to the broker. */
+import { deferred } from '../../../lib/async/deferred.js';
 import { within } from '../../../lib/async/within.js';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../../ports/bus.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
@@ -8,25 +9,23 @@ import type { Frame, Header } from './frames.js';
 const DRAIN_MS = 5_000;
 const PING_MS = 1_000;
 
-/** The way to the hub. */
-export interface Link {
+export interface BrokerConnection {
   send(frame: Frame): void;
   /** Resolves when there is room again; `undefined` while there is. */
   congested(): Promise<void> | undefined;
 }
 
-/** The member. The port's methods, and what carries it. */
-export interface Member {
+/** The port's methods, and those of the connection. */
+export interface BusClient {
   readonly request: Bus['request'];
   readonly serve: Bus['serve'];
   readonly publish: Bus['publish'];
   readonly subscribe: Bus['subscribe'];
   readonly ping: Bus['ping'];
-  /** There is a way now: everything served and listened to is announced on it. */
-  attach(link: Link): void;
-  /** The way is lost: open requests that went along it end as unavailable, with an unknown outcome. */
+  /** Announces every service and subscription on the new connection. */
+  attach(connection: BrokerConnection): void;
+  /** The connection is lost: requests sent over it end as unavailable, with an unknown outcome. */
   detach(): void;
-  /** A frame for this member. */
   readonly receive: (frame: Frame) => void;
   /** Takes nothing new, lets running handlers finish (at most 5 s), ends open requests. */
   close(): Promise<void>;
@@ -43,25 +42,25 @@ interface Open {
 
 const NOTHING = '';
 
-/** A member without a way yet. `onError`: what handlers of published messages throw, and what makes no sense. */
-export function openMember(onError: (error: unknown) => void): Member {
+/** Not connected at first. `onError`: errors of handlers of published messages, and invalid frames. */
+export function openBusClient(onError: (error: unknown) => void): BusClient {
   const services = new Map<string, Map<string, Handler[]>>();
   const listeners = new Map<string, Set<Listener>>();
   const open = new Map<number, Open>();
   const running = new Set<Promise<void>>();
-  let link: Link | undefined;
-  let linked = deferred<Link>();
+  let connection: BrokerConnection | undefined;
+  let attached = deferred<BrokerConnection>();
   let lastId = 0;
   let closing = false;
 
-  const tell = (header: Header, body = NOTHING): void => link?.send({ header, body });
+  const tell = (header: Header, body = NOTHING): void => connection?.send({ header, body });
 
-  /** The way, once there is one with room. */
-  const passage = async (): Promise<Link> => {
+  /** The connection, once there is one with room. */
+  const connectionWithRoom = async (): Promise<BrokerConnection> => {
     for (;;) {
-      const way = link ?? (await linked.promise);
-      const wait = way.congested();
-      if (wait === undefined && way === link) return way;
+      const found = connection ?? (await attached.promise);
+      const wait = found.congested();
+      if (wait === undefined && found === connection) return found;
       await wait;
     }
   };
@@ -86,22 +85,21 @@ export function openMember(onError: (error: unknown) => void): Member {
         },
       };
       open.set(id, entry);
-      const send = (way: Link): void => {
+      const send = (over: BrokerConnection): void => {
         if (!open.has(id)) return;
         entry.sent = true;
-        way.send({ header: header(id), body });
+        over.send({ header: header(id), body });
       };
-      if (link !== undefined && link.congested() === undefined) send(link);
-      else void passage().then(send);
+      if (connection !== undefined && connection.congested() === undefined) send(connection);
+      else void connectionWithRoom().then(send);
     });
 
   /**
-   * Resolves when the hub has taken all that was said before, or the way is lost (then it is announced anew on the
-   * next). A hub that is too busy to say so for a while takes it all the same, in its turn: no process need fail for
-   * that.
+   * Resolves when the broker has taken all frames so far, or the connection is lost; the next one announces them again.
+   * A busy broker takes them later, and no process need fail for that.
    */
   const taken = async (): Promise<void> => {
-    if (link === undefined) return;
+    if (connection === undefined) return;
     try {
       await ask('ping', (i) => ({ t: 'ping', i }), NOTHING, PING_MS);
     } catch (error) {
@@ -109,7 +107,7 @@ export function openMember(onError: (error: unknown) => void): Member {
     }
   };
 
-  /** What somebody sent, told of once where it makes no sense. */
+  /** Reports an invalid message once. */
   const received = (body: string, subject: string): unknown => {
     try {
       return payloadOf(body, subject);
@@ -189,10 +187,12 @@ export function openMember(onError: (error: unknown) => void): Member {
       refuseWhenClosed();
       checkSubject(subject);
       const body = bodyOf(payload);
-      const way =
-        link !== undefined && link.congested() === undefined ? link : await within(passage(), PING_MS, () => undefined);
-      if (way === undefined) throw new UnavailableError('no connection to the bus');
-      way.send({ header: { t: 'pub', s: subject }, body });
+      const over =
+        connection !== undefined && connection.congested() === undefined
+          ? connection
+          : await within(connectionWithRoom(), PING_MS, () => undefined);
+      if (over === undefined) throw new UnavailableError('no connection to the bus');
+      over.send({ header: { t: 'pub', s: subject }, body });
     },
 
     async subscribe(subject, handler) {
@@ -213,21 +213,21 @@ export function openMember(onError: (error: unknown) => void): Member {
 
     async ping() {
       refuseWhenClosed();
-      if (link === undefined) throw new UnavailableError('no connection to the bus');
+      if (connection === undefined) throw new UnavailableError('no connection to the bus');
       await ask('ping', (i) => ({ t: 'ping', i }), NOTHING, PING_MS);
     },
 
-    attach(way) {
-      link = way;
+    attach(opened) {
+      connection = opened;
       for (const [subject, queues] of services)
         for (const queue of queues.keys()) tell({ t: 'serve', s: subject, q: queue });
       for (const subject of listeners.keys()) tell({ t: 'sub', s: subject });
-      linked.resolve(way);
+      attached.resolve(opened);
     },
 
     detach() {
-      link = undefined;
-      linked = deferred();
+      connection = undefined;
+      attached = deferred();
       for (const entry of open.values()) {
         if (entry.sent) entry.settle(new UnavailableError('the bus lost its connection', { outcomeUnknown: true }));
       }
@@ -248,7 +248,7 @@ export function openMember(onError: (error: unknown) => void): Member {
         case 'gone':
           return entry?.settle(new UnavailableError('the process that was asked is gone', { outcomeUnknown: true }));
         default:
-          return onError(new Error(`a bus frame that only the hub takes: ${header.t}`));
+          return onError(new Error(`a bus frame that only the broker takes: ${header.t}`));
       }
     },
 
@@ -265,13 +265,4 @@ export function openMember(onError: (error: unknown) => void): Member {
         entry.settle(new UnavailableError('the bus is closed', { outcomeUnknown: entry.sent }));
     },
   };
-}
-
-/** A promise and its resolution. */
-function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
-  let resolve: (value: T) => void = () => undefined;
-  const promise = new Promise<T>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }

@@ -3,12 +3,10 @@ import type { Socket } from 'node:net';
 import { encodeFrame, type Frame, frameReader } from './frames.js';
 
 /**
- * A peer that takes nothing for so long is cut off: what it holds up goes on without it, and it joins again when it
- * can.
+ * A peer that takes nothing for so long is disconnected, so that it holds up no other; it connects again when it can.
  */
 const STALL_MS = 5_000;
 
-/** One connection. */
 export interface Connection {
   send(frame: Frame): void;
   /** Resolves when the other side has taken what waits for it, or is gone; `undefined` while little waits. */
@@ -19,16 +17,15 @@ export interface Connection {
   end(): Promise<void>;
 }
 
-/** What a connection tells. */
 export interface ConnectionEvents {
   readonly onFrame: (frame: Frame) => void;
-  /** Once, however it ended. */
+  /** Once. */
   readonly onClose: () => void;
-  /** Frames that make no sense; what ended the connection. */
+  /** Invalid frames, and what ended the connection. */
   readonly onError: (error: Error) => void;
 }
 
-/** Speaks frames on a connected socket. `stallMs`: how long the other side may take nothing. */
+/** `stallMs`: how long the other side may take nothing. */
 export function openConnection(
   socket: Socket,
   { onFrame, onClose, onError }: ConnectionEvents,

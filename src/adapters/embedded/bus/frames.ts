@@ -1,14 +1,11 @@
 /**
- * What members of the embedded bus say to each other: a header (JSON) and a body (the payload's JSON, never looked into
- * on the way). On a socket a frame is: its length and its header's length (4 bytes each, big endian), header, body; the
- * first length counts all that follows it.
+ * Frames of the embedded bus: a header (JSON) and a body (the payload's JSON, which the broker never parses). On a
+ * socket a frame is its length and its header's length (4 bytes each, big endian), header, body; the first length
+ * counts all that follows it.
  */
 import { MAX_PAYLOAD_BYTES } from '../../busPayload.js';
 
-/**
- * Everything that is said; `i` numbers a question for whoever asked it, `s` is a subject, `q` a queue group, `m` a
- * message for people.
- */
+/** `i` numbers a question of its asker, `s` is a subject, `q` a queue group, `m` a message for people. */
 export type Header =
   | { readonly t: 'serve' | 'unserve'; readonly s: string; readonly q: string }
   | { readonly t: 'sub' | 'unsub' | 'pub'; readonly s: string }
@@ -18,13 +15,13 @@ export type Header =
   | { readonly t: 'rep' | 'none'; readonly i: number }
   | { readonly t: 'gone' | 'drop' | 'ping' | 'pong'; readonly i: number };
 
-/** A header with its body (`''` where it has none). */
+/** `body` is `''` where there is none. */
 export interface Frame {
   readonly header: Header;
   readonly body: string;
 }
 
-/** A longer frame can't come from a member. */
+/** The longest valid frame. */
 const MAX_FRAME_BYTES = MAX_PAYLOAD_BYTES + 4_096;
 
 const KINDS: Readonly<Record<Header['t'], readonly ('i' | 's' | 'q' | 'm')[]>> = {
@@ -44,7 +41,6 @@ const KINDS: Readonly<Record<Header['t'], readonly ('i' | 's' | 'q' | 'm')[]>> =
   pong: ['i'],
 };
 
-/** The bytes of a frame. */
 export function encodeFrame({ header, body }: Frame): Buffer {
   const head = JSON.stringify(header);
   const headBytes = Buffer.byteLength(head);
@@ -57,21 +53,20 @@ export function encodeFrame({ header, body }: Frame): Buffer {
   return bytes;
 }
 
-/** The stream of bytes can't be understood any more. */
+/** The start of the next frame is unknown. */
 class BrokenStreamError extends Error {
   override readonly name = 'BrokenStreamError';
 }
 
-/** Takes bytes as they come and gives the frames they complete. */
+/** Cuts a stream of bytes into frames. */
 export interface FrameReader {
   /**
-   * The frames completed by these bytes; one that makes no sense by itself is handed to `onRefused` and skipped.
-   * @throws BrokenStreamError when the place of the next frame is not known any more.
+   * The frames completed by these bytes; an invalid one is handed to `onRefused` and skipped.
+   * @throws BrokenStreamError
    */
   read(chunk: Buffer): Frame[];
 }
 
-/** A reader of one connection. */
 export function frameReader(onRefused: (error: Error) => void): FrameReader {
   let chunks: Buffer[] = [];
   let held = 0;

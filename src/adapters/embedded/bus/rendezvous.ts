@@ -1,7 +1,7 @@
 /**
- * Where the processes of one data folder meet: the socket's path, and who may open it. The hub is whoever holds the
- * exclusive lock of `bus.lock` (an empty SQLite file: the operating system frees its lock with the process), so only
- * one process at a time ever removes or binds the socket, and a stale one is taken over safely.
+ * The rendezvous of the processes of one data folder: the socket's path, and who may open it. The broker holds the
+ * exclusive lock of `bus.lock`, which the operating system frees with the process. So only one process at a time
+ * removes or binds the socket, and a stale one is taken over safely.
  */
 import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,30 +18,25 @@ import { DataFileError, isDamage, unavailableOf } from '../sqlite.js';
 /** Socket addresses hold 104 bytes on some systems, the closing zero included. */
 const MAX_SOCKET_PATH = 100;
 
-/** The meeting place of one data folder, as one process sees it. */
-export interface Place {
-  /** Tries to become the hub. @returns whether this process now is. */
+export interface Rendezvous {
+  /** Tries to become the broker. @returns whether this process now is. */
   claim(): boolean;
-  /** Gives the claim up. */
   release(): void;
   /**
-   * For the hub: where to bind, with anything left by an earlier hub removed. @throws DataFileError when something else
-   * than a socket stands there; EngineError when there is no place with a short path
+   * For the broker: the path to bind, cleared of an earlier broker's socket.
+   * @throws DataFileError when a file stands there; EngineError when no short path is free
    */
   prepare(): string;
-  /** For the others: where the hub is, or was. */
+  /** For clients: the path of the broker's socket. */
   address(): string;
   close(): void;
 }
 
-/**
- * Opens the place. @throws DataFileError when the folder can't be written; `claim` throws one when `bus.lock` is
- * something else.
- */
-export function openPlace(dir: string): Place {
+/** @throws DataFileError when the folder can't be written; `claim` throws one when `bus.lock` is another file. */
+export function openRendezvous(dir: string): Rendezvous {
   const file = join(dir, 'bus.lock');
   const lock = openLock(dir, file);
-  // Links followed: whichever path leads to the folder, all meet at one place.
+  // Links followed: all paths to the folder have one rendezvous.
   const folder = realpathSync(dir);
   const near = join(folder, 'bus.sock');
   const record = join(dir, 'bus.path');
@@ -51,8 +46,7 @@ export function openPlace(dir: string): Place {
       try {
         return lock.claim();
       } catch (error) {
-        // A full or read-only disk says nothing of the file; to move away a lock that is held would make two buses of
-        // one.
+        // A full or read-only disk says nothing about the file. Moving a held lock away would make two buses.
         if (error instanceof Sqlite.SqliteError && !isDamage(error)) throw unavailableOf(error, file);
         throw new DataFileError(file, "is not the bus's lock file", 'move it away', { cause: error });
       }
@@ -97,7 +91,6 @@ function openLock(dir: string, file: string): FileLock {
   }
 }
 
-/** The path without a dead socket. */
 function cleared(path: string): string {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found !== undefined && !found.isSocket())
@@ -106,10 +99,7 @@ function cleared(path: string): string {
   return path;
 }
 
-/**
- * A folder with a short path for the socket of a data folder: below TMPDIR, or where that is no better, below /tmp.
- * @throws EngineError where there can be none
- */
+/** A short folder for the socket, below TMPDIR or /tmp. @throws EngineError where there can be none */
 function shortFolder(dir: string): string {
   // Not `userInfo`, which fails for a user without a name.
   const uid = process.getuid?.() ?? -1;
@@ -130,7 +120,7 @@ function shortFolder(dir: string): string {
   );
 }
 
-/** The folder, which nobody else can have put there or look into. */
+/** A folder of this user alone. */
 function madePrivate(folder: string, uid: number): string {
   try {
     mkdirSync(folder, { mode: 0o700 });

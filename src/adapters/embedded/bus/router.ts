@@ -1,27 +1,21 @@
-/**
- * The middle of the embedded bus: knows who serves and who listens, hands every frame on. Runs in the hub's process;
- * every member, its own too, is a peer.
- */
+/** Routes frames in the broker's process. Every client, its own too, is a peer. */
 import type { Frame, Header } from './frames.js';
 
-/** A member as the router sees it. */
 export interface Peer {
   send(frame: Frame): void;
-  /** While the peer takes its frames slower than they come: resolves when it has caught up, or is gone. */
+  /** Resolves when the peer has taken what waits for it, or is gone; `undefined` while little waits. */
   congested(): Promise<void> | undefined;
-  /** Take no frames from the peer until then: what it sends goes to a congested one. */
+  /** Reads no frames of the peer until then: it sends to a congested one. */
   hold(until: Promise<void>): void;
 }
 
-/** The router. */
 export interface Router {
-  /** A frame that the peer sent. */
   receive(from: Peer, frame: Frame): void;
-  /** The peer is gone: what it served and asked goes with it; what it was asked is answered `gone`. */
+  /** Removes a peer with what it served and asked; requests it was asked are answered `gone`. */
   leave(peer: Peer): void;
 }
 
-/** One request: it went to one peer of each queue group, the first answer counts. */
+/** Goes to one peer of each queue group; the first answer counts. */
 interface Request {
   readonly from: Peer;
   readonly id: number;
@@ -29,13 +23,12 @@ interface Request {
   gone: boolean;
 }
 
-/** One request as one peer was asked it. */
+/** A request as one peer was asked it. */
 interface Ask {
   readonly request: Request;
   readonly to: Peer;
 }
 
-/** A router without peers. */
 export function openRouter(onRefused: (error: Error) => void): Router {
   const groups = new Map<string, Map<string, Peer[]>>();
   const listeners = new Map<string, Set<Peer>>();
@@ -99,7 +92,7 @@ export function openRouter(onRefused: (error: Error) => void): Router {
     }
   };
 
-  /** One of the asked won't answer: when it was the last, the requester is told. */
+  /** A peer will not answer; when it was the last one, the requester is told. */
   const missed = (from: Peer, { request }: Ask, gone: boolean): void => {
     request.gone ||= gone;
     if (request.open === 0 || --request.open > 0) return;
@@ -144,7 +137,7 @@ export function openRouter(onRefused: (error: Error) => void): Router {
         case 'ask':
         case 'gone':
         case 'pong':
-          return onRefused(new Error(`a bus frame that only the hub sends: ${header.t}`));
+          return onRefused(new Error(`a bus frame that only the broker sends: ${header.t}`));
         default:
           return header satisfies never;
       }
