@@ -4,7 +4,7 @@ import { type CareView, careView } from '../ops/history/supportedGift.js';
 import { blockGift, supportCause, TICKET_ID, unblockGift } from '../commands/blockGift.js';
 import type { CommandContext } from '../commands/context.js';
 import { extendGift } from '../commands/extendGift.js';
-import type { Handled } from '../commands/handle.js';
+import type { Transacted } from '../commands/transact.js';
 import { type ReassignDeps, reassignGift } from '../commands/reassignGift.js';
 import { resendGift } from '../commands/resendGift.js';
 import { giftIdOf } from '../domain/giftIds.js';
@@ -44,7 +44,7 @@ interface Ticket {
     context: CommandContext,
     flags: CareFlags,
     reason: string,
-  ) => Promise<Handled>;
+  ) => Promise<Transacted>;
   /** What has been done, and where nothing was to be done, why. */
   readonly done: (view: CareView) => string;
   readonly already: (view: CareView) => string;

@@ -9,8 +9,8 @@ import type { Catalogue } from '../projections/catalogue/wholeCatalogue.js';
 import type { CodePool } from './codePool.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
-import type { Handled } from './handle.js';
 import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
+import type { Transacted } from './transact.js';
 
 /** What the command works with. */
 export interface VoucherDeps extends GiftDeps {
@@ -34,7 +34,7 @@ export async function assignGiftVoucher(
   user: UserDocument,
   context: CommandContext,
   request: VoucherRequest,
-): Promise<Handled> {
+): Promise<Transacted> {
   return handleGift(deps, loaded, user, context, async (gift, facts) => {
     if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
     const catalogue = deps.catalogue.current();

@@ -6,7 +6,7 @@ import type { Block } from '../domain/gift.js';
 import { block, unblock } from '../domain/supportActions.js';
 import { type CareDeps, careForGift } from './supportAction.js';
 import type { CommandContext } from './context.js';
-import type { Handled } from './handle.js';
+import type { Transacted } from './transact.js';
 
 /** The cause of support's own blocks: `support`, or a ticket's, `support:{ticket}`. */
 export const supportCause = (ticket?: string): string => (ticket === undefined ? 'support' : `support:${ticket}`);
@@ -19,7 +19,12 @@ export const TICKET_ID = /^[A-Za-z0-9._#-]{1,64}$/;
  * cancelled or was declined: it can't be used anyway. @throws Refusal `gift_not_found`, `gift_not_paid`;
  * UnavailableError
  */
-export async function blockGift(deps: CareDeps, giftId: string, context: CommandContext, why: Block): Promise<Handled> {
+export async function blockGift(
+  deps: CareDeps,
+  giftId: string,
+  context: CommandContext,
+  why: Block,
+): Promise<Transacted> {
   return careForGift(deps, giftId, context, ({ gift, payment }) => block(gift, { payment }, why));
 }
 
@@ -32,6 +37,6 @@ export async function unblockGift(
   giftId: string,
   context: CommandContext,
   why: Block,
-): Promise<Handled> {
+): Promise<Transacted> {
   return careForGift(deps, giftId, context, ({ gift }) => unblock(gift, why));
 }

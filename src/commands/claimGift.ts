@@ -2,8 +2,8 @@
 import { claim } from '../domain/gift.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { CommandContext } from './context.js';
-import type { Handled } from './handle.js';
 import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
+import type { Transacted } from './transact.js';
 
 /** Claims; the owner again changes nothing. @throws Refusal, UnavailableError */
 export async function claimGift(
@@ -11,6 +11,6 @@ export async function claimGift(
   loaded: LoadedGift,
   user: UserDocument,
   context: CommandContext,
-): Promise<Handled> {
+): Promise<Transacted> {
   return handleGift(deps, loaded, user, context, claim);
 }

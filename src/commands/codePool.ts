@@ -2,10 +2,9 @@
  * Draws voucher codes from a segment's imported pool: each code goes to one gift, whatever runs side by side (decisions
  * 6).
  */
-import { fold } from '../domain/decider.js';
 import { Refusal } from '../domain/refusal.js';
 import { assignVoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
-import { ConflictError, type EventStore } from '../ports/eventStore.js';
+import type { EventStore } from '../ports/eventStore.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import {
   type PoolCode,
@@ -14,7 +13,8 @@ import {
   freeCodes,
   hasPool,
 } from '../projections/voucherCodes.js';
-import { type CommandContext, recordable } from './context.js';
+import type { CommandContext } from './context.js';
+import { transact } from './transact.js';
 
 /** So many free codes are looked at in one go; all of them taken by others meanwhile: the next go. */
 const CANDIDATES = 20;
@@ -43,18 +43,13 @@ export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocumen
    * it.
    */
   const take = async (candidate: PoolCode, giftId: string, context: CommandContext): Promise<boolean> => {
-    for (;;) {
-      const history = await events.read(candidate.stream);
-      const assigned = assignVoucherCode(fold(voucherCodeAggregate, history), giftId);
-      if (assigned === undefined) return false;
-      if (assigned.length === 0) return true;
-      try {
-        await events.append(candidate.stream, recordable(assigned, context), history.at(-1)?.revision ?? 'none');
-        return true;
-      } catch (error) {
-        if (!(error instanceof ConflictError)) throw error;
-      }
-    }
+    let taken = true;
+    await transact(events, voucherCodeAggregate, candidate.stream, context, (code) => {
+      const assigned = assignVoucherCode(code, giftId);
+      taken = assigned !== undefined;
+      return assigned ?? [];
+    });
+    return taken;
   };
   return {
     async draw(segmentId, giftId, context) {

@@ -5,7 +5,7 @@ import { extend } from '../domain/supportActions.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { type CareDeps, careForGift } from './supportAction.js';
 import type { CommandContext } from './context.js';
-import type { Handled } from './handle.js';
+import type { Transacted } from './transact.js';
 
 /**
  * Extends to the end of a day (`YYYY-MM-DD`, UTC); the day it has: nothing is appended.
@@ -17,7 +17,7 @@ export async function extendGift(
   context: CommandContext,
   expiresOn: string,
   reason: string,
-): Promise<Handled> {
+): Promise<Transacted> {
   return careForGift(deps, giftId, context, async ({ gift, payment }) => {
     const segmentDays = gift.voucher === undefined ? undefined : await daysOf(deps.events, gift.voucher.segment_id);
     return extend(gift, { now: context.now, payment }, { expires_on: expiresOn, reason, segmentDays });

@@ -7,7 +7,7 @@ import { purchaseAggregate, settleCharge, transactionStream } from '../domain/pu
 import { giveUpDebit, walletAggregate, walletStream } from '../domain/wallet.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
-import { handle } from './handle.js';
+import { transact } from './transact.js';
 
 /** Who answers in a card provider's place, and its word for why. */
 const BY_SUPPORT = { provider: 'support', code: 'discarded' } as const;
@@ -24,13 +24,11 @@ export async function giveUpCharge(events: EventStore, transactionId: string, co
   const { payment_reference, total } = state.purchase;
   if (state.chargeBy?.kind !== 'card') {
     // A card's reference has no such stream.
-    await handle(events, walletStream(payment_reference), context, (history) =>
-      history.length === 0
-        ? []
-        : giveUpDebit(fold(walletAggregate, history), { transaction_id: transactionId, amount: total }),
+    await transact(events, walletAggregate, walletStream(payment_reference), context, (wallet, history) =>
+      history.length === 0 ? [] : giveUpDebit(wallet, { transaction_id: transactionId, amount: total }),
     );
   }
-  await handle(events, stream, context, (history) =>
-    settleCharge(fold(purchaseAggregate, history), { type: 'PaymentDeclined', data: BY_SUPPORT }),
+  await transact(events, purchaseAggregate, stream, context, (purchase) =>
+    settleCharge(purchase, { type: 'PaymentDeclined', data: BY_SUPPORT }),
   );
 }

@@ -3,11 +3,11 @@
  * due will not begin.
  */
 import { giftStream } from '../domain/gift.js';
-import { type NotificationFailed, notificationStream } from '../domain/notification.js';
+import { type NotificationFailed, notificationAggregate, notificationStream } from '../domain/notification.js';
 import { type Placed, notificationAttempts } from '../domain/notificationAttempts.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
-import { handle } from './handle.js';
+import { transact } from './transact.js';
 
 /** The cause that stands in the notification's stream; the reason stands with the discarding. */
 const GIVEN_UP = 'given up by support';
@@ -23,7 +23,7 @@ export async function giveUpNotification(
   before: Position,
 ): Promise<void> {
   const gift = await events.read(giftStream(giftId));
-  await handle(events, notificationStream(giftId), context, (history) => {
+  await transact(events, notificationAggregate, notificationStream(giftId), context, (_, history) => {
     const given: NotificationFailed[] = [];
     let log: readonly Placed[] = history;
     for (;;) {

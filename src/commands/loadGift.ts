@@ -3,18 +3,10 @@
  */
 import { ownerByPhone, phoneStream, reservationAggregate } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
-import { fold, type DomainEvent } from '../domain/decider.js';
-import {
-  type GiftCaller,
-  type GiftEvent,
-  type GiftFacts,
-  type GiftIssued,
-  type IssuedGift,
-  giftAggregate,
-  giftStream,
-} from '../domain/gift.js';
+import { fold } from '../domain/decider.js';
+import type { GiftCaller, GiftEvent, GiftFacts, GiftIssued, IssuedGift } from '../domain/gift.js';
 import { giftIdsIn } from '../domain/giftIds.js';
-import { type GiftsPurchased, issueGift, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import { issueGift, purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
@@ -23,7 +15,8 @@ import { getAtLogEnd, MISSING_WAIT_MS } from '../runtime/readmodels/getAtLogEnd.
 import type { GiftDocument } from '../projections/gifts.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import { type CommandContext, ownEvents } from './context.js';
-import { type Handled, handle } from './handle.js';
+import { type FoundGift, giftOf, giftSource, giftToIssue, withIssue } from './giftSource.js';
+import { type StreamState, type Transacted, transactOn } from './transact.js';
 
 /** What the gift commands work with. */
 export interface GiftDeps {
@@ -35,28 +28,20 @@ export interface GiftDeps {
 /** A gift as a command found it. */
 export interface LoadedGift {
   readonly giftId: string;
-  /** The gift's stream; empty until the gift is issued. */
-  readonly history: readonly RecordedEvent[];
   readonly gift: IssuedGift;
-  /**
-   * What issues the gift, where its payment is charged and its stream still empty: goes with the command's own event in
-   * one append.
-   */
-  readonly issue?: GiftIssued;
   readonly facts: GiftFacts;
-  /** Whether `facts` say who owns the number that it was sent to. */
+  /** Whether `facts` say who owns the phone number that the gift was sent to. */
   readonly ownerWanted: OwnerWanted;
+  /** The gift's stream, which is empty until the gift is issued. */
+  readonly found: StreamState<FoundGift>;
 }
 
-/**
- * Whether the decision about a gift depends on who owns the number that it was sent to; where it does not, a stream
- * less is read.
- */
+/** Whether a decision depends on who owns the phone number that the gift was sent to; else one stream less is read. */
 export type OwnerWanted = (caller: GiftCaller) => boolean;
 
 /**
  * Loads a gift as `user` would decide about it now. `ownerWanted`: default always.
- * @throws Refusal `gift_not_found`; UnavailableError, also while the read model can't say yet whether the gift exists.
+ * @throws Refusal `gift_not_found`; UnavailableError, also while the read model can't say whether the gift exists
  */
 export async function loadGift(
   deps: GiftDeps,
@@ -65,19 +50,18 @@ export async function loadGift(
   now: string,
   ownerWanted: OwnerWanted = () => true,
 ): Promise<LoadedGift> {
-  return judge(deps, giftId, await deps.events.read(giftStream(giftId)), user, now, ownerWanted);
+  const found = await giftSource(deps.events, giftId, async () => unissuedGift(deps, giftId)).read();
+  const facts = await factsOf(deps, found.state, user, now, ownerWanted);
+  return { giftId, gift: found.state.gift, facts, ownerWanted, found };
+}
+
+/** Whether this command has appended to the gift's stream before: then its answer is the same as then. */
+export function hasRun({ found }: LoadedGift, context: CommandContext): boolean {
+  return ownEvents(found.history, context).length > 0;
 }
 
 /**
- * Whether this command has appended to the gift's stream before: then it is answered as it was, whatever has changed
- * since.
- */
-export function hasRun(loaded: LoadedGift, context: CommandContext): boolean {
-  return ownEvents(loaded.history, context).length > 0;
-}
-
-/**
- * Runs a decision on a gift; an unissued gift whose payment is charged is issued in the same append.
+ * Runs a decision on a gift; a gift that is paid for and not issued yet is issued in the same append.
  * @throws Refusal, UnavailableError
  */
 export async function handleGift(
@@ -86,43 +70,26 @@ export async function handleGift(
   user: UserDocument,
   context: CommandContext,
   decide: (gift: IssuedGift, facts: GiftFacts) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>,
-): Promise<Handled> {
-  const decideOn = async (history: readonly RecordedEvent[]): Promise<readonly DomainEvent[]> => {
-    const current =
-      history === loaded.history
-        ? loaded
-        : await judge(deps, loaded.giftId, history, user, context.now, loaded.ownerWanted);
-    const decided = await decide(current.gift, current.facts);
-    return decided.length > 0 && current.issue !== undefined ? [current.issue, ...decided] : decided;
-  };
-  return handle(deps.events, giftStream(loaded.giftId), context, decideOn, loaded.history);
+): Promise<Transacted> {
+  const { giftId, ownerWanted } = loaded;
+  const source = giftSource(deps.events, giftId, async () => unissuedGift(deps, giftId), loaded.found);
+  return transactOn(deps.events, source, context, async (found) => {
+    const facts =
+      found === loaded.found.state ? loaded.facts : await factsOf(deps, found, user, context.now, ownerWanted);
+    return withIssue(found, await decide(found.gift, facts));
+  });
 }
 
-async function judge(
+async function factsOf(
   deps: GiftDeps,
-  giftId: string,
-  history: readonly RecordedEvent[],
+  { gift, payment }: FoundGift,
   user: UserDocument,
   now: string,
   ownerWanted: OwnerWanted,
-): Promise<LoadedGift> {
-  const { payment, ...found } = await foundGift(deps, giftId, history);
-  const caller = callerOf(deps.catalogue, found.gift.issued, user);
+): Promise<GiftFacts> {
+  const caller = callerOf(deps.catalogue, gift.issued, user);
   const facts = { now, payment, caller };
-  return {
-    giftId,
-    history,
-    ...found,
-    ownerWanted,
-    facts: ownerWanted(caller) ? await withPhoneOwner(deps, found.gift, facts) : facts,
-  };
-}
-
-/** A gift and how its payment stands; `issue` as in `LoadedGift`. */
-export interface FoundGift {
-  readonly gift: IssuedGift;
-  readonly payment: GiftFacts['payment'];
-  readonly issue?: GiftIssued;
+  return ownerWanted(caller) ? withPhoneOwner(deps, gift, facts) : facts;
 }
 
 /** The gift of a stream just read; where that is empty, as its purchase tells it. @throws as `loadGift` */
@@ -131,26 +98,23 @@ export async function foundGift(
   giftId: string,
   history: readonly RecordedEvent[],
 ): Promise<FoundGift> {
-  const issued = fold(giftAggregate, history);
-  if (issued.status !== 'none') return { gift: issued, payment: 'charged' };
-  // Told as missing while the read model is behind it would be kept for the caller's key, and whoever tries again be
-  // refused for a day.
-  const found = await getAtLogEnd(deps.events, deps.gifts, giftId, MISSING_WAIT_MS);
-  if (found === undefined) throw new Refusal('gift_not_found');
-  const purchase = fold(purchaseAggregate, await deps.events.read(transactionStream(found.transaction_id)));
-  if (purchase.status === 'none') throw new Refusal('gift_not_found');
-  const issue = issueOf(purchase.purchase, purchase.purchasedAt, found.index);
-  const gift: IssuedGift = { status: 'issued', issued: issue.data, redemptions: [] };
-  return { gift, payment: purchase.status, ...(purchase.status === 'charged' ? { issue } : {}) };
+  return giftOf(history, async () => unissuedGift(deps, giftId));
 }
 
-function issueOf(purchase: GiftsPurchased['data'], purchasedAt: string, index: number): GiftIssued {
-  const { seed, receivers } = purchase;
+/** A gift without events, as its purchase tells it. @throws as `loadGift` */
+export async function unissuedGift(deps: Pick<GiftDeps, 'events' | 'gifts'>, giftId: string): Promise<FoundGift> {
+  // A read model that lags must not answer "missing": the answer is kept under the caller's key for a day.
+  const document = await getAtLogEnd(deps.events, deps.gifts, giftId, MISSING_WAIT_MS);
+  if (document === undefined) throw new Refusal('gift_not_found');
+  const { index, transaction_id } = document;
+  const made = fold(purchaseAggregate, await deps.events.read(transactionStream(transaction_id)));
+  if (made.status === 'none') throw new Refusal('gift_not_found');
+  const { seed, receivers } = made.purchase;
   if (receivers[index] === undefined) throw new Error('the read model names a gift that its purchase does not have');
-  return issueGift(purchase, purchasedAt, index, giftIdsIn(seed, index + 1)(index));
+  return giftToIssue(issueGift(made.purchase, made.purchasedAt, index, giftIdsIn(seed, index + 1)(index)), made.status);
 }
 
-/** The facts with the owner of the number that the gift was sent to, as it is now. @throws UnavailableError */
+/** The facts with the present owner of the phone number that the gift was sent to. @throws UnavailableError */
 export async function withPhoneOwner(
   deps: Pick<GiftDeps, 'events'>,
   gift: IssuedGift,
@@ -163,8 +127,8 @@ export async function withPhoneOwner(
 }
 
 /**
- * The user as a gift's decisions see them: a merchant's user, and whether the gift is valid for the merchant. The
- * catalogue is asked for those only. @throws as the catalogue does
+ * The user as a gift's decisions see them. Only for a merchant's user the catalogue says whether the gift is valid
+ * there. @throws as the catalogue does
  */
 export function callerOf(
   catalogue: Pick<CatalogueView, 'current'>,

@@ -3,13 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   failDelivery,
   failAttempt,
+  notificationAggregate,
   type NotificationEvent,
   notificationStream,
   type NotificationUndelivered,
 } from '../domain/notification.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
-import { handle } from './handle.js';
+import { transact } from './transact.js';
 
 const LOOK_MS = 50;
 
@@ -37,7 +38,8 @@ export async function noteUndelivered(
   for (;;) {
     const over = performance.now() >= deadline;
     let settled = true;
-    const { own, replayed } = await handle(events, notificationStream(giftId), context, (history) => {
+    const stream = notificationStream(giftId);
+    const { own, replayed } = await transact(events, notificationAggregate, stream, context, (_, history) => {
       const noted = history as unknown as NotificationEvent[];
       const undelivered = failDelivery(noted, failed);
       const decided = undelivered ?? (over ? failAttempt(noted, attempt, failed.cause) : []);

@@ -1,10 +1,9 @@
 /** NotePaymentNews: what the payment provider tells by itself goes into the transaction's stream, once. */
-import { fold } from '../domain/decider.js';
 import { decideNews, type PaymentNews, unsureCharge } from '../domain/paymentNews.js';
 import { type MadePurchase, purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
-import { handle } from './handle.js';
+import { transact } from './transact.js';
 import type { PaymentQuestions } from './paymentAction.js';
 
 /** What came of it: `recorded` now; `known`: nothing new in it; `foreign`: no transaction of ours. */
@@ -28,8 +27,8 @@ export async function notePaymentNews(
   questions?: Pick<PaymentQuestions, 'givenBackByOthers'>,
 ): Promise<NewsOutcome> {
   try {
-    const { own, replayed } = await handle(events, transactionStream(transactionId), context, async (history) => {
-      const state = fold(purchaseAggregate, history);
+    const stream = transactionStream(transactionId);
+    const { own, replayed } = await transact(events, purchaseAggregate, stream, context, async (state) => {
       if (state.status === 'none') throw new Foreign();
       return decideNews(state, questions === undefined ? news : await madeSure(state, news, questions));
     });

@@ -15,14 +15,14 @@ import { giftStream } from '../domain/gift.js';
 import { deriveGiftIds, giftIdOf } from '../domain/giftIds.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
 import { Refusal } from '../domain/refusal.js';
-import { ConflictError, type EventStore, type RecordedEvent } from '../ports/eventStore.js';
+import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { ParkedDocument } from '../projections/parked.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
-import { type CommandContext, ownEvents, recordable } from './context.js';
+import { type CommandContext, ownEvents } from './context.js';
 import { giveUpCharge } from './giveUpCharge.js';
 import { giveUpNotification } from './giveUpNotification.js';
-import { append } from './handle.js';
+import { type StreamState, transactOn } from './transact.js';
 
 /** What the commands work with. */
 export interface ParkedDeps {
@@ -46,9 +46,6 @@ export interface ParkedOutcome extends FoundWork {
   readonly own?: RecordedEvent;
   readonly replayed: boolean;
 }
-
-/** Contenders for the stream give up after so many lost races. */
-const ATTEMPTS = 16;
 
 /**
  * The work with this id. The id of a transaction, a refund or a dispute, and a gift's id or shortcode, find all work of
@@ -109,29 +106,18 @@ async function decided(
   decide: (found: FoundWork) => readonly ParkedEvent[],
 ): Promise<ParkedOutcome> {
   let wanted = idOrEntity;
-  for (let attempt = 1; ; attempt++) {
+  const read = async (): Promise<StreamState<FoundWork>> => {
     const { found, last } = await lookFor(deps, wanted, context);
     // After a lost race it is still this work that is meant, not another one of its entity.
     wanted = found.id;
-    const [earlier] = ownEvents(found.history, context);
-    if (earlier !== undefined) return { ...foundThen(found, earlier), own: earlier, replayed: true };
-    const [event] = decide(found);
-    if (event === undefined) return { ...found, replayed: false };
-    try {
-      const [own] = await append(deps.events, parkedStream(found.name), recordable([event], context), last);
-      return own === undefined
-        ? { ...found, replayed: false }
-        : { ...found, work: evolveParked(found.work, event), history: [...found.history, own], own, replayed: false };
-    } catch (error) {
-      if (!(error instanceof ConflictError) || attempt === ATTEMPTS) throw error;
-    }
-  }
-}
-
-/** It as an earlier run left it, whatever has come since. */
-function foundThen({ id, name, history }: FoundWork, own: RecordedEvent): FoundWork {
-  const then = history.filter(({ revision }) => revision <= own.revision);
-  return looked(id, name, then, own.revision).found;
+    return { stream: parkedStream(found.name), state: found, history: found.history, revision: last };
+  };
+  const { state, history, own, replayed } = await transactOn(deps.events, { kind: 'parked', read }, context, decide);
+  const [event] = own;
+  if (event === undefined) return { ...state, replayed };
+  // A repeated command is answered as it was, whatever has come since.
+  const then = history.filter(({ revision }) => revision <= event.revision);
+  return { ...looked(state.id, state.name, then, event.revision).found, own: event, replayed };
 }
 
 /**

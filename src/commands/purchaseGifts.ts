@@ -20,7 +20,7 @@ import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import type { ChargeOutcomes } from './chargeOutcomes.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
-import { handle } from './handle.js';
+import { transact } from './transact.js';
 
 /** What the command works with. */
 export interface PurchaseDeps {
@@ -86,8 +86,9 @@ export async function purchaseGifts(
 ): Promise<Purchased> {
   const transactionId = transactionIdOf(context);
   const purchase = await gather(deps, userId, context, request, transactionId);
-  const { replayed } = await handle(
+  const { replayed } = await transact(
     deps.events,
+    purchaseAggregate,
     transactionStream(transactionId),
     context,
     () => [{ type: 'GiftsPurchased', data: purchase }],

@@ -11,7 +11,7 @@ import { getAtLogEnd, MISSING_WAIT_MS } from '../runtime/readmodels/getAtLogEnd.
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import { type CareDeps, careForGift } from './supportAction.js';
 import type { CommandContext } from './context.js';
-import type { Handled } from './handle.js';
+import type { Transacted } from './transact.js';
 
 /** What the command works with. */
 export interface ReassignDeps extends CareDeps {
@@ -37,7 +37,7 @@ export async function reassignGift(
   context: CommandContext,
   to: NewReceiver,
   reason: string,
-): Promise<Handled> {
+): Promise<Transacted> {
   return careForGift(deps, giftId, context, async ({ gift, payment, issue }) => {
     const target = await targetOf(deps, to);
     const events = reassign(gift, { now: context.now, payment }, { ...target, reason });

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type AccessEvent, type AccessRequest, accessStream } from '../domain/access.js';
 import type { Caller, EventStore, Position } from '../ports/eventStore.js';
 import { recordable } from './context.js';
-import { append } from './handle.js';
+import { append } from './transact.js';
 
 /** Who asks, and under which request. */
 export interface Asker {

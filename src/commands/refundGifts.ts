@@ -12,7 +12,7 @@ import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
-import { handle } from './handle.js';
+import { transact } from './transact.js';
 import { inParallel } from '../lib/async/inParallel.js';
 
 /** What support asks for. */
@@ -82,8 +82,8 @@ export async function refundGifts(
 ): Promise<Refunding> {
   const { transactionId, giftIds, voided, reason } = order;
   const refundId = idFrom(context.commandId, 'refund', 128);
-  const { replayed } = await handle(events, transactionStream(transactionId), context, async (history) => {
-    const state = fold(purchaseAggregate, history);
+  const stream = transactionStream(transactionId);
+  const { replayed } = await transact(events, purchaseAggregate, stream, context, async (state) => {
     if (state.status === 'none') throw new Refusal('transaction_not_found');
     const asked = requestRefund(state, {
       refund_id: refundId,

@@ -1,12 +1,12 @@
 /** ResendGift: tells a gift's receiver again, deliberately, once for each time it is asked for. */
 import { giftStream, isSomebody, refuseUnlessUsable } from '../domain/gift.js';
-import { notificationStream } from '../domain/notification.js';
+import { notificationAggregate, notificationStream } from '../domain/notification.js';
 import { Refusal } from '../domain/refusal.js';
 import { notificationAttempts } from '../domain/notificationAttempts.js';
 import type { CareDeps } from './supportAction.js';
 import type { CommandContext } from './context.js';
-import { type Handled, handle } from './handle.js';
 import { foundGift } from './loadGift.js';
+import { type Transacted, transact } from './transact.js';
 
 /**
  * Asks for one more telling of the gift's present receiver; the notification process does it. Only once the tellings
@@ -19,8 +19,8 @@ export async function resendGift(
   giftId: string,
   context: CommandContext,
   reason: string,
-): Promise<Handled> {
-  return handle(deps.events, notificationStream(giftId), context, async (history) => {
+): Promise<Transacted> {
+  return transact(deps.events, notificationAggregate, notificationStream(giftId), context, async (_, history) => {
     const stream = await deps.events.read(giftStream(giftId));
     const { gift, payment } = await foundGift(deps, giftId, stream);
     refuseUnlessUsable(gift, { now: context.now, payment });

@@ -1,8 +1,9 @@
 /** Runs what support or a process decides about a gift: as for its users, but nobody's permission is asked. */
-import { type GiftEvent, giftStream } from '../domain/gift.js';
+import type { GiftEvent } from '../domain/gift.js';
 import type { CommandContext } from './context.js';
-import { type Handled, handle } from './handle.js';
-import { type FoundGift, type GiftDeps, foundGift } from './loadGift.js';
+import { type FoundGift, giftSource, withIssue } from './giftSource.js';
+import { type GiftDeps, unissuedGift } from './loadGift.js';
+import { type Transacted, transactOn } from './transact.js';
 
 /** What these commands work with. */
 export type CareDeps = Pick<GiftDeps, 'events' | 'gifts'>;
@@ -17,10 +18,7 @@ export async function careForGift(
   giftId: string,
   context: CommandContext,
   decide: (found: FoundGift) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>,
-): Promise<Handled> {
-  return handle(deps.events, giftStream(giftId), context, async (history) => {
-    const found = await foundGift(deps, giftId, history);
-    const decided = await decide(found);
-    return decided.length > 0 && found.issue !== undefined ? [found.issue, ...decided] : decided;
-  });
+): Promise<Transacted> {
+  const source = giftSource(deps.events, giftId, async () => unissuedGift(deps, giftId));
+  return transactOn(deps.events, source, context, async (found) => withIssue(found, await decide(found)));
 }

@@ -5,8 +5,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { KeyedHash } from '../domain/keyedHash.js';
-import { type Appended, type Caller, ConflictError, type EventStore, type Position } from '../ports/eventStore.js';
-import { type CommandContext, recordable } from '../commands/context.js';
+import { type Caller, ConflictError, type EventStore, type Position } from '../ports/eventStore.js';
+import type { CommandContext } from '../commands/context.js';
+import { type StreamState, transactOn } from '../commands/transact.js';
+import { kindOf } from '../domain/streamName.js';
 import { checkEntries } from './checks.js';
 import { type ImportFault, ImportFaultsError, faultCollector } from './faults.js';
 import { underKnownIds } from './knownCodes.js';
@@ -21,8 +23,6 @@ import { wantedOf } from './wanted.js';
 const IN_FLIGHT = 64;
 /** Looks at the log before giving up to others who keep changing the same entries. */
 const ATTEMPTS = 10;
-/** Lost races against what does not matter to an append, each with a look at its stream alone. */
-const RACES = 64;
 /** Pruning more entries than this wants a `yes`. */
 export const PRUNE_WITHOUT_YES = 10;
 
@@ -176,10 +176,11 @@ async function appendAll(run: Run, plan: ImportPlan): Promise<ConflictError | un
       async (planned) => {
         const context: CommandContext = { commandId, correlationId, by: options.by, now: deps.now() };
         try {
-          const { position } = await appendPlanned(deps.events, planned, context);
+          const position = await appendPlanned(deps.events, planned, context);
           run.events += planned.events.length;
           run.changes.push(...planned.changes);
-          if (run.position === undefined || position > run.position) run.position = position;
+          if (position !== undefined && (run.position === undefined || position > run.position))
+            run.position = position;
         } catch (error) {
           if (!(error instanceof ConflictError)) throw error;
           conflict ??= error;
@@ -195,25 +196,26 @@ async function appendAll(run: Run, plan: ImportPlan): Promise<ConflictError | un
 }
 
 /**
- * Appends behind whatever others have appended meanwhile that it does not mind. @throws ConflictError where it does, or
- * after many lost races
+ * Appends, also behind events of others that the append does not mind. @returns the position of the last event
+ * @throws ConflictError where it does mind them, or after many lost races
  */
 async function appendPlanned(
   events: EventStore,
   { stream, expected, events: decided, minds }: PlannedAppend,
   context: CommandContext,
-): Promise<Appended> {
-  const recorded = recordable(decided, context);
-  let at = expected;
-  for (let race = 1; ; race++) {
-    try {
-      return await events.append(stream, recorded, at);
-    } catch (error) {
-      if (!(error instanceof ConflictError) || minds === undefined || race === RACES) throw error;
-      const since = await events.read(stream, { from: typeof at === 'number' ? at + 1 : 0 });
-      const last = since.at(-1);
-      if (last === undefined || since.some(({ type }) => minds.includes(type))) throw error;
-      at = last.revision;
+): Promise<Position | undefined> {
+  let first = true;
+  const read = async (): Promise<StreamState<undefined>> => {
+    let revision = expected;
+    if (!first) {
+      const since = await events.read(stream, { from: expected === 'none' ? 0 : expected + 1 });
+      revision = since.at(-1)?.revision ?? expected;
+      if (minds === undefined || since.length === 0 || since.some(({ type }) => minds.includes(type)))
+        throw new ConflictError(stream, expected, typeof revision === 'number' ? revision : -1);
     }
-  }
+    first = false;
+    return { stream, state: undefined, history: [], revision };
+  };
+  const { own } = await transactOn(events, { kind: kindOf(stream), read }, context, () => decided);
+  return own.at(-1)?.position;
 }

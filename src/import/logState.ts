@@ -14,14 +14,14 @@ import type { Aggregate, DomainEvent, Happened } from '../domain/decider.js';
 import { type Entry, evolveEntry } from '../domain/entry.js';
 import { idOf, kindOf } from '../domain/streamName.js';
 import { type VoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
-import type { EventStore, ExpectedRevision, RecordedEvent } from '../ports/eventStore.js';
+import type { EventStore, RecordedEvent, StreamAppend } from '../ports/eventStore.js';
 import { type ArrayName, type CheckedFile, type IdKind, KIND_OF_ARRAY } from './file.js';
 import { REFERENCES } from './referenceFields.js';
 
 /** A stream as it was read. */
 export interface Stored<S> {
   /** Of its last event; `'none'`: it has none. */
-  readonly revision: ExpectedRevision;
+  readonly revision: StreamAppend['expected'];
   readonly state: S;
 }
 

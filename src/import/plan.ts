@@ -12,7 +12,7 @@ import type { DomainEvent } from '../domain/decider.js';
 import { type Entry, putEntry, retireEntry } from '../domain/entry.js';
 import { addVoucherCode, withdrawVoucherCode } from '../domain/voucherCode.js';
 import { type WalletToppedUp, walletStream } from '../domain/wallet.js';
-import type { ExpectedRevision } from '../ports/eventStore.js';
+import type { StreamAppend } from '../ports/eventStore.js';
 import { inSlices } from '../lib/async/slices.js';
 import { type ArrayName, type IdKind, KIND_OF_ARRAY } from './file.js';
 import type { LogState, Stored } from './logState.js';
@@ -36,7 +36,7 @@ export interface ImportChange {
 /** One append to one stream. */
 export interface PlannedAppend {
   readonly stream: string;
-  readonly expected: ExpectedRevision;
+  readonly expected: StreamAppend['expected'];
   readonly events: readonly DomainEvent[];
   /** Absent for reservations: they follow from their users. */
   readonly changes: readonly ImportChange[];

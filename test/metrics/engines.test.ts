@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { handle } from '../../src/commands/handle.js';
+import { transact } from '../../src/commands/transact.js';
+import { giftAggregate } from '../../src/domain/gift.js';
 import { measuredBus } from '../../src/metrics/bus.js';
 import { measuredEventStore } from '../../src/metrics/eventStore.js';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../src/ports/bus.js';
@@ -70,13 +71,13 @@ test('a command that appends again after a conflict or an unknown outcome is cou
   memory.beforeAppend = () => {
     if (races-- > 0) memory.given('gift-1', { type: 'Other', data: {} });
   };
-  await handle(events, 'gift-1', context('one'), () => [{ type: 'Mine', data: {} }]);
+  await transact(events, giftAggregate, 'gift-1', context('one'), () => [{ type: 'Mine', data: {} }]);
   let faults = 1;
   memory.beforeAppend = () => {
     if (faults-- > 0) throw new UnavailableError('late', { outcomeUnknown: true });
   };
-  await handle(events, 'gift-2', context('two'), () => [{ type: 'Mine', data: {} }]);
-  await handle(events, 'gift-1', context('three'), () => [{ type: 'Mine', data: {} }]);
+  await transact(events, giftAggregate, 'gift-2', context('two'), () => [{ type: 'Mine', data: {} }]);
+  await transact(events, giftAggregate, 'gift-1', context('three'), () => [{ type: 'Mine', data: {} }]);
   const found = await values();
   assert.is(found.get('gift_command_retries_total{reason="conflict"}'), 2);
   assert.is(found.get('gift_command_retries_total{reason="unknown_outcome"}'), 1);

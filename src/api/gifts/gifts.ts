@@ -1,6 +1,6 @@
 /** Gifts: looking one up, claiming one, and the adjustment codes for tills (spec 4.3, decisions 2). */
 import { claimGift } from '../../commands/claimGift.js';
-import { upToOwn } from '../../commands/handle.js';
+import { upToOwn } from '../../commands/transact.js';
 import { callerOf, hasRun, loadGift } from '../../commands/loadGift.js';
 import { isSomebody, mayRedeemForMerchant } from '../../domain/gift.js';
 import { dataSchema } from '../catalogue/schemas.js';

@@ -1,6 +1,6 @@
 /** Vouchers in both formats, and the options to choose from (spec 4.3, decisions 6). */
 import { assignGiftVoucher } from '../../commands/assignVoucher.js';
-import { type Handled, upToOwn } from '../../commands/handle.js';
+import { type Transacted, upToOwn } from '../../commands/transact.js';
 import { type LoadedGift, hasRun, loadGift } from '../../commands/loadGift.js';
 import { mayRedeem } from '../../domain/gift.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
@@ -81,7 +81,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
     loaded: LoadedGift,
     format: 'V1' | 'V2',
     segmentId: unknown,
-  ): Promise<Handled & { readonly voucher: VoucherDocument }> => {
+  ): Promise<Transacted & { readonly voucher: VoucherDocument }> => {
     const context = contextOf(early, loaded.facts.now);
     const handled = await assignGiftVoucher(deps, loaded, userOf(early), context, {
       format,
@@ -93,7 +93,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
     if (voucher === undefined) throw new Error('a voucher was assigned and is not there');
     return { ...handled, voucher };
   };
-  const outcome = ({ own, replayed }: Handled): { replayed: boolean; position?: string } => {
+  const outcome = ({ own, replayed }: Transacted): { replayed: boolean; position?: string } => {
     const position = own.at(-1)?.position;
     return { replayed, ...(position === undefined ? {} : { position }) };
   };
@@ -175,7 +175,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       async open(early) {
         const loaded = await load(early);
         return async () => {
-          const voucher = voucherIn(loaded.history);
+          const voucher = voucherIn(loaded.found.history);
           if (voucher === undefined) throw new HttpError('voucher_not_found');
           return { status: 200, body: shownV2(loaded.giftId, voucher, deps.catalogue.current()) };
         };

@@ -6,7 +6,7 @@ import { type CareView, careView } from '../../ops/history/supportedGift.js';
 import { blockGift, supportCause, TICKET_ID, unblockGift } from '../../commands/blockGift.js';
 import type { CommandContext } from '../../commands/context.js';
 import { extendGift } from '../../commands/extendGift.js';
-import type { Handled } from '../../commands/handle.js';
+import type { Transacted } from '../../commands/transact.js';
 import { foundGift } from '../../commands/loadGift.js';
 import { type NewReceiver, reassignGift } from '../../commands/reassignGift.js';
 import { resendGift } from '../../commands/resendGift.js';
@@ -86,7 +86,7 @@ const ticketProperty = {
 } as const satisfies Schema;
 
 /** What one of the commands does with a body that has been checked. */
-type Doing = (giftId: string, context: CommandContext, body: Call['body'], reason: string) => Promise<Handled>;
+type Doing = (giftId: string, context: CommandContext, body: Call['body'], reason: string) => Promise<Transacted>;
 
 /** One command as its route tells of it. */
 interface Ticket extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded'> {

@@ -7,7 +7,7 @@ import { type LogRestored, RESTORED_STREAM } from '../../domain/restored.js';
 import type { Caller, EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { recordable } from '../../commands/context.js';
 import { type CopyProgress, type CopySource, copyLog } from './copyLog.js';
-import { append } from '../../commands/handle.js';
+import { append } from '../../commands/transact.js';
 import { type Backup, BackupDamagedError, eventsOfBackup, positionOf } from './backupFile.js';
 
 /** What a restore is told. */

@@ -4,7 +4,7 @@ import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../domain/di
 import type { MadePurchase } from '../../domain/purchase.js';
 import { madeByHand } from '../../domain/refund.js';
 import { inParallel } from '../../lib/async/inParallel.js';
-import { AT_ONCE, changeGift, type GiftChangeDeps, type StandingGift, visitGifts } from '../purchase/giftChanges.js';
+import { AT_ONCE, changeGift, type GiftChangeDeps, type VisitedGift, visitGifts } from '../purchase/giftChanges.js';
 import type { Cause } from '../runner/cause.js';
 
 /** What cancels them. They are counted by it: so doing it again cancels no more. */
@@ -28,7 +28,7 @@ export async function cancelForProviderRefund(
   if (purchase.status === 'declined') return { total, cancelled: 0, vouchered: 0, difference: 0 };
   const price = purchase.purchase.sale_price;
   const wanted = price > 0 ? Math.floor(total / price) : 0;
-  const candidates: StandingGift[] = [];
+  const candidates: VisitedGift[] = [];
   let cancelled = 0;
   let vouchered = 0;
   const count = ({ voucher }: IssuedGift): void => {

@@ -24,7 +24,7 @@ import type { Writer } from '../runner/writing.js';
 export interface NotifyDeps {
   readonly events: EventStore;
   readonly bus: Bus;
-  readonly writer: Writer;
+  readonly writer: Pick<Writer, 'append'>;
   /** How a user can be reached; `undefined`: no such user. @throws UnavailableError */
   readonly contact: (userId: string) => Promise<Contact | undefined>;
   /** The buyer's name, `''` where there is none. @throws UnavailableError */

@@ -37,7 +37,7 @@ import type { Reason, Writer } from '../runner/writing.js';
 export interface ChargeDeps {
   readonly events: EventStore;
   readonly bus: Bus;
-  readonly writer: Writer;
+  readonly writer: Pick<Writer, 'append'>;
   readonly wallets: WalletPayments;
   /** The payment method of a reference. @throws UnavailableError */
   readonly paymentMethod: (

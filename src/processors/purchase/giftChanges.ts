@@ -2,11 +2,12 @@
  * Changes many gifts of one purchase, each by its own stream, so many at a time; safe to repeat: what is done decides
  * to do nothing.
  */
-import { fold } from '../../domain/decider.js';
-import { type GiftEvent, giftAggregate, giftStream, type IssuedGift } from '../../domain/gift.js';
+import { giftSource, giftToIssue, type FoundGift, withIssue } from '../../commands/giftSource.js';
+import type { StreamState } from '../../commands/transact.js';
+import type { GiftEvent, GiftIssued, IssuedGift } from '../../domain/gift.js';
 import { issueGifts, type MadePurchase } from '../../domain/purchase.js';
 import { inParallel } from '../../lib/async/inParallel.js';
-import { ConflictError, type EventStore } from '../../ports/eventStore.js';
+import type { EventStore } from '../../ports/eventStore.js';
 import type { Reason, Writer } from '../runner/writing.js';
 
 /** What it works with. */
@@ -17,37 +18,34 @@ export interface GiftChangeDeps {
   readonly mayAct: () => void;
 }
 
-/** One gift as it stands. `issue`: what issues it, where nobody has yet. */
-export interface StandingGift {
+/** A gift of a purchase that was charged. */
+export interface PaidGift {
   readonly giftId: string;
+  /** What issues it, where nobody has yet. */
+  readonly issue: GiftIssued;
+  /** As just read; absent: it is read. */
+  readonly found?: StreamState<FoundGift>;
+}
+
+/** A gift as it was just read. */
+export interface VisitedGift extends PaidGift {
   readonly gift: IssuedGift;
-  readonly issue?: GiftEvent;
-  /** Of its stream; -1: empty. */
-  readonly revision: number;
 }
 
 /** Gifts of one purchase that are looked at or changed at a time. */
 export const AT_ONCE = 32;
-const RACES = 16;
 
 /** Calls `visit` for every gift of a purchase that was charged, as it stands in its stream; many at a time. */
 export async function visitGifts(
   { events }: Pick<GiftChangeDeps, 'events'>,
   { purchase, purchasedAt }: MadePurchase,
-  visit: (gift: StandingGift) => Promise<void> | void,
+  visit: (gift: VisitedGift) => Promise<void> | void,
 ): Promise<void> {
-  await inParallel(issueGifts(purchase, purchasedAt), AT_ONCE, async ({ giftId, event }) =>
-    visit(await readGift(events, giftId, event)),
-  );
-}
-
-async function readGift(events: EventStore, giftId: string, issue: GiftEvent): Promise<StandingGift> {
-  const history = await events.read(giftStream(giftId));
-  const gift = fold(giftAggregate, history);
-  if (gift.status !== 'none') return { giftId, gift, revision: history.at(-1)?.revision ?? -1 };
-  const issued = fold(giftAggregate, [{ ...issue, at: '' }]);
-  if (issued.status === 'none') throw new Error('a gift that is issued is not there');
-  return { giftId, gift: issued, issue, revision: -1 };
+  await inParallel(issueGifts(purchase, purchasedAt), AT_ONCE, async ({ giftId, event: issue }) => {
+    const { stream, state, revision } = await giftSource(events, giftId, () => giftToIssue(issue, 'charged')).read();
+    // Visitors keep gifts by the thousand, and need no history.
+    return visit({ giftId, issue, gift: state.gift, found: { stream, state, revision, history: [] } });
+  });
 }
 
 /** What became of one gift: as it was when that was decided. */
@@ -63,27 +61,17 @@ export interface GiftChange {
  */
 export async function changeGift(
   { events, writer, mayAct }: GiftChangeDeps,
-  found: StandingGift,
+  { giftId, issue, found }: PaidGift,
   reason: Reason,
   decide: (gift: IssuedGift) => readonly GiftEvent[],
 ): Promise<GiftChange> {
-  let at = found;
-  for (let race = 0; race < RACES; race++) {
-    const [first, ...more] = decide(at.gift);
-    if (first === undefined) return { before: at.gift, changed: false };
-    mayAct();
-    const decided = at.issue === undefined ? ([first, ...more] as const) : ([at.issue, first, ...more] as const);
-    if (
-      (await writer.append(giftStream(at.giftId), decided, at.revision < 0 ? 'none' : at.revision, reason)) !==
-      undefined
-    )
-      return { before: at.gift, changed: true };
-    const history = await events.read(giftStream(at.giftId));
-    const gift = fold(giftAggregate, history);
-    if (gift.status === 'none') throw new Error('a gift that somebody wrote to is not issued');
-    at = { giftId: at.giftId, gift, revision: history.at(-1)?.revision ?? -1 };
-  }
-  throw new ConflictError(giftStream(found.giftId), found.revision, found.revision);
+  const source = giftSource(events, giftId, () => giftToIssue(issue, 'charged'), found);
+  const { own, state, replayed } = await writer.transact(source, reason, (at) => {
+    const decided = decide(at.gift);
+    if (decided.length > 0) mayAct();
+    return withIssue(at, decided);
+  });
+  return { before: state.gift, changed: own.length > 0 && !replayed };
 }
 
 /** Changes every gift of a purchase that was charged. `done` is told what became of each. */

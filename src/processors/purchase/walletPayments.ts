@@ -14,7 +14,8 @@ import {
   type WalletEvent,
   walletStream,
 } from '../../domain/wallet.js';
-import { ConflictError, type EventStore } from '../../ports/eventStore.js';
+import type { StreamState } from '../../commands/transact.js';
+import type { EventStore } from '../../ports/eventStore.js';
 import type { Reason, Writer } from '../runner/writing.js';
 
 /** Wallets kept in memory: one in frequent use is read from its last event on. */
@@ -47,42 +48,35 @@ export interface WalletPayments {
   ): Promise<'credited' | 'refused'>;
 }
 
-const ATTEMPTS = 32;
-
 /** Wallets of an event store. */
 export function walletPayments(events: EventStore, writer: Writer): WalletPayments {
   const known = new LRUCache<string, Known>({ max: KEPT });
   const queues = new Map<string, Promise<unknown>>();
 
-  const read = async (reference: string): Promise<Known> => {
+  const read = async (reference: string): Promise<StreamState<Wallet>> => {
+    const stream = walletStream(reference);
     const before = known.get(reference) ?? { wallet: walletAggregate.initial, revision: -1 };
-    const newer = await events.read(walletStream(reference), { from: before.revision + 1 });
-    const now = {
-      wallet: fold(walletAggregate, newer, before.wallet),
-      revision: newer.at(-1)?.revision ?? before.revision,
-    };
-    known.set(reference, now);
-    return now;
+    const newer = await events.read(stream, { from: before.revision + 1 });
+    const wallet = fold(walletAggregate, newer, before.wallet);
+    const revision = newer.at(-1)?.revision ?? before.revision;
+    known.set(reference, { wallet, revision });
+    // No history: what was decided before is found by its transaction or refund.
+    return { stream, state: wallet, history: [], revision: revision < 0 ? 'none' : revision };
   };
 
-  /** Decides on the wallet as it stands, again after each lost race. `outcomeOf`: what has been decided. */
-  const decide = async <T>(
+  /** Decides on the wallet. @returns the wallet after that */
+  const decide = async (
     reference: string,
     reason: Reason,
-    outcomeOf: (wallet: Wallet) => T | undefined,
     decision: (wallet: Wallet) => readonly WalletEvent[],
-  ): Promise<T | undefined> => {
-    let at = await read(reference);
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const decided = outcomeOf(at.wallet);
-      if (decided !== undefined) return decided;
-      const [event] = decision(at.wallet);
-      if (event === undefined) return undefined;
-      await writer.append(walletStream(reference), event, at.revision < 0 ? 'none' : at.revision, reason);
-      // Whether it was appended or another one was first: the stream says what stands.
-      at = await read(reference);
-    }
-    throw new ConflictError(walletStream(reference), at.revision, at.revision);
+  ): Promise<Wallet> => {
+    const source = { kind: 'wallet', read: async () => read(reference) };
+    const { own, state } = await writer.transact(source, reason, decision);
+    const last = own.at(-1);
+    if (last === undefined) return state;
+    const wallet = fold(walletAggregate, own, state);
+    known.set(reference, { wallet, revision: last.revision });
+    return wallet;
   };
 
   /** One at a time within this process: they would only lose races against each other. */
@@ -99,12 +93,8 @@ export function walletPayments(events: EventStore, writer: Writer): WalletPaymen
   return {
     pay: (reference, transactionId, amount, reason) =>
       inTurn(reference, async () => {
-        const decided = await decide(
-          reference,
-          reason,
-          (wallet) => debitOf(wallet, transactionId),
-          (wallet) => debit(wallet, { transaction_id: transactionId, amount }),
-        );
+        const asked = { transaction_id: transactionId, amount };
+        const decided = debitOf(await decide(reference, reason, (wallet) => debit(wallet, asked)), transactionId);
         if (decided === undefined) throw new Error('a wallet decided nothing');
         return decided;
       }),
@@ -112,14 +102,8 @@ export function walletPayments(events: EventStore, writer: Writer): WalletPaymen
     refund: (reference, transactionId, amount, refundId, reason) =>
       inTurn(reference, async () => {
         const asked = { transaction_id: transactionId, amount, cause: refundId };
-        return (
-          (await decide(
-            reference,
-            reason,
-            (wallet) => (isCredited(wallet, refundId) ? 'credited' : undefined),
-            (wallet) => credit(wallet, asked),
-          )) ?? 'refused'
-        );
+        const wallet = await decide(reference, reason, (found) => credit(found, asked));
+        return isCredited(wallet, refundId) ? 'credited' : 'refused';
       }),
   };
 }

@@ -6,7 +6,6 @@
 import { inParallel } from '../../lib/async/inParallel.js';
 import { fold } from '../../domain/decider.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
-import { giftAggregate, type GiftIssued, giftStream, type IssuedGift } from '../../domain/gift.js';
 import { isDisputed } from '../../domain/disputes.js';
 import {
   issueGift,
@@ -19,7 +18,6 @@ import {
 } from '../../domain/purchase.js';
 import {
   cancelForRefund,
-  type Cancellation,
   type Kept,
   type KeptFor,
   type Refund,
@@ -32,9 +30,10 @@ import { ConflictError, type EventStore, type RecordedEvent } from '../../ports/
 import type { RefundRequest } from '../../messages/messages.js';
 import type { Retry } from './manager.js';
 import { madeMeanwhile, refundMoney, type RefundMoneyDeps } from './refundMoney.js';
+import { changeGift, type PaidGift } from '../purchase/giftChanges.js';
 import { GiveUpError } from '../runner/retry.js';
 import { causeOf } from '../runner/cause.js';
-import { issueCommand, type Reason, type Writer } from '../runner/writing.js';
+import type { Reason, Writer } from '../runner/writing.js';
 
 /** What refunding works with. */
 export interface RefundDeps extends RefundMoneyDeps {
@@ -45,7 +44,6 @@ export interface RefundDeps extends RefundMoneyDeps {
 const GIFTS_AT_ONCE = 64;
 /** Each is a move forward, by this process or by another one. */
 const MOVES = 16;
-const RACES = 16;
 
 /**
  * Refunds. `retried`: a person has asked for another attempt; what the provider refused before that is tried again,
@@ -167,16 +165,8 @@ async function cancelGifts(
     const index = indexes.get(giftId) ?? -1;
     const own = ids[index];
     if (own === undefined) throw new GiveUpError(`gift ${giftId} is none of this purchase`);
-    outcomes.set(
-      giftId,
-      await cancelGift(
-        deps,
-        giftId,
-        () => issueGift(purchase, purchasedAt, index, own),
-        (gift) => cancelForRefund(gift, asked, disputed),
-        reason,
-      ),
-    );
+    const gift = { giftId, issue: issueGift(purchase, purchasedAt, index, own) };
+    outcomes.set(giftId, await cancelGift(deps, gift, asked, disputed, reason));
   });
   const cancelled: string[] = [];
   const kept: Partial<Record<KeptFor, string[]>> = {};
@@ -188,35 +178,22 @@ async function cancelGifts(
   return { cancelled, kept };
 }
 
-/** One winner: whoever is first at the gift's revision, this or a redeem or a voucher. */
+/** Of this, a redeem and a voucher the first at the gift's revision wins. */
 async function cancelGift(
-  { events, writer, mayAct }: RefundDeps,
-  giftId: string,
-  issue: () => GiftIssued,
-  decide: (gift: IssuedGift) => Cancellation,
+  deps: RefundDeps,
+  gift: PaidGift,
+  asked: RefundRequested['data'],
+  disputed: boolean,
   reason: Reason,
 ): Promise<KeptFor | 'cancelled by this'> {
-  const stream = giftStream(giftId);
-  for (let race = 0; race < RACES; race++) {
-    const history: readonly RecordedEvent[] = await events.read(stream);
+  let kept: KeptFor | undefined;
+  await changeGift(deps, gift, { ...reason, commandId: `${reason.commandId}-${gift.giftId}` }, (found) => {
     // Once another process has the work, it may have left this gift as it was and given back the others' share: what
     // was read since must not be cancelled.
-    mayAct();
-    const found = fold(giftAggregate, history);
-    if (found.status === 'none') {
-      // Paid for, and not issued yet: then the issue is next, and its cancellation after that.
-      await writer.append(stream, issue(), 'none', { ...reason, commandId: issueCommand(giftId) });
-      continue;
-    }
-    const decided = decide(found);
-    if ('already' in decided) return 'cancelled by this';
-    if ('kept' in decided) return decided.kept;
-    const at = history.at(-1)?.revision ?? 'none';
-    if (
-      (await writer.append(stream, decided.cancel, at, { ...reason, commandId: `${reason.commandId}-${giftId}` })) !==
-      undefined
-    )
-      return 'cancelled by this';
-  }
-  throw new ConflictError(stream, 'any', -1);
+    deps.mayAct();
+    const decided = cancelForRefund(found, asked, disputed);
+    kept = 'kept' in decided ? decided.kept : undefined;
+    return 'cancel' in decided ? [decided.cancel] : [];
+  });
+  return kept ?? 'cancelled by this';
 }

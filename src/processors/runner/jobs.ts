@@ -43,7 +43,7 @@ interface Failing {
 
 /** What it works with. */
 export interface JobDeps {
-  readonly writer: Writer;
+  readonly writer: Pick<Writer, 'append'>;
   readonly logger: Logger;
   /** Milliseconds since whenever. Of a clock that nobody sets: what has failed for a day is given up. */
   readonly ticks: () => number;

@@ -1,9 +1,6 @@
-/**
- * How process managers append: with the first event's correlation, the trigger as the cause, and the same ids where an
- * outcome is unknown.
- */
-import { recordable } from '../../commands/context.js';
-import { append } from '../../commands/handle.js';
+/** How process managers append: with the first event's correlation and the trigger as the cause. */
+import { type CommandContext, recordable } from '../../commands/context.js';
+import { append, type Source, type Transacted, transactOn } from '../../commands/transact.js';
 import type { DomainEvent } from '../../domain/decider.js';
 import { ConflictError, type EventStore, type ExpectedRevision, type RecordedEvent } from '../../ports/eventStore.js';
 import type { Cause } from './cause.js';
@@ -42,21 +39,29 @@ export interface Writer {
     expected: ExpectedRevision,
     reason: Reason,
   ): Promise<Cause | undefined>;
+
+  /** Runs one decision in the command loop, which finds what an earlier run for the same reason has appended. */
+  transact<S>(
+    source: Source<S>,
+    reason: Reason,
+    decide: (state: S) => readonly DomainEvent[] | Promise<readonly DomainEvent[]>,
+  ): Promise<Transacted<S>>;
 }
 
 /** A writer. `now`: milliseconds since the epoch. */
 export function openWriter(events: EventStore, now: () => number): Writer {
+  const contextOf = ({ commandId, cause, simulated }: Reason): CommandContext => ({
+    commandId,
+    causationId: cause.id,
+    correlationId: cause.correlationId,
+    by: { user: PROCESS_USER },
+    ...(simulated === true ? { simulated } : {}),
+    now: new Date(now()).toISOString(),
+  });
   return {
-    async append(stream, decided, expected, { commandId, cause, simulated, eventId }) {
-      const at = new Date(now()).toISOString();
-      const context = {
-        commandId,
-        causationId: cause.id,
-        correlationId: cause.correlationId,
-        by: { user: PROCESS_USER },
-        ...(simulated === true ? { simulated } : {}),
-        now: at,
-      };
+    async append(stream, decided, expected, reason) {
+      const { cause, eventId } = reason;
+      const context = contextOf(reason);
       try {
         const made = recordable('type' in decided ? [decided] : decided, context);
         const appended = await append(
@@ -66,11 +71,13 @@ export function openWriter(events: EventStore, now: () => number): Writer {
           expected,
         );
         const last = appended.at(-1) as RecordedEvent;
-        return { id: last.id, at, revision: last.revision, correlationId: cause.correlationId };
+        return { id: last.id, at: context.now, revision: last.revision, correlationId: cause.correlationId };
       } catch (error) {
         if (error instanceof ConflictError) return undefined;
         throw error;
       }
     },
+
+    transact: async (source, reason, decide) => transactOn(events, source, contextOf(reason), decide),
   };
 }

@@ -5,10 +5,10 @@ import type { PaymentMethod } from '../../../src/domain/account.js';
 import { fold, type Happened } from '../../../src/domain/decider.js';
 import { walletAggregate, type WalletEvent } from '../../../src/domain/wallet.js';
 import type { Bus } from '../../../src/ports/bus.js';
-import type { EventStore } from '../../../src/ports/eventStore.js';
+import { ConflictError, type EventStore } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { walletPayments } from '../../../src/processors/purchase/walletPayments.js';
-import { openWriter, type Writer } from '../../../src/processors/runner/writing.js';
+import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../../src/messages/messages.js';
 import type { House } from '../../support/service/house.js';
 import { houseSuite } from '../../support/service/houseSuite.js';
@@ -344,8 +344,13 @@ test('remembers a hundred wallets, and knows the others all the same', async ({ 
 });
 
 test('gives up after many lost races, and goes on with the next', async ({ house }) => {
-  const loser: Writer = { append: async () => undefined };
-  const payments = walletPayments(house.events, loser);
+  const losing: EventStore = {
+    ...house.events,
+    append: async (stream, _batch, expected) => {
+      throw new ConflictError(stream, expected, 1);
+    },
+  };
+  const payments = walletPayments(losing, openWriter(losing, Date.now));
   const outcomes = await Promise.allSettled([
     payments.pay('prepaid', 't1', 1, reason),
     payments.pay('prepaid', 't2', 1, reason),

@@ -55,7 +55,7 @@ const settled = (): Promise<void> => sleep(20);
 test('what a limit of our own has held back for a day is not given up at the next failure', async () => {
   let ticks = 0;
   const parked: unknown[] = [];
-  const writer: Writer = { append: async (_stream, event) => (parked.push(event), SEEN) };
+  const writer: Pick<Writer, 'append'> = { append: async (_stream, event) => (parked.push(event), SEEN) };
   const runner = jobRunner({
     writer,
     logger: pino({ level: 'silent' }),

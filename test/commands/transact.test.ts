@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
 import type { CommandContext } from '../../src/commands/context.js';
-import { handle } from '../../src/commands/handle.js';
+import { ATTEMPTS, transact } from '../../src/commands/transact.js';
+import type { Aggregate, DomainEvent } from '../../src/domain/decider.js';
 import { Refusal } from '../../src/domain/refusal.js';
 import { type Appended, ConflictError, type EventStore, type NewEvent } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
@@ -17,11 +18,13 @@ const context = (more: Partial<CommandContext> = {}): CommandContext => ({
   ...more,
 });
 const event = { type: 'Happened', data: { n: 1 } };
+/** Counts events. */
+const COUNT: Aggregate<number, DomainEvent> = { initial: 0, evolve: (count) => count + 1 };
 
 test('it appends what is decided, with who, when and why', async () => {
   const events = memoryEvents();
   const given = context({ requestId: 'r', causationId: 'e', bodyHash: 'h' });
-  const { own, history, replayed } = await handle(events, 's', given, () => [event]);
+  const { own, history, replayed } = await transact(events, COUNT, 's', given, () => [event]);
   const [stored] = await events.read('s');
   assert.deepEqual([own.length, history.length, replayed], [1, 1, false]);
   assert.deepEqual({ ...own[0] }, { ...stored });
@@ -38,8 +41,8 @@ test('it appends what is decided, with who, when and why', async () => {
 
 test('events appended together are given in their places in the stream', async () => {
   const events = memoryEvents();
-  await handle(events, 's', context(), () => [event]);
-  const { own, history } = await handle(events, 's', context(), () => [event, event]);
+  await transact(events, COUNT, 's', context(), () => [event]);
+  const { own, history } = await transact(events, COUNT, 's', context(), () => [event, event]);
   assert.deepEqual(
     own.map(({ revision }) => revision),
     [1, 2],
@@ -55,18 +58,23 @@ test('nothing decided, nothing appended', async () => {
     read: async () => [],
     append: () => assert.fail('appended'),
   } as unknown as EventStore;
-  assert.deepEqual(await handle(events, 's', context(), () => []), { own: [], history: [], replayed: false });
+  assert.deepEqual(await transact(events, COUNT, 's', context(), () => []), {
+    own: [],
+    history: [],
+    replayed: false,
+    state: 0,
+  });
 });
 
 test('a repeated command finds its own events and decides nothing again', async () => {
   const events = memoryEvents();
   const given = context({ bodyHash: 'h' });
-  const first = await handle(events, 's', given, () => [event]);
-  await handle(events, 's', context(), () => [event]);
-  const again = await handle(events, 's', given, () => assert.fail('decided again'));
+  const first = await transact(events, COUNT, 's', given, () => [event]);
+  await transact(events, COUNT, 's', context(), () => [event]);
+  const again = await transact(events, COUNT, 's', given, () => assert.fail('decided again'));
   assert.deepEqual([again.replayed, again.own.map(({ id }) => id)], [true, first.own.map(({ id }) => id)]);
   await assert.rejects(
-    handle(events, 's', { ...given, bodyHash: 'other' }, () => []),
+    transact(events, COUNT, 's', { ...given, bodyHash: 'other' }, () => []),
     (error: unknown) => error instanceof Refusal && error.code === 'idempotency_key_reused',
   );
 });
@@ -74,9 +82,10 @@ test('a repeated command finds its own events and decides nothing again', async 
 test('a lost race is decided anew on what stands there then', async () => {
   const events = memoryEvents();
   const seen: number[] = [];
-  await handle(events, 's', context(), async (history) => {
-    seen.push(history.length);
-    if (seen.length <= 3) await handle(events, 's', context(), () => [event]);
+  await transact(events, COUNT, 's', context(), async (count, history) => {
+    assert.equal(count, history.length);
+    seen.push(count);
+    if (seen.length <= 3) await transact(events, COUNT, 's', context(), () => [event]);
     return [event];
   });
   assert.deepEqual(seen, [0, 1, 2, 3]);
@@ -93,10 +102,10 @@ test('it gives up after many lost races', async () => {
     },
   } as unknown as EventStore;
   await assert.rejects(
-    handle(losing, 's', context(), () => [event]),
+    transact(losing, COUNT, 's', context(), () => [event]),
     ConflictError,
   );
-  assert.equal(tries, 16);
+  assert.equal(tries, ATTEMPTS);
 });
 
 test('an unknown outcome is asked for again with the same ids; a known failure is not', async () => {
@@ -117,7 +126,7 @@ test('an unknown outcome is asked for again with the same ids; a known failure i
         return appended;
       },
     }) as unknown as EventStore;
-  const { own } = await handle(flaky(2, true), 's', context(), () => [event]);
+  const { own } = await transact(flaky(2, true), COUNT, 's', context(), () => [event]);
   assert.equal(tried.length, 3);
   assert.equal(new Set(tried.flat()).size, 1);
   assert.deepEqual(
@@ -127,14 +136,14 @@ test('an unknown outcome is asked for again with the same ids; a known failure i
   tried.length = 0;
   appended = undefined;
   await assert.rejects(
-    handle(flaky(9, true), 't', context(), () => [event]),
+    transact(flaky(9, true), COUNT, 't', context(), () => [event]),
     UnavailableError,
   );
   assert.equal(tried.length, 3);
   tried.length = 0;
   appended = undefined;
   await assert.rejects(
-    handle(flaky(9, false), 'u', context(), () => [event]),
+    transact(flaky(9, false), COUNT, 'u', context(), () => [event]),
     UnavailableError,
   );
   assert.equal(tried.length, 1);

@@ -1,0 +1,69 @@
+/** A gift as commands and process managers read it: from its stream or, before it is issued, from its purchase. */
+import { fold } from '../domain/decider.js';
+import {
+  type GiftEvent,
+  type GiftFacts,
+  type GiftIssued,
+  type IssuedGift,
+  giftAggregate,
+  giftStream,
+} from '../domain/gift.js';
+import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+import type { Source, StreamState } from './transact.js';
+
+/** A gift and how its payment stands. */
+export interface FoundGift {
+  readonly gift: IssuedGift;
+  readonly payment: GiftFacts['payment'];
+  /** What issues a gift that is paid for and not issued yet: it goes with the first other event in one append. */
+  readonly issue?: GiftIssued;
+}
+
+/** The gift of a stream just read; `unissued` is asked where that is empty. */
+export async function giftOf(
+  history: readonly RecordedEvent[],
+  unissued: () => FoundGift | Promise<FoundGift>,
+): Promise<FoundGift> {
+  const gift = fold(giftAggregate, history);
+  return gift.status === 'none' ? unissued() : { gift, payment: 'charged' };
+}
+
+/** A gift that its purchase's issue tells of. */
+export function giftToIssue(issue: GiftIssued, payment: GiftFacts['payment']): FoundGift {
+  const gift: IssuedGift = { status: 'issued', issued: issue.data, redemptions: [] };
+  return payment === 'charged' ? { gift, payment, issue } : { gift, payment };
+}
+
+/** A gift to decide on. `known`: as just read, in place of the first read. */
+export function giftSource(
+  events: Pick<EventStore, 'read'>,
+  giftId: string,
+  unissued: () => FoundGift | Promise<FoundGift>,
+  known?: StreamState<FoundGift>,
+): Source<FoundGift> {
+  const stream = giftStream(giftId);
+  let first = known;
+  return {
+    kind: 'gift',
+    read: async () => {
+      const found = first ?? (await readGift(events, stream, unissued));
+      first = undefined;
+      return found;
+    },
+  };
+}
+
+async function readGift(
+  events: Pick<EventStore, 'read'>,
+  stream: string,
+  unissued: () => FoundGift | Promise<FoundGift>,
+): Promise<StreamState<FoundGift>> {
+  const history = await events.read(stream);
+  const revision = history.at(-1)?.revision ?? 'none';
+  return { stream, history, revision, state: await giftOf(history, unissued) };
+}
+
+/** What was decided, behind the gift's issue where that is missing. */
+export function withIssue({ issue }: FoundGift, decided: readonly GiftEvent[]): readonly GiftEvent[] {
+  return decided.length > 0 && issue !== undefined ? [issue, ...decided] : decided;
+}

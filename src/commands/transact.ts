@@ -1,0 +1,128 @@
+/** The command loop: reads a stream, decides, appends at the revision it read; after a conflict it starts over. */
+import { copyWith } from '../domain/copyWith.js';
+import { type Aggregate, type DomainEvent, fold } from '../domain/decider.js';
+import { kindOf } from '../domain/streamName.js';
+import {
+  ConflictError,
+  type EventStore,
+  type ExpectedRevision,
+  type NewEvent,
+  type RecordedEvent,
+} from '../ports/eventStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { inSpan } from '../tracing/spans.js';
+import { type CommandContext, ownEvents, recordable } from './context.js';
+
+/** Races that a command may lose for one stream; each means that another command won. */
+export const ATTEMPTS = 32;
+const REPEATS_OF_UNKNOWN = 2;
+
+/** A stream as it was read. */
+export interface StreamState<S> {
+  readonly stream: string;
+  readonly state: S;
+  /** The events among which those of an earlier run of the command are found. */
+  readonly history: readonly RecordedEvent[];
+  /** Of the stream's last event. */
+  readonly revision: Exclude<ExpectedRevision, 'any'>;
+}
+
+/** How a command reads what it decides on. */
+export interface Source<S> {
+  /** The kind of stream. */
+  readonly kind: string;
+  /** Called again after each conflict. */
+  readonly read: () => Promise<StreamState<S>>;
+}
+
+/** What a command brought about. */
+export interface Transacted<S = unknown> {
+  /**
+   * The command's own events as they stand in the stream: appended now (all with the position of the last), or
+   * (`replayed`) by an earlier run. Empty: nothing was to be done.
+   */
+  readonly own: readonly RecordedEvent[];
+  /** What was read, then own events. */
+  readonly history: readonly RecordedEvent[];
+  readonly replayed: boolean;
+  /** The state that was decided on; of a replayed command the present one. */
+  readonly state: S;
+}
+
+/** The stream up to the command's own events: an answer made of it is the same whenever the command is repeated. */
+export function upToOwn({ own, history }: Pick<Transacted, 'own' | 'history'>): readonly RecordedEvent[] {
+  const last = own.at(-1);
+  return last === undefined ? history : history.slice(0, last.revision + 1);
+}
+
+/**
+ * Runs a command on one stream. `decide` returns the events to append (none: already done) and throws Refusal to
+ * refuse; it is called again after a conflict. `known`: the stream as just read, in place of the first read.
+ * @throws Refusal, UnavailableError; ConflictError after `ATTEMPTS` lost races
+ */
+export async function transact<S, E extends DomainEvent>(
+  events: EventStore,
+  aggregate: Aggregate<S, E>,
+  stream: string,
+  context: CommandContext,
+  decide: (state: S, history: readonly RecordedEvent[]) => readonly DomainEvent[] | Promise<readonly DomainEvent[]>,
+  known?: readonly RecordedEvent[],
+): Promise<Transacted<S>> {
+  let first = known;
+  const read = async (): Promise<StreamState<S>> => {
+    const history = first ?? (await events.read(stream));
+    first = undefined;
+    return { stream, history, state: fold(aggregate, history), revision: history.at(-1)?.revision ?? 'none' };
+  };
+  return transactOn(events, { kind: kindOf(stream), read }, context, decide);
+}
+
+/** As `transact`, on a state that is read in another way than by folding its whole stream. */
+export async function transactOn<S>(
+  events: EventStore,
+  { kind, read }: Source<S>,
+  context: CommandContext,
+  decide: (state: S, history: readonly RecordedEvent[]) => readonly DomainEvent[] | Promise<readonly DomainEvent[]>,
+): Promise<Transacted<S>> {
+  return inSpan(
+    () => ({ name: `command ${kind}` }),
+    async (span) => {
+      for (let attempt = 1; ; attempt++) {
+        const { stream, state, history, revision } = await read();
+        const earlier = ownEvents(history, context);
+        const decided = earlier.length > 0 ? [] : await decide(state, history);
+        try {
+          const own =
+            decided.length === 0 ? earlier : await append(events, stream, recordable(decided, context), revision);
+          const replayed = earlier.length > 0;
+          span.set({ 'gift.event.types': own.map(({ type }) => type).join(' '), 'gift.replayed': replayed });
+          return { own, history: replayed ? history : [...history, ...own], replayed, state };
+        } catch (error) {
+          if (!(error instanceof ConflictError) || attempt === ATTEMPTS) throw error;
+        }
+      }
+    },
+  );
+}
+
+/**
+ * Appends; while the outcome is unknown it repeats the append with the same event ids, which never stores them twice.
+ * @returns the events, all with the position of the last
+ * @throws ConflictError, UnavailableError
+ */
+export async function append(
+  events: EventStore,
+  stream: string,
+  decided: readonly NewEvent[],
+  expected: ExpectedRevision,
+): Promise<RecordedEvent[]> {
+  for (let repeat = 0; ; repeat++) {
+    try {
+      const { revision, position } = await events.append(stream, decided, expected);
+      const first = revision - decided.length + 1;
+      return decided.map((event, index) => copyWith(event, { stream, revision: first + index, position }));
+    } catch (error) {
+      if (!(error instanceof UnavailableError) || !error.outcomeUnknown || repeat === REPEATS_OF_UNKNOWN) throw error;
+    }
+  }
+}
