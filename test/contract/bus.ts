@@ -108,7 +108,7 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     assert.equal(await bus.request('slow', {}, { timeoutMs: 10_000 }), { late: true });
   });
 
-  it('tells what a handler throws', async (bus, under) => {
+  it('throws to the requester what a handler throws', async (bus, under) => {
     const second = await under.second();
     await second.serve('fails', 'fails', async () => {
       throw new Error('no such thing');
@@ -174,7 +174,7 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     assert.instance(await refusal(bus.request('work', {}, { timeoutMs: 10_000 })), NoRespondersError);
   });
 
-  it('tells every subscriber once, in whatever member', async (bus, under) => {
+  it('reaches every subscriber once, in every member', async (bus, under) => {
     const second = await under.second();
     const got: string[] = [];
     await bus.subscribe<{ n: number }>('news', ({ n }) => void got.push(`a${n}`));

@@ -111,7 +111,7 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
 };
 
 for (const file of FILES) {
-  test(`${file}: every role is there once, with settings that the service takes`, () => {
+  test(`starts every role once, with settings that the service takes (${file})`, () => {
     const parsed = compose(file);
     assert.equal(
       ours(parsed)
@@ -139,7 +139,7 @@ for (const file of FILES) {
       if (name !== 'api') assert.is(ports, undefined, `${name} is reached from within alone`);
   });
 
-  test(`${file}: the addresses are those of its engines, as their clients read them`, async () => {
+  test(`gives the addresses of its engines, as their clients read them (${file})`, async () => {
     const parsed = compose(file);
     const names = (engine: string): string[] =>
       engines(parsed)
@@ -180,7 +180,7 @@ for (const file of FILES) {
     }
   });
 
-  test(`${file}: the engines are of exact versions, tell their health and keep their data apart`, () => {
+  test(`has engines of exact versions, with health checks and data of their own (${file})`, () => {
     const parsed = compose(file);
     const volumes: string[] = [];
     for (const [name, service] of engines(parsed)) {
@@ -219,7 +219,7 @@ function bytesOf(value: string | undefined): number {
 }
 
 for (const file of FILES) {
-  test(`${file}: every container has a limit of memory and a log that ends, and what it keeps in memory fits`, () => {
+  test(`limits memory and log of every container, and fits its caches into them (${file})`, () => {
     const parsed = compose(file);
     for (const [name, { mem_limit, logging }] of Object.entries(parsed.services)) {
       assert.ok(bytesOf(mem_limit) >= 256 * MB, name);
@@ -251,7 +251,7 @@ for (const file of FILES) {
   });
 }
 
-test('what .env can not change is named where its settings are listed', () => {
+test("names what .env can't change where its settings are listed", () => {
   for (const file of FILES) {
     const fixed = ours(compose(file)).flatMap(([, { environment }]) =>
       Object.entries(environment!)
@@ -269,7 +269,7 @@ test('what .env can not change is named where its settings are listed', () => {
   }
 });
 
-test('the cluster: each EventStoreDB names itself and the two others, MongoDB and NATS name all three', () => {
+test('has each EventStoreDB of the cluster name itself and the others', () => {
   const { services } = compose('docker-compose.cluster.yml');
   for (const n of [1, 2, 3]) {
     const own = services[`eventstore${n}`]!.environment!;
@@ -319,7 +319,7 @@ function checked(script: string, begun: boolean): { initiated: object[]; code: n
   return { initiated, code };
 }
 
-test("MongoDB's health check begins the replica set once, of all its members", () => {
+test("begins MongoDB's replica set once, of all its members, by its health check", () => {
   for (const [file, name, hosts] of [
     ['docker-compose.yml', 'mongodb', ['mongodb:27017']],
     ['docker-compose.cluster.yml', 'mongodb1', ['mongodb1:27017', 'mongodb2:27017', 'mongodb3:27017']],
@@ -344,7 +344,7 @@ test("MongoDB's health check begins the replica set once, of all its members", (
   );
 });
 
-test('MongoDB keeps what it acknowledged when its primary fails: a majority of members with data has it in the journal', () => {
+test('keeps acknowledged writes of MongoDB, journaled by a majority, when its primary fails', () => {
   for (const [file, name, members] of [
     ['docker-compose.yml', 'mongodb', 1],
     ['docker-compose.cluster.yml', 'mongodb1', 3],
@@ -379,7 +379,7 @@ async function healthy(url: string): Promise<number> {
 const noNats = natsMissing({ own: true });
 if (noNats !== undefined) console.log(`skipped: NATS starts as the compose files tell it to: ${noNats}`);
 for (const file of noNats === undefined ? FILES : []) {
-  test(`${file}: NATS starts as it is told to, finds the others, and its health check's address answers`, async () => {
+  test(`starts NATS so that it finds the others and answers its health check (${file})`, async () => {
     const nodes = engines(compose(file)).filter(([name]) => name.startsWith('nats'));
     const ports = await Promise.all(
       nodes.map(async () => ({ client: await freePort(), cluster: await freePort(), http: await freePort() })),
@@ -412,7 +412,7 @@ for (const file of noNats === undefined ? FILES : []) {
 }
 
 for (const file of FILES) {
-  test(`${file}: keys are made once and handed to every process, unless they are set`, () => {
+  test(`makes keys once for every process, unless they are set (${file})`, () => {
     const dir = mkdtempSync(join(tmpdir(), 'compose-'));
     try {
       const { services } = compose(file);
@@ -446,7 +446,7 @@ for (const file of FILES) {
   });
 }
 
-test('the image: exact versions, dependencies as locked, no root, and what it copies is there', () => {
+test('builds an image of exact versions and existing files, without root', () => {
   const lines = textOf('Dockerfile').replaceAll('\\\n', ' ').split('\n');
   const of = (word: string): string[] =>
     lines.filter((line) => line.startsWith(`${word} `)).map((line) => line.slice(word.length + 1));
@@ -473,7 +473,7 @@ test('the image: exact versions, dependencies as locked, no root, and what it co
   for (const name of copied) assert.ok(present.has(name), name);
 });
 
-test("the image's health check tells a service that is ready from one that is not, or not there", async () => {
+test("tells a ready service from one that is not, or not there, by the image's health check", async () => {
   const check = /HEALTHCHECK .*?CMD (\[.*\])/.exec(textOf('Dockerfile').replaceAll('\\\n', ' '))![1]!;
   const [node, ...args] = JSON.parse(check) as string[];
   assert.is(node, 'node');
@@ -498,7 +498,7 @@ test("the image's health check tells a service that is ready from one that is no
   assert.is(await code({ METRICS_PORT: port }), 1);
 });
 
-test('.env.example names settings only', () => {
+test('names only settings in .env.example', () => {
   const known = knownSettings();
   const names = [...textOf('.env.example').matchAll(/^#? ?([A-Z][A-Z_]+)=/gm)].map(([, name]) => name!);
   assert.ok(names.length > 5);

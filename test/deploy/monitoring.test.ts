@@ -81,7 +81,7 @@ function metricsOf(query: string): string[] {
     .filter((word) => !WORDS.has(word) && !/^e\d/.test(word));
 }
 
-test('every query of alerts and dashboard names metrics that the service has', async () => {
+test('names only metrics that the service has in alerts and dashboard', async () => {
   const service = await startService({ split: false });
   let names: Set<string>;
   try {
@@ -132,7 +132,7 @@ test('every query of alerts and dashboard names metrics that the service has', a
   ]);
 });
 
-test('the check sees a metric that is not there', () => {
+test('notices a metric that does not exist', () => {
   assert.equal(metricsOf('sum by (le) (rate(gift_a_bucket{x="gift_b"}[5m])) / gift_c > 1e9 or vector(0)'), [
     'gift_a_bucket',
     'gift_c',
@@ -141,7 +141,7 @@ test('the check sees a metric that is not there', () => {
   assert.throws(() => metricsOf('sum(rate(x[5m])'), /brackets/);
 });
 
-test('alerts: each with its own name, a severity, a summary and a chapter of the runbook', () => {
+test('gives each alert its own name, a severity, a summary and a chapter of the runbook', () => {
   assert.ok(rules.length >= 10);
   assert.is(new Set(rules.map(({ alert }) => alert)).size, rules.length);
   const chapters = existsSync(join(ROOT, 'docs/runbook.md'))
@@ -173,7 +173,7 @@ test('alerts: each with its own name, a severity, a summary and a chapter of the
   for (const { alert, expr } of shared) assert.ok(expr.includes(own), alert);
 });
 
-test('alerts: what takes its time, by what it is, is not called slow', () => {
+test('does not call slow what takes its time by its nature', () => {
   const { expr } = rules.find(({ alert }) => alert === 'GiftRequestsSlow')!;
   const [, purchases, others] = /route!="([^"]+)",route!~"([^"]+)"/.exec(expr) ?? [];
   assert.is(purchases, '/api/v2/transactions');
@@ -183,7 +183,7 @@ test('alerts: what takes its time, by what it is, is not called slow', () => {
   assert.not.match('/api/v2/gifts/:giftId', new RegExp(`^(?:${others})$`));
 });
 
-test('the dashboard: panels with ids and places of their own', () => {
+test('gives panels of the dashboard ids and places of their own', () => {
   const { panels } = dashboard;
   assert.is(new Set(panels.map(({ id }) => id)).size, panels.length);
   const taken = new Set<string>();

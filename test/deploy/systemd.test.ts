@@ -23,7 +23,7 @@ function unit(text: string): ReadonlyMap<string, ReadonlyMap<string, readonly st
   return sections;
 }
 
-test('it starts Node with the program that this project builds, as its own user, and waits longer for its end than that takes', () => {
+test("starts Node with this project's program, as its own user, and waits for its end", () => {
   const service = unit(readFileSync(join(ROOT, 'deploy', 'gift-commerce.service'), 'utf8')).get('Service');
   const [command = ''] = service?.get('ExecStart') ?? [];
   const [program, ...args] = command.split(' ');

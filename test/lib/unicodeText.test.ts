@@ -34,7 +34,7 @@ test('finds the first parameter with an encoded surrogate', () => {
   for (const [query, name] of rows) assert.equal(malformedParameter(query), name, query);
 });
 
-test('a text is never cut between the halves of one character', () => {
+test('never cuts a text between the halves of one character', () => {
   for (let most = 0; most < 12; most++) assert.ok(shortened('🎁'.repeat(8), most).isWellFormed(), String(most));
   assert.equal(shortened('abc🎁def', 4), 'abc…');
 });

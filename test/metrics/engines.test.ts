@@ -13,7 +13,7 @@ import { memoryEvents } from '../support/engines/memoryEvents.js';
 
 const test = suite('measured engines');
 
-test('appends: how long, how many events, conflicts by kind of stream, failures by reason; errors pass as they are', async () => {
+test('counts and times appends, conflicts and failures, and rethrows errors', async () => {
   const { show, values } = exposed();
   const memory = memoryEvents();
   const events = measuredEventStore(memory, show);
@@ -57,7 +57,7 @@ test('appends: how long, how many events, conflicts by kind of stream, failures 
   );
 });
 
-test('a command that appends again after a conflict or an unknown outcome is counted; another command on the same stream is not', async () => {
+test('counts a command that appends again after a conflict or an unknown outcome, and no other', async () => {
   const { show, values } = exposed();
   const memory = memoryEvents();
   const events = measuredEventStore(memory, show);
@@ -84,7 +84,7 @@ test('a command that appends again after a conflict or an unknown outcome is cou
   assert.is(found.get('gift_append_conflicts_total{stream="gift"}'), 2);
 });
 
-test('only so many commands are remembered', async () => {
+test('remembers only so many commands', async () => {
   const { show, values } = exposed();
   const memory = memoryEvents();
   const events = measuredEventStore(memory, show);
@@ -95,7 +95,7 @@ test('only so many commands are remembered', async () => {
   assert.is((await values()).get('gift_command_retries_total{reason="conflict"}'), 1);
 });
 
-test('the bus: requests by subject and outcome, and what workers answer', async () => {
+test('counts requests on the bus by subject and outcome, and the answers of workers', async () => {
   const { show, values } = exposed();
   let outcome: unknown;
   let handler: (payload: object) => Promise<object> = async () => ({});

@@ -7,7 +7,7 @@ import { exposed } from '../support/service/exposed.js';
 
 const test = suite('exposition');
 
-test('counters, gauges and histograms in the text format, read when asked', async () => {
+test('writes counters, gauges and histograms in the text format, read when asked', async () => {
   const { show, text } = exposed();
   const sizes = histogram([1, 2.5]);
   let level = 1;
@@ -40,13 +40,13 @@ sizes_count{kind="a"} 5
   );
 });
 
-test('a name that is taken is refused', () => {
+test('refuses a name that is taken', () => {
   const { show } = exposed();
   show.gauge({ name: 'level', help: 'x' }, () => []);
   assert.throws(() => show.gauge({ name: 'level', help: 'y' }, () => []), /level has already been registered/);
 });
 
-test('requests: by pattern and status; methods and paths of callers make no labels of their own', async () => {
+test("counts requests by pattern and status, and makes no labels of callers' methods and paths", async () => {
   const { show, values } = exposed();
   const answered = countRequests(show);
   answered('GET', '/api/v2/gifts/:giftId', 200, 4);

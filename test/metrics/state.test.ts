@@ -29,7 +29,7 @@ test.after.each(({ house }) => house.destroy());
 
 const ago = (seconds: number): string => new Date(Date.now() - seconds * 1000).toISOString();
 
-test('a projection that nobody runs falls behind the end of the log', async ({ house: { events, store } }) => {
+test("shows a projection that nobody runs as behind the log's end", async ({ house: { events, store } }) => {
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
   await events.append(
@@ -52,7 +52,7 @@ test('a projection that nobody runs falls behind the end of the log', async ({ h
     assert.is(found.get(`gift_engine_up{part="${part}"}`), 1, part);
 });
 
-test('a projection whose stored position is no place in the log is behind by everything', async ({
+test('shows a projection whose stored position is no place in the log as behind by everything', async ({
   house: { events, store },
 }) => {
   const { show, values } = exposed();
@@ -75,9 +75,7 @@ test('a projection whose stored position is no place in the log is behind by eve
   );
 });
 
-test('what is stored, in use and quarantined shows; a look serves for a second', async ({
-  house: { events, store },
-}) => {
+test('shows stored, used and quarantined builds, and looks once a second', async ({ house: { events, store } }) => {
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
   const { position } = await events.append('gift-1', [event('GiftRedeemed')], 'none');
@@ -112,7 +110,7 @@ test('what is stored, in use and quarantined shows; a look serves for a second',
   );
 });
 
-test('what readers use of another release shows beside what is built', async ({ house: { events, store } }) => {
+test('shows what readers use of another release beside what is built', async ({ house: { events, store } }) => {
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
   const { position } = await events.append('gift-1', [event('GiftRedeemed')], 'none');
@@ -129,7 +127,7 @@ test('what readers use of another release shows beside what is built', async ({ 
   assert.equal([of('active', giftsProjection.version), of('lag_events', giftsProjection.version)], [0, 1]);
 });
 
-test('an engine that is gone or silent is down, and what it would have told is not shown as well', async ({
+test('shows a missing or silent engine as down, and leaves out what it would have told', async ({
   house: { events, store },
 }) => {
   const { show, values } = exposed();
@@ -154,7 +152,7 @@ test('an engine that is gone or silent is down, and what it would have told is n
   );
 });
 
-test('parked work is counted from its streams, each event once, however many look', async ({ house: { events } }) => {
+test('counts parked work from its streams, each event once, however many look', async ({ house: { events } }) => {
   const count = parkedWork(events);
   assert.equal(
     [...(await count())],
@@ -196,7 +194,7 @@ test('parked work is counted from its streams, each event once, however many loo
   assert.is((await count()).get('purchase'), 998);
 });
 
-test('process managers: who leads, what is open, how old it is, what is in flight; one that stands by shows no lag', async ({
+test("shows process managers' leader, open work, age and flight, and no lag on a standby", async ({
   house: { events, store },
 }) => {
   const { show, values } = exposed();
@@ -241,7 +239,7 @@ test('process managers: who leads, what is open, how old it is, what is in fligh
   );
 });
 
-test('a process without process managers shows none of theirs; one with nothing open shows an age of 0', async () => {
+test('shows no process managers where none run, and an age of 0 where nothing is open', async () => {
   const { show, values } = exposed();
   showProcesses(show, () => undefined);
   assert.is((await values()).size, 0);
@@ -252,7 +250,7 @@ test('a process without process managers shows none of theirs; one with nothing 
   assert.is((await idle.values()).get('gift_process_oldest_open_seconds'), 0);
 });
 
-test('the process: a held event loop shows, and is forgotten once it was told', async ({ house: { dir } }) => {
+test('shows a held event loop, and forgets it once it was shown', async ({ house: { dir } }) => {
   const { show, values } = exposed();
   const shown = showProcess(show, { version: '1.2.3', dataDir: dir });
   try {
@@ -283,7 +281,7 @@ test('the process: a held event loop shows, and is forgotten once it was told', 
   assert.not((await nowhere.values()).has('gift_data_dir_free_bytes'));
 });
 
-test('each follower of a process has its sample, failing or not, and so has what may have no leader', async () => {
+test('has a sample of each follower, failing or not, and of work that may lack a leader', async () => {
   const { show, values } = exposed();
   let since: Date | undefined;
   showFollowers(show, {

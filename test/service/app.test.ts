@@ -26,13 +26,13 @@ test.before.each((context) => {
 });
 test.after.each(({ dir }) => rmSync(dir, { recursive: true, force: true }));
 
-test('wrong settings end it with every fault', async () => {
+test('ends with every fault of wrong settings', async () => {
   const { code, errors } = await runs({ PORT: 'x', ROLES: 'cook' });
   assert.equal(code, 1);
   assert.match(errors, /ROLES must be.*\n.*PORT must be/);
 });
 
-test('a taken port ends it with what to change', async ({ dir }) => {
+test('ends with what to change when its port is taken', async ({ dir }) => {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => {
     server.once('listening', resolve);
@@ -44,7 +44,7 @@ test('a taken port ends it with what to change', async ({ dir }) => {
   assert.equal(errors, `port ${port} of 127.0.0.1 is taken: set PORT to a free one\n`);
 });
 
-test('a HOST that is no address of this machine ends it with what to change', async ({ dir }) => {
+test('ends with what to change when HOST is no address of this machine', async ({ dir }) => {
   // An address for documentation (RFC 5737): nobody has it.
   assert.deepEqual(await runs({ HOST: '192.0.2.1', PORT: '0', DATA_DIR: dir }), {
     code: 1,
@@ -52,7 +52,7 @@ test('a HOST that is no address of this machine ends it with what to change', as
   });
 });
 
-test('a taken port for health and metrics ends it too, naming its own setting, whatever the roles', async ({ dir }) => {
+test('ends when the port for health and metrics is taken, naming its setting', async ({ dir }) => {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => {
     server.once('listening', resolve);
@@ -70,7 +70,7 @@ test('a taken port for health and metrics ends it too, naming its own setting, w
   }
 });
 
-test('whatever fails to start after it listens leaves nothing open', async ({ dir }) => {
+test('leaves nothing open when a part fails to start after it listens', async ({ dir }) => {
   const config = loadConfig({ PORT: '0', METRICS_PORT: '0', DATA_DIR: dir });
   const listeners = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPServerWrap').length;
   const through = (): never => {
@@ -80,7 +80,7 @@ test('whatever fails to start after it listens leaves nothing open', async ({ di
   await eventually(async () => listeners() === 0);
 });
 
-test('a data folder where none can be made ends it', async () => {
+test('ends when no data folder can be made', async () => {
   const { code, errors } = await runs({ PORT: '0', DATA_DIR: '/proc/gift/data' });
   assert.deepEqual(
     [code, errors.split(';')[0]],
@@ -88,7 +88,7 @@ test('a data folder where none can be made ends it', async () => {
   );
 });
 
-test('a foreign file ends it and stays as it was', async ({ dir }) => {
+test('ends at a foreign file and leaves it as it was', async ({ dir }) => {
   for (const name of ['events.db', 'read.db']) {
     const file = join(dir, name);
     writeFileSync(file, 'my shopping list '.repeat(500));
@@ -102,9 +102,7 @@ test('a foreign file ends it and stays as it was', async ({ dir }) => {
   }
 });
 
-test('a data folder that is a file, or a key that is cut short, ends it with what to change and no stack', async ({
-  dir,
-}) => {
+test('ends with what to change, and no stack, at a file as data folder, or a key cut short', async ({ dir }) => {
   const file = join(dir, 'file');
   writeFileSync(file, '');
   const folder = await runs({ PORT: '0', DATA_DIR: file });
@@ -120,7 +118,7 @@ test('a data folder that is a file, or a key that is cut short, ends it with wha
   });
 });
 
-test('without the key that its log was made with it does not start, and makes up no other', async ({ dir }) => {
+test('does not start without the key that its log was made with, and makes no other', async ({ dir }) => {
   const engines = await openTestEngines();
   try {
     const service = await startService({ dataDir: dir, engines, catalogue: CATALOGUE });
@@ -139,9 +137,7 @@ test('without the key that its log was made with it does not start, and makes up
   }
 });
 
-test('SIGTERM before it has started ends it at once, by itself: the first process of a container hears of no signal that it does not handle', async ({
-  dir,
-}) => {
+test('ends at once by SIGTERM before it has started, also as the first process of a container', async ({ dir }) => {
   // It waits for a bus that accepts and is silent.
   const silent = createServer().listen(0, '127.0.0.1');
   await once(silent, 'listening');
@@ -157,7 +153,7 @@ test('SIGTERM before it has started ends it at once, by itself: the first proces
   silent.close();
 });
 
-test('SIGTERM finishes what is under way and ends within 10 s; health has a port of its own', async ({ dir }) => {
+test('finishes requests by SIGTERM within 10 s, with health on a port of its own', async ({ dir }) => {
   const service = await startProcess({ DATA_DIR: dir, PORT: '0', METRICS_PORT: '0', LOG_LEVEL: 'info' });
   const health = (JSON.parse(service.lines.find((line) => line.includes('"started"')) ?? '{}') as { health: string })
     .health;
@@ -174,7 +170,7 @@ test('SIGTERM finishes what is under way and ends within 10 s; health has a port
   assert.equal(service.child.exitCode, 0);
 });
 
-test('killed with -9 under load again and again, nothing acknowledged is lost', async ({ dir }) => {
+test('loses nothing acknowledged, killed with -9 under load again and again', async ({ dir }) => {
   const engines = await openTestEngines();
   const first = await startService({ dataDir: dir, engines, catalogue: CATALOGUE });
   const gifts = await buy(first, 'latte', Array(120).fill({}));
@@ -221,7 +217,7 @@ test('killed with -9 under load again and again, nothing acknowledged is lost', 
   }
 });
 
-test('what one process per role does together, end to end', async () => {
+test('works end to end with one process per role', async () => {
   const service = await startService({ split: true });
   try {
     const [gift] = await buy(service, 'latte', [{ phone_number: '07700 900002' }]);

@@ -17,7 +17,7 @@ function faultsOf(env: Record<string, string>): readonly string[] {
   return [];
 }
 
-test('without any setting the service runs whole', () => {
+test('runs whole without any setting', () => {
   const config = loadConfig({});
   assert.deepEqual(
     { ...config, roles: [...config.roles] },
@@ -39,7 +39,7 @@ test('without any setting the service runs whole', () => {
   );
 });
 
-test('every setting', () => {
+test('reads every setting', () => {
   const key = 'k'.repeat(32);
   const config = loadConfig({
     PORT: '0',
@@ -71,7 +71,7 @@ test('every setting', () => {
   assert.deepEqual([config.tokenKeys, config.hashKey], [[key, `${key}2`], key]);
 });
 
-test('every fault is named at once, and no secret shown', () => {
+test('names every fault at once, and shows no secret', () => {
   const faults = faultsOf({
     PORT: '65536',
     METRICS_PORT: 'x',
@@ -144,14 +144,14 @@ const real = {
   FCM_TOKEN_URL: 'https://fcm.test/token',
 };
 
-test('signs in the user and password of NATS are percent-encoded', () => {
+test('wants signs in the user and password of NATS percent-encoded', () => {
   assert.deepEqual(faultsOf({ NATS_URL: 'nats://u:hunter%2@a:4222' }), [
     'NATS_URL must have the signs in its user and password percent-encoded',
   ]);
   assert.equal(loadConfig({ NATS_URL: 'nats://u:hunter%252@a:4222' }).natsUrl, 'nats://u:hunter%252@a:4222');
 });
 
-test('the real providers', () => {
+test('reads the settings of the real providers', () => {
   const { payments, notifications, stripe, stripeWebhookSecret, twilio, fcm } = loadConfig(real);
   assert.equal(stripeWebhookSecret, 'whsec_hunter5');
   assert.deepEqual([payments, notifications], ['stripe', 'real']);
@@ -195,7 +195,7 @@ test('the real providers', () => {
   );
 });
 
-test('the real providers want all of their settings, and show none of them', () => {
+test('wants all settings of the real providers, and shows none of them', () => {
   const names = (env: Record<string, string>): string[] => faultsOf(env).map((fault) => fault.split(' ')[0] ?? '');
   const missing = [
     'STRIPE_WEBHOOK_SECRET',
@@ -245,7 +245,7 @@ test('the real providers want all of their settings, and show none of them', () 
   ]);
 });
 
-test('with another event store the providers must be said', () => {
+test('wants the providers said with another event store', () => {
   const faults = faultsOf({ EVENTSTORE_URL: 'esdb://x' });
   for (const name of ['PAYMENTS', 'NOTIFICATIONS'])
     assert.ok(
@@ -254,7 +254,7 @@ test('with another event store the providers must be said', () => {
     );
 });
 
-test('several hosts in the addresses of engines', () => {
+test('takes several hosts in the addresses of engines', () => {
   const config = loadConfig({
     EVENTSTORE_URL: 'esdb://a:2113,b:2113?tls=false',
     MONGODB_URL: 'mongodb://u:p@a:27017,b:27017/gift?replicaSet=r',
@@ -267,13 +267,13 @@ test('several hosts in the addresses of engines', () => {
   assert.equal(config.mongodbUrl, 'mongodb://u:p@a:27017,b:27017/gift?replicaSet=r');
 });
 
-test('with an event store that others share, keys and providers must be said', () => {
+test('wants keys and providers said with an event store that others share', () => {
   const faults = faultsOf({ EVENTSTORE_URL: 'esdb+discover://events.example' });
   for (const name of ['TOKEN_KEY', 'HASH_KEY', 'PAYMENTS', 'NOTIFICATIONS'])
     assert.equal(faults.filter((fault) => fault.startsWith(`${name} must be `)).length, 1, name);
 });
 
-test('the API and its health want a port each', () => {
+test('wants a port each for the API and its health', () => {
   for (const env of [{ PORT: '4000', METRICS_PORT: '4000' }, { METRICS_PORT: '3000' }])
     assert.deepEqual(
       faultsOf(env).map((fault) => fault.split(',')[0]),
@@ -286,18 +286,18 @@ test('the API and its health want a port each', () => {
     assert.deepEqual(faultsOf(env), []);
 });
 
-test('an exporter of traces that is misspelt is a fault', () => {
+test('reports a misspelt exporter of traces', () => {
   assert.deepEqual(faultsOf({ OTEL_TRACES_EXPORTER: 'otpl' }), [
     'OTEL_TRACES_EXPORTER must be a list of otlp, console, zipkin, none; "otpl" is none of them',
   ]);
   assert.deepEqual(faultsOf({ OTEL_TRACES_EXPORTER: 'console' }), []);
 });
 
-test('an empty variable counts as absent', () => {
+test('takes an empty variable for absent', () => {
   assert.equal(loadConfig({ PORT: '', ROLES: ' ', TOKEN_KEY: '' }).port, 3000);
 });
 
-test("a real provider's secret without a word whether it is used is told, and never shown", () => {
+test("warns of a real provider's secret without a choice of the provider, and never shows it", () => {
   const unsaid = (env: Record<string, string>): readonly string[] | undefined => loadConfig(env).unsaid;
   const secrets = { STRIPE_SECRET_KEY: 'sk_live_hunter1', TWILIO_AUTH_TOKEN: 'hunter2', FCM_PRIVATE_KEY: 'hunter3' };
   assert.deepEqual(unsaid(secrets), [
@@ -308,7 +308,7 @@ test("a real provider's secret without a word whether it is used is told, and ne
   assert.equal(unsaid({ STRIPE_WEBHOOK_SECRET: 'whsec_1' }), undefined, 'clients are tried so');
 });
 
-test('README.md and .env.example show the table of settings (npm run settings writes them)', async () => {
+test('shows the table of settings in README.md and .env.example (npm run settings writes them)', async () => {
   const root = new URL('../../../', import.meta.url);
   const { settingsTable, withTable, envExample } = (await import(new URL('scripts/settings.mjs', root).href)) as {
     settingsTable(settings: typeof ALL_SETTINGS): string[];

@@ -53,7 +53,7 @@ async function refused(env: Readonly<Record<string, string>>, message: RegExp): 
   assert.ok(performance.now() - began < 20_000, `${performance.now() - began} ms`);
 }
 
-test('EVENTSTORE_URL: nobody there, an address that makes no sense, no TLS where it is expected', async ({ dir }) => {
+test('EVENTSTORE_URL: reports a missing server, an invalid address, a server without TLS', async ({ dir }) => {
   const port = await freePort();
   const nobody =
     /^EVENTSTORE_URL: no EventStoreDB answers there: check the address, whether the server runs, and whether it has TLS/;
@@ -69,7 +69,7 @@ test('EVENTSTORE_URL: nobody there, an address that makes no sense, no TLS where
   await double.close();
 });
 
-test('EVENTSTORE_URL: credentials that are refused, and a server that is too old', async ({ dir }) => {
+test('EVENTSTORE_URL: reports refused credentials, and a server that is too old', async ({ dir }) => {
   const [guarded, old] = await Promise.all([startEventStoreDouble(), startEventStoreDouble({ version: '22.10.1' })]);
   guarded.switches.refuse = { code: 16, details: 'Unauthenticated' };
   await Promise.all([
@@ -85,7 +85,7 @@ test('EVENTSTORE_URL: credentials that are refused, and a server that is too old
   await Promise.all([guarded.close(), old.close()]);
 });
 
-test('MONGODB_URL: nobody there, credentials that are refused, a server that is too old', async ({ dir }) => {
+test('MONGODB_URL: reports a missing server, refused credentials, and a server that is too old', async ({ dir }) => {
   const port = await freePort();
   const guarded = await startFakeMongo((command) =>
     'saslStart' in command
@@ -110,7 +110,7 @@ test('MONGODB_URL: nobody there, credentials that are refused, a server that is 
   await Promise.all([guarded.stop(), old.stop()]);
 });
 
-test('NATS_URL: nobody there, and a server that is too old', async ({ dir }) => {
+test('NATS_URL: reports a missing server, and one that is too old', async ({ dir }) => {
   const port = await freePort();
   const old = await natsOfVersion('2.1.9');
   await Promise.all([
@@ -125,7 +125,7 @@ test('NATS_URL: nobody there, and a server that is too old', async ({ dir }) => 
 
 const noNats = natsMissing({ own: true });
 if (noNats === undefined) {
-  test('NATS_URL: credentials that are refused', async ({ dir }) => {
+  test('NATS_URL: reports refused credentials', async ({ dir }) => {
     const server = await startNats({ args: ['--user', 'u', '--pass', 'p'] });
     await refused(
       { DATA_DIR: dir, NATS_URL: server.url.replace('//', `//u:${SECRET}@`) },
@@ -135,9 +135,7 @@ if (noNats === undefined) {
   });
 } else console.log(`skipped: NATS_URL: credentials that are refused: ${noNats}`);
 
-test('DATA_DIR: a read store of another installation is refused by every role, and by the command line, and left as it is', async ({
-  dir,
-}) => {
+test("DATA_DIR: refuses another installation's read store in every role and command", async ({ dir }) => {
   const events = await openEmbeddedEventStore({ dir });
   const { logId } = events;
   await events.close();
@@ -156,9 +154,7 @@ test('DATA_DIR: a read store of another installation is refused by every role, a
   await again.close();
 });
 
-test('DATA_DIR: a read store that has seen more of its log than there is, since the log was put back to an earlier time, is refused by every role and by the command line', async ({
-  dir,
-}) => {
+test('DATA_DIR: refuses a read store that is ahead of its log in every role and command', async ({ dir }) => {
   const events = await openEmbeddedEventStore({ dir });
   const event = (): NewEvent => ({
     id: randomUUID(),
@@ -196,9 +192,7 @@ test('DATA_DIR: a read store that has seen more of its log than there is, since 
   assert.match(err, /the log was put back to an earlier time/);
 });
 
-test("a log that does not answer while the read store is opened is none of the read store's faults", async ({
-  dir,
-}) => {
+test('blames no read store for a log that does not answer while it is opened', async ({ dir }) => {
   const read = async (): Promise<never> => Promise.reject(new UnavailableError('gone'));
   const store = await openReadStore({ dataDir: dir }, { logId: 'log', read });
   await putAnchor(store.records, { stream: 'notes', revision: 0, id: randomUUID() });
@@ -208,7 +202,7 @@ test("a log that does not answer while the read store is opened is none of the r
 
 const noMongo = mongoMissing();
 if (noMongo === undefined || (process.env['TEST_MONGODB_URL'] ?? '') !== '') {
-  test('MONGODB_URL: a database of another installation', async ({ dir }) => {
+  test("MONGODB_URL: refuses another installation's database", async ({ dir }) => {
     const server = await contractServer();
     const database = newDatabase(server.url);
     const store = await openMongoReadStore({ url: database.url });
@@ -223,7 +217,7 @@ if (noMongo === undefined || (process.env['TEST_MONGODB_URL'] ?? '') !== '') {
   });
 } else console.log(`skipped: MONGODB_URL: a database of another installation: ${noMongo}`);
 
-test('the first to open an empty read store gives it to its log', async ({ dir }) => {
+test('binds an empty read store to the log that opens it first', async ({ dir }) => {
   const [one, other] = [randomUUID(), randomUUID()];
   const read = async (): Promise<RecordedEvent[]> => [];
   const opened: ReadStore[] = [

@@ -22,7 +22,7 @@ function withUser({ given }: MemoryEvents, id: string, username: string): void {
   given(`user-${id}`, added(username));
 }
 
-test('the key that usernames were hashed with passes; another or none is refused with what to do', async ({ log }) => {
+test('accepts the key that usernames were hashed with, and refuses another or none', async ({ log }) => {
   withUser(log, 'ada', 'ada@example.com');
   await refuseUnlessHashKeyFits(log, () => KEY);
   await assert.rejects(
@@ -37,9 +37,7 @@ test('the key that usernames were hashed with passes; another or none is refused
   );
 });
 
-test('the key that voucher codes were hashed with passes, without any user; another or none is refused', async ({
-  log,
-}) => {
+test('accepts the key that voucher codes were hashed with, and refuses another or none', async ({ log }) => {
   const code = (value: string, key = KEY): void =>
     log.given(`voucherCode-seg-1-${keyedHash(key)('code', value)}`, {
       type: 'VoucherCodeAdded',
@@ -54,13 +52,13 @@ test('the key that voucher codes were hashed with passes, without any user; anot
     );
 });
 
-test('a log without users and codes takes any key', async ({ log }) => {
+test('accepts any key for a log without users and codes', async ({ log }) => {
   await refuseUnlessHashKeyFits(log, () => undefined);
   log.given('product-a', { type: 'ProductAdded', data: {} });
   await refuseUnlessHashKeyFits(log, () => OTHER);
 });
 
-test('usernames are compared as they are reserved, and those of former days count', async ({ log }) => {
+test('compares usernames as they are reserved, and counts earlier ones', async ({ log }) => {
   log.given(streamOf('ada'), taken('ada'));
   log.given(
     'user-ada',
@@ -71,7 +69,7 @@ test('usernames are compared as they are reserved, and those of former days coun
   await refuseUnlessHashKeyFits(log, () => KEY);
 });
 
-test('what an import left half done says nothing of the key', async ({ log }) => {
+test('learns nothing of the key from a half-done import', async ({ log }) => {
   log.given(streamOf('nobody'), taken('nobody'));
   await refuseUnlessHashKeyFits(log, () => OTHER);
   log.given(streamOf('misspelt'), taken('ben'));
@@ -80,7 +78,7 @@ test('what an import left half done says nothing of the key', async ({ log }) =>
   await refuseUnlessHashKeyFits(log, () => KEY);
 });
 
-test('a log that was restored without its key, since that is lost, goes on with another', async ({ log }) => {
+test('accepts another key for a log that was restored without its own', async ({ log }) => {
   withUser(log, 'ada', 'ada');
   log.given('log-restored', { type: 'LogRestored', data: { reason: 'a drill' } });
   await assert.rejects(refuseUnlessHashKeyFits(log, () => OTHER));
@@ -97,7 +95,7 @@ test('a log that was restored without its key, since that is lost, goes on with 
     );
 });
 
-test('a key that another process makes together with the log is found', async ({ log }) => {
+test('finds a key that another process makes together with the log', async ({ log }) => {
   let made = false;
   const making = {
     read: log.read.bind(log),
@@ -110,7 +108,7 @@ test('a key that another process makes together with the log is found', async ({
   await refuseUnlessHashKeyFits(making, () => (made ? KEY : undefined));
 });
 
-test('no more of a log is looked at than shows whose it is', async ({ log }) => {
+test('reads no more of a log than shows whose it is', async ({ log }) => {
   for (let n = 0; n < 30; n++) withUser(log, `user${n}`, `name${n}`);
   const read: string[] = [];
   const watched = {

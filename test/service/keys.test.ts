@@ -13,7 +13,7 @@ test.before.each((context) => {
 });
 test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
 
-test('keys are made once, for their owner only, and kept', ({ dir }) => {
+test('makes keys once, for their owner only, and keeps them', ({ dir }) => {
   const dataDir = join(dir, 'new');
   const made = loadKeys({ dataDir });
   assert.deepEqual(loadKeys({ dataDir }), made);
@@ -23,7 +23,7 @@ test('keys are made once, for their owner only, and kept', ({ dir }) => {
   for (const name of readdirSync(dataDir)) assert.equal(statSync(join(dataDir, name)).mode & 0o777, 0o600);
 });
 
-test('keys that are set are used, and none is made', ({ dir }) => {
+test('uses keys that are set, and makes none', ({ dir }) => {
   assert.deepEqual(loadKeys({ dataDir: dir, tokenKeys: ['a', 'b'], hashKey: 'c' }), {
     tokenKeys: ['a', 'b'],
     hashKey: Buffer.from('c'),
@@ -31,13 +31,13 @@ test('keys that are set are used, and none is made', ({ dir }) => {
   assert.deepEqual(readdirSync(dir), []);
 });
 
-test('a key cut short is refused, and left as it is', ({ dir }) => {
+test('refuses a key cut short, and leaves it as it is', ({ dir }) => {
   writeFileSync(join(dir, 'token.key'), 'short');
   assert.throws(() => loadKeys({ dataDir: dir }), /token\.key is not a whole key: put back/);
   assert.equal(readFileSync(join(dir, 'token.key'), 'utf8'), 'short');
 });
 
-test('a file that is no key at all is refused, and left as it is', ({ dir }) => {
+test('refuses a file that is no key at all, and leaves it as it is', ({ dir }) => {
   const foreign = Buffer.from('\u0001\u00ff a picture, not a key '.repeat(10));
   writeFileSync(join(dir, 'hash.key'), foreign);
   assert.throws(
@@ -60,7 +60,7 @@ testWhere(test, disk !== undefined, NO_MOUNT, 'a full disk leaves no half of a k
   }
 });
 
-test('a folder that can’t be used is an error that says what to change', ({ dir }) => {
+test('says what to change when the folder can’t be used', ({ dir }) => {
   writeFileSync(join(dir, 'file'), '');
   for (const dataDir of [join(dir, 'file'), join(dir, 'file', 'below')]) {
     assert.throws(

@@ -27,7 +27,7 @@ async function starting(
   return { came, attempts, lines };
 }
 
-test('it waits for a server that does not answer, or not in time, and says for what each time', async () => {
+test('waits for a server that does not answer in time, and says each time for what', async () => {
   const { came, attempts, lines } = await starting([
     new NoAnswerError('MONGODB_URL', 'no MongoDB answers at host:27017'),
     new UnavailableError('the read store took longer than 5000 ms'),
@@ -39,7 +39,7 @@ test('it waits for a server that does not answer, or not in time, and says for w
   ]);
 });
 
-test('it does not wait where waiting changes nothing', async () => {
+test('does not wait where waiting changes nothing', async () => {
   const full = new UnavailableError('events.db: database or disk is full', {
     cause: Object.assign(new Error('full'), { code: 'SQLITE_FULL' }),
   });
@@ -52,7 +52,7 @@ test('it does not wait where waiting changes nothing', async () => {
   }
 });
 
-test('it waits no longer than it is told', async () => {
+test('waits no longer than it is told', async () => {
   const failure = new NoAnswerError('NATS_URL', 'no NATS server answers there');
   assert.equal(await starting([failure], 0), { came: failure, attempts: 1, lines: [] });
   const { came, attempts } = await starting(

@@ -10,14 +10,14 @@ import { addressOf, makesDeadLinks } from '../../src/service/publicUrl.js';
 
 const test = suite('where callers reach the service');
 
-test('an IPv6 host stands in brackets', () => {
+test('puts an IPv6 host in brackets', () => {
   assert.equal(
     [addressOf('::1', 3000), addressOf('127.0.0.1', 80), addressOf('gifts.local', 1)],
     ['http://[::1]:3000', 'http://127.0.0.1:80', 'http://gifts.local:1'],
   );
 });
 
-test('links are dead where they begin with no address in particular', () => {
+test('finds links dead that begin with an unspecified address', () => {
   const dead = (env: Record<string, string>): boolean => makesDeadLinks(loadConfig(env));
   for (const HOST of ['0.0.0.0', '::', '::0']) {
     assert.is(dead({ HOST }), true, HOST);
@@ -28,7 +28,7 @@ test('links are dead where they begin with no address in particular', () => {
   for (const HOST of ['127.0.0.1', '::1', '10.0.0.7', 'gifts.local']) assert.is(dead({ HOST }), false, HOST);
 });
 
-test('a start whose links nobody can open warns, naming the setting', async () => {
+test("warns at a start whose links can't be opened, naming the setting", async () => {
   const dir = mkdtempSync(join(tmpdir(), 'public-url-'));
   try {
     for (const [more, warnings] of [
@@ -52,7 +52,7 @@ test('a start whose links nobody can open warns, naming the setting', async () =
   }
 });
 
-test("a start with a provider's secret and no word about it warns", async () => {
+test("warns at a start with a provider's secret and no choice of it", async () => {
   const dir = mkdtempSync(join(tmpdir(), 'unsaid-'));
   try {
     const lines: string[] = [];

@@ -51,7 +51,7 @@ async function told(house: Installation): Promise<Parts> {
 }
 
 test(
-  'not before what every route answers from is built; what only some routes answer from keeps none of the others waiting',
+  'is not ready before what every route answers from is built, but waits for nothing else',
   installed(async (house) => {
     const models = await told(house);
     const some = ['parked', 'redemptions', 'voucher_codes'];
@@ -70,7 +70,7 @@ test(
 );
 
 test(
-  'not while any read model that is built is behind',
+  'is not ready while any read model that is built is behind',
   installed(async (house) => {
     const { events, project } = house;
     const {
@@ -92,7 +92,7 @@ test(
 );
 
 test(
-  'not while what is stored of a read model in use is no place in the log, whatever it compares to',
+  "is not ready while a used read model's stored position is no place in the log",
   installed(async (house) => {
     const { events, store, project } = house;
     await buy(events);
@@ -115,7 +115,7 @@ test(
 );
 
 test(
-  'not while a follower of this process fails: with its name, since when and why',
+  'is not ready while a follower of this process fails: with its name, since when and why',
   installed(async (house) => {
     const found = await parts(house, {
       health: () => [
@@ -139,7 +139,7 @@ test(
 );
 
 test(
-  'where no process leads every process says so; one that would lead the process managers is not ready',
+  'says in every process that none leads; would-be leaders of process managers are not ready',
   installed(async (house) => {
     const { events, project } = house;
     const projector = await project({ projections: PROJECTIONS });
@@ -172,7 +172,7 @@ test(
 );
 
 test(
-  'not while the log takes no appends, though it can be read; and again once one was stored, or nobody has tried for some time',
+  'is not ready while the log takes no appends, until one is stored or none is tried',
   installed(async (house) => {
     let full = true;
     const append: EventStore['append'] = async (...asked) =>
@@ -204,7 +204,7 @@ test(
 );
 
 test(
-  'not while the read store takes no writes, though it can be read',
+  'is not ready while the read store takes no writes, though it can be read',
   installed(async (house) => {
     let full = true;
     const put: ReadStore['records']['put'] = async (...asked) =>

@@ -35,16 +35,14 @@ function grownOld(dir: string): void {
   for (const name of copies(dir)) lutimesSync(join(dir, name), 0, 0);
 }
 
-test('it goes with its close', async ({ dir }) => {
+test('goes when it is closed', async ({ dir }) => {
   const scratch = await openScratch(dir);
   assert.is(copies(dir).length, 1);
   await scratch.close();
   assert.equal(copies(dir), []);
 });
 
-test('what a killed process left goes with the next one, however soon; what another still uses stays', async ({
-  dir,
-}) => {
+test('removes what a killed process left, however soon, and keeps what another still uses', async ({ dir }) => {
   const module = new URL('../../src/service/scratchStores.js', import.meta.url).href;
   const other = spawn(process.execPath, [
     '--input-type=module',
@@ -71,7 +69,7 @@ test('what a killed process left goes with the next one, however soon; what anot
   assert.equal(copies(dir), []);
 });
 
-test('one that has just been made, and is not claimed yet, stays', async ({ dir }) => {
+test('keeps a folder that has just been made and is not claimed yet', async ({ dir }) => {
   const making = mkdtempSync(join(dir, 'verify-'));
   await (await openScratch(dir)).close();
   assert.equal(
@@ -80,7 +78,7 @@ test('one that has just been made, and is not claimed yet, stays', async ({ dir 
   );
 });
 
-test("somebody's own folders and files stay, whatever they are called", async ({ dir }) => {
+test('keeps other folders and files, whatever their names', async ({ dir }) => {
   mkdirSync(join(dir, 'verify-reports'));
   writeFileSync(join(dir, 'verify-reports', 'may.txt'), 'kept');
   writeFileSync(join(dir, 'verify-may.json'), 'kept');
@@ -91,7 +89,7 @@ test("somebody's own folders and files stay, whatever they are called", async ({
   assert.equal(readdirSync(join(dir, 'verify-reports')), ['may.txt']);
 });
 
-test('where nothing can be made it says where, and what to see to', async ({ dir }) => {
+test('says where nothing can be made, and what to see to', async ({ dir }) => {
   const error = await underMode(dir, 0o555, () =>
     rejects(
       openScratch(dir),
@@ -102,7 +100,7 @@ test('where nothing can be made it says where, and what to see to', async ({ dir
   assert.ok(error.message.includes(dir));
 });
 
-test('a full disk is told as such, whichever of its files finds out, and nothing is left', async () => {
+test('reports a full disk as such, whichever file meets it, and leaves nothing', async () => {
   const disk = smallDisk(1);
   if (disk === undefined) return console.log(NO_MOUNT);
   try {

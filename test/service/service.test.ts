@@ -22,9 +22,7 @@ test.before.each((context) => {
 });
 test.after.each(({ dir }) => rmSync(dir, { recursive: true, force: true }));
 
-test('traces hold up nothing and end nothing: a collector that accepts and is silent, a console that nobody reads any more', async ({
-  dir,
-}) => {
+test('is neither held up nor ended by traces: a silent collector, a console without a reader', async ({ dir }) => {
   const silent = createServer().listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const { port } = silent.address() as AddressInfo;
@@ -67,7 +65,7 @@ function loadedBefore(file: string, found = new Set<string>()): ReadonlySet<stri
   return found;
 }
 
-test('signals are heard before anything large is loaded', () => {
+test('handles signals before anything large is loaded', () => {
   const bytes = [...loadedBefore(MAIN)].reduce((sum, file) => sum + statSync(file).size, 0);
   assert.ok(bytes < 20_000, `${bytes} bytes`);
 });
@@ -106,7 +104,7 @@ testWhere(
   },
 );
 
-test('started in a folder that was removed, the service and the command line say so in a line', async ({ dir }) => {
+test('says in a line that its working directory was removed, as the command line does', async ({ dir }) => {
   for (const program of [MAIN, GIFT]) {
     mkdirSync(join(dir, 'gone'));
     const child = spawn('sh', ['-c', 'rmdir ../gone; exec "$0" "$1"', process.execPath, program], {
@@ -124,9 +122,7 @@ test('started in a folder that was removed, the service and the command line say
   }
 });
 
-test('a start waits for an engine that does not answer, says for which, and ends at once by SIGTERM', async ({
-  dir,
-}) => {
+test('waits for an engine that does not answer, says for which, and ends at once by SIGTERM', async ({ dir }) => {
   const port = await freePort();
   const child = spawn(process.execPath, [MAIN], {
     env: { ...cleanEnv(), DATA_DIR: dir, PORT: '0', NATS_URL: `nats://127.0.0.1:${port}` },
@@ -175,7 +171,7 @@ testWhere(
   },
 );
 
-test('SIGTERM to npm start ends the service, not npm alone', async ({ dir }) => {
+test('ends by SIGTERM to npm start, not npm alone', async ({ dir }) => {
   const child = spawn('npm', ['start', '--silent'], {
     env: { ...process.env, DATA_DIR: dir, PORT: '0', LOG_LEVEL: 'info' },
     stdio: ['ignore', 'pipe', 'inherit'],

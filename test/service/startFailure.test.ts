@@ -9,7 +9,7 @@ const test = suite('start failure');
 const CONFIG = { dataDir: '/data', host: '10.0.0.1', port: 3000, roles: new Set(['api'] as const) };
 const coded = (message: string, more: object): Error => Object.assign(new Error(message), more);
 
-test('what keeps the service from starting is told with what to change', () => {
+test('says what keeps the service from starting, and what to change', () => {
   for (const [error, told] of [
     [new DataFileError('/data/events.db', 'is damaged', 'restore it'), '/data/events.db is damaged: restore it'],
     [new EngineError('NATS_URL', 'nobody answers'), new EngineError('NATS_URL', 'nobody answers').message],

@@ -38,7 +38,7 @@ test.after.each(async ({ dir, events }) => {
 const PRESENT = [{ user_id: 'ada' }, { redemption_id: 'one', till_id: null }, { redemption_id: 'two', till_id: 't' }];
 const dataOf = (events: readonly RecordedEvent[]): object[] => events.map(({ data }) => data);
 
-test('a stream, the log and what follows it give old events the present shape', async ({ events }) => {
+test('gives old events the present shape in a stream, the log and a follower', async ({ events }) => {
   const read = upcastEvents(events, SAMPLE);
   assert.equal(dataOf(await read.read(STREAM)), PRESENT);
   assert.equal(dataOf(await read.read(STREAM, { from: 1, limit: 1 })), [PRESENT[1]]);
@@ -52,7 +52,7 @@ test('a stream, the log and what follows it give old events the present shape', 
   }
 });
 
-test('all else of an event is as it was, and the log itself keeps the old shape', async ({ events }) => {
+test('keeps the rest of an event, and the old shape in the log itself', async ({ events }) => {
   const read = await upcastEvents(events, SAMPLE).read(STREAM);
   const stored = await events.read(STREAM);
   assert.equal(dataOf(stored), [{ user_id: 'ada' }, { redemption_id: 'one' }, { redemption_id: 'two', till_id: 't' }]);
@@ -63,7 +63,7 @@ test('all else of an event is as it was, and the log itself keeps the old shape'
   );
 });
 
-test('while nothing has changed it is the very store', ({ events }) => {
+test('is the same store while nothing has changed', ({ events }) => {
   assert.is(upcastEvents(events, {}), events);
 });
 

@@ -50,7 +50,7 @@ async function sent(
   return { spans: collector.spans, lines };
 }
 
-test('the usual variables switch it on, and off', () => {
+test('is switched on and off by the usual variables', () => {
   for (const env of [
     {},
     { OTEL_SERVICE_NAME: 'x' },
@@ -80,7 +80,7 @@ test('the usual variables switch it on, and off', () => {
   );
 });
 
-test('every fault in the variables that the SDK reads is named at start, and no secret shown', () => {
+test("names every fault in the SDK's variables at the start, and shows no secret", () => {
   const on = { OTEL_TRACES_EXPORTER: 'otlp' };
   for (const [name, value, told] of [
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318', 'must be an address that begins with http:// or https://'],
@@ -124,7 +124,7 @@ test('every fault in the variables that the SDK reads is named at start, and no 
   assert.equal(telemetryFaults(good), []);
 });
 
-test('switched off, spans just run their work', async () => {
+test('just runs the work of spans when switched off', async () => {
   assert.is(await startTelemetry({ version: '1', logger: pino({ level: 'silent' }) }), undefined);
   assert.is(
     await inSpan(
@@ -143,7 +143,7 @@ test('switched off, spans just run their work', async () => {
   assert.is(tracedEngines(engines), engines);
 });
 
-test('spans follow what they are told to, fail by the kind of error alone, and name the service as the variables say', async () => {
+test('has spans follow their parents, fail by the kind of error, and name the service', async () => {
   const { spans } = await sent(
     async () => {
       assert.is(currentTrace(), undefined);
@@ -203,7 +203,7 @@ test('spans follow what they are told to, fail by the kind of error alone, and n
   assert.equal([outer.resource['service.name'], outer.resource['service.version']], ['gifts of ours', '9.9.9']);
 });
 
-test('a caller who does not want to be sampled is not, and neither is what follows', async () => {
+test('samples neither a caller who refuses it nor what follows', async () => {
   const { spans } = await sent(async () => {
     await inSpan(
       () => ({ name: 'x', parent: `00-${TRACE}-${SPAN}-00` }),
@@ -215,7 +215,7 @@ test('a caller who does not want to be sampled is not, and neither is what follo
   assert.equal(spans, []);
 });
 
-test('messages carry the trace beside their payload; workers never see it, nor miss it', async () => {
+test("carries the trace beside a message's payload, which workers never see, nor miss", async () => {
   const seen: object[] = [];
   let handler: (payload: object) => Promise<object> = async () => ({});
   const bus = {
@@ -244,7 +244,7 @@ test('messages carry the trace beside their payload; workers never see it, nor m
   assert.is(spans.length, 4);
 });
 
-test('a batch of one trace belongs to it, one of several links to each, a large one to none', async () => {
+test('makes a batch of one trace part of it, links one of several, and leaves out a large one', async () => {
   const of = (...traces: readonly (string | undefined)[]): RecordedEvent[] =>
     traces.map((trace, n): RecordedEvent => {
       const one = event();
@@ -276,7 +276,7 @@ test('a batch of one trace belongs to it, one of several links to each, a large 
   assert.equal([large?.links.length, large?.traceId === TRACE, spans.length], [0, false, 3]);
 });
 
-test('a collector that is away is told of once, and holds up neither work nor the end', async () => {
+test('reports a missing collector once, and holds up neither work nor the end', async () => {
   const lines: string[] = [];
   Object.assign(process.env, {
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',

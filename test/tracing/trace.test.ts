@@ -36,7 +36,7 @@ async function traced(use: (service: Service, collector: Collector) => Promise<v
   }
 }
 
-test('a purchase is one trace over four processes, from the request over its events to the notification', async () => {
+test('makes one trace of a purchase over four processes, from request to notification', async () => {
   await traced(async (service, collector) => {
     const token = await service.userToken('ann');
     const bought = await service.ask('POST', '/api/v2/transactions', {
@@ -156,7 +156,7 @@ test('a purchase is one trace over four processes, from the request over its eve
   });
 });
 
-test('without the variables nothing is traced and nothing of the SDK is even loaded', async () => {
+test('traces nothing without the variables, and does not load the SDK', async () => {
   const service = await startService({ split: false });
   try {
     const gift = await buyOne(service);

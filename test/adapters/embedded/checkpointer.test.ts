@@ -41,7 +41,7 @@ function write(database: Database, pages: number): void {
   })();
 }
 
-test('pages are moved while the thread that writes is at work', ({ file, database, checkpoints }) => {
+test('moves pages while the thread that writes is at work', ({ file, database, checkpoints }) => {
   write(database, 500);
   const all = statSync(file).size + 500 * PAGE;
   checkpoints.begin();
@@ -51,7 +51,11 @@ test('pages are moved while the thread that writes is at work', ({ file, databas
   assert.ok(statSync(file).size >= all);
 });
 
-test('a WAL that is written all the while is written from its start again', async ({ file, database, checkpoints }) => {
+test('lets a WAL that is written all the while start from its beginning again', async ({
+  file,
+  database,
+  checkpoints,
+}) => {
   let written = 0;
   const longEnough = (): boolean => written >= 5_000 && statSync(`${file}-wal`).size < (written / 2) * PAGE;
   for (const end = performance.now() + 20_000; !longEnough() && performance.now() < end; await wait(1)) {
@@ -62,7 +66,7 @@ test('a WAL that is written all the while is written from its start again', asyn
   assert.ok(longEnough(), `${statSync(`${file}-wal`).size} bytes for ${written} pages`);
 });
 
-test('a thread that dies is told of and started again', async ({ dir, file, database }) => {
+test('warns of a thread that died, and starts another', async ({ dir, file, database }) => {
   const deaths = join(dir, 'deaths');
   appendFileSync(deaths, '');
   const script = `import { appendFileSync } from 'node:fs'; appendFileSync(new URL(${JSON.stringify(pathToFileURL(deaths).href)}), 'x'); throw new Error('dead');`;
@@ -85,7 +89,7 @@ test('a thread that dies is told of and started again', async ({ dir, file, data
   write(database, 10);
 });
 
-test('trouble with the disk is left to whoever writes next, any other fault is told', ({ database }) => {
+test('leaves a fault of the disk to the next write, and throws any other', ({ database }) => {
   const failing = (error: Error): Database =>
     ({
       pragma() {
@@ -99,7 +103,7 @@ test('trouble with the disk is left to whoever writes next, any other fault is t
   assert.ok(moved !== undefined && moved.log >= 10 && moved.checkpointed === moved.log);
 });
 
-test('it ends once it has moved what was asked for', async ({ dir }) => {
+test('ends after moving what was asked for', async ({ dir }) => {
   const file = join(dir, 'closed.db');
   const database = new Sqlite(file);
   database.pragma('journal_mode = WAL');

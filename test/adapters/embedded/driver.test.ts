@@ -7,7 +7,7 @@ import { type DriverName, driversFor, firstInstalled, Sqlite } from '../../../sr
 const test = suite('the SQLite driver');
 const require = createRequire(import.meta.url);
 
-test('is the newest that the process has a Node-API for, or the older one where that does no harm', () => {
+test("chooses the newest driver for the process's Node-API, or the older one where that is safe", () => {
   for (const versions of [{ node: '20.19.0', napi: '9' }, { node: '22.12.0', napi: '9' }, { node: '20.19.0' }])
     assert.equal(driversFor(versions), ['better-sqlite3']);
   for (const node of ['22.14.0', '24.18.9'])
@@ -15,7 +15,7 @@ test('is the newest that the process has a Node-API for, or the older one where 
   for (const node of ['24.19.0', '26.0.0']) assert.equal(driversFor({ node, napi: '10' }), ['better-sqlite3-napi']);
 });
 
-test('one that is not installed is passed over; one that is broken is not; without any it says what to do', () => {
+test('skips a missing driver, not a broken one, and says what to install without any', () => {
   const both = driversFor({ node: '22.14.0', napi: '10' });
   const missing = (what: string): never => {
     throw Object.assign(new Error(`Cannot find module '${what}'`), { code: 'MODULE_NOT_FOUND' });
@@ -49,7 +49,7 @@ test('keeps statements that are collected from ending the process', async () => 
   database.close();
 });
 
-test('SQLite is one whose WAL may be written and moved into the file by two connections at once', () => {
+test('has an SQLite whose WAL two connections may write and move at once', () => {
   const database = new Sqlite(':memory:');
   const version = database.prepare<[], string>('SELECT sqlite_version()').pluck().get() as string;
   database.close();

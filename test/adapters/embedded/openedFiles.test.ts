@@ -68,10 +68,7 @@ const refusedFor =
     assert.is(told, `${name} was removed or replaced under the service: writes are refused until it is started again`);
   };
 
-test("an event log's WAL is removed: whatever was acknowledged survives a kill, and everything after is refused", async ({
-  dir,
-  log,
-}) => {
+test("keeps acknowledged events when the log's WAL is removed, and refuses everything after", async ({ dir, log }) => {
   const acknowledged: string[] = [];
   for (let n = 0; n < 20; n++) {
     await log.append(`before-${n}`, [event()], 'none');
@@ -98,10 +95,7 @@ test("an event log's WAL is removed: whatever was acknowledged survives a kill, 
   assert.is((await log.read('before-0')).length, 1, 'reads go on');
 });
 
-test("an event log's WAL is removed while nothing is written: within a moment it survives a kill", async ({
-  dir,
-  log,
-}) => {
+test("saves the log's WAL within a moment when it is removed while nothing is written", async ({ dir, log }) => {
   await log.append('quiet', [event()], 'none');
   rmSync(join(dir, 'events.db-wal'));
   await eventually(async () => {
@@ -111,10 +105,7 @@ test("an event log's WAL is removed while nothing is written: within a moment it
 });
 
 for (const name of ['events.db', 'events.db-shm']) {
-  test(`${name} is removed, or another file put in its place: nothing is acknowledged from then on`, async ({
-    dir,
-    log,
-  }) => {
+  test(`acknowledges nothing once ${name} was removed or replaced`, async ({ dir, log }) => {
     await log.append('before', [event()], 'none');
     const file = join(dir, name);
     renameSync(file, join(dir, 'aside'));
@@ -129,7 +120,7 @@ for (const name of ['events.db', 'events.db-shm']) {
   });
 }
 
-test('a WAL that another process has begun is not written over', async ({ dir, log }) => {
+test('does not write over a WAL that another process has begun', async ({ dir, log }) => {
   await log.append('before', [event()], 'none');
   rmSync(join(dir, 'events.db-wal'));
   writeFileSync(join(dir, 'events.db-wal'), 'of somebody else');
@@ -137,10 +128,7 @@ test('a WAL that another process has begun is not written over', async ({ dir, l
 });
 
 for (const name of ['read.db', 'read.db-wal', 'read.db-shm']) {
-  test(`${name} is removed: writes of records and documents are refused, and it is not well`, async ({
-    dir,
-    store,
-  }) => {
+  test(`refuses writes, and is not ready, once ${name} was removed`, async ({ dir, store }) => {
     const { records } = store;
     await records.put('key', { n: 1 });
     await store.ping();

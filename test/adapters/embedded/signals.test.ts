@@ -25,9 +25,7 @@ test.after.each((context) => {
   rmSync(context.dir, { recursive: true });
 });
 
-test('all others of the folder hear what is told, nobody of another folder, and nobody when it is closed', async ({
-  dir,
-}) => {
+test('reaches all others of the folder, nobody of another folder, and nobody once closed', async ({ dir }) => {
   const heard: string[] = [];
   const one = openSignals(dir, ({ kind }) => heard.push(`one ${kind}`));
   const two = openSignals(join(dir, '.'), ({ kind }) => heard.push(`two ${kind}`));
@@ -44,7 +42,7 @@ test('all others of the folder hear what is told, nobody of another folder, and 
   three.close();
 });
 
-test('who follows the log on another thread looks at it once somebody waits for a read model', async ({ dir }) => {
+test('has a follower on another thread look at the log once a reader waits for a read model', async ({ dir }) => {
   const log = await openEmbeddedEventStore({ dir });
   const elsewhere = await openEmbeddedEventStore({ dir, openElsewhere: true });
   const store = await openEmbeddedReadStore({ dir });
@@ -65,7 +63,7 @@ test('who follows the log on another thread looks at it once somebody waits for 
   await log.close();
 });
 
-test('who waits for a read model is woken by what another thread stores, and finds it', async ({ dir }) => {
+test('wakes a waiter for a read model that another thread stores, and lets it find the model', async ({ dir }) => {
   const store = await openEmbeddedReadStore({ dir });
   const elsewhere = await openEmbeddedReadStore({ dir, openElsewhere: true });
   const collection = newCollection();

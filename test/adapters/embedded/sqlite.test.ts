@@ -73,7 +73,7 @@ function refusalOf(options: Partial<DatabaseOptions> = {}): string {
   return message!;
 }
 
-test('a new file is for its owner alone, marked, durable and in WAL mode; so is a new folder', () => {
+test('makes a new file for its owner alone, marked, durable and in WAL mode, and its folder', () => {
   file = join(dir, 'new', 'folder', 'log.db');
   const database = openDatabase(file, LOG);
   const setting = (name: string): unknown => database.pragma(name, { simple: true });
@@ -87,7 +87,7 @@ test('a new file is for its owner alone, marked, durable and in WAL mode; so is 
   database.close();
 });
 
-test('a file is opened again, several times at once too, with or without the right to write', () => {
+test('opens a file again, several times at once too, for reading or writing', () => {
   makeLog();
   const [one, two] = [openDatabase(file, LOG), openDatabase(file, { ...LOG, readonly: true })];
   one.exec(`INSERT INTO things VALUES ('more')`);
@@ -101,13 +101,13 @@ test('a file is opened again, several times at once too, with or without the rig
   assert.equal(readdirSync(dir).length, 1, 'the last to close leaves one file');
 });
 
-test('an empty file is as good as none', () => {
+test('takes an empty file for none', () => {
   writeFileSync(file, '');
   openDatabase(file, LOG).close();
   assert.is(new Sqlite(file).pragma('user_version', { simple: true }), 2);
 });
 
-test('what a killed process left in the WAL is read', () => {
+test('reads what a killed process left in the WAL', () => {
   const script = `
     import { openDatabase } from ${JSON.stringify(new URL('../../../src/adapters/embedded/sqlite.js', import.meta.url).href)};
     const database = openDatabase(process.argv[1], { kind: 'event log', applicationId: 0x1234, version: 2, create: (d) => d.exec('CREATE TABLE things (name TEXT NOT NULL)') });
@@ -120,7 +120,7 @@ test('what a killed process left in the WAL is read', () => {
   database.close();
 });
 
-test('something else is refused and left alone', () => {
+test('refuses something else and leaves it alone', () => {
   writeFileSync(file, 'Dear diary, '.repeat(500));
   assert.match(
     refusalOf(),
@@ -139,7 +139,7 @@ test('something else is refused and left alone', () => {
   }
 });
 
-test("another program's database is refused and left alone, in WAL mode and with a WAL too", () => {
+test("refuses another program's database and leaves it alone, in WAL mode and with a WAL too", () => {
   const foreign = new Sqlite(file);
   foreign.exec('CREATE TABLE notes (text)');
   assert.match(refusalOf(), /is not this program's event log: move it away/);
@@ -153,12 +153,12 @@ test("another program's database is refused and left alone, in WAL mode and with
   assert.match(refusalOf(), /is not this program's event log/);
 });
 
-test('one of ours for another purpose is refused', () => {
+test('refuses a file of ours for another purpose', () => {
   makeLog();
   assert.match(refusalOf({ kind: 'read store', applicationId: 0x4321 }), /is not this program's read store/);
 });
 
-test('a newer schema is refused and left alone', () => {
+test('refuses a newer schema and leaves it alone', () => {
   makeLog({ version: 3 });
   assert.match(
     refusalOf(),
@@ -170,7 +170,7 @@ test('a newer schema is refused and left alone', () => {
   );
 });
 
-test('a file cut short is refused and left alone', () => {
+test('refuses a file cut short and leaves it alone', () => {
   makeLog();
   truncateSync(file, statSync(file).size - 4_096);
   assert.match(refusalOf(), /is damaged \(it is cut short\): restore it from a backup/);
@@ -178,7 +178,7 @@ test('a file cut short is refused and left alone', () => {
   assert.match(refusalOf(), /is damaged|is not/);
 });
 
-test('damage at the ends of a table is refused and left alone', () => {
+test('refuses damage at the ends of a table and leaves it alone', () => {
   makeLog();
   const whole = readFileSync(file);
   for (const page of [1, 2]) {
@@ -189,7 +189,7 @@ test('damage at the ends of a table is refused and left alone', () => {
   }
 });
 
-test('damage beneath a WAL is refused, and the WAL not written into it', () => {
+test('refuses damage beneath a WAL, and does not write the WAL into it', () => {
   makeLog();
   const database = openDatabase(file, LOG);
   database.exec(`INSERT INTO things VALUES ('new')`);
@@ -210,7 +210,7 @@ test('damage beneath a WAL is refused, and the WAL not written into it', () => {
   );
 });
 
-test('a folder that can not be made is told', () => {
+test("reports a folder that can't be made", () => {
   writeFileSync(join(dir, 'file'), '');
   file = join(dir, 'file', 'log.db');
   assert.throws(
@@ -219,7 +219,7 @@ test('a folder that can not be made is told', () => {
   );
 });
 
-test('a file whose making fails stays empty', () => {
+test('leaves a file empty when making it fails', () => {
   const fail = (): never => {
     throw new RangeError('no');
   };
@@ -231,7 +231,7 @@ test('a file whose making fails stays empty', () => {
   openDatabase(file, LOG).close();
 });
 
-test('a file that reads badly once is looked at again before it is called damaged', () => {
+test('checks a file again that reads badly once before it calls it damaged', () => {
   openDatabase(file, LOG).close();
   for (const fault of DISK_FAULTS.filter(([code]) => code !== 'SQLITE_IOERR_READ')) {
     failReads(fault, [basename(file)], 2);
@@ -248,7 +248,7 @@ test('a file that reads badly once is looked at again before it is called damage
   }
 });
 
-test('errors of the engine are unavailability, what looks like damage too; others stay what they are', () => {
+test('throws errors of the engine as unavailable, apparent damage too, and others as they are', () => {
   for (const code of [
     'SQLITE_FULL',
     'SQLITE_IOERR_FSYNC',
@@ -279,7 +279,7 @@ test('errors of the engine are unavailability, what looks like damage too; other
   }
 });
 
-test('no statement is planned anew for each value that is bound to it', () => {
+test('plans no statement anew for each value that is bound to it', () => {
   const folder = fileURLToPath(new URL('../../../src/adapters/embedded/', import.meta.url));
   const bare = readdirSync(folder)
     .filter((name) => name.endsWith('.js'))

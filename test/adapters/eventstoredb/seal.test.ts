@@ -73,7 +73,7 @@ if ((process.env['TEST_EVENTSTORE_START'] ?? '') === '') {
   test.skip('EventStore, sealed: EventStoreDB, server', () => undefined);
 } else eventStoreSealContract('EventStoreDB, server', twoOnServer);
 
-test('a log that was sealed is found so when it is opened, also after a restart', async () => {
+test('finds a log sealed that was sealed before, also after a restart', async () => {
   const { double, store, open, destroy } = await twoOnDouble();
   await store.append('a', [event()], 'none');
   await store.seal();
@@ -84,7 +84,7 @@ test('a log that was sealed is found so when it is opened, also after a restart'
   await destroy();
 });
 
-test('what is sealed while an append waits, looks for its ids, or sends a group of many, is not sent afterwards', async () => {
+test('sends nothing after the seal that waited, searched ids, or was part of a large group', async () => {
   const sent: string[] = [];
   let isSealed = false;
   const target = {
@@ -118,7 +118,7 @@ test('what is sealed while an append waits, looks for its ids, or sends a group 
   assert.equal([sent[0], new Set(sent.slice(1)), sent.length], ['twice', new Set(['many']), 257]);
 });
 
-test('who can not look for the seal any more appends nothing, and who has looked just before need not', async () => {
+test('appends nothing without a look for the seal, which may be a moment old', async () => {
   const { double, store, destroy } = await twoOnDouble();
   await store.append('a', [event()], 'none');
   await sleep(600);

@@ -482,34 +482,32 @@ feeds('far more than a hundred followers and reads at once wait for none of each
   }, LONG_MS),
 );
 
-feeds(
-  'followers at the end of the log share one subscription, each with its own filter, and it ends with the last',
-  () =>
-    onDouble(async ({ store, double }) => {
-      const streams = [newStream(), newStream()];
-      const ending = streams.map(() => new AbortController());
-      const seen: string[][] = [[], []];
-      const following = streams.map(async (stream, n) => {
-        const options = { batchSize: n + 1, signal: ending[n]!.signal };
-        for await (const batch of store.follow(undefined, { streams: [stream] }, options))
-          seen[n]!.push(...batch.events.map(({ stream: from, revision }) => `${from}/${revision}`));
-      });
-      await until(() => double.running() === 1);
-      for (let revision = 0; revision < 3; revision++)
-        for (const stream of streams) await store.append(stream, [event()], revision === 0 ? 'none' : revision - 1);
-      const all = streams.map((stream) => [0, 1, 2].map((revision) => `${stream}/${revision}`));
-      await until(() => seen.every((some) => some.length >= 3));
-      assert.equal(seen, all);
-      assert.is(double.running(), 1);
-      ending[0]!.abort();
-      await within(10_000, following[0]!);
-      await store.append(streams[1]!, [event()], 2);
-      await until(() => seen[1]!.length === 4);
-      assert.is(double.running(), 1);
-      ending[1]!.abort();
-      await within(10_000, following[1]!);
-      await until(() => double.running() === 0);
-    }),
+feeds("shares one subscription between followers at the log's end, until the last one ends", () =>
+  onDouble(async ({ store, double }) => {
+    const streams = [newStream(), newStream()];
+    const ending = streams.map(() => new AbortController());
+    const seen: string[][] = [[], []];
+    const following = streams.map(async (stream, n) => {
+      const options = { batchSize: n + 1, signal: ending[n]!.signal };
+      for await (const batch of store.follow(undefined, { streams: [stream] }, options))
+        seen[n]!.push(...batch.events.map(({ stream: from, revision }) => `${from}/${revision}`));
+    });
+    await until(() => double.running() === 1);
+    for (let revision = 0; revision < 3; revision++)
+      for (const stream of streams) await store.append(stream, [event()], revision === 0 ? 'none' : revision - 1);
+    const all = streams.map((stream) => [0, 1, 2].map((revision) => `${stream}/${revision}`));
+    await until(() => seen.every((some) => some.length >= 3));
+    assert.equal(seen, all);
+    assert.is(double.running(), 1);
+    ending[0]!.abort();
+    await within(10_000, following[0]!);
+    await store.append(streams[1]!, [event()], 2);
+    await until(() => seen[1]!.length === 4);
+    assert.is(double.running(), 1);
+    ending[1]!.abort();
+    await within(10_000, following[1]!);
+    await until(() => double.running() === 0);
+  }),
 );
 
 feeds('what is left early runs on nowhere', () =>
@@ -532,7 +530,7 @@ feeds('what is left early runs on nowhere', () =>
   }),
 );
 
-feeds('a checkpoint at a place that no event can have, or beyond events still to come, is never taken', () =>
+feeds('never takes a checkpoint at an impossible place, or beyond events still to come', () =>
   onDouble(async ({ store, double }) => {
     const type = newStream('Matched');
     await store.append(newStream(), events(3), 'none');
@@ -581,7 +579,7 @@ feeds('a position of another engine is refused', () =>
   }),
 );
 
-feeds('an event that says it is JSON, and is not, ends the read that meets it with its error, not with an outage', () =>
+feeds('ends a read with the error of an event that is marked as JSON, and is not', () =>
   onDouble(async ({ store, double }) => {
     await store.append('a', [event()], 'none');
     await double.log.append(
@@ -682,7 +680,7 @@ connections('a connection that is dead without a word is given up for a new one'
   }),
 );
 
-connections('of a cluster, the leader is found by gossip; when nobody answers, that is told and nothing breaks', () =>
+connections('finds the leader of a cluster by gossip, and reports when no node answers', () =>
   onDouble(async ({ double }) => {
     const dead = await startEventStoreDouble();
     await dead.close();
@@ -730,7 +728,7 @@ connections('a search for another leader that nobody waits for may fail', () =>
   }),
 );
 
-connections('a server that stops ends calls with an error of its own: reads are tried again, followers go on', () =>
+connections('tries reads again, and follows on, when a stopping server ends calls with its own error', () =>
   onDouble(async ({ store, double }) => {
     await store.append('a', [event()], 'none');
     const following = readUntil(store.follow(undefined), (all) => all.length === 2, 20_000);

@@ -30,7 +30,7 @@ function server(documents: Readonly<Record<string, object>>) {
 
 const turn = async (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-test('those of one turn go together, each id once, and each gets its own', async () => {
+test('sends look-ups of one turn together, each id once, and gives each its own answer', async () => {
   const { lookUp, requests } = server({ a: { n: 1 }, b: { n: 2 } });
   const all = Promise.all([lookUp('c', 'a'), lookUp('c', 'b'), lookUp('c', 'gone'), lookUp('c', 'a')]);
   await turn();
@@ -45,7 +45,7 @@ test('those of one turn go together, each id once, and each gets its own', async
   );
 });
 
-test('two requests are under way, and what comes meanwhile goes with the next; collections don’t wait for each other', async () => {
+test('sends two requests at once, and later look-ups with the next; collections don’t wait', async () => {
   const { lookUp, requests } = server({ a: {}, b: {}, c: {}, d: {} });
   const first = lookUp('one', 'a');
   await turn();
@@ -70,7 +70,7 @@ test('two requests are under way, and what comes meanwhile goes with the next; c
   assert.equal([(await first)?._id, (await other)?._id, (await later).map((one) => one?._id)], ['a', 'a', ['c', 'd']]);
 });
 
-test('no request names more than 100', async () => {
+test('names no more than 100 documents in a request', async () => {
   const { lookUp, requests } = server({});
   const all = Promise.all(Array.from({ length: 250 }, async (_, n) => lookUp('c', String(n))));
   await turn();
@@ -84,7 +84,7 @@ test('no request names more than 100', async () => {
   assert.is((await all).length, 250);
 });
 
-test('a request that fails fails for those who share it; the next goes on', async () => {
+test('fails those who share a failed request, and goes on with the next', async () => {
   const { lookUp, requests } = server({ a: {} });
   const both = Promise.all([failureOf(lookUp('c', 'a')), failureOf(lookUp('c', 'b'))]);
   await turn();

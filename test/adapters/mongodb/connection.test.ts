@@ -89,7 +89,7 @@ const taken = (
   errmsg: `E11000 duplicate key error collection: gift.doc_index_1 index: ${name} dup key: { x: "index: _id_ " }`,
 });
 
-test('a call that is never answered ends at its deadline, with an unknown outcome where it writes', async () => {
+test('ends an unanswered call at its deadline, with an unknown outcome where it writes', async () => {
   const { connection } = counting();
   const never = (): Promise<void> => new Promise(() => undefined);
   const [read, write] = await Promise.all([
@@ -102,14 +102,14 @@ test('a call that is never answered ends at its deadline, with an unknown outcom
   await connection.close();
 });
 
-test('an answer after the deadline troubles nobody', async () => {
+test('ignores an answer after the deadline', async () => {
   const { connection } = counting();
   await rejectionOf(connection.read(() => sleep(40).then(() => Promise.reject(new Error('late'))), 10));
   await sleep(50);
   await connection.close();
 });
 
-test('a client that finds no server any more is replaced, and closed', async () => {
+test('replaces and closes a client that finds no server any more', async () => {
   const { connection, clients, closed, warned } = counting();
   const miss = (): Promise<Error> => rejectionOf(connection.read(() => Promise.reject(notFound())));
   for (let n = 0; n < 5; n++) await miss();
@@ -134,7 +134,7 @@ test('a client that finds no server any more is replaced, and closed', async () 
   assert.equal(closed, clients);
 });
 
-test('a client whose first connecting failed is closed for good by the driver: it is replaced, when one asks at a time too', async () => {
+test('replaces a client that the driver closed after its first connection failed', async () => {
   const server = await startFakeMongo(() => ({ n: 1 }));
   const read = (connection: Connection): Promise<unknown> => connection.read(({ db }) => db.command({ ping: 1 }));
   const write = (connection: Connection): Promise<unknown> =>
@@ -161,7 +161,7 @@ test('a client whose first connecting failed is closed for good by the driver: i
   }
 });
 
-test('what is refused by the server or makes no sense is no reason for a new client', async () => {
+test('keeps its client when the server refuses a command, or a command is invalid', async () => {
   const { connection, clients } = counting();
   await sleep(2_050);
   const errors = [
@@ -174,7 +174,7 @@ test('what is refused by the server or makes no sense is no reason for a new cli
   await connection.close();
 });
 
-test('a command that is still being sent when the driver gives its connection up fails soon after, not at its deadline', async () => {
+test('fails a command soon when the driver gives up its connection while sending', async () => {
   // The kernel takes some MB of a command whose receiver does not read; the rest waits in the driver.
   const more = 16_000_000;
   let silent = false;
@@ -200,7 +200,7 @@ test('a command that is still being sent when the driver gives its connection up
   await server.stop();
 });
 
-test('closing lets what is under way finish, and refuses the rest', async () => {
+test('lets calls under way finish when it closes, and refuses others', async () => {
   const { connection } = counting();
   const running = connection.read(() => sleep(60).then(() => 'done'));
   const closing = connection.close();
@@ -209,7 +209,7 @@ test('closing lets what is under way finish, and refuses the rest', async () => 
   await Promise.all([closing, connection.close()]);
 });
 
-test('a failure is the trouble of the engine unless the command itself is wrong', () => {
+test("takes a failure for the engine's unless the command itself is wrong", () => {
   const server = (code: number | undefined): MongoServerError =>
     new MongoServerError({ ...(code === undefined ? {} : { code }), errmsg: 'x' });
   const troubles = [
@@ -247,7 +247,7 @@ test('a failure is the trouble of the engine unless the command itself is wrong'
   }
 });
 
-test('the error of a connection that the server has just closed, which the driver hands on as it is, is the trouble of the engine', async () => {
+test("takes the socket's error of a connection that the server has just closed for the engine's", async () => {
   const server = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').resume();
@@ -278,7 +278,7 @@ test('the error of a connection that the server has just closed, which the drive
   assert.is(failureOf(ours, true), ours, 'a mistake of ours is none of its troubles');
 });
 
-test('a bulk write whose connection was lost has no code and no errors of its own: its outcome is unknown', () => {
+test('leaves the outcome of a bulk write unknown whose connection was lost', () => {
   const lost = bulkError({ cause: new MongoNetworkError('connection 1 to 127.0.0.1 closed') });
   assert.equal([lost.code, lost.writeErrors], [undefined, []]);
   assert.is(duplicateIdsOf(lost), undefined);
@@ -287,7 +287,7 @@ test('a bulk write whose connection was lost has no code and no errors of its ow
   assert.not.ok((failureOf(unfound, true) as UnavailableError).outcomeUnknown, 'nobody was found to send it to');
 });
 
-test('a taken _id is told from another taken value, whatever the value', () => {
+test('tells a taken _id from another taken value, whatever the value', () => {
   assert.equal(duplicateIdsOf(bulkError({ errors: [taken(3), taken(5)] })), [3, 5]);
   assert.equal(
     duplicateIdsOf(
@@ -353,7 +353,7 @@ function bulkConnection(answers: readonly (Error | undefined)[]): {
   };
 }
 
-test('documents are written in the order of ids, and what was written first by another client in that moment once more', async () => {
+test('writes documents by id, and again those another client wrote first at that moment', async () => {
   const documents = ['c', 'a', 'd', 'b'].map((_id, n) => ({ _id, p: `${n}`, b: '{}' }));
   const { connection, sent } = bulkConnection([bulkError({ errors: [taken(1), taken(3)] }), undefined]);
   await writeGuarded(connection, 'x', documents);

@@ -156,7 +156,7 @@ if (missing === undefined) {
   const indexesOf = async ({ client }: TestDatabase, collection: string): Promise<Document[]> =>
     client.db().collection(collection).indexes();
 
-  test('declared indexes end with the id, and are made once, or later', async ({ database, store }) => {
+  test('makes declared indexes once, or later, ending with the id', async ({ database, store }) => {
     const collection = newCollection([['a', 'b.c'], ['d', 'id'], ['id'], ['d']]);
     await store.ensure(collection, { deferIndexes: true });
     const name = layoutOf(collection).collection;
@@ -173,12 +173,12 @@ if (missing === undefined) {
     }
   });
 
-  test('expired records are taken away by the server', async ({ database }) => {
+  test('lets the server delete expired records', async ({ database }) => {
     const [, expiry] = await indexesOf(database, 'records');
     assert.equal([expiry?.['key'], expiry?.['expireAfterSeconds']], [{ e: 1 }, 0]);
   });
 
-  test('an index of the same name that is another one is told at once', async ({ database, store }) => {
+  test('reports an index of the same name that is another one at once', async ({ database, store }) => {
     const collection = newCollection([['a']]);
     await store.ensure(collection, { deferIndexes: true });
     const { collection: name } = layoutOf(collection);
@@ -190,7 +190,7 @@ if (missing === undefined) {
     await store.ensure(collection);
   });
 
-  test('a unique index of somebody else does not pass for a newer document', async ({ database, store }) => {
+  test('does not take a foreign unique index for a newer document', async ({ database, store }) => {
     const collection = newCollection([['a']]);
     await store.ensure(collection);
     await database.client
@@ -204,7 +204,7 @@ if (missing === undefined) {
     assert.is(await store.checkpoint(`${collection.name}@1`), undefined);
   });
 
-  test('fields are brought beside thousands of bodies, once', async ({ database, store }) => {
+  test('extracts fields of thousands of bodies once', async ({ database, store }) => {
     const before = newCollection();
     await store.ensure(before);
     for (let k = 0; k < 3; k++)
@@ -233,7 +233,7 @@ if (missing === undefined) {
     );
   });
 
-  test('what stands in the database is as the documentation says', async ({ database, store }) => {
+  test('stores what the documentation says', async ({ database, store }) => {
     const collection = newCollection([['a']]);
     await store.ensure(collection);
     await store.write([batch(collection, [doc('one', 1, { a: 'x', $b: { '.': 1 } })], 1)]);
@@ -256,7 +256,7 @@ if (missing === undefined) {
     );
   });
 
-  test('every declared index is asked for, in an order that it has from one end', () => {
+  test('asks for every declared index, in an order that it has from one end', () => {
     for (const { name, indexes } of PROJECTIONS) {
       const layout = layoutOf({ name, version: 1, indexes });
       const used = (QUERIES[name] ?? []).map((query) => {
@@ -286,7 +286,7 @@ if (missing === undefined) {
 
   if (server.own) console.log('skipped: MongoDB: every query on an index: the test server has no explain');
   else {
-    test('every query on an index', async ({ database }) => {
+    test('answers every query by an index', async ({ database }) => {
       const recording = recordCommands();
       const store = await openMongoReadStore({ url: telling(database.url) });
       try {

@@ -19,7 +19,7 @@ async function refusal(url: string): Promise<string> {
   return error.message;
 }
 
-test('a wrong address is refused before anybody is asked, and a password in it is never shown', async () => {
+test('refuses a wrong address before connecting, and never shows its password', async () => {
   for (const url of [
     'http://host/gift',
     'mongodb://',
@@ -45,7 +45,7 @@ test('a wrong address is refused before anybody is asked, and a password in it i
     assert.match(await refusal(`mongodb://host/${database}`), "can't be the name of a database", database);
 });
 
-test('the address names the database', () => {
+test('takes the database from the address', () => {
   const names = {
     'mongodb://host': 'gift',
     'mongodb://host/': 'gift',
@@ -56,12 +56,12 @@ test('the address names the database', () => {
   for (const [url, name] of Object.entries(names)) assert.is(addressOf(url).database, name, url);
 });
 
-test('whatever the address says, the driver repeats no write by itself: what it then fails with would hide that the first may have been done', () => {
+test('lets the driver repeat no write, whatever the address says', () => {
   for (const url of ['mongodb://host/', 'mongodb://host/?retryWrites=true'])
     assert.is(addressOf(url).newClient().options.retryWrites, false, url);
 });
 
-test('nobody there', async () => {
+test('reports that no server is there', async () => {
   const port = await freePort();
   assert.match(
     await refusal(`mongodb://127.0.0.1:${port}/gift`),
@@ -69,7 +69,7 @@ test('nobody there', async () => {
   );
 });
 
-test('a server that is too old', async () => {
+test('refuses a server that is too old', async () => {
   const server = await startFakeMongo(() => ({}), { ...HELLO, maxWireVersion: 6 });
   try {
     assert.match(
@@ -81,7 +81,7 @@ test('a server that is too old', async () => {
   }
 });
 
-test('credentials that are refused', async () => {
+test('reports refused credentials', async () => {
   const server = await startFakeMongo((command) =>
     'saslStart' in command
       ? { ok: 0, code: 18, codeName: 'AuthenticationFailed', errmsg: 'Authentication failed.' }
@@ -100,7 +100,7 @@ for (const [code, message] of [
   [13, 'its user may not read and write the database: not allowed'],
   [8_000, 'MONGODB_URL: not allowed'],
 ] as const) {
-  test(`a server that answers with code ${code}`, async () => {
+  test(`reports a server that answers with code ${code}`, async () => {
     const server = await startFakeMongo(() => ({ ok: 0, code, errmsg: 'not allowed' }));
     try {
       assert.match(await refusal(server.url), message);
@@ -110,7 +110,7 @@ for (const [code, message] of [
   });
 }
 
-test('an index of records that is not as it was made', async () => {
+test('refuses an index of records that is not as it was made', async () => {
   const server = await startFakeMongo((command) => {
     const answer = openedWell(command) ?? {};
     if ('cursor' in answer) delete answer['cursor'].firstBatch[0].expireAfterSeconds;
@@ -123,7 +123,7 @@ test('an index of records that is not as it was made', async () => {
   }
 });
 
-test('the database, majority and the primary are asked for whatever the address says, and nothing is left open', async () => {
+test('asks for majority and primary whatever the address says, and leaves nothing open', async () => {
   const asked: Record<string, unknown>[] = [];
   const server = await startFakeMongo((command) => {
     asked.push(command);
@@ -156,7 +156,7 @@ test('the database, majority and the primary are asked for whatever the address 
   }
 });
 
-test('an error that is no trouble of the engine stays what it is', () => {
+test("throws an error that is not the engine's as it is", () => {
   const error = new TypeError('a mistake');
   assert.is(engineErrorOf(error), error);
 });

@@ -12,7 +12,7 @@ import { at, doc, newCollection, rejectionOf } from '../../support/engines/readS
 
 const test = suite('MongoDB: parts');
 
-test('no two fields share a key, and no key means anything to the server', () => {
+test('gives no two fields one key, and no key a meaning to the server', () => {
   const fields = [
     'a',
     'A',
@@ -36,7 +36,7 @@ test('no two fields share a key, and no key means anything to the server', () =>
   for (const key of keys) assert.match(key, /^f_[\w~]*$/);
 });
 
-test('commands stay below 2 MB, ids and queried fields and all', () => {
+test('keeps commands below 2 MB, with ids and queried fields', () => {
   const collection = newCollection([['text']]);
   const layout = layoutOf(collection);
   const documents = Array.from({ length: 1_000 }, (_, n) =>
@@ -52,7 +52,7 @@ test('commands stay below 2 MB, ids and queried fields and all', () => {
   assert.equal(commandsOf(layout, []), [[]]);
 });
 
-test('queries become what an index finds', () => {
+test('makes queries that an index answers', () => {
   const layout = layoutOf(newCollection([['a', 'b']]));
   const filters = {
     prefix: filterOf(layout, { where: { a: { prefix: 'x' } } }),
@@ -85,7 +85,7 @@ test('queries become what an index finds', () => {
   );
 });
 
-test('a field is brought beside the very body that it was taken from, since one written meanwhile has its own, and noted for its collection', async () => {
+test('adds a field to the very body that it was taken from, and notes it for its collection', async () => {
   const asked: unknown[] = [];
   const collection = {
     async findOne(filter: object) {
@@ -125,7 +125,7 @@ function lookedAt(answer: (asked: readonly string[]) => Promise<{ _id: string; p
   return { looks, connection: { read: (work) => work({ collection: () => collection } as never) } };
 }
 
-test('thousands who wait are one query, and none when nobody does', async () => {
+test('asks once for thousands of waiters, and never without one', async () => {
   let stored = 0;
   const { connection, looks } = lookedAt(async (asked) => asked.map((_id) => ({ _id, p: at(stored) })));
   const checkpoints = createCheckpoints(connection);
@@ -150,7 +150,7 @@ test('thousands who wait are one query, and none when nobody does', async () => 
   assert.instance(await rejectionOf(checkpoints.reached('b@1', at(1), 0)), UnavailableError);
 });
 
-test('own writes wake at once, also while an answer is awaited, and an answer never takes knowledge back', async () => {
+test('wakes by its own writes at once, and never goes back to an older answer', async () => {
   let answered: (found: { _id: string; p: string }[]) => void = () => undefined;
   const { connection } = lookedAt(
     () =>
@@ -169,7 +169,7 @@ test('own writes wake at once, also while an answer is awaited, and an answer ne
   checkpoints.close();
 });
 
-test('who waits hears of a failure, who comes after it asks anew', async () => {
+test('throws a failure to present waiters, and asks again for later ones', async () => {
   let failing = true;
   const { connection } = lookedAt(async (asked) => {
     if (failing) throw new UnavailableError('gone');

@@ -29,7 +29,10 @@ if (missing === undefined) {
     await store.close();
   });
 
-  test('it fails every call within seconds, and is used again when it is back', async ({ server, store }) => {
+  test('fails every call to a silent server within seconds, and uses it again when it is back', async ({
+    server,
+    store,
+  }) => {
     const collection = newCollection([['n']]);
     await store.ensure(collection);
     await store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]);
@@ -72,7 +75,7 @@ if (missing === undefined) {
       assert.not.instance(await call().catch((error: unknown) => error), Error, name);
   });
 
-  test('a write given up on that arrives later changes nothing that is newer', async ({ server, store }) => {
+  test('changes nothing newer by a write that arrives after it was given up', async ({ server, store }) => {
     const collection = newCollection([['n']]);
     await store.ensure(collection);
     server.signal('SIGSTOP');
@@ -86,10 +89,7 @@ if (missing === undefined) {
     assert.is(await store.checkpoint(projectionOf(collection)), at(2));
   });
 
-  test('it is noticed within 4 s: what is asked from then on is never sent, and known not to be done', async ({
-    server,
-    store,
-  }) => {
+  test('notices silence within 4 s, and sends nothing from then on', async ({ server, store }) => {
     await store.records.put('r', 1);
     server.signal('SIGSTOP');
     await sleep(4_000);
@@ -99,7 +99,7 @@ if (missing === undefined) {
     assert.ok(ms < 4_900, `${ms} ms`);
   });
 
-  test('closing does not wait for it', async ({ server, store }) => {
+  test('does not wait for a silent server when it closes', async ({ server, store }) => {
     const collection = newCollection();
     await store.ensure(collection);
     server.signal('SIGSTOP');

@@ -26,7 +26,7 @@ if (missing === undefined) {
     await store.close();
   });
 
-  test('killed with -9 under load: nothing acknowledged is lost, no checkpoint is ahead of its documents, and it goes on by itself', async ({
+  test('loses nothing acknowledged when killed with -9 under load, and has no checkpoint ahead', async ({
     server,
     store,
   }) => {
@@ -80,10 +80,7 @@ if (missing === undefined) {
     for (const failure of failures) assert.instance(failure, UnavailableError);
   });
 
-  test('a server that is down fails calls within 3 s, also who waits, and stays down as long as it likes', async ({
-    server,
-    store,
-  }) => {
+  test('fails calls and waiters within 3 s while the server is down, however long', async ({ server, store }) => {
     const collection = newCollection([['n']]);
     await store.ensure(collection);
     server.signal('SIGKILL');
@@ -143,7 +140,7 @@ fakes('however many calls there are, they share 32 connections', async () => {
   }
 });
 
-fakes('a connection that ends before the answer leaves the outcome unknown, of every kind of write', () =>
+fakes("leaves a write's outcome unknown when the connection ends before the answer", () =>
   onFake(
     (command) =>
       'update' in command || 'delete' in command || 'findAndModify' in command || 'insert' in command ? 'end' : empty,

@@ -76,7 +76,7 @@ if (ownMissing === undefined) {
   });
   test.after.each(({ server }) => server.stop());
 
-  test('installations that share a NATS do not hear each other', async ({ server, logId }) => {
+  test('keeps installations that share a server apart', async ({ server, logId }) => {
     const one = await openNatsBus({ url: server.url, logId, onError: ignore });
     const other = await openNatsBus({ url: server.url, logId: randomUUID(), onError: ignore });
     await one.serve('work', 'q', async () => ({ by: 'one' }));
@@ -85,10 +85,7 @@ if (ownMissing === undefined) {
     await Promise.all([one.close(), other.close()]);
   });
 
-  test('what is no JSON is refused and told of once, with its subject and nothing of what it holds', async ({
-    server,
-    logId,
-  }) => {
+  test('refuses and reports what is not JSON once, by its subject alone', async ({ server, logId }) => {
     const errors: Error[] = [];
     const bus = await openNatsBus({ url: server.url, logId, onError: (error) => errors.push(error as Error) });
     let handled = 0;
@@ -153,7 +150,7 @@ if (ownMissing === undefined) {
     });
   }
 
-  test('it is looked for again however long it is gone, and everything that was served and heard before is again', async ({
+  test('looks for the server however long it is gone, and serves and hears again as before', async ({
     server,
     logId,
   }) => {
@@ -194,7 +191,7 @@ if (ownMissing === undefined) {
     };
   };
 
-  test('a frozen member of a queue group, which NATS goes on handing requests, keeps nobody waiting, and does nothing twice when it wakes up', async ({
+  test('asks others in place of a frozen member of a queue group, which repeats nothing later', async ({
     server,
     logId,
   }) => {
@@ -226,7 +223,7 @@ if (ownMissing === undefined) {
     await close();
   });
 
-  test('who has begun with a request and falls silent is given up long before the deadline; who only takes long is waited for', async ({
+  test('gives up a member that falls silent long before the deadline, and waits for a slow one', async ({
     server,
     logId,
   }) => {
@@ -257,7 +254,7 @@ if (ownMissing === undefined) {
     await close();
   });
 
-  test('what was handed over once is never said to have had nobody to take it', async ({ server, logId }) => {
+  test('never says of a delivered request that nobody took it', async ({ server, logId }) => {
     const { asker, one, other, close } = await members(server.url, logId);
     await one.serve('work', 'q', async () => ({}));
     one.freeze();
@@ -273,7 +270,7 @@ if (ownMissing === undefined) {
     await close();
   });
 
-  test('credentials: taken from the address, refused clearly', async ({ logId }) => {
+  test('takes credentials from the address, and says clearly that they are refused', async ({ logId }) => {
     const guarded = await startNats({ args: ['--user', 'u', '--pass', 'p/w'] });
     const { host } = new URL(guarded.url);
     const bus = await openNatsBus({ url: `nats://u:p%2Fw@${host}`, logId, onError: ignore });
@@ -294,7 +291,7 @@ if (ownMissing === undefined) {
     await tokened.stop();
   });
 
-  test('nobody there: a clear message at start', async ({ logId }) => {
+  test('says clearly at the start that no server is there', async ({ logId }) => {
     const port = await freePort();
     await assert.rejects(
       openNatsBus({ url: `nats://127.0.0.1:${port}`, logId, onError: ignore }),
@@ -302,7 +299,7 @@ if (ownMissing === undefined) {
     );
   });
 
-  test('a server without TLS where it is asked for', async ({ server, logId }) => {
+  test('says clearly that a server has no TLS', async ({ server, logId }) => {
     await assert.rejects(
       openNatsBus({ url: server.url.replace('nats:', 'tls:'), logId, onError: ignore }),
       /^EngineError: NATS_URL: the server has no TLS/,

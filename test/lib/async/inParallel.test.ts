@@ -9,7 +9,7 @@ const turn = async (): Promise<void> =>
     setImmediate(resolve);
   });
 
-test('every item once, in order of start, never more than the limit at a time', async () => {
+test('works on every item once, in order, never on more than the limit at a time', async () => {
   const begun: number[] = [];
   let running = 0;
   let most = 0;
@@ -26,7 +26,7 @@ test('every item once, in order of start, never more than the limit at a time', 
   assert.equal(seen, [undefined, null, 0], 'whatever the item');
 });
 
-test('what makes its items one by one is asked only for as many as are begun', async () => {
+test('asks an iterator for no more items than are started', async () => {
   let made = 0;
   function* making(): Generator<number> {
     for (;;) yield ++made;
@@ -45,7 +45,7 @@ test('what makes its items one by one is asked only for as many as are begun', a
   assert.ok(made <= 5 + 3, String(made));
 });
 
-test('after a failure nothing new is begun; what runs is waited for, then the failure thrown', async () => {
+test('starts nothing after a failure, waits for what runs, then throws the failure', async () => {
   let begun = 0;
   let ended = 0;
   try {
@@ -62,7 +62,7 @@ test('after a failure nothing new is begun; what runs is waited for, then the fa
   assert.equal([begun, ended], [32, 31]);
 });
 
-test('an aborted signal ends it the same way, without an error', async () => {
+test('ends the same way after an abort, without an error', async () => {
   const stop = new AbortController();
   let begun = 0;
   await inParallel(

@@ -20,7 +20,7 @@ function questions() {
   return { ask, open, asked: () => asked };
 }
 
-test('those who ask in one turn share a question that begins after them', async () => {
+test('asks one question for all callers of a turn, after them', async () => {
   const { ask, open, asked } = questions();
   const both = Promise.all([ask(), ask()]);
   assert.is(asked(), 0);
@@ -30,7 +30,7 @@ test('those who ask in one turn share a question that begins after them', async 
   assert.equal(await both, [1, 1]);
 });
 
-test('those who ask while a question is under way get the answer to the next, never that one’s', async () => {
+test('gives callers during a question the answer to the next, never to that one', async () => {
   const { ask, open, asked } = questions();
   const first = ask();
   await sleep(1);
@@ -48,7 +48,7 @@ test('those who ask while a question is under way get the answer to the next, ne
   assert.is(await last, 3);
 });
 
-test('a question that fails fails for those who share it, and for no one else', async () => {
+test('fails only those who share a failed question', async () => {
   const { ask, open } = questions();
   const first = failureOf(ask());
   await sleep(1);

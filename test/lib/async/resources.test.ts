@@ -4,7 +4,7 @@ import { resources } from '../../../src/lib/async/resources.js';
 
 const test = suite('resources');
 
-test('last in, first out, each once, whatever one of them throws', async () => {
+test('closes last in, first out, each once, whatever one of them throws', async () => {
   const closed: string[] = [];
   const open = resources();
   for (const name of ['a', 'b', 'c']) {

@@ -7,7 +7,7 @@ import { LOW_PRIORITY_SLICE_MS } from '../../../src/lib/async/slices.js';
 
 const test = suite('tick batcher');
 
-test('what is asked in one turn is answered at its end, together and in order', async () => {
+test('answers questions of one turn at its end, together and in order', async () => {
   const turns: number[][] = [];
   let current: number[] = [];
   const ask = batchedAnswers(
@@ -32,7 +32,7 @@ test('what is asked in one turn is answered at its end, together and in order', 
   assert.equal(turns, [[1, 2, 3], [4]]);
 });
 
-test('only so many in one turn; nobody is left out or overtaken', async () => {
+test('answers only so many in one turn, in order, and leaves nobody out', async () => {
   const order: string[] = [];
   const ask = batchedAnswers((question: number) => order.push(String(question)), { atOnce: 2 });
   const all = Promise.all([1, 2, 3, 4, 5].map(ask));
@@ -46,7 +46,7 @@ test('only so many in one turn; nobody is left out or overtaken', async () => {
   );
 });
 
-test('what takes long ends its turn: the others are answered in the next ones, in order', async () => {
+test('ends its turn after slow answers, and gives the others in the next ones, in order', async () => {
   const order: string[] = [];
   const ask = batchedAnswers(
     (question: number) => {
@@ -66,7 +66,7 @@ test('what takes long ends its turn: the others are answered in the next ones, i
   assert.equal(order, ['1', 'turn', '2', 'turn', '3', 'turn']);
 });
 
-test('one that fails, fails alone; one turn that fails as a whole, fails all of it and nothing after it', async () => {
+test('fails a failing question alone, and a failing turn as a whole, and nothing after it', async () => {
   let broken = false;
   const ask = batchedAnswers(
     (question: number) => {

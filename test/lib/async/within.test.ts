@@ -8,7 +8,7 @@ const never = new Promise<string>(() => undefined);
 const messageOf = async (promise: Promise<unknown>): Promise<string> =>
   promise.then(String, (error: unknown) => (error as Error).message);
 
-test('in time: what the promise comes to, and no timer stays', async () => {
+test("gives the promise's outcome in time, and leaves no timer", async () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   // The test runner's own timer is over by then.
   await turn();
@@ -18,7 +18,7 @@ test('in time: what the promise comes to, and no timer stays', async () => {
   assert.is(timers(), before);
 });
 
-test('too late: what `late` gives or throws; a failure after that is nobody’s', async () => {
+test('gives the outcome of `late` after the deadline, and ignores a later failure', async () => {
   assert.is(await within(never, 1, () => 'late'), 'late');
   assert.is(await within(never, 1, async () => 'late, too'), 'late, too');
   const fails = sleep(10).then(() => {

@@ -38,11 +38,11 @@ testWhere(
   },
 );
 
-test('a folder with room lacks nothing, and neither does one that is not there yet', () => {
+test('finds no fault in a folder with room, nor in one that is not there yet', () => {
   for (const folder of [tmpdir(), join(tmpdir(), 'not', 'there')]) assert.is(exhausted(folder), undefined);
 });
 
-test("a file system without hard links is named as what it is; a name that is taken stays the system's word", () => {
+test("names a file system without hard links, and leaves a taken name to the system's error", () => {
   const dir = mkdtempSync(join(tmpdir(), 'gift-links-'));
   try {
     const [from, to] = [join(dir, 'from'), join(dir, 'to')];

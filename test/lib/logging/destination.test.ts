@@ -20,7 +20,7 @@ test.before.each((context) => {
 });
 test.after.each(({ folder }) => rmSync(folder, { recursive: true, force: true }));
 
-test('few lines are written a little later, many at once, in order', async ({ folder }) => {
+test('writes few lines a little later, many at once, in order', async ({ folder }) => {
   const path = join(folder, 'log');
   const fd = openSync(path, 'a');
   const log = openLogDestination(fd);
@@ -34,7 +34,7 @@ test('few lines are written a little later, many at once, in order', async ({ fo
   closeSync(fd);
 });
 
-test('flushing writes at once what is waiting', ({ folder }) => {
+test('writes waiting lines at once when flushed', ({ folder }) => {
   const path = join(folder, 'log');
   const fd = openSync(path, 'a');
   const log = openLogDestination(fd);
@@ -46,7 +46,7 @@ test('flushing writes at once what is waiting', ({ folder }) => {
   closeSync(fd);
 });
 
-test('a log that nobody takes any more stops nothing', async ({ folder }) => {
+test('stops nothing when nobody reads the log any more', async ({ folder }) => {
   const fd = openSync(join(folder, 'log'), 'a');
   closeSync(fd);
   const later = openLogDestination(fd);
@@ -93,7 +93,7 @@ function writer(script: string) {
   );
 }
 
-test('a reader that falls far behind loses lines and is told how many', async () => {
+test('drops lines of a slow reader and logs how many', async () => {
   const child = writer(`
     const log = openLogDestination(1);
     const line = 'x'.repeat(999) + '\\n';
@@ -136,7 +136,7 @@ function drained(fd: number): string {
   }
 }
 
-test('a full pipe is tried again, without a line lost or twice', async ({ folder }) => {
+test('tries a full pipe again, without a line lost or twice', async ({ folder }) => {
   const fd = pipe(folder);
   const log = openLogDestination(fd);
   const lines = Array.from({ length: 3_000 }, (_, n) => `line ${n} ${'y'.repeat(90)}\n`);
@@ -151,7 +151,7 @@ test('a full pipe is tried again, without a line lost or twice', async ({ folder
   closeSync(fd);
 });
 
-test('the end of the process does not wait for ever for a full pipe', ({ folder }) => {
+test('does not wait for ever for a full pipe at the end of the process', ({ folder }) => {
   const fd = pipe(folder);
   const log = openLogDestination(fd);
   log.write(`${'y'.repeat(16_000)}\n`);

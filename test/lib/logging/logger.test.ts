@@ -16,7 +16,7 @@ function recording(level = 'info') {
   return { logger, lines, last: () => JSON.parse(lines.at(-1) ?? '{}') as Record<string, unknown> };
 }
 
-test('a line is JSON with level, ISO time and message', () => {
+test('writes a line as JSON with level, ISO time and message', () => {
   const { logger, lines, last } = recording();
   logger.info({ status: 200 }, 'request');
   logger.info('twice');
@@ -27,14 +27,14 @@ test('a line is JSON with level, ISO time and message', () => {
   assert.is(last()['msg'], 'twice');
 });
 
-test('what is below the level is not written', () => {
+test('writes nothing below the level', () => {
   const { logger, lines } = recording('warn');
   logger.info('no');
   logger.warn('yes');
   assert.is(lines.length, 1);
 });
 
-test('secret and personal values show nowhere, however deep and however spelled', () => {
+test('shows no secret or personal value, however deep and however spelled', () => {
   const { logger, lines } = recording();
   const SECRET = 'hunter2';
   logger.info(
@@ -55,14 +55,14 @@ test('secret and personal values show nowhere, however deep and however spelled'
   assert.match(lines[1] ?? '', '"component":"auth"');
 });
 
-test('what is handed over stays as it is', () => {
+test('leaves the given object as it is', () => {
   const { logger } = recording();
   const handed = { password: 'hunter2', nested: { token: 't' } };
   logger.info(handed, 'login');
   assert.equal(handed, { password: 'hunter2', nested: { token: 't' } });
 });
 
-test('gift ids and shortcodes are cut', () => {
+test('cuts gift ids and shortcodes', () => {
   assert.is(cutGiftIds(`/api/v2/gifts/${ID}/redemptions`), '/api/v2/gifts/012345…/redemptions');
   assert.is(cutGiftIds(`/g/${SHORTCODE.toLowerCase()}`), '/g/h7kq2m…');
   assert.is(cutGiftIds(`gift-${ID}`), 'gift-012345…');
@@ -75,7 +75,7 @@ test('gift ids and shortcodes are cut', () => {
   assert.not.match(lines.join(''), SHORTCODE);
 });
 
-test('an error is told with its causes, without what else it carries', () => {
+test('shows an error with its causes, without its other fields', () => {
   const { logger, last } = recording();
   const cause = Object.assign(new TypeError('inner', { cause: 'a text' }), { code: 'E_INNER' });
   logger.error({ err: Object.assign(new Error('outer', { cause }), { request: { secretive: 'hunter2' } }) }, 'failed');
@@ -103,7 +103,7 @@ test('an error is told with its causes, without what else it carries', () => {
   assert.ok(JSON.stringify(last()).length < 20_000);
 });
 
-test('large and odd values are bounded', () => {
+test('bounds large and odd values', () => {
   const { logger, last } = recording();
   const deep: Record<string, unknown> = {};
   let inner = deep;
@@ -132,7 +132,7 @@ test('large and odd values are bounded', () => {
   assert.is(line['on'], true);
 });
 
-test('more keys than are remembered are still known', () => {
+test('knows more keys than it caches', () => {
   const { logger, lines } = recording();
   logger.info(Object.fromEntries(Array.from({ length: 1_200 }, (_, n) => [`key${n}`, n])), 'many');
   logger.info({ Pass_Word: 'hunter2' }, 'late');
@@ -161,7 +161,7 @@ async function run(script: string): Promise<{ code: number | null; lines: string
 
 const LOG_MANY = 'for (let n = 0; n < 1000; n++) logger.info({ n }, "line");';
 
-test('every line is written by the end of the process, however it ends', async () => {
+test('writes every line by the end of the process, however it ends', async () => {
   const ends = await Promise.all([
     run(LOG_MANY),
     run(`${LOG_MANY} process.exit(3);`),
@@ -182,7 +182,7 @@ test('every line is written by the end of the process, however it ends', async (
   }
 });
 
-test('a line shows soon, while the process goes on', async () => {
+test('shows a line soon, while the process goes on', async () => {
   const { lines } = await run('logger.info("early"); setTimeout(() => process.kill(process.pid, "SIGKILL"), 600);');
   assert.is(lines.length, 1);
 });

@@ -13,12 +13,10 @@ const NICE = `const nice = () => Number(require('node:fs').readFileSync('/proc/t
 
 const onLinux = existsSync('/proc/thread-self/stat') ? test : test.skip;
 
-onLinux(
-  'a thread gets a lower priority than it had, down to the lowest; the others of its process keep theirs',
-  async () => {
-    const before = getPriority();
-    const thread = new Worker(
-      `${NICE}
+onLinux("lowers a thread's priority, down to the lowest, and leaves other threads alone", async () => {
+  const before = getPriority();
+  const thread = new Worker(
+    `${NICE}
     import(${GIVE_WAY}).then(({ lowerPriority }) => {
       const seen = [nice()];
       for (let n = 0; n < 6; n++) {
@@ -27,15 +25,14 @@ onLinux(
       }
       require('node:worker_threads').parentPort.postMessage(seen);
     });`,
-      { eval: true },
-    );
-    const [seen] = (await once(thread, 'message')) as [number[]];
-    assert.equal(
-      seen,
-      Array.from({ length: 7 }, (_, n) => Math.min(before + 5 * n, 19)),
-    );
-    assert.is(getPriority(), before);
-  },
-);
+    { eval: true },
+  );
+  const [seen] = (await once(thread, 'message')) as [number[]];
+  assert.equal(
+    seen,
+    Array.from({ length: 7 }, (_, n) => Math.min(before + 5 * n, 19)),
+  );
+  assert.is(getPriority(), before);
+});
 
 test.run();

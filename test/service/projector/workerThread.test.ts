@@ -60,7 +60,7 @@ function projectWith(
   });
 }
 
-test('a service of embedded engines keeps its read models on a thread, which logs with it, and gives its lease up at the end', async ({
+test('keeps read models on a thread with embedded engines, logs with it, and gives up its lease', async ({
   dir,
   lines,
 }) => {
@@ -75,10 +75,7 @@ test('a service of embedded engines keeps its read models on a thread, which log
   await store.close();
 });
 
-test('it keeps them on the thread that runs it where projections are handed to it, and where it answers no requests', async ({
-  dir,
-  lines,
-}) => {
+test('keeps them in process where projections are given to it, or it answers no requests', async ({ dir, lines }) => {
   const logger = loggerOf(lines);
   for (const [roles, options] of [
     ['api,projector', { projections: PROJECTIONS }],
@@ -93,7 +90,7 @@ test('it keeps them on the thread that runs it where projections are handed to i
   }
 });
 
-test('a thread that dies is told of and followed by another of the same name, later each time; its lines go where the logger writes', async (context) => {
+test('logs the death of a thread and starts another of the same name, each time later', async (context) => {
   const { dir, lines } = context;
   const program = [
     `import { parentPort, workerData } from 'node:worker_threads';`,
@@ -125,7 +122,7 @@ test('a thread that dies is told of and followed by another of the same name, la
   );
 });
 
-test('where the thread of the projector dies the next one leads at once: it need not wait for the lease of the one before', async (context) => {
+test("leads at once after the death of the projector's thread, without waiting for its lease", async (context) => {
   const { dir, lines } = context;
   const log = await openEmbeddedEventStore({ dir });
   const store = await openEmbeddedReadStore({ dir });
@@ -152,7 +149,7 @@ test('where the thread of the projector dies the next one leads at once: it need
   await log.close();
 });
 
-test('a thread that ends badly, or not at all, when it is told to end is a failure of closing', async (context) => {
+test('fails to close when the thread ends badly, or not at all', async (context) => {
   const ending = async (name: string, work: string): Promise<Error> => {
     const program = [
       `import { parentPort } from 'node:worker_threads';`,
@@ -169,7 +166,7 @@ test('a thread that ends badly, or not at all, when it is told to end is a failu
   assert.match((await ending('hangs', 'for (;;);')).message, /did not end within 500 ms/);
 });
 
-test('closed between two threads it starts none', async (context) => {
+test('starts no thread when closed between two', async (context) => {
   const { lines } = context;
   const projecting = projectWith(context, [`throw new Error('out of memory')`], { restartMs: [100, 100] });
   await until(() => lines.length === 1, 'its end');

@@ -44,7 +44,7 @@ async function pair(): Promise<{ near: Socket; far: Socket; end: () => void }> {
   };
 }
 
-test('frames come whole however their bytes are cut', () => {
+test('reads whole frames however their bytes are cut', () => {
   const frames: Frame[] = [
     { header: { t: 'err', i: 2, m: 'no' }, body: '' },
     { header: { t: 'pub', s: 'a.b' }, body: '{"text":"ü😀"}' },
@@ -60,7 +60,7 @@ test('frames come whole however their bytes are cut', () => {
   }
 });
 
-test('without a connection requests and publications fail as unavailable, nothing was sent', async () => {
+test('refuses requests and publications without a connection as unavailable, with nothing sent', async () => {
   const member = openBusClient(() => undefined);
   const error = await refusal(member.request('a', {}, { timeoutMs: 30 }));
   assert.instance(error, UnavailableError);
@@ -73,7 +73,7 @@ test('without a connection requests and publications fail as unavailable, nothin
   assert.not(((await waiting) as UnavailableError).outcomeUnknown);
 });
 
-test('a request waits while the way is congested, and is not sent after its deadline', async () => {
+test('holds a request while the connection is congested, and never sends it after its deadline', async () => {
   const member = openBusClient(() => undefined);
   const sent: Frame[] = [];
   let room = (): void => undefined;
@@ -100,7 +100,7 @@ test('a request waits while the way is congested, and is not sent after its dead
   assert.equal(await answer, { n: 1 });
 });
 
-test('a hub that is too busy to answer for a while keeps nobody from serving: it takes what it was told in its turn', async () => {
+test('waits for a busy broker to take its services, and fails none of them', async () => {
   const member = openBusClient(() => undefined);
   const sent: Frame[] = [];
   member.attach({ send: (frame) => void sent.push(frame), congested: () => undefined });
@@ -123,13 +123,13 @@ test('a hub that is too busy to answer for a while keeps nobody from serving: it
   );
 });
 
-test('a member reports what only a hub should get', () => {
+test('reports frames that only a broker should get', () => {
   const errors: unknown[] = [];
   openBusClient((error) => errors.push(error)).receive({ header: { t: 'serve', s: 'a', q: 'b' }, body: '' });
   assert.is(errors.length, 1);
 });
 
-test('the second answer of two groups is dropped, and one after the requester has left', () => {
+test('drops the second answer of two groups, and one after the requester has left', () => {
   const refused: Error[] = [];
   const router = openRouter((error) => refused.push(error));
   const peer = (): Peer & { got: Frame[] } => {
@@ -166,7 +166,7 @@ test('the second answer of two groups is dropped, and one after the requester ha
   assert.is(refused.length, 1);
 });
 
-test('the sender to a congested peer is held until the peer has caught up', async () => {
+test('holds the sender to a congested peer until the peer has caught up', async () => {
   const router = openRouter(() => undefined);
   const caughtUp = Promise.resolve();
   const holds: Promise<void>[] = [];
@@ -177,7 +177,7 @@ test('the sender to a congested peer is held until the peer has caught up', asyn
   assert.is(holds[0], caughtUp);
 });
 
-test('a connection tells when the other side takes less than comes, and when it has caught up', async () => {
+test('reports a connection as congested until the other side has caught up', async () => {
   const { near, far, end } = await pair();
   far.pause();
   const connection = openConnection(near, {
@@ -197,7 +197,7 @@ test('a connection tells when the other side takes less than comes, and when it 
   end();
 });
 
-test('a side that takes nothing for too long is cut off', async () => {
+test('disconnects a peer that takes nothing for too long', async () => {
   const { near, far, end } = await pair();
   far.pause();
   const errors: Error[] = [];
@@ -223,7 +223,7 @@ test('a side that takes nothing for too long is cut off', async () => {
   end();
 });
 
-test('a held connection reads nothing until every hold is over; one that ends closes even if the other side does not', async () => {
+test('reads nothing from a held connection, and closes even if the other side does not', async () => {
   const { near, far, end } = await pair();
   const got: Frame[] = [];
   const connection = openConnection(near, {

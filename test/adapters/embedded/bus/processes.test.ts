@@ -62,7 +62,7 @@ const refusal = (promise: Promise<unknown>): Promise<Error> =>
     (error: Error) => error,
   );
 
-test('when the hub is killed the others meet again soon, and serve and hear as before', async ({ dir, open }) => {
+test('finds a new broker soon after the old one was killed, and serves and hears as before', async ({ dir, open }) => {
   const hub = await openBusInProcess({ dir });
   const [one, two] = [await open(), await open()];
   const heard: unknown[] = [];
@@ -95,7 +95,7 @@ test('when the hub is killed the others meet again soon, and serve and hear as b
   await third.close();
 });
 
-test('what a killed process was asked ends at once, not at its deadline', async ({ dir, open }) => {
+test('ends the requests of a killed process at once, not at their deadlines', async ({ dir, open }) => {
   const bus = await open();
   const other = await openBusInProcess({ dir });
   await other.serve('hangs', 'hangs', () => new Promise(() => undefined));
@@ -106,14 +106,14 @@ test('what a killed process was asked ends at once, not at its deadline', async 
   assert.is((await refusal(bus.request('hangs', {}, { timeoutMs: 1_000 }))).name, 'NoRespondersError');
 });
 
-test('a hub that closes hands over', async ({ open }) => {
+test('hands over to another broker when the first one closes', async ({ open }) => {
   const [hub, one, two] = [await open(), await open(), await open()];
   await one.serve('who', 'who', async () => ({ by: 'one' }));
   await Promise.all([hub.close(), hub.close()]);
   assert.equal(await answeredWithin(1_000, two, 'who'), { by: 'one' });
 });
 
-test('a request made while there is no hub waits for the next one', async ({ dir, open }) => {
+test('holds a request made without a broker for the next one', async ({ dir, open }) => {
   const hub = await openBusInProcess({ dir });
   const bus = await open();
   await bus.serve('who', 'who', async () => ({ by: 'me' }));
@@ -123,7 +123,7 @@ test('a request made while there is no hub waits for the next one', async ({ dir
   await bus.ping();
 });
 
-test('many that open at once all meet', async ({ open }) => {
+test('connects many processes that open at once', async ({ open }) => {
   const members = await Promise.all(Array.from({ length: 8 }, () => open()));
   await Promise.all(members.map((member, n) => member.serve(`m${n}`, 'q', async () => ({ n }))));
   for (const member of members) {
@@ -137,7 +137,7 @@ test('many that open at once all meet', async ({ open }) => {
   }
 });
 
-test('the socket and its lock are for their owner only, and the socket is gone with the last member', async ({
+test('gives socket and lock to their owner alone, and removes the socket with the last process', async ({
   dir,
   open,
   members,
@@ -148,7 +148,7 @@ test('the socket and its lock are for their owner only, and the socket is gone w
   assert.equal(readdirSync(dir), ['bus.lock']);
 });
 
-test('the socket of a killed process is taken over', async ({ dir, open }) => {
+test('takes over the socket of a killed process', async ({ dir, open }) => {
   const first = await openBusInProcess({ dir });
   await first.kill();
   assert.ok(statSync(join(dir, 'bus.sock')).isSocket());
@@ -164,7 +164,7 @@ test('the socket of a killed process is taken over', async ({ dir, open }) => {
   );
 });
 
-test('a folder whose path is too long for a socket meets under a short one', async ({ dir, open, members }) => {
+test('uses a short path for a folder whose path is too long for a socket', async ({ dir, open, members }) => {
   const long = join(dir, 'x'.repeat(60), 'y'.repeat(60));
   const [one, two] = [await open(long), await open(long)];
   await one.serve('who', 'who', async () => ({ by: 'one' }));
@@ -176,11 +176,7 @@ test('a folder whose path is too long for a socket meets under a short one', asy
   rmSync(join(socket, '..'), { recursive: true });
 });
 
-test('a short link to a folder with a long path, and the folder itself, are one bus, wherever temporary files are to go', async ({
-  dir,
-  open,
-  members,
-}) => {
+test('joins a folder and a short link to it on one bus, whatever TMPDIR is', async ({ dir, open, members }) => {
   const before = process.env['TMPDIR'];
   const long = join(dir, 'x'.repeat(60), 'y'.repeat(60));
   mkdirSync(long, { recursive: true });
@@ -203,7 +199,7 @@ test('a short link to a folder with a long path, and the folder itself, are one 
   }
 });
 
-test("files that are not the bus's are named and left alone", async ({ dir, open }) => {
+test("names files that are not the bus's and leaves them alone", async ({ dir, open }) => {
   writeFileSync(join(dir, 'bus.lock'), 'a diary, long enough to be no empty file'.repeat(50));
   assert.match((await refusal(open())).message, "bus.lock is not the bus's lock file");
   assert.match(readFileSync(join(dir, 'bus.lock'), 'utf8'), 'a diary');
@@ -218,12 +214,12 @@ test("files that are not the bus's are named and left alone", async ({ dir, open
   await open();
 });
 
-test("a folder that can't be used is named", async ({ dir, open }) => {
+test("names a folder that can't be used", async ({ dir, open }) => {
   writeFileSync(join(dir, 'file'), '');
   assert.match((await refusal(open(join(dir, 'file', 'data')))).message, /bus.lock can't be made/);
 });
 
-test("who can't take over says so and tries again until it can", async ({ dir, open, errors }) => {
+test("reports that it can't take over, and tries again until it can", async ({ dir, open, errors }) => {
   const hub = await openBusInProcess({ dir });
   const bus = await open();
   await bus.serve('who', 'who', async () => ({ by: 'me' }));
@@ -237,7 +233,7 @@ test("who can't take over says so and tries again until it can", async ({ dir, o
   assert.equal(await answeredWithin(2_000, bus, 'who'), { by: 'me' });
 });
 
-test('a request is not asked of a handler that has just gone', async ({ open }) => {
+test('asks no handler that has just gone', async ({ open }) => {
   const bus = await open();
   const stop = await bus.serve('brief', 'brief', async () => ({}));
   const answer = bus.request('brief', {}, { timeoutMs: 1_000 });
@@ -246,7 +242,7 @@ test('a request is not asked of a handler that has just gone', async ({ open }) 
   assert.is((await refusal(answer)).name, 'NoRespondersError');
 });
 
-test('bytes that make no sense are refused and reported; everyone else goes on', async ({ dir, open, errors }) => {
+test('refuses and reports invalid bytes, while everybody else goes on', async ({ dir, open, errors }) => {
   const bus = await open();
   await bus.serve('who', 'who', async () => ({ by: 'me' }));
   /** Says it. @returns whether the bus has hung up by the time that `heard` holds */

@@ -15,7 +15,7 @@ import { until } from '../../../support/assertions/until.js';
 
 const test = suite('Embedded event store: damaged logs');
 
-test('damage deep inside is told when it is met, and not before', () =>
+test('reports deep damage when it is read, and not before', () =>
   inFolder(async ({ dir, open }) => {
     const store = await open();
     for (let n = 0; n < 40; n++) await store.append(`stream-${n}`, events(50), 'none');
@@ -48,7 +48,7 @@ test('damage deep inside is told when it is met, and not before', () =>
     );
   }));
 
-test('a read that fails for a moment fails what is asked then; a follower goes on by itself and misses nothing', () =>
+test('fails one call after a read that failed once; a follower goes on and misses nothing', () =>
   inFolder(async ({ open }) => {
     const store = await open();
     const ended = new AbortController();
@@ -91,7 +91,7 @@ test('a read that fails for a moment fails what is asked then; a follower goes o
     );
   }));
 
-test('an event whose text is no JSON any more is damage', () =>
+test('reports an event whose text is not JSON as damage', () =>
   inFolder(async ({ dir, open }) => {
     const store = await open();
     await store.append('stream', events(2), 'none');
@@ -104,7 +104,7 @@ test('an event whose text is no JSON any more is damage', () =>
     assert.instance(await failureOf(damaged.read('stream')), UnavailableError);
   }));
 
-test('a log whose file was removed or replaced while it is open is not well: what is appended there is gone at the next start', () =>
+test('is not ready once its file was removed or replaced, since appends would be lost', () =>
   inFolder(async ({ dir, open }) => {
     const store = await open();
     await store.ping();
@@ -121,7 +121,7 @@ test('a log whose file was removed or replaced while it is open is not well: wha
     await store.ping();
   }));
 
-test('a log without its id is refused', () =>
+test('refuses a log without its id', () =>
   inFolder(async ({ dir, open }) => {
     await (await open()).close();
     const database = new Sqlite(eventLogFile(dir));
@@ -132,7 +132,7 @@ test('a log without its id is refused', () =>
     assert.match((error as Error).message, /has lost its log id: restore it from a backup/);
   }));
 
-test('a log that is gone or emptied while read models of it are there is refused, and nothing is made', () =>
+test('refuses a log that is gone or empty while its read models exist, and creates nothing', () =>
   inFolder(async ({ dir, open }) => {
     await (await open()).close();
     const reads = await openEmbeddedReadStore({ dir });
@@ -152,7 +152,7 @@ test('a log that is gone or emptied while read models of it are there is refused
     await (await open()).close();
   }));
 
-test('a foreign file in the place of the log is refused', () =>
+test('refuses a foreign file in place of the log', () =>
   inFolder(async ({ dir }) => {
     writeFileSync(eventLogFile(dir), 'not a log');
     const error = await failureOf(openEmbeddedEventStore({ dir }));

@@ -25,7 +25,7 @@ import { until } from '../../../support/assertions/until.js';
 
 const test = suite('Embedded event store: its parts');
 
-test('positions are 16 digits; anything else is refused', () => {
+test('writes positions as 16 digits, and refuses anything else', () => {
   assert.is(positionOf(42), '0000000000000042');
   assert.is(numberOf('0000000000000042'), 42);
   assert.is(numberOf(undefined), 0);
@@ -36,7 +36,7 @@ test('positions are 16 digits; anything else is refused', () => {
     );
 });
 
-test('a new log has no end and no events; an append needs an event', () =>
+test('has no end and no events when it is new, and refuses an append without events', () =>
   inFolder(async ({ open }) => {
     const store = await open();
     assert.is(await store.end(), undefined);
@@ -45,7 +45,7 @@ test('a new log has no end and no events; an append needs an event', () =>
     assert.is(await store.end(), undefined);
   }));
 
-test('appends that come while others are written are written together, also those that come last', () =>
+test('writes appends together that come while others are written, also the last ones', () =>
   inFolder(async ({ open }) => {
     const store = await open();
     const appends = [];
@@ -59,7 +59,7 @@ test('appends that come while others are written are written together, also thos
     assert.is(new Set(positions).size, 3_000);
   }));
 
-test('what is appended moves from the WAL into the file while appending goes on', () =>
+test('moves appended pages from the WAL into the file while appending goes on', () =>
   inFolder(async ({ dir, open }) => {
     const store = await open();
     const size = (): number => statSync(eventLogFile(dir)).size;
@@ -76,7 +76,7 @@ test('what is appended moves from the WAL into the file while appending goes on'
     assert.is(statSync(`${eventLogFile(dir)}-wal`, { throwIfNoEntry: false }), undefined, 'nobody holds it open');
   }));
 
-test('more than one group holds is sent at once', () =>
+test('sends more than one group holds at once', () =>
   inFolder(async ({ open }) => {
     const store = await open();
     await Promise.all([
@@ -100,7 +100,7 @@ test('more than one group holds is sent at once', () =>
     assert.instance(await reading, UnavailableError);
   }));
 
-test('an append that can not be written fails alone', () =>
+test("fails an append that can't be written alone", () =>
   inFolder(async ({ dir }) => {
     const file = eventLogFile(dir);
     const database = openEventLog(file, {});
@@ -121,7 +121,7 @@ test('an append that can not be written fails alone', () =>
     database.close();
   }));
 
-test('a lock that is never given back fails the group', () =>
+test('fails a group whose lock is never released', () =>
   inFolder(async ({ dir }) => {
     const file = eventLogFile(dir);
     const [database, other] = [openEventLog(file, {}), openEventLog(file, {})];
@@ -152,7 +152,7 @@ test('a lock that is never given back fails the group', () =>
     other.close();
   }));
 
-test('a writer whose disk is slow, and who writes one group after the other, leaves others their turn', () =>
+test('leaves other writers their turn, though its disk is slow and its groups follow each other', () =>
   inFolder(async ({ dir }) => {
     const file = eventLogFile(dir);
     const busy = openEventLog(file, {});
@@ -224,7 +224,7 @@ function slow(database: Database): Database {
   });
 }
 
-test('what the writing thread fails for reaches the caller as what it is', () =>
+test('throws errors of the writing thread as what they are', () =>
   inFolder(async ({ dir, open }) => {
     const store = await open();
     await store.append('first', [event()], 'none');
@@ -241,7 +241,7 @@ test('what the writing thread fails for reaches the caller as what it is', () =>
     await store.append('stream', [event()], 'none');
   }));
 
-test('a thread that dies leaves its appends open; the next append starts another', () =>
+test('fails the appends of a thread that died, and starts another with the next append', () =>
   inFolder(async ({ dir }) => {
     const file = eventLogFile(dir);
     const database = openEventLog(file, {});
@@ -271,7 +271,7 @@ test('a thread that dies leaves its appends open; the next append starts another
     database.close();
   }));
 
-test('the writer is sent the first of many appends while others are still being made, and never a part of what is to be stored together', () =>
+test('sends the first of many appends early, and never parts what is stored together', () =>
   inFolder(async ({ dir }) => {
     const file = eventLogFile(dir);
     const database = openEventLog(file, {});
@@ -318,7 +318,7 @@ test('the writer is sent the first of many appends while others are still being 
     database.close();
   }));
 
-test('what waits to be sent when the thread dies is open, too, and is not sent to the next', () =>
+test('fails appends that wait when the thread dies, and does not send them to the next', () =>
   inFolder(async ({ dir }) => {
     const file = eventLogFile(dir);
     const database = openEventLog(file, {});
@@ -372,7 +372,7 @@ const recorded = (position: number): RecordedEvent => ({
   position: positionOf(position),
 });
 
-test('a follower goes on when the engine is available again; readAll fails', async () => {
+test('follows on when the engine is available again, while readAll fails', async () => {
   const failures = [new UnavailableError('locked'), undefined, new UnavailableError('locked again')];
   const scan = (after: number, through: number): Slice => ({
     events: Array.from({ length: through - after }, (_, n) => recorded(after + n + 1)),
@@ -410,7 +410,7 @@ test('a follower goes on when the engine is available again; readAll fails', asy
   );
 });
 
-test('a filtered read lets others have their turn, and passes over less where that takes long', async () => {
+test('lets others have their turn during a filtered read, with smaller slices where it is slow', async () => {
   const spans: number[] = [];
   const perPosition = 0.02;
   const reader: EventReader = {
@@ -439,7 +439,7 @@ test('a filtered read lets others have their turn, and passes over less where th
   assert.ok(turns >= 10, `${turns} turns`);
 });
 
-test('a feed that is stopped in the midst of a batch gives it up', async () => {
+test('gives up a batch when the feed is stopped in its midst', async () => {
   const ending = new AbortController();
   const reader: EventReader = {
     ...NOTHING,
@@ -454,7 +454,7 @@ test('a feed that is stopped in the midst of a batch gives it up', async () => {
   assert.equal(await batchesOf(feed(undefined, {}, { signal: ending.signal }, { reader, closed: () => false })), []);
 });
 
-test('who waits for the log to grow is woken by growth past its place, by its signal, by a failing engine, and by the end', async () => {
+test('wakes waiters by growth past their position, their signal, a failing engine, and the end', async () => {
   let end: number | Error = 5;
   const tail = watchLogTail(() => {
     if (end instanceof Error) throw end;
@@ -495,7 +495,7 @@ test('who waits for the log to grow is woken by growth past its place, by its si
   await within(20_000, tail.past(100, undefined));
 });
 
-test('streams of more events than one slice are read whole', () =>
+test('reads streams of more events than one slice whole', () =>
   inFolder(async ({ open }) => {
     const store = await open();
     await store.append('long', events(1_200), 'none');
@@ -510,7 +510,7 @@ test('streams of more events than one slice are read whole', () =>
     assert.is((await store.read('long', { limit: 500 })).length, 500);
   }));
 
-test('streams whose events are large are read whole, few of them or many, also from within and up to a limit', () =>
+test('reads streams of large events whole, few or many, also from within and up to a limit', () =>
   inFolder(async ({ open }) => {
     const store = await open();
     const text = 'x'.repeat(400_000);
@@ -528,7 +528,7 @@ test('streams whose events are large are read whole, few of them or many, also f
     }
   }));
 
-test('a prefix at the end of all characters matches what begins with it', () =>
+test('matches what begins with a prefix at the end of all characters', () =>
   inFolder(async ({ open }) => {
     const store = await open();
     const names = ['\u{10FFFF}', '\u{10FFFF}x', 'a\u{10FFFF}b', 'b', '\uD7FFa', '\uE000'];

@@ -33,14 +33,14 @@ async function withProcesses(
   }
 }
 
-test('processes that begin a log at the same time begin the same one', () =>
+test('creates one log where several processes begin at the same time', () =>
   inFolder(async ({ dir }) => {
     await withProcesses(dir, 4, async (processes) => {
       assert.is(new Set(processes.map(({ logId }) => logId)).size, 1);
     });
   }));
 
-test('what another process has appended is told at once', () =>
+test('sees at once what another process has appended', () =>
   inFolder(async ({ dir, open }) => {
     const { local } = await open();
     await withProcesses(dir, 1, async ([other]) => {
@@ -53,7 +53,7 @@ test('what another process has appended is told at once', () =>
     });
   }));
 
-test("a follower sees another process's appends at once", () =>
+test("delivers another process's appends to followers at once", () =>
   inFolder(async ({ dir, open }) => {
     const store = await open();
     await withProcesses(dir, 1, async ([other]) => {
@@ -80,7 +80,7 @@ test("a follower sees another process's appends at once", () =>
     });
   }));
 
-test('processes append side by side, and decide by the same revisions', () =>
+test('decides appends of several processes by the same revisions', () =>
   inFolder(async ({ dir, open }) => {
     const store = await open();
     await withProcesses(dir, 2, async (others) => {
@@ -112,7 +112,7 @@ test('processes append side by side, and decide by the same revisions', () =>
     });
   }));
 
-test('nothing acknowledged is lost when the process is killed while it appends', () =>
+test('loses nothing acknowledged when the process is killed while it appends', () =>
   inFolder(async ({ dir, open }) => {
     const acknowledged = new Map<string, string[]>();
     for (let round = 0; round < 3; round++) {

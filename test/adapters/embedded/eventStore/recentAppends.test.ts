@@ -20,7 +20,7 @@ const plain = (all: readonly RecordedEvent[]): unknown => JSON.parse(JSON.string
 const readAll = async (store: EventStore): Promise<RecordedEvent[]> =>
   (await batchesOf(store.readAll(undefined))).flatMap((batch) => batch.events);
 
-test('is known from any place in it to its end, of one event as of many, and not from before it', () => {
+test('gives events from any position in it to its end, and none from before', () => {
   const recent = openRecentAppends();
   assert.is(recent.after(0, 10, ALL), undefined);
   recent.add({ stream: 'a', revision: 4, position: 12, fields: fields('A', 'B') });
@@ -39,7 +39,7 @@ test('is known from any place in it to its end, of one event as of many, and not
   for (const position of [0, 9, 13, 14]) assert.is(recent.after(position, 10, ALL), undefined, `after ${position}`);
 });
 
-test('is looked through for what is wanted, no further than asked', () => {
+test('gives matching events, and looks no further than asked', () => {
   const recent = openRecentAppends();
   recent.add({ stream: 'a', revision: 3, position: 4, fields: fields('A', 'B', 'A', 'B') });
   const onlyA = (_: string, type: string): boolean => type === 'A';
@@ -49,7 +49,7 @@ test('is looked through for what is wanted, no further than asked', () => {
   assert.is(recent.after(0, 1, ALL)!.events[0], recent.after(0, 9, onlyA)!.events[0], 'made once for all');
 });
 
-test('begins anew behind what others have appended', () => {
+test('starts again behind appends of others', () => {
   const recent = openRecentAppends();
   recent.add({ stream: 'a', revision: 0, position: 1, fields: fields('A') });
   recent.add({ stream: 'a', revision: 2, position: 3, fields: fields('C') });
@@ -72,7 +72,7 @@ test('is bounded by number and by size', () => {
   assert.is(large.after(10, 10, ALL)?.events.length, 2);
 });
 
-test('a follower is given it as it would have read it, and the same to every follower', () =>
+test('gives followers the same objects as they would have read', () =>
   inFolder(async ({ open }) => {
     const store = await open();
     await store.append('before', events(3), 'none');
@@ -90,7 +90,7 @@ test('a follower is given it as it would have read it, and the same to every fol
     assert.is(seen[0]!.at(-1), seen[1]!.at(-1), 'not read from the file by each');
   }));
 
-test('repeats, conflicts and appends of other processes in between: followers see the log as it is, each event once', () =>
+test('shows the log as it is, each event once, despite repeats, conflicts and other processes', () =>
   inFolder(async ({ open }) => {
     const [ours, theirs] = [await open(), await open()];
     const last = (all: readonly RecordedEvent[]): boolean => all.filter(({ type }) => type === 'Last').length === 2;
@@ -118,7 +118,7 @@ test('repeats, conflicts and appends of other processes in between: followers se
     );
   }));
 
-test('a batch from it is said to reach the log’s end only where it does', async () => {
+test('says that a batch reaches the log’s end only where it does', async () => {
   const recent = openRecentAppends();
   recent.add({ stream: 'a', revision: 4, position: 5, fields: fields('A', 'B', 'C', 'D', 'E') });
   const unread = (): never => {
@@ -145,7 +145,7 @@ test('a batch from it is said to reach the log’s end only where it does', asyn
   );
 });
 
-test('a follower that falls far behind reads on from the file', () =>
+test('lets a follower that falls far behind read on from the file', () =>
   inFolder(async ({ open }) => {
     const store = await open();
     await store.append('s-0', [event()], 'none');

@@ -18,7 +18,7 @@ eventStoreSealContract('embedded', async () => {
 
 const test = suite('Embedded event store: sealing and appending in order');
 
-test('the seal holds in a process that has the log open, and after everything was closed', () =>
+test('seals for processes that have the log open, and after everything was closed', () =>
   inFolder(async ({ dir, open }) => {
     const other = await startEventStore(dir);
     try {
@@ -36,7 +36,7 @@ test('the seal holds in a process that has the log open, and after everything wa
     assert.is((await eventsOf(again.readAll(undefined))).length, 1);
   }));
 
-test('a seal that fails leaves the log open; a closed store neither seals nor tells', () =>
+test('stays open when sealing fails; a closed store neither seals nor tells', () =>
   inFolder(async ({ dir, open }) => {
     const store = await open();
     await store.append('a', [event()], 'none');
@@ -52,7 +52,7 @@ test('a seal that fails leaves the log open; a closed store neither seals nor te
     assert.instance(await failureOf(store.appendInOrder!([])), UnavailableError);
   }));
 
-test('appends in order: log order is the order given, whatever the streams; again they change nothing', () =>
+test('appends in the order given, whatever the streams, and changes nothing when repeated', () =>
   inFolder(async ({ dir }) => {
     const store = await openEmbeddedEventStore({ dir });
     const streams = Array.from({ length: 40 }, () => newStream());

@@ -76,7 +76,7 @@ async function withThread(reads: BatchedReads): Promise<void> {
   for (let n = 0; !(await byWhom(reads, many(`start${n}-`))).includes('thread'); n++) await wait(10);
 }
 
-test('little is read here, at the end of the turn; much by the thread, once there is one', async () => {
+test('reads few documents here, at the end of the turn, and many by the thread once there is one', async () => {
   const { reads, here, threads } = scripted();
   const little = all(reads, many('a', 7));
   await Promise.resolve();
@@ -110,7 +110,7 @@ test('little is read here, at the end of the turn; much by the thread, once ther
   await reads.close();
 });
 
-test('more than fits into a turn, and more than the thread is sent at once, is all answered', async () => {
+test('answers more than fits into a turn, and more than the thread is sent at once', async () => {
   const { reads } = scripted();
   await withThread(reads);
   const ids = [...many('slow', 1), ...many('x', 3_000)];
@@ -121,14 +121,14 @@ test('more than fits into a turn, and more than the thread is sent at once, is a
   await reads.close();
 });
 
-test('without a processor for a thread everything is read here', async () => {
+test('reads everything here without a processor for a thread', async () => {
   const { reads, here } = scripted({ start: undefined });
   assert.equal(await byWhom(reads, many('a', 250)), ['here']);
   assert.is(here.length, 250);
   await reads.close();
 });
 
-test('what the thread can not read is read here, and who asked for it learns why', async () => {
+test("reads here what the thread can't read, and throws the reason", async () => {
   const { reads } = scripted();
   await withThread(reads);
   const outcomes = await Promise.allSettled([...many('a'), 'bad'].map((id) => reads.get(collection, id)));
@@ -141,7 +141,7 @@ test('what the thread can not read is read here, and who asked for it learns why
   await reads.close();
 });
 
-test('what a thread was asked when it died is read here; another is started after a while', async () => {
+test('reads here what a dead thread was asked, and starts another after a while', async () => {
   const { reads, threads, deaths } = scripted({ restartMs: 60_000 });
   await withThread(reads);
   assert.equal(await byWhom(reads, [...many('a'), 'fatal']), ['here']);
@@ -158,7 +158,7 @@ test('what a thread was asked when it died is read here; another is started afte
   await soon.reads.close();
 });
 
-test('what is asked for again is remembered, until something is forgotten; an answer that was under way then is not', async () => {
+test('keeps documents that are asked for again until they are forgotten, even while under way', async () => {
   const { reads, memory, here } = scripted();
   await withThread(reads);
   const name = `${collection.name}@1`;
@@ -186,7 +186,7 @@ test('what is asked for again is remembered, until something is forgotten; an an
   await reads.close();
 });
 
-test('of builds that readers have left nothing is kept: there may be any number of them', () => {
+test('keeps nothing of builds that readers have left, however many there are', () => {
   const memory = createMemory();
   const builds = Array.from({ length: 40 }, (_, n) => layoutOf({ ...collection, version: n + 1 }));
   for (const layout of builds) {
@@ -197,7 +197,7 @@ test('of builds that readers have left nothing is kept: there may be any number 
   assert.is(memory.known(builds[0] as (typeof builds)[number], 'a'), undefined);
 });
 
-test('a memory that can not be brought up to date fails those who ask, and nobody after them', async () => {
+test("fails present look-ups, and no later ones, when memory can't be brought up to date", async () => {
   const memory = createMemory();
   let broken = false;
   const { reads } = scripted({
@@ -217,7 +217,7 @@ test('a memory that can not be brought up to date fails those who ask, and nobod
   await reads.close();
 });
 
-test('closing answers what was asked before; what comes after is read here', async () => {
+test('answers earlier look-ups when it closes, and reads later ones here', async () => {
   const { reads } = scripted();
   await withThread(reads);
   const asked = all(reads, ['slow', ...many('a')]);
@@ -232,7 +232,7 @@ test('closing answers what was asked before; what comes after is read here', asy
   await reads.close();
 });
 
-test('the store’s own thread finds what stands in the file, and the same is missing to both', async () => {
+test('finds with the store’s own thread what stands in the file, and misses the same', async () => {
   const dir = await newFolder();
   const store = await openEmbeddedReadStore({ dir });
   await store.ensure(collection);

@@ -32,7 +32,7 @@ async function refused(dir: string, words: RegExp): Promise<void> {
   assert.equal(readdirSync(dir), ['read.db']);
 }
 
-test('foreign files are refused and left alone', async () => {
+test('refuses foreign files and leaves them alone', async () => {
   const dir = await newFolder();
   writeFileSync(join(dir, 'read.db'), 'my diary, '.repeat(500));
   await refused(dir, /not an SQLite file/);
@@ -44,7 +44,7 @@ test('foreign files are refused and left alone', async () => {
   rmSync(dir, { recursive: true });
 });
 
-test('a file of a newer program, and damaged ones, are refused and left alone', async () => {
+test("refuses a newer program's file, and damaged ones, and leaves them alone", async () => {
   const dir = await newFolder();
   const file = join(dir, 'read.db');
   const store = await openEmbeddedReadStore({ dir });
@@ -69,7 +69,7 @@ test('a file of a newer program, and damaged ones, are refused and left alone', 
   rmSync(dir, { recursive: true });
 });
 
-test('damage met later is told for what it is', async () => {
+test('reports damage that is met later as damage', async () => {
   const dir = await newFolder();
   const file = join(dir, 'read.db');
   const store = await openEmbeddedReadStore({ dir });
@@ -104,7 +104,7 @@ test('damage met later is told for what it is', async () => {
   rmSync(dir, { recursive: true });
 });
 
-test('a read that fails for a moment fails what is asked then, and nothing after it', async () => {
+test('fails one call after a read that failed once, and nothing after it', async () => {
   const dir = await newFolder();
   const store = await openEmbeddedReadStore({ dir });
   const collection = await filled(store, [{ n: 1 }], [['n']]);
@@ -130,7 +130,7 @@ test('a read that fails for a moment fails what is asked then, and nothing after
   rmSync(dir, { recursive: true });
 });
 
-test('a folder that is not there', async () => {
+test('makes a folder that is not there', async () => {
   const dir = await newFolder();
   const store = await openEmbeddedReadStore({ dir: join(dir, 'new', 'folder') });
   await store.close();

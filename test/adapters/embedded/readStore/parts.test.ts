@@ -24,7 +24,7 @@ const FRAGILE = `
     parentPort.postMessage(message.map(({ id, request }) => ({ id, value: request.kind })));
   });`;
 
-test('a writer that dies fails what it had not answered, and another takes its place', async () => {
+test('fails unanswered requests of a writer that died, and starts another', async () => {
   let started = 0;
   let told = 0;
   const client = openWriterClient(
@@ -58,7 +58,7 @@ test('a writer that dies fails what it had not answered, and another takes its p
   await client.close();
 });
 
-test('a client whose writer is dead closes', async () => {
+test('closes a client whose writer is dead', async () => {
   const client = openWriterClient(
     () => new Worker(FRAGILE, { eval: true }),
     ({ message }) => new Error(message),
@@ -79,7 +79,7 @@ const TAKING = `
     }
   });`;
 
-test('a write whose writer dies in between fails, and its checkpoint is not written: the documents before it are lost', async () => {
+test('writes no checkpoint when the writer dies in the midst of a write', async () => {
   const checkpoints = new Int32Array(new SharedArrayBuffer(4));
   const started: Worker[] = [];
   const start = (): Worker => {
@@ -136,7 +136,7 @@ function encoderOnPaper() {
   return { encoder, parts, turns: () => turns };
 }
 
-test('a large write is packed in slices, its checkpoint last', async () => {
+test('encodes a large write in slices, its checkpoint last', async () => {
   const { encoder, parts, turns } = encoderOnPaper();
   const collection = newCollection([['n']]);
   const text = 'x'.repeat(1_900);
@@ -167,7 +167,7 @@ test('a large write is packed in slices, its checkpoint last', async () => {
   }
 });
 
-test('a body that is no JSON fails its write without a checkpoint, and the next goes on', async () => {
+test('fails the write of a body that is not JSON without a checkpoint, and goes on with the next', async () => {
   const { encoder, parts } = encoderOnPaper();
   const collection = newCollection();
   const bad = encoder.write([batch(collection, [doc('a', 1, {})]), batch(collection, [doc('b', 1, { n: 1n })], 1)]);
@@ -185,7 +185,7 @@ test('a body that is no JSON fails its write without a checkpoint, and the next 
   );
 });
 
-test('waiting ends with the error of a store that can not be read', async () => {
+test("ends waiting with the error of a store that can't be read", async () => {
   let failing = false;
   let looks = 0;
   const waiters = createCheckpointWaiters({
@@ -206,7 +206,7 @@ test('waiting ends with the error of a store that can not be read', async () => 
   waiters.close();
 });
 
-test('who waits for less than others do is answered by what the file says now', async () => {
+test('answers a waiter for less than others wait for by what the file says now', async () => {
   let stored = at(3);
   let looks = 0;
   const waiters = createCheckpointWaiters({
@@ -233,7 +233,7 @@ test('who waits for less than others do is answered by what the file says now', 
   assert.not.ok(await later);
 });
 
-test('that somebody waits is told with the first who begins in a turn and after the last, and to nobody where it is there already', async () => {
+test('announces waiters with the first and after the last of a turn, and none that need not wait', async () => {
   let told = 0;
   const waiters = createCheckpointWaiters({ version: () => 1, checkpoint: () => at(3), wanted: () => (told += 1) });
   assert.ok(await waiters.reached('a@1', at(3), 5_000));
@@ -255,7 +255,7 @@ test('that somebody waits is told with the first who begins in a turn and after 
   assert.equal(await Promise.all(waiting), [false, false, false, false]);
 });
 
-test('a checkpoint that is known needs no look into the file', async () => {
+test('needs no look into the file for a known checkpoint', async () => {
   let looks = 0;
   const waiters = createCheckpointWaiters({
     version: () => 1,
@@ -275,7 +275,7 @@ test('a checkpoint that is known needs no look into the file', async () => {
   waiters.close();
 });
 
-test('the end of a prefix', () => {
+test('finds the end of a prefix', () => {
   const ends: readonly (readonly [string, string | undefined])[] = [
     ['', undefined],
     ['a', 'b'],
@@ -288,14 +288,14 @@ test('the end of a prefix', () => {
   for (const [prefix, end] of ends) assert.is(afterPrefix(prefix), end);
 });
 
-test('names that can not be a table are refused', () => {
+test("refuses names that can't be a table", () => {
   for (const name of ['', 'A', 'a-b', 'a"b', 'a b', 'ä'])
     assert.throws(() => layoutOf({ name, version: 1, indexes: [] }), /only lower-case/);
   for (const version of [0, -1, 1.5, Number.NaN])
     assert.throws(() => layoutOf({ name: 'a', version, indexes: [] }), /whole number/);
 });
 
-test('a page is of one moment, however much is written while its documents are made: who goes on behind its last one misses none', async () => {
+test('gives a page of one moment, however much is written while its documents are made', async () => {
   const database = new Sqlite(':memory:');
   const things = newCollection([['n']]);
   const layout = layoutOf(things);

@@ -30,7 +30,7 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
   return turns;
 }
 
-test('what another process writes is noticed at once', () =>
+test('notices at once what another process writes', () =>
   inFolder(async (dir, store) => {
     const other = await startReadStore(dir);
     try {
@@ -52,7 +52,7 @@ test('what another process writes is noticed at once', () =>
     }
   }));
 
-test('what was asked for again is remembered while records and other collections change, and read anew once documents do', () =>
+test('keeps documents in memory while other collections change, and rereads changed ones', () =>
   inFolder(async (dir, store) => {
     const other = await startReadStore(dir);
     try {
@@ -80,7 +80,7 @@ test('what was asked for again is remembered while records and other collections
     }
   }));
 
-test('a process that writes without end lets another one write', () =>
+test('lets another process write while one writes without end', () =>
   inFolder(async (dir, store) => {
     const other = await startReadStore(dir);
     try {
@@ -103,7 +103,7 @@ test('a process that writes without end lets another one write', () =>
   }));
 
 for (const wait of [40, 150, 300]) {
-  test(`killed while it writes (${wait} ms), the checkpoint is never ahead of the documents`, async () => {
+  test(`never has a checkpoint ahead of its documents, killed while it writes (${wait} ms)`, async () => {
     const dir = await newFolder();
     const other = await startReadStore(dir);
     other.load(1);
@@ -124,7 +124,7 @@ for (const wait of [40, 150, 300]) {
   });
 }
 
-test('the event loop goes round while much is read and written', () =>
+test('lets the event loop turn while much is read and written', () =>
   inFolder(async (_, store) => {
     const collection = newCollection([['n']]);
     await store.ensure(collection);
@@ -143,7 +143,7 @@ test('the event loop goes round while much is read and written', () =>
     assert.ok((await turnsDuring(store.find(collection, { limit: 200 }))) <= 5, 'a page is read at once');
   }));
 
-test('thousands may wait for a projection', () =>
+test('lets thousands wait for a projection', () =>
   inFolder(async (_, store) => {
     const collection = await filled(store, []);
     const projection = projectionOf(collection);

@@ -98,7 +98,7 @@ test.after.each(({ bench, dir }) => {
   rmSync(dir, { recursive: true });
 });
 
-test('what comes while it works joins the group', ({ bench }) => {
+test('adds requests to the group that come while it works', ({ bench }) => {
   bench.meanwhile.push([], numbered([put('a'), put('a')]));
   const groups = bench.run(write(1, [packed(1, 2, 2)]), write(2, [packed(3, 2)]), put('b'));
   assert.is(groups.length, 1);
@@ -106,7 +106,7 @@ test('what comes while it works joins the group', ({ bench }) => {
   assert.is(bench.count(TABLE), 4);
 });
 
-test('records go before documents', ({ bench }) => {
+test('writes records before documents', ({ bench }) => {
   const order = bench
     .run(write(1, [packed(1, 1)]), { kind: 'activate', name: 'x', version: 1, expected: undefined }, put('a'))
     .flat()
@@ -114,14 +114,14 @@ test('records go before documents', ({ bench }) => {
   assert.equal(order, [3, 1, 2]);
 });
 
-test('a group is of limited size', ({ bench }) => {
+test('limits the size of a group', ({ bench }) => {
   const groups = bench.run(...Array.from({ length: 25 }, (_, k) => write(k + 1, [packed(k * 1_000, 1_000)])));
   assert.ok(groups.length >= 2, `${groups.length} groups`);
   assert.is(groups.flat().length, 25);
   assert.is(bench.count(TABLE), 25_000);
 });
 
-test('it keeps much in memory while much is written at a time, and for a while after', ({ bench }) => {
+test('keeps a large cache while much is written at a time, and for a while after', ({ bench }) => {
   const room = (): unknown => bench.database.pragma('cache_size', { simple: true });
   const little = room();
   bench.run(write(1, [packed(0, 900)]));
@@ -135,7 +135,7 @@ test('it keeps much in memory while much is written at a time, and for a while a
   assert.is(room(), little);
 });
 
-test('a request that fails fails alone', ({ bench }) => {
+test('fails a failing request alone', ({ bench }) => {
   bench.other.exec(
     "CREATE TRIGGER refuse BEFORE INSERT ON record WHEN NEW.key = 'bad' BEGIN SELECT RAISE(ABORT, 'refused'); END",
   );
@@ -152,7 +152,7 @@ test('a request that fails fails alone', ({ bench }) => {
   assert.equal([bench.count('record'), bench.count(TABLE), bench.count('checkpoint')], [2, 3, 1]);
 });
 
-test('when a part of a write fails, what comes after it is not written', ({ bench }) => {
+test('writes nothing after a failed part of a write', ({ bench }) => {
   bench.run(write(1, [packed(1, 1)]));
   bench.other.exec(
     `CREATE TRIGGER refuse BEFORE INSERT ON ${TABLE} WHEN NEW.id = 'd15' BEGIN SELECT RAISE(ABORT, 'refused'); END`,
@@ -187,7 +187,7 @@ test('when a part of a write fails, what comes after it is not written', ({ benc
   );
 });
 
-test('a full disk fails what does not fit, and nothing else', ({ bench }) => {
+test('fails what does not fit on a full disk, and nothing else', ({ bench }) => {
   bench.run(write(1, [packed(1, 100, 100)]));
   bench.database.pragma(`max_page_count = ${(bench.database.pragma('page_count', { simple: true }) as number) + 20}`);
   const answers = bench
@@ -209,7 +209,7 @@ test('a full disk fails what does not fit, and nothing else', ({ bench }) => {
   assert.is(bench.count(TABLE), 1_105);
 });
 
-test('a lock that another process holds is waited for, not for ever', ({ bench }) => {
+test('waits for a lock of another process, not for ever', ({ bench }) => {
   bench.other.exec('BEGIN IMMEDIATE');
   const started = performance.now();
   const answers = bench.run(put('a'), write(1, [packed(1, 1)], false), write(1, [packed(2, 1, 2)])).flat();
@@ -223,14 +223,14 @@ test('a lock that another process holds is waited for, not for ever', ({ bench }
   assert.equal(bench.run(put('a'), write(1, [packed(2, 1, 2)])).flat(), [{ id: 1, value: 1 }, { id: 2 }]);
 });
 
-test('a table that another process dropped or changed is made again', ({ bench }) => {
+test('makes a table again that another process dropped or changed', ({ bench }) => {
   bench.run({ kind: 'ensure', layout: LAYOUT, deferIndexes: false }, write(1, [packed(1, 5)]));
   bench.other.exec(`DROP TABLE ${TABLE}`);
   assert.equal(bench.run(put('a'), write(2, [packed(1, 2)])).flat(), [{ id: 1, value: 1 }, { id: 2 }]);
   assert.is(bench.count(TABLE), 2);
 });
 
-test('expired records are taken away while others are written', ({ bench }) => {
+test('deletes expired records while others are written', ({ bench }) => {
   bench.run(put('first'));
   bench.run(...Array.from({ length: 450 }, (_, n) => put(`k${n}`, 2_000 + n)), put('stays', 1e9), put('for ever'));
   bench.now = 2_100;
@@ -243,7 +243,7 @@ test('expired records are taken away while others are written', ({ bench }) => {
   }
 });
 
-test('expired records are taken away after a clock that was ahead for a moment has been set back, too', ({ bench }) => {
+test('deletes expired records after a clock that was ahead has been set back, too', ({ bench }) => {
   bench.run(put('stays', 1e9), put('goes', 90_000));
   bench.now = 1e8;
   bench.run(put('b'));
@@ -254,9 +254,7 @@ test('expired records are taken away after a clock that was ahead for a moment h
   assert.is(bench.count('record'), 2);
 });
 
-test('the WAL is moved after many changes by few at a time, not between big groups, nor for a small one among them', ({
-  bench,
-}) => {
+test('moves the WAL after many small groups in a row, not between large ones', ({ bench }) => {
   bench.run(write(1, [packed(0, 2_500)]));
   bench.run(write(2, [packed(2_500, 2_500)]));
   bench.run(put('lease'));
