@@ -29,8 +29,8 @@ export interface FeedOptions {
   readonly untilCaughtUp?: boolean;
   /** Documents that may wait to be stored; default 30,000. */
   readonly maxDirty?: number;
-  /** Told the last event of what has just been folded. */
-  readonly seen?: (event: LogAnchor) => void;
+  /** Called with the last event of what has just been folded. */
+  readonly onFolded?: (event: LogAnchor) => void;
   /** See `ReadOptions.onTrouble`. */
   readonly onTrouble?: ReadOptions['onTrouble'];
 }
@@ -49,7 +49,7 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
     caughtUp,
     untilCaughtUp = false,
     maxDirty = MAX_DIRTY,
-    seen,
+    onFolded,
     onTrouble,
   } = options;
   const stop = new AbortController();
@@ -91,7 +91,7 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
         }
       });
       const last = batch.events.at(-1);
-      if (last !== undefined) seen?.(anchorOf(last));
+      if (last !== undefined) onFolded?.(anchorOf(last));
       writer.kick();
       if (reached || !batch.caughtUp) continue;
       await writer.drain();

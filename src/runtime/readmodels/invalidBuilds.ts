@@ -12,7 +12,8 @@ import { LOOKS, positionFault, type ReachedLog, shownPosition } from '../../port
 import { checkpointName, type Projection } from './projection.js';
 import { setFirstNumber, buildOf, nextNumber } from './builds.js';
 import type { Lease } from '../coordination/lease.js';
-import { dropBuild, SwapOutdatedError } from './swap.js';
+import { SwapOutdatedError } from './swap.js';
+import { dropBuild } from './unusedBuilds.js';
 import { LeaseLostError } from './writer.js';
 
 /** So long after a build was taken out of use, in ms, all readers know (`readModel.ts`): then its documents can go. */

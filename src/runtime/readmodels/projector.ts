@@ -1,15 +1,13 @@
 /**
- * Keeps the read models up to date: folds the log into documents, from each projection's checkpoint on, for ever.
+ * Keeps the read models up to date: folds the log into documents, from each checkpoint on, for ever.
  *
- * - Of several processes one does it (a lease); the others stand by and take over within 5 s.
- * - An engine's failure is waited out; whatever was in memory is thrown away and read again, so nothing is lost and
- * nothing counts twice.
+ * - Of several processes one leads (a lease); the others stand by and take over within 5 s.
+ * - An engine's failure is waited out: what was in memory is thrown away and read again, so nothing is lost and nothing
+ * counts twice.
  * - A document that can't be folded is quarantined, alone.
- * - A new version is built beside the one that readers use, and swapped in when it has caught up. What readers use is
- * kept up to date meanwhile, by its previous fold, or, where the leading
- * process does not know that, by one of those that stand by (`orphanedModels.ts`). It is also the durable sign that a
- * projection has caught up at least once: until then readers take what is
- *   missing as unavailable (`readModel.ts`).
+ * - A new version is built beside the one that readers use, and swapped in when it has caught up
+ * (docs/read-models.md). That a build is in use is also the durable sign that the read model has caught up at least
+ * once: until then readers take what is missing as unavailable (`readModel.ts`).
  */
 import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../ports/eventStore.js';
@@ -23,10 +21,10 @@ import { considerate } from '../coordination/pace.js';
 import type { Quarantined } from './quarantine.js';
 import { SwapOutdatedError } from './swap.js';
 import type { RunningBuild } from './runningBuild.js';
-import { keepOrphaned } from './orphanedModels.js';
+import { keepOrphaned } from './orphanKeeper.js';
 import { LeaseLostError } from './writer.js';
 
-/** How long a version that readers have left is kept for those that have not noticed yet, in ms. */
+/** How long a build that readers have left is kept for those that have not noticed yet, in ms. */
 const RETIRE_MS = 60_000;
 
 /** What the projector needs. */
@@ -39,16 +37,13 @@ export interface ProjectorOptions {
   readonly holder: string;
   /** Time of the lease in ms; default `LEASE_MS`. */
   readonly leaseMs?: number | undefined;
-  /** How long a version that readers have left is kept, in ms; default one minute. */
+  /** How long a build that readers have left is kept, in ms; default one minute. */
   readonly retireMs?: number;
   /** The followers of this process, of which it is one; default its own. */
   readonly followers?: Pick<Followers, 'start'>;
 }
 
-/**
- * One projection, as the process that keeps it knows it. How all stand, whoever keeps them, `standing.ts` finds out
- * from the engines.
- */
+/** A build, as the process that leads knows it. `src/ops/status` tells of all processes, from the engines. */
 export interface KeptProjection {
   readonly projection: string;
   /** The collection's number: see `builds.ts`. */
@@ -57,14 +52,14 @@ export interface KeptProjection {
   readonly position: Position | undefined;
   /** Has reached the log's end since this process leads. */
   readonly caughtUp: boolean;
-  /** Whether readers use this version. */
+  /** Whether readers use this build. */
   readonly active: boolean;
   readonly quarantined: readonly Quarantined[];
 }
 
 /** A running projector. */
 export interface Projector {
-  /** What it keeps, for whoever runs it; nothing while another process leads. */
+  /** The builds that it keeps up to date; none while another process leads. */
   kept(): readonly KeptProjection[];
   /** Stores what is folded, gives up the lease, and resolves when nothing more will be written. */
   close(): Promise<void>;
@@ -93,7 +88,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     logger.warn({ err: error }, 'projector: the read store does not answer, trying on');
   });
 
-  /** Kept through failures: this process goes on from the checkpoints, and no other need take over. */
+  /** Held through failures: this process goes on from the checkpoints, and no other need take over. */
   let lease: Lease | undefined;
 
   async function heldLease({ signal, onTrouble }: FollowerRun): Promise<Lease | undefined> {
@@ -111,13 +106,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     return lease;
   }
 
-  const onBuilds = (opened: readonly RunningBuild[]): void => {
-    builds = opened;
-  };
-  /**
-   * Leads until it is to end, or the lease is lost. @throws whatever goes wrong: what was in memory is void then, and
-   * is read again from the checkpoints
-   */
+  /** Leads until it is to end, or the lease is lost. @throws whatever goes wrong: what was in memory is void then */
   async function run(health: FollowerRun): Promise<void> {
     while (!health.signal.aborted) {
       const mine = await heldLease(health);
@@ -137,7 +126,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
           retireMs,
           pace,
           health,
-          onBuilds,
+          onBuilds: (running) => (builds = running),
         });
       } catch (error) {
         if (!leading.aborted && mine.held) throw error;
@@ -157,13 +146,13 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
   };
 }
 
-function keptOf({ projection, stored, caughtUp, active, quarantined }: RunningBuild): KeptProjection {
+function keptOf({ projection, stored, caughtUp, state, quarantined }: RunningBuild): KeptProjection {
   return {
     projection: projection.name,
     version: projection.version,
     position: stored,
     caughtUp,
-    active: active === projection.version,
+    active: state === 'serving',
     quarantined: [...quarantined],
   };
 }

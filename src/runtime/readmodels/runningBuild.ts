@@ -1,17 +1,16 @@
-/**
- * One version of one projection as this process runs it: where it stands, and what it has folded but not stored yet.
- */
+/** A build of a read model as this process runs it: where it stands, and what is folded but not stored yet. */
 import type { Position } from '../../ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument } from '../../ports/readStore.js';
-import { checkpointName, collectionOf, type Projection } from './projection.js';
+import type { BuildState, PlannedBuild } from './buildState.js';
 import { documentCache, type DocumentCache } from './documentCache.js';
+import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { forgetQuarantined, listQuarantined, type Quarantined } from './quarantine.js';
 
-/** Documents of a build that are remembered after they were stored, once it has caught up: twice so many at most. */
+/** Documents remembered after they were stored, once the build has caught up: twice so many at most. */
 const CACHED_DOCUMENTS = 10_000;
 
-/** What `fold`, `writer` and `feed` share about one projection. */
-export interface RunningBuild {
+/** What `fold`, `writer`, `feed` and `leader` share about a build. */
+export interface RunningBuild extends PlannedBuild {
   readonly projection: Projection;
   readonly collection: CollectionSpec;
   /** The checkpoint's name: `gifts@1`. */
@@ -27,28 +26,22 @@ export interface RunningBuild {
   folded: Position | undefined;
   /** The stored checkpoint. */
   stored: Position | undefined;
-  /** The version that readers use. */
-  active: number | undefined;
-  /** A rebuild that is swapped in as soon as it has caught up with the one in use. */
-  joins?: true;
-  /**
-   * Readers are leaving it for another of its name, and must never find it ahead of that one: it is written after all
-   * others.
-   */
-  follows?: boolean;
-  /** Has reached the log's end in this process, and its indexes are there. */
+  /** Changed by `enter`. */
+  state: BuildState;
+  requested: boolean;
+  place: PlannedBuild['place'];
   caughtUp: boolean;
   quarantined: readonly Quarantined[];
   /** Those of `quarantined` that are not yet listed in the store. */
   unlisted: Quarantined[];
-  /** Told at once of each document taken out of service. */
+  /** Called at once with each document taken out of service. */
   report?: (quarantined: Quarantined) => void;
 }
 
 /**
- * Makes ready what a projection is written to, and finds where it stands.
- * Where nothing serves yet, secondary indexes are made only once it has caught up: building is faster so. Beside one
- * that serves they are there from the beginning: making them all at once would hold up whatever else is written.
+ * Makes a collection ready to be written, and finds where the build stands. Where nothing serves yet, secondary indexes
+ * are made once it has caught up, which is faster. Beside a build that serves they are there from the start: making them
+ * all at once would hold up other writes.
  * @throws UnavailableError
  */
 export async function openBuild(store: ReadStore, projection: Projection): Promise<RunningBuild> {
@@ -69,7 +62,9 @@ export async function openBuild(store: ReadStore, projection: Projection): Promi
     writing: new Map(),
     folded: stored,
     stored,
-    active,
+    state: active === projection.version ? 'serving' : 'catching-up',
+    requested: false,
+    place: 'apart',
     caughtUp: false,
     quarantined: stored === undefined ? [] : await listQuarantined(store.records, projection),
     unlisted: [],

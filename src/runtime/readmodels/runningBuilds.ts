@@ -1,4 +1,4 @@
-/** Which collections the leading projector keeps up to date. */
+/** Which builds the leading process keeps up to date. */
 import type { Position } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import type { Projection } from './projection.js';
@@ -6,22 +6,28 @@ import { buildOf, foldOf, keptBuild, keptRelease, sameVersion } from './builds.j
 import { type BuildCheck, emptyIfInvalid } from './invalidBuilds.js';
 import { openBuild, type RunningBuild } from './runningBuild.js';
 
-/**
- * Opens a build for each projection: on the build in use where this code filled it, else on the one that will be; and
- * beside it, where its fold is known, one for the previous version: that in use, so that readers miss nothing until the
- * new one is built, or that which is kept for going back. Those that stand at no place in the log are emptied first.
- * @throws UnavailableError, LeaseLostError
- */
-export async function openBuilds(check: BuildCheck, projections: readonly Projection[]): Promise<RunningBuild[]> {
-  const { store } = check;
-  const chosen = await Promise.all(projections.map((projection) => chosenBuilds(check, projection)));
-  const opened = await Promise.all(chosen.flat().map((projection) => openBuild(store, projection)));
-  for (const build of opened)
-    if (isPreviousVersion(build, projections) && build.active !== build.projection.version) build.follows = true;
-  return opened;
+/** What a leader starts from. */
+export interface OpenedBuilds {
+  readonly builds: RunningBuild[];
+  /** The number of the build that readers use, by read model. */
+  readonly inUse: Map<string, number | undefined>;
 }
 
-/** Whether this code knows a later version of what the build is filled with. */
+/**
+ * Opens for each read model the build in use where this code's version filled it, else the one that is to serve; and
+ * where its fold is known, one of the previous version: that in use, so that readers miss nothing until the new one is
+ * built, or that kept for going back. Builds that stand at no place in the log are emptied first.
+ * @throws UnavailableError, LeaseLostError
+ */
+export async function openBuilds(check: BuildCheck, projections: readonly Projection[]): Promise<OpenedBuilds> {
+  const chosen = await Promise.all(projections.map((projection) => chooseBuilds(check, projection)));
+  const builds = await Promise.all(chosen.flatMap(({ folds }) => folds).map((fold) => openBuild(check.store, fold)));
+  for (const build of builds)
+    if (build.state !== 'serving' && isPreviousVersion(build, projections)) build.state = 'retiring';
+  return { builds, inUse: new Map(chosen.map(({ name, active }) => [name, active])) };
+}
+
+/** Whether this code knows a later version of the read model than the build's. */
 export function isPreviousVersion(
   { projection: { name, version } }: RunningBuild,
   projections: readonly Projection[],
@@ -29,7 +35,10 @@ export function isPreviousVersion(
   return projections.some((one) => one.name === name && buildOf(version).version < one.version);
 }
 
-async function chosenBuilds(check: BuildCheck, projection: Projection): Promise<Projection[]> {
+async function chooseBuilds(
+  check: BuildCheck,
+  projection: Projection,
+): Promise<{ readonly name: string; readonly active: number | undefined; readonly folds: readonly Projection[] }> {
   const { store } = check;
   const { name, version } = projection;
   const used = await store.active(name);
@@ -38,9 +47,9 @@ async function chosenBuilds(check: BuildCheck, projection: Projection): Promise<
   const beside =
     active === undefined || sameVersion(active, version) ? await previousVersion(store, projection) : active;
   const previous = beside === undefined ? undefined : foldOf(projection, beside);
-  const builds = previous === undefined ? [own] : [own, previous];
-  for (const build of builds) if (build.version !== active) await emptyIfInvalid(check, build);
-  return builds;
+  const folds = previous === undefined ? [own] : [own, previous];
+  for (const fold of folds) if (fold.version !== active) await emptyIfInvalid(check, fold);
+  return { name, active, folds };
 }
 
 /** The number of the previous version's collection, where it is kept. */
@@ -49,14 +58,12 @@ async function previousVersion(store: ReadStore, { name, version }: Projection):
   return kept !== undefined && (await store.versions(name)).includes(kept.number) ? kept.number : undefined;
 }
 
-/** Units that stand at the same place, the most advanced first. */
-export function groupsByPosition(opened: readonly RunningBuild[]): RunningBuild[][] {
+/** Builds that stand at the same position, the most advanced first. */
+export function groupsByPosition(builds: readonly RunningBuild[]): RunningBuild[][] {
   const groups = new Map<Position, RunningBuild[]>();
-  for (const build of opened) {
-    const place = build.folded ?? '';
-    const group = groups.get(place);
-    if (group === undefined) groups.set(place, [build]);
-    else group.push(build);
+  for (const build of builds) {
+    const position = build.folded ?? '';
+    groups.set(position, [...(groups.get(position) ?? []), build]);
   }
   return [...groups].sort(([a], [b]) => (a < b ? 1 : -1)).map(([, group]) => group);
 }

@@ -84,10 +84,11 @@ async function storeBuilds(
     for (const quarantined of unlisted[at] ?? []) await recordQuarantine(store.records, build.projection, quarantined);
   }
   const batches = await batchesOf(builds, reached);
-  const left = new Set(builds.filter((build) => build.follows === true).map((build) => build.collection));
+  // What readers may be leaving comes after what they use: who changes over never finds something older.
+  const served = new Set(builds.filter(({ state }) => state === 'serving').map(({ collection }) => collection));
   for (const own of [
-    batches.filter(({ collection }) => !left.has(collection)),
-    batches.filter(({ collection }) => left.has(collection)),
+    batches.filter(({ collection }) => served.has(collection)),
+    batches.filter(({ collection }) => !served.has(collection)),
   ]) {
     if (own.length === 0) continue;
     if (!lease.held) throw new LeaseLostError();

@@ -246,12 +246,13 @@ test(
       await openBuild(store, giftsProjection as unknown as Projection),
       await openBuild(store, NEXT),
     ];
+    frozen.state = 'ready';
     await store.activate('gifts', V + 2);
-    const woken = await swapIn(frozen, [serving, frozen], { store, lease: { held: true }, logger: silent }).catch(
+    const woken = await swapIn(frozen, [serving, frozen], V, { store, lease: { held: true }, logger: silent }).catch(
       (error: unknown) => error,
     );
     assert.instance(woken, SwapOutdatedError);
-    assert.equal([await store.active('gifts'), serving.active, frozen.caughtUp], [V + 2, V, false]);
+    assert.equal([await store.active('gifts'), serving.state, frozen.caughtUp], [V + 2, 'serving', false]);
   }),
 );
 

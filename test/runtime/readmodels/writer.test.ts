@@ -102,7 +102,8 @@ test(
       await openBuild(store, transactionsProjection),
       await openBuild(store, { ...transactionsProjection, version: 77 }),
     ];
-    left.follows = true;
+    left.state = 'retiring';
+    next.state = 'serving';
     const written: number[] = [];
     const writer = makeWriter(
       [left, next],

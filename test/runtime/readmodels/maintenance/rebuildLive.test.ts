@@ -552,14 +552,18 @@ test(
     ];
     // Of another read model, under the number of the one in use.
     const other = await openBuild(store, asBuild(transactionsProjection as unknown as Projection, V));
-    joining.joins = true;
+    joining.state = 'ready';
+    joining.requested = true;
     const swap = async (): ReturnType<typeof swapIn> =>
-      swapIn(joining, [other, serving, joining], { store, lease: { held: true }, logger: silent });
+      swapIn(joining, [other, serving, joining], V, { store, lease: { held: true }, logger: silent });
     await store.records.delete('rebuild/gifts');
     assert.equal(await swap(), { refused: true }, 'not wanted, and not in use');
     await store.activate('gifts', target);
     assert.is((await swap()).left, serving);
-    assert.equal([serving.active, joining.active, joining.caughtUp, serving.follows], [target, target, true, true]);
+    assert.equal(
+      [serving.state, joining.state, joining.caughtUp, joining.requested],
+      ['retiring', 'serving', true, false],
+    );
   }),
 );
 

@@ -1,0 +1,152 @@
+/** What the leading process is asked for: rebuilds, rollbacks and repairs, which it looks for while it runs. */
+import { pause } from '../../lib/async/pause.js';
+import { putAnchor } from '../log/logAnchor.js';
+import { asBuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from './builds.js';
+import { enter } from './buildState.js';
+import { catchUp } from './catchUp.js';
+import { emptyIfInvalid } from './invalidBuilds.js';
+import { addBuild, type LeaderRun, nextSteps, removeBuild, takeOut } from './leaderRun.js';
+import { openOrders, refuseInvalid } from './maintenance/repairOrders.js';
+import type { Step } from './plan.js';
+import { openBuild, type RunningBuild } from './runningBuild.js';
+import { finishSwap } from './swap.js';
+import { dropBuild } from './unusedBuilds.js';
+
+/** How often it looks for rebuilds and repairs that it is asked for, in ms. */
+const LOOK_MS = 400;
+/** Each so many of these looks it also looks what readers use, and stores the log's anchor. */
+const SLOW_LOOKS = 5;
+/** How long a rebuild that could not be taken over waits for the next attempt, in ms. */
+const TAKE_OVER_AGAIN_MS = 5_000;
+
+/** Looks until the run is over. A read store that does not answer is waited for. */
+export async function lookForOrders(run: LeaderRun): Promise<void> {
+  const { inUse, logger, over } = run;
+  let failing = false;
+  for (let looks = 1; !over.aborted; looks++) {
+    try {
+      if (looks % SLOW_LOOKS === 0) {
+        for (const name of inUse.keys()) await checkInUse(run, name);
+        await storeAnchor(run);
+      }
+      await look(run);
+      failing = false;
+    } catch (error) {
+      if (!failing) logger.warn({ err: error }, 'projector: could not look for rebuilds and repairs');
+      failing = true;
+    }
+    await pause(LOOK_MS, over);
+  }
+}
+
+async function look(run: LeaderRun): Promise<void> {
+  const { store, over } = run;
+  const rebuilds = new Map<string, Rebuild>();
+  for (const { key, value } of await store.records.list<Rebuild>(REBUILDS)) {
+    const name = key.slice(REBUILDS.length);
+    rebuilds.set(name, value);
+    if (value.state === 'ready' || value.state === 'swapping') await checkInUse(run, name);
+  }
+  run.asked = { rebuilds, repairs: await openOrders(store) };
+  const slow = nextSteps(run).flatMap((step) => begin(run, step) ?? []);
+  for (const work of slow) if (!over.aborted) await work();
+}
+
+/** Does at once what needs no waiting, and has the common feed pause for a repair. @returns what has to be waited for */
+function begin(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<void>) | undefined {
+  const { store, events, logger, projections } = run;
+  switch (step.do) {
+    case 'open': {
+      const { name, rebuild } = step;
+      const projection = projections.find((one) => one.name === name && sameVersion(one.version, rebuild.target));
+      if (projection !== undefined) run.beside(async () => takeOver(run, asBuild(projection, rebuild.target)));
+      return undefined;
+    }
+    case 'bring back':
+      enter(step.build, 'ready');
+      step.build.requested = true;
+      step.build.caughtUp = false;
+      run.turn.abort();
+      return undefined;
+    case 'take out':
+      takeOut(run, step.build);
+      return undefined;
+    case 'repair':
+      run.turn.abort();
+      return undefined;
+    case 'finish':
+      return async () => finishSwap(store, step.name, step.rebuild);
+    case 'discard':
+      return async () => discard(run, step.name, step.rebuild);
+    case 'check':
+      return async () => refuseInvalid({ store, events, logger }, step.order);
+    // At the log's end alone.
+    case 'settle':
+    case 'swap in':
+      return undefined;
+    default:
+      return step satisfies never;
+  }
+}
+
+/** Takes a rebuild over: opens its build, and catches it up. A failure is waited out. */
+async function takeOver(run: LeaderRun, fold: RunningBuild['projection']): Promise<void> {
+  const { store, logger, opening, over } = run;
+  const { name } = fold;
+  const stop = new AbortController();
+  const until = AbortSignal.any([over, stop.signal]);
+  let build: RunningBuild | undefined;
+  opening.add(name);
+  try {
+    await emptyIfInvalid(run, fold);
+    build = await openBuild(store, fold);
+    build.requested = true;
+    run.stops.set(build, stop);
+    addBuild(run, build);
+    opening.delete(name);
+    await catchUp(run, [build], { until, slowed: true });
+  } catch (error) {
+    if (over.aborted) return;
+    const retryMs = TAKE_OVER_AGAIN_MS;
+    logger.warn({ err: error, projection: name, retryMs }, 'projector: a rebuild could not be taken over yet');
+    await pause(retryMs, until);
+    // What it had in memory is void: the next attempt opens it anew.
+    if (build !== undefined) removeBuild(run, build);
+    opening.delete(name);
+  }
+}
+
+/** Drops a rebuild that is not wanted any more. */
+async function discard({ store, lease, logger }: LeaderRun, name: string, { kind, target }: Rebuild): Promise<void> {
+  if (!lease.held) return;
+  if (kind === 'rebuild') await dropBuild(store, name, target);
+  // Another may have been asked for meanwhile.
+  const record = await rebuildOf(store, name);
+  if (record?.value.target === target && record.value.state === 'leaving')
+    await store.records.delete(record.key, record.version);
+  logger.info({ projection: name, build: target }, 'projector: a rebuild was aborted');
+}
+
+/**
+ * Ends the run where readers use another build than it knows of: an earlier leader, cut off in the middle of a swap, may
+ * bring it to its end at any time. The next run opens the builds anew, so that what readers use is kept up to date.
+ */
+async function checkInUse(run: LeaderRun, name: string): Promise<void> {
+  const { store, logger, inUse, swaps } = run;
+  const { started, ended } = swaps;
+  const active = await store.active(name);
+  if (started !== ended || started !== swaps.started || !inUse.has(name) || inUse.get(name) === active) return;
+  logger.warn(
+    { projection: name, active },
+    'projector: readers use another build than this process knew of, starting again',
+  );
+  run.end();
+}
+
+/** Stores the last event that was folded as the log's anchor. */
+async function storeAnchor(run: LeaderRun): Promise<void> {
+  const { anchor, lease, store } = run;
+  if (anchor === undefined || !lease.held) return;
+  await putAnchor(store.records, anchor);
+  if (run.anchor === anchor) run.anchor = undefined;
+}

@@ -1,0 +1,141 @@
+/** One run as leader: what its parts share, and what runs beside the common feed. */
+import { setMaxListeners } from 'node:events';
+import type { Logger } from 'pino';
+import type { EventStore } from '../../ports/eventStore.js';
+import type { ReadStore } from '../../ports/readStore.js';
+import type { Lease } from '../coordination/lease.js';
+import type { Pace } from '../coordination/pace.js';
+import type { LogAnchor } from '../log/logAnchor.js';
+import type { FollowerRun } from '../supervision/followers.js';
+import { enter } from './buildState.js';
+import { type Orders, plan, type Step } from './plan.js';
+import type { Projection } from './projection.js';
+import type { RunningBuild } from './runningBuild.js';
+import type { OpenedBuilds } from './runningBuilds.js';
+
+/** What a run works on. */
+export interface LeaderOptions {
+  readonly events: EventStore;
+  readonly store: ReadStore;
+  readonly projections: readonly Projection[];
+  readonly logger: Logger;
+  /** Names this process; see `LeaseOptions.holder`. */
+  readonly holder: string;
+  /** Time of leases in ms; default `LEASE_MS`. */
+  readonly leaseMs: number | undefined;
+  readonly lease: Lease;
+  /** Ends the run: what is folded by then is still stored. */
+  readonly signal: AbortSignal;
+  /** How long a build that readers leave is kept up to date, in ms. */
+  readonly retireMs: number;
+  /** Slows what is built beside what serves. */
+  readonly pace: Pace;
+  readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
+  /** Called with the builds that it runs, each time that they change. */
+  readonly onBuilds: (builds: readonly RunningBuild[]) => void;
+}
+
+/** A run under way. */
+export interface LeaderRun extends LeaderOptions, OpenedBuilds {
+  /** Read models that other processes keep until this one's version serves. */
+  readonly orphaned: Set<string>;
+  /** What was asked for when it was last looked. */
+  asked: Pick<Orders, 'rebuilds' | 'repairs'>;
+  readonly opening: Set<string>;
+  /** Ends the own feed of a build that is taken over. */
+  readonly stops: Map<RunningBuild, AbortController>;
+  /** Builds whose own feed has ended: they come to the common one. */
+  readonly arrived: RunningBuild[];
+  /** The turn of the common feed. */
+  turn: AbortController;
+  readonly swaps: { started: number; ended: number };
+  /** The last event that was folded, until it is stored as the log's anchor. */
+  anchor: LogAnchor | undefined;
+  /** Aborted once the run is to end. */
+  readonly over: AbortSignal;
+  /** Ends the run: what it knows is void. */
+  end(): void;
+  /** Runs beside all else; the first failure ends the run. */
+  beside(work: () => Promise<void>): void;
+  /** Resolves when all that runs has ended. @throws the first failure */
+  ended(): Promise<void>;
+}
+
+/** Begins a run with these builds. */
+export function newRun(options: LeaderOptions, opened: OpenedBuilds, orphaned: Set<string>): LeaderRun {
+  const ending = new AbortController();
+  const over = AbortSignal.any([options.signal, ending.signal]);
+  // Each retiring build waits on it: there may be many.
+  setMaxListeners(0, over);
+  const running = new Set<Promise<void>>();
+  let failure: { readonly error: unknown } | undefined;
+  return {
+    ...options,
+    ...opened,
+    orphaned,
+    asked: { rebuilds: new Map(), repairs: [] },
+    opening: new Set(),
+    stops: new Map(),
+    arrived: [],
+    turn: new AbortController(),
+    swaps: { started: 0, ended: 0 },
+    anchor: undefined,
+    over,
+    end: () => ending.abort(),
+    beside(work) {
+      const one = work().then(
+        () => void running.delete(one),
+        (error: unknown) => {
+          running.delete(one);
+          failure ??= { error };
+          ending.abort();
+        },
+      );
+      running.add(one);
+    },
+    async ended() {
+      while (running.size > 0) await Promise.all(running);
+      if (failure !== undefined) throw failure.error;
+    },
+  };
+}
+
+/** What is to be done next. */
+export function nextSteps(run: LeaderRun): Step<RunningBuild>[] {
+  const { builds, inUse, opening, asked, projections } = run;
+  const versions = new Map(projections.map(({ name, version }) => [name, version]));
+  return plan(builds, { inUse, versions, opening, ...asked });
+}
+
+/** Adds a build to those that are run. */
+export function addBuild(run: LeaderRun, build: RunningBuild): void {
+  run.builds.push(build);
+  showBuilds(run);
+}
+
+/** Takes a build out at once: nothing writes to it any more. */
+export function removeBuild(run: LeaderRun, build: RunningBuild): void {
+  const at = run.builds.indexOf(build);
+  if (at !== -1) run.builds.splice(at, 1);
+  run.stops.delete(build);
+  showBuilds(run);
+}
+
+/** Has a build taken out as soon as nothing writes to it. */
+export function takeOut(run: LeaderRun, build: RunningBuild): void {
+  enter(build, 'gone');
+  run.stops.get(build)?.abort();
+  run.turn.abort();
+}
+
+/** Hands on which builds are run, and has them report what they quarantine. */
+export function showBuilds({ builds, logger, onBuilds }: LeaderRun): void {
+  for (const build of builds) {
+    build.report ??= ({ documentId, stream, type, position, cause }) =>
+      logger.warn(
+        { projection: build.checkpoint, documentId, stream, type, position, cause },
+        'projector: a document is quarantined: it answers 503 until it is rebuilt',
+      );
+  }
+  onBuilds([...builds]);
+}

@@ -1,0 +1,88 @@
+/** What the leading process does with builds that stand at the log's end: readers are swapped over, or stay. */
+import { pause } from '../../lib/async/pause.js';
+import { enter } from './buildState.js';
+import { type LeaderRun, nextSteps, takeOut } from './leaderRun.js';
+import { endOrphaned } from './orphanedModels.js';
+import type { RunningBuild } from './runningBuild.js';
+import { isPreviousVersion } from './runningBuilds.js';
+import { swapIn } from './swap.js';
+import { dropUnused, TIDY_MS, whileKept } from './unusedBuilds.js';
+
+/** How often it looks whether a build that is taken out is gone, in ms. */
+const GONE_MS = 20;
+
+/**
+ * Carries out what is to be done at the log's end. Nothing is written to the builds' collections meanwhile.
+ * @param beside those that stand at the same position as every other of their name that is run; default all
+ */
+export async function atLogEnd(
+  run: LeaderRun,
+  builds: readonly RunningBuild[],
+  beside: readonly RunningBuild[] = builds,
+): Promise<void> {
+  const places = new Map(beside.map((build) => [build, build.place]));
+  for (const build of builds) if (build.state === 'catching-up') enter(build, 'ready');
+  for (const build of beside) build.place = 'log end';
+  try {
+    for (;;) {
+      const step = nextSteps(run).find((one) => one.do === 'settle' || one.do === 'swap in');
+      if (step === undefined) return;
+      if (step.do === 'settle') await settle(run, step.build);
+      else await swap(run, step.build);
+    }
+  } finally {
+    for (const [build, place] of places) build.place = place;
+  }
+}
+
+async function settle(run: LeaderRun, build: RunningBuild): Promise<void> {
+  await run.store.ensure(build.collection);
+  build.caughtUp = true;
+  if (build.state === 'serving') await serves(run, build, undefined);
+}
+
+async function swap(run: LeaderRun, build: RunningBuild): Promise<void> {
+  const { builds, inUse, swaps } = run;
+  const { name, version } = build.projection;
+  swaps.started += 1;
+  const { left, refused } = await swapIn(build, builds, inUse.get(name), run).finally(() => (swaps.ended += 1));
+  if (refused === true) return takeOut(run, build);
+  inUse.set(name, version);
+  return serves(run, build, left);
+}
+
+/** @param left the build that readers leave for it */
+async function serves(run: LeaderRun, build: RunningBuild, left: RunningBuild | undefined): Promise<void> {
+  const { name } = build.projection;
+  run.beside(async () => (left === undefined ? tidyLater(run, name) : retire(run, left)));
+  if (run.orphaned.delete(name)) await endOrphaned(run.store, name);
+}
+
+/**
+ * Keeps a build up to date while readers leave it: they take a second to notice the swap. One of a previous release is
+ * kept up to date for as long as that release can be brought back.
+ */
+export async function retire(run: LeaderRun, build: RunningBuild): Promise<void> {
+  const { builds, store, projections, retireMs, over } = run;
+  await pause(retireMs, over);
+  if (isPreviousVersion(build, projections)) await whileKept(store, build, over);
+  if (over.aborted) return;
+  // A rollback may have brought it back.
+  if (build.state === 'retiring') takeOut(run, build);
+  while (!over.aborted && build.state === 'gone' && builds.includes(build)) await pause(GONE_MS, over);
+  await dropUnused(build.projection.name, builds, run);
+}
+
+async function tidyLater(run: LeaderRun, name: string): Promise<void> {
+  await pause(run.retireMs, run.over);
+  if (!run.over.aborted) await dropUnused(name, run.builds, run);
+}
+
+/** Drops now and then what nobody uses. */
+export async function tidyRegularly(run: LeaderRun): Promise<void> {
+  const { builds, projections, over } = run;
+  while (!over.aborted) {
+    await pause(TIDY_MS, over);
+    for (const { name } of projections) if (!over.aborted) await dropUnused(name, builds, run);
+  }
+}

@@ -1,0 +1,91 @@
+/** Keeps orphaned read models up to date while this process stands by, where its code knows how to fold them. */
+import { pause } from '../../lib/async/pause.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import { acquireLease } from '../coordination/lease.js';
+import { buildText, foldOf } from './builds.js';
+import { runFeed } from './feed.js';
+import { emptyIfInvalid } from './invalidBuilds.js';
+import { keeperLease, ORPHANED, type OrphanedModel, orphanOf, type ProjectorProcess } from './orphanedModels.js';
+import type { Projection } from './projection.js';
+import { openBuild } from './runningBuild.js';
+
+/** How often it looks for orphaned read models, and whether those it keeps still are, in ms. */
+const LOOK_MS = 500;
+
+/** What keeping needs. */
+export interface KeeperOptions extends ProjectorProcess {
+  readonly events: EventStore;
+  readonly projections: readonly Projection[];
+}
+
+/** Keeps them until the signal. Failures are logged and waited out. */
+export async function keepOrphaned(options: KeeperOptions, until: AbortSignal): Promise<void> {
+  const { store, projections, logger } = options;
+  const keeping = new Map<string, Promise<void>>();
+  for (; !until.aborted; await pause(LOOK_MS, until)) {
+    try {
+      for (const { key, value } of await store.records.list<OrphanedModel>(ORPHANED)) {
+        const name = key.slice(ORPHANED.length);
+        const projection = projections.find((one) => one.name === name);
+        const fold = projection === undefined ? undefined : foldOf(projection, value.number);
+        if (fold === undefined || keeping.has(key)) continue;
+        const running = keep(options, fold, until)
+          .catch((error: unknown) =>
+            logger.warn(
+              { err: error, projection: name },
+              'projector: could not keep up to date what the leading process does not know, trying on',
+            ),
+          )
+          .finally(() => keeping.delete(key));
+        keeping.set(key, running);
+      }
+    } catch (error) {
+      // The wait for the projector's lease tells of an engine that does not answer.
+      logger.debug({ err: error }, 'projector: could not look for what the leading process does not know');
+    }
+  }
+  await Promise.all(keeping.values());
+}
+
+async function keep(
+  { events, store, logger, holder, leaseMs }: KeeperOptions,
+  fold: Projection,
+  until: AbortSignal,
+): Promise<void> {
+  const { name, version: number } = fold;
+  const ended = new AbortController();
+  const signal = AbortSignal.any([until, ended.signal]);
+  const isOrphaned = async (): Promise<boolean> => (await orphanOf(store, name))?.number === number;
+  const watching = (async () => {
+    for (; !signal.aborted; await pause(LOOK_MS, signal)) if (!(await isOrphaned())) ended.abort();
+  })().catch((error: unknown) => {
+    logger.warn(
+      { err: error, projection: name },
+      'projector: could not see whether what is served is still to be kept up to date, trying on',
+    );
+    ended.abort();
+  });
+  try {
+    const keeper = keeperLease(name, number);
+    const lease = await acquireLease(store.records, keeper, { holder, signal, logger, ttlMs: leaseMs });
+    if (lease === undefined) return;
+    try {
+      // Asked with the lease in hand: the leading process deletes the record first, and then waits for the lease.
+      if (!(await isOrphaned())) return;
+      logger.info(
+        { projection: name, serves: buildText(number) },
+        'projector: keeping up to date what is served and the leading process does not know',
+      );
+      // Taken out of use, it is no longer to be kept.
+      if (await emptyIfInvalid({ store, events, logger, lease }, fold)) return;
+      const build = await openBuild(store, fold);
+      const stop = AbortSignal.any([signal, lease.lost]);
+      await runFeed([build], { events, store, lease, signal: stop, caughtUp: async () => undefined });
+    } finally {
+      await lease.release();
+    }
+  } finally {
+    ended.abort();
+    await watching;
+  }
+}

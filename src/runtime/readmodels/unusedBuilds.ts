@@ -1,0 +1,73 @@
+/** Dropping builds that nobody needs any more. Only the leading process does, and who aborts a rebuild. */
+import { pause } from '../../lib/async/pause.js';
+import type { ReadStore } from '../../ports/readStore.js';
+import { keptPreviousBuilds, rankOf, rebuildOf, sameVersion } from './builds.js';
+import { checkpointName } from './projection.js';
+import { forgetQuarantined } from './quarantine.js';
+import type { RunningBuild } from './runningBuild.js';
+import type { SwapDeps } from './swap.js';
+
+/** How often builds that nobody needs are looked for, in ms. */
+export const TIDY_MS = 600_000;
+
+/** Drops a build with everything about it. @throws UnavailableError */
+export async function dropBuild(store: ReadStore, name: string, number: number): Promise<void> {
+  await store.drop({ name, version: number, indexes: [] });
+  await forgetQuarantined(store.records, { name, version: number });
+}
+
+/**
+ * Waits as long as a previous release's build, which readers have left, is to be kept: so long that release can be
+ * brought back without a gap. @throws UnavailableError
+ */
+export async function whileKept(store: ReadStore, build: RunningBuild, signal: AbortSignal): Promise<void> {
+  const { name, version } = build.projection;
+  while (!signal.aborted && build.state === 'retiring') {
+    const kept = (await keptPreviousBuilds(store, name)).find(({ number }) => number === version);
+    if (kept === undefined) return;
+    await pause(Math.min(TIDY_MS, Math.max(0, kept.until - Date.now()) + 1), signal);
+  }
+}
+
+/**
+ * Drops the builds of a read model that are neither run here, nor in use, nor being built, nor kept for going back.
+ * Builds of versions that this code does not know yet are left alone. Never throws: what can't be dropped now is dropped
+ * another time.
+ */
+export async function dropUnused(
+  name: string,
+  builds: readonly RunningBuild[],
+  { store, lease, logger }: SwapDeps,
+): Promise<void> {
+  try {
+    const own = builds.filter(({ projection }) => projection.name === name).map(({ projection }) => projection.version);
+    const newest = Math.max(...own.map(rankOf));
+    // Listed first: a build that is opened meanwhile isn't among them, and the record of one listed is there.
+    const stored = await store.versions(name);
+    const [active, previous, rebuild] = await Promise.all([
+      store.active(name),
+      keptPreviousBuilds(store, name),
+      rebuildOf(store, name),
+    ]);
+    const kept = new Set([
+      ...own,
+      active,
+      rebuild?.value.target,
+      rebuild?.value.from,
+      ...previous.map(({ number }) => number),
+    ]);
+    for (const number of stored) {
+      if (kept.has(number) || (rankOf(number) > newest && !own.some((one) => sameVersion(one, number)))) continue;
+      if (!lease.held) return;
+      const projection = checkpointName({ name, version: number });
+      try {
+        await dropBuild(store, name, number);
+        logger.info({ projection }, 'projector: dropped a build that nobody uses');
+      } catch (error) {
+        logger.warn({ err: error, projection }, 'projector: an old version could not be dropped yet');
+      }
+    }
+  } catch (error) {
+    logger.warn({ err: error, projection: name }, 'projector: old versions could not be looked for');
+  }
+}
