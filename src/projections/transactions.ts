@@ -51,6 +51,8 @@ export const transactionsProjection: Projection<TransactionDocument> = {
     PaymentDeclined: true,
   }),
   creates: ['GiftsPurchased'],
+  // The first answer to a charge stands, and no other event is folded.
+  isFinal: ({ payment }) => payment !== 'pending',
   documentIds: (event: RecordedEvent) => [idOf(event.stream)],
   evolve(document: TransactionDocument | undefined, event: RecordedEvent): TransactionDocument {
     const told = event as unknown as Folded;

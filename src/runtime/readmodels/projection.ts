@@ -20,6 +20,11 @@ export interface Projection<B extends Body = Body> {
   readonly indexes: readonly IndexSpec[];
   /** Names of fields, at any depth of its documents, whose values a verification masks in what it reports. */
   readonly hidden: ReadonlySet<string>;
+  /**
+   * Whether no event changes the document any more, so that readers may keep it in memory. Repairs and other builds
+   * they hear of by the read model's edition. Absent: no document is final.
+   */
+  isFinal?(document: B): boolean;
   /** The event types it folds; others never reach it. */
   readonly types: readonly string[];
   /**

@@ -4,6 +4,7 @@ import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../
 import { UnavailableError } from '../../ports/unavailable.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { editionOf } from './maintenance/repairOrders.js';
+import { finalDocuments } from './finalDocuments.js';
 import { damagedDocuments, isOutOfService, isUnreadable } from './quarantine.js';
 
 /** A read model as its readers see it. Every method throws UnavailableError when the read store can't be reached. */
@@ -51,7 +52,7 @@ const OLD_MS = 10_000;
  */
 export function openReadModel<B extends Body>(
   store: ReadStore,
-  projection: Pick<Projection<B>, 'name' | 'version' | 'indexes'>,
+  projection: Pick<Projection<B>, 'name' | 'version' | 'indexes' | 'isFinal'>,
 ): ReadModel<B> {
   const { name } = projection;
   let collection: CollectionSpec = collectionOf(projection);
@@ -127,12 +128,22 @@ export function openReadModel<B extends Body>(
     if (!complete) throw new UnavailableError(`${name} is still being built`);
   }
 
+  const edition = (): string => `${collection.version}/${corrections}`;
+  const finals = finalDocuments(projection.isFinal?.bind(projection));
+
   async function get(id: string): Promise<B | undefined> {
     const asked = refreshed();
     if (asked !== undefined) await asked;
+    const of = edition();
+    const kept = finals.get(id, of);
+    if (kept !== undefined) return kept;
     const looked = collection;
     const document = await store.get<B>(looked, id);
-    if (document !== undefined) return bodyOf(looked, document);
+    if (document !== undefined) {
+      const body = bodyOf(looked, document);
+      finals.keep(id, body, of);
+      return body;
+    }
     return (await shouldLookAgain(looked)) ? get(id) : undefined;
   }
 
@@ -167,7 +178,7 @@ export function openReadModel<B extends Body>(
           return shown.slice(0, query.limit).map(({ id, body }) => ({ id, body }));
       }
     },
-    edition: () => `${collection.version}/${corrections}`,
+    edition,
     async reached(position, timeoutMs) {
       const asked = refreshed();
       if (asked !== undefined) await asked;
