@@ -1,4 +1,4 @@
-/** `gift backup FILE`: the embedded event log into one file, while the service goes on (decisions 11). */
+/** `gift backup FILE`: the embedded event log in one file, while the service runs (decisions 11). */
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Command } from 'commander';
@@ -21,14 +21,13 @@ interface BackupFlags {
   readonly json?: true;
 }
 
-/** Something that must be kept beside a backup. */
+/** Something that must be kept with a backup. */
 interface Kept {
   readonly what: string;
   readonly where: string;
   readonly why: string;
 }
 
-/** The subcommand. */
 export function backupCommand(terminal: Terminal): Command {
   return outputOptions(
     new Command('backup')
@@ -113,8 +112,8 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
 }
 
 /**
- * The key, where it is the log's own: a restore holds its key against the one noted. A backup is made without it all
- * the same: now more than ever. @throws UnavailableError
+ * The key, where it is the log's own: a restore compares it. A backup is made without it all the same.
+ * @throws UnavailableError
  */
 async function fittingKey(
   terminal: Terminal,

@@ -1,19 +1,16 @@
-/** In whose name the command line acts. */
+/** The command line as a caller. */
 import { randomUUID } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
 import { currentTime } from '../lib/clock.js';
 import type { CommandContext } from '../commands/context.js';
 import type { Caller } from '../ports/eventStore.js';
 
-/** Who gives commands here: `cli:<system user>@<host>` (decisions 11). */
+/** `cli:<system user>@<host>` (decisions 11). */
 export function commandLineCaller(): Caller {
   return { user: `cli:${systemUser()}@${hostname()}` };
 }
 
-/**
- * The system user's name; its number where the system has no name for it, as in containers that run under any number
- * they are given.
- */
+/** The system user's name; its number where it has none, as in containers that run under any number. */
 function systemUser(): string {
   try {
     return userInfo().username;

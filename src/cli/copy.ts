@@ -1,4 +1,4 @@
-/** `gift copy --from … --to …`: brings a whole event log into another engine (decisions 11). */
+/** `gift copy --from … --to …`: copies a whole event log into another engine (decisions 11). */
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
@@ -11,7 +11,7 @@ import { jsonLine } from './output.js';
 import { progressBars } from './progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
-/** What each step does, as the bar says it. */
+/** For the progress bar. */
 const DOING: Readonly<Record<CopyProgress['step'], string>> = {
   compare: 'comparing',
   copy: 'copying',
@@ -25,7 +25,6 @@ interface CopyFlags {
   readonly json?: true;
 }
 
-/** The subcommand. */
 export function copyCommand(terminal: Terminal): Command {
   return new Command('copy')
     .summary('copy the whole event log to another engine, and seal the old one')
@@ -69,7 +68,7 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
     const opened = async (place: Place): Promise<EventStore> => open.add(await place.open(), (log) => log.close());
     const sourceLog = await opened(source);
     const targetLog = await opened(target);
-    // The copy holds the record, too: so it tells where it comes from.
+    // The copy holds the record, too: so it shows its origin.
     if (!(await sourceLog.sealed()))
       await recordTaking(terminal, sourceLog, 'gift copy', { from: sourceLog.logId, to: targetLog.logId }, null);
     const { events, copied, hash, sealed } = await copyLog(
@@ -86,7 +85,7 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
     await writeLines(terminal.stdout, json === true ? [jsonLine(report)] : words);
   } catch (error) {
     bars.clear();
-    // What went wrong first is what is told.
+    // The first error is reported.
     await open.close().catch(() => undefined);
     if (error instanceof CopyRefusedError) throw new CommandFailure(error.message);
     if (error instanceof CopyInterruptedError)
@@ -102,7 +101,8 @@ interface Place {
 }
 
 /**
- * The address that `env:NAME` stands for; any other text as it is. @throws CommandFailure where the variable is not set
+ * The address that `env:NAME` stands for; any other text as it is.
+ * @throws CommandFailure where the variable is not set
  */
 function addressOf(text: string, option: string, { env }: Terminal): string {
   const name = /^env:(.*)$/.exec(text)?.[1]?.trim();
@@ -121,7 +121,7 @@ function placeOf(text: string, option: string): Place {
     return {
       open: async () => (await import('../adapters/eventstoredb/eventStore.js')).openEventStoreDb({ url: text }),
     };
-  // What follows the scheme may hold a password.
+  // The rest may hold a password.
   const scheme = /^([\w+.-]+):\/\//.exec(text)?.[1];
   if (scheme !== undefined || text.trim() === '') {
     throw new CommandFailure(

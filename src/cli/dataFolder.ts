@@ -1,19 +1,16 @@
-/**
- * What stands in a data folder, for subcommands that look before they open anything: a folder that may not be looked
- * into is not taken for an empty one.
- */
+/** Looks into a data folder before anything is opened: a folder that may not be read is not taken for an empty one. */
 import { readdirSync, statSync } from 'node:fs';
 import { eventLogFile } from '../adapters/embedded/eventStore/log.js';
 import { CommandFailure } from './terminal.js';
 
-/** Whether it holds an event log. @throws CommandFailure where this user may not look */
+/** @throws CommandFailure where this user may not look */
 export function hasEventLog(dataDir: string): boolean {
   return looking(dataDir, () => statSync(eventLogFile(dataDir), { throwIfNoEntry: false }) !== undefined);
 }
 
 /**
- * The names in it; none where there is no such folder. @throws CommandFailure where this user may not look, or a file
- * stands there
+ * The names in it; none where there is no such folder.
+ * @throws CommandFailure where this user may not look, or it is a file
  */
 export function namesIn(dataDir: string): readonly string[] {
   return looking(dataDir, () =>
@@ -21,7 +18,7 @@ export function namesIn(dataDir: string): readonly string[] {
   );
 }
 
-/** Data folders are made for their owner alone (0700): who asks as somebody else learns nothing of what is in them. */
+/** Data folders are for their owner alone (0700): other users can't see what is in them. */
 function looking<T>(dataDir: string, look: () => T): T {
   try {
     return look();

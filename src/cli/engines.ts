@@ -1,4 +1,4 @@
-/** How a subcommand opens the engines of the settings, beside a running service or without one. */
+/** Opens the engines of the settings for a subcommand, beside a running service or without one. */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import pino from 'pino';
@@ -13,23 +13,21 @@ import { type Resources, resources } from '../lib/async/resources.js';
 import { hasEventLog } from './dataFolder.js';
 import { CommandFailure, type Terminal } from './terminal.js';
 
-/** The settings and the log. */
 export interface OpenedLog {
   readonly config: Config;
   readonly events: EventStore;
-  /** Closes what a subcommand opens beside. */
+  /** Closes what a subcommand opens besides. */
   readonly open: Resources;
 }
 
-/** The read store and its models, too. */
 export interface OpenedStores extends OpenedLog {
   readonly store: ReadStore;
   readonly models: ReadModels;
 }
 
 /**
- * Opens the event log that the settings name, which must be there already, and closes it after the work.
- * @param asStored its events as they stand there, not in the shapes of this release: for what hands the log on
+ * Opens the existing event log of the settings, and closes it after the work.
+ * @param asStored events as stored, not upcast: for copies of the log
  * @throws ConfigError, DataFileError, EngineError, UnavailableError; CommandFailure where there is no log
  */
 export async function withLog<T>(
@@ -54,8 +52,7 @@ export async function withLog<T>(
 
 /**
  * As `withLog`, with the read store.
- * @param onlyReads what only looks makes no read store where there is none: it gets an empty one elsewhere, which goes
- * with it
+ * @param onlyReads where there is no read store, an empty temporary one is used instead of making it
  */
 export async function withStores<T>(
   terminal: Terminal,

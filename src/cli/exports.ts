@@ -1,7 +1,4 @@
-/**
- * What subcommands that show records share: how they may be shown, for what reason, and the record of who saw what
- * (decisions 11).
- */
+/** What subcommands that show records share: personal fields, reasons, formats, and access records (decisions 11). */
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { Sight } from '../ops/history/eventView.js';
@@ -14,27 +11,28 @@ import { UnavailableError } from '../ports/unavailable.js';
 import { commandLineCaller } from './caller.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
-/** Flags of a command that shows personal fields on demand. */
 export interface SightFlags {
   readonly personal?: true;
   readonly reason?: string;
 }
 
-/** Adds `--personal` and `--reason`. */
 export function sightOptions(command: Command): Command {
   return command
     .option('--personal', 'show personal fields, too; wants --reason')
     .option('--reason <text>', 'why; kept with the record of who saw what');
 }
 
-/** How much may be shown. @throws CommandFailure where personal fields are wanted without a reason */
+/** @throws CommandFailure where personal fields are wanted without a reason */
 export function sightOf({ personal, reason }: SightFlags): Sight & { readonly reason: string | null } {
   const text = reasonOf(reason);
   if (personal === true && text === null) throw new CommandFailure('--personal wants --reason "<why>"', EXIT.usage);
   return { personal: personal === true, reason: text };
 }
 
-/** A reason, trimmed; null without one. @throws CommandFailure for one that is empty or too long */
+/**
+ * Trimmed; null without one.
+ * @throws CommandFailure for one that is empty or too long
+ */
 export function reasonOf(reason: string | undefined): string | null {
   if (reason === undefined) return null;
   const text = reason.trim();
@@ -43,14 +41,17 @@ export function reasonOf(reason: string | undefined): string | null {
   return text;
 }
 
-/** The reason of a command that can't do without; `what` is to be done. @throws CommandFailure */
+/**
+ * A required reason; `what`: the command.
+ * @throws CommandFailure
+ */
 export function neededReason(reason: string | undefined, what: string): string {
   const text = reasonOf(reason);
   if (text === null) throw new CommandFailure(`${what} wants --reason "<why>"`, EXIT.usage);
   return text;
 }
 
-/** What help says of every CSV (`audit/csv.ts`). */
+/** For the help of every command with CSV. */
 export const CSV_RULE = `A text that a spreadsheet would take for a number, a date or a formula is led by an apostrophe,
 and so is one that begins with one: a program takes one leading apostrophe away. Amounts name their unit.`;
 
@@ -68,7 +69,6 @@ export interface CliAccess {
   readonly asker: Asker;
 }
 
-/** The recorder of a subcommand. */
 export function cliAccess(events: EventStore): CliAccess {
   return {
     recorder: accessRecorder(events, currentTime),
@@ -77,8 +77,9 @@ export function cliAccess(events: EventStore): CliAccess {
 }
 
 /**
- * Leaves the record that the whole log is being taken along. A log that can't take it (sealed, on a full disk) is
- * handed out all the same, now more than ever, and standard error says so. @param what the command as it is called
+ * Records that the whole log is handed out. A log that can't take the record (sealed, full disk) is handed out all the
+ * same, and standard error says so.
+ * @param what the command as it is called
  */
 export async function recordTaking(
   terminal: Terminal,
@@ -98,7 +99,7 @@ export async function recordTaking(
   }
 }
 
-/** What was asked: the command's words, its argument and flags, without those that say how to show it. */
+/** What was asked: the command, its argument and flags, without those about its format. */
 export function accessRequest(
   what: string,
   asked: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-/** `gift gifts …`: the commonest tickets; what the routes under `/ops/gifts/{id}` do. */
+/** `gift gifts …`: the support actions of `/ops/gifts/{id}`. */
 import { Command } from 'commander';
 import { type CareView, careView } from '../ops/history/supportedGift.js';
 import { blockGift, supportCause, TICKET_ID, unblockGift } from '../commands/blockGift.js';
@@ -29,14 +29,13 @@ interface CareFlags {
   readonly ticket?: string;
 }
 
-/** One of the subcommands. */
 interface Ticket {
   readonly name: string;
   readonly summary: string;
   readonly description: string;
   readonly options: readonly (readonly [flags: string, description: string])[];
   readonly examples: readonly string[];
-  /** Refuses flags that make no sense. @throws CommandFailure */
+  /** Refuses contradictory flags. @throws CommandFailure */
   readonly check?: (flags: CareFlags) => void;
   readonly run: (
     deps: ReassignDeps,
@@ -45,7 +44,7 @@ interface Ticket {
     flags: CareFlags,
     reason: string,
   ) => Promise<Transacted>;
-  /** What has been done, and where nothing was to be done, why. */
+  /** Reports what was done, or why nothing was. */
   readonly done: (view: CareView) => string;
   readonly already: (view: CareView) => string;
 }
@@ -146,7 +145,6 @@ const TICKETS: readonly Ticket[] = [
   },
 ];
 
-/** The group. */
 export function giftsCommand(terminal: Terminal): Command {
   const group = new Command('gifts')
     .summary('single gifts: resend, reassign, extend, block, unblock')

@@ -1,4 +1,4 @@
-/** `gift history GIFT`: every event of a gift's life, or the gift as it stood at a time (decisions 11). */
+/** `gift history GIFT`: all events of a gift's life, or the gift at a time (decisions 11). */
 import { Command } from 'commander';
 import { ALL_RELATIONS, giftThen } from '../api/ops/giftAsOf.js';
 import { csvLine } from '../ops/exports/csv.js';
@@ -28,7 +28,6 @@ interface HistoryFlags extends SightFlags {
   readonly csv?: true;
 }
 
-/** The subcommand. */
 export function historyCommand(terminal: Terminal): Command {
   const command = new Command('history')
     .summary("show every event of a gift's life")
@@ -69,9 +68,9 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
     async (opened) => {
       const { events, models, config } = opened;
       const key = (): Buffer | undefined => findHashKey(config);
-      // With another key the events of a code drawn from a pool would be missing, and nothing would tell.
+      // With another key, events of a code drawn from a pool would be missing, unnoticed.
       await refuseUnlessHashKeyFits(events, key);
-      // None where the log needs none: a command that reads makes none either.
+      // No key where the log needs none: reading makes none either.
       const deps: HistoryDeps = {
         events,
         models: knownInLog(events, models, terminal.signal),
@@ -86,7 +85,7 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
         );
       const access = cliAccess(events);
       const seen = async (count: number): Promise<void> => {
-        // Events are shown in UTC: the zone says something only of the time asked for.
+        // Events are shown in UTC: the zone concerns only the given time.
         const { timeZone, ...asked } = flags;
         const request = { gift, ...asked, ...(time === undefined ? {} : { timeZone }) };
         await access.recorder.seen(access.asker, accessRequest('gift history', request, sight), count);

@@ -1,4 +1,4 @@
-/** `gift import FILE`: brings a catalogue and accounts in (decisions 9, 11). */
+/** `gift import FILE`: imports a catalogue and accounts (decisions 9, 11). */
 import { constants } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
@@ -31,7 +31,6 @@ interface ImportFlags {
   readonly json?: true;
 }
 
-/** The subcommand. */
 export function importCommand(terminal: Terminal): Command {
   return new Command('import')
     .summary('bring in a catalogue and accounts')
@@ -90,7 +89,7 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
   }
 }
 
-/** A dry run changes nothing, so it wants no reason and no yes. */
+/** A dry run changes nothing: it needs neither a reason nor a yes. */
 function pruneOf({ prune, dryRun, reason, yes }: ImportFlags): { reason: string; yes: boolean } | undefined {
   if (prune === undefined) {
     if (reason !== undefined) throw new CommandFailure('--reason goes with --prune', EXIT.usage);
@@ -102,7 +101,7 @@ function pruneOf({ prune, dryRun, reason, yes }: ImportFlags): { reason: string;
   };
 }
 
-/** The most bytes a file may have: no text of Node's is longer. */
+/** The most bytes of a file: the longest string of Node's. */
 const MAX_BYTES = constants.MAX_STRING_LENGTH;
 
 async function readText(terminal: Terminal, file: string): Promise<string> {
@@ -119,7 +118,7 @@ async function readText(terminal: Terminal, file: string): Promise<string> {
   }
 }
 
-/** @returns `undefined` when it is too large. Only what comes through a pipe has to be read to know. */
+/** `undefined` when it is too large; only a pipe has to be read to know. */
 async function readNamed(terminal: Terminal, file: string): Promise<Buffer | undefined> {
   try {
     const found = await stat(file);
@@ -134,7 +133,7 @@ async function readNamed(terminal: Terminal, file: string): Promise<Buffer | und
 
 const nameOf = (file: string): string => (file === '-' ? 'standard input' : file);
 
-/** The engine's own message repeats what it read, which may be a password: only the place is told. */
+/** The engine's message repeats the text, which may hold a password: only the place is shown. */
 function parse(file: string, text: string): { parsed: unknown; textFaults: readonly ImportFault[] } {
   try {
     return { parsed: JSON.parse(text) as unknown, textFaults: repetitionsIn(text) };
@@ -145,7 +144,7 @@ function parse(file: string, text: string): { parsed: unknown; textFaults: reado
   }
 }
 
-/** Says where an offset is, as editors do. */
+/** Line and column of an offset. */
 function spotsIn(text: string): (offset: number) => string {
   const lines = [0];
   for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', end + 1)) lines.push(end + 1);
@@ -171,8 +170,8 @@ function repetitionsIn(text: string): ImportFault[] {
 }
 
 /**
- * Faults are messages; with `--json` they are the result. `begunIn`: the folder that had no log before, which may be
- * all that is wrong with the file.
+ * Faults are messages; with `--json` they are the result. `begunIn`: the folder that had no log before, perhaps the
+ * only mistake.
  */
 async function showFaults(
   terminal: Terminal,

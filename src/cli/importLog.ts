@@ -1,7 +1,4 @@
-/**
- * The log that an import goes into, and its hash key: both are made where there are none, but for a dry run, which
- * leaves nothing behind.
- */
+/** The log of an import, and its hash key: both are made where missing, except by a dry run. */
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import type { Config } from '../service/config.js';
@@ -13,10 +10,10 @@ import type { EventStore } from '../ports/eventStore.js';
 import { hasEventLog } from './dataFolder.js';
 import { type Terminal, writeLines } from './terminal.js';
 
-/** It is open until `close`. */
+/** Open until `close`. */
 export interface ImportLog {
   readonly events: EventStore;
-  /** There was none yet: whoever meant the service's log has named another folder. */
+  /** The log is new: the folder may be a mistake. */
   readonly fresh: boolean;
   /** @throws EngineError where the log was made with another key; UnavailableError */
   hashKey(): Promise<Buffer>;
@@ -24,7 +21,7 @@ export interface ImportLog {
 }
 
 /**
- * Opens it. A dry run where there is none says so on standard error.
+ * Opens it. A dry run without one says so on standard error.
  * @throws CommandFailure, DataFileError, EngineError, UnavailableError
  */
 export async function openImportLog(

@@ -1,16 +1,16 @@
-/** How results are written: JSON lines, or a table for people; CSV is made by `audit/csv.ts`. */
+/** Output: JSON lines, or tables for people. `ops/exports/csv.ts` makes CSV. */
 import type { Cell } from '../ops/exports/csv.js';
 import type { EventBlock } from '../ops/history/eventRows.js';
 
 /** A record as one JSON line, without its line feed. */
 export const jsonLine = (record: object): string => plain(JSON.stringify(record));
 
-/** A record as JSON for people, indented. */
+/** Indented JSON. */
 export const jsonText = (record: object): string => plain(JSON.stringify(record, null, 2));
 
 /**
- * The same JSON, without signs that move a terminal's cursor or turn its text around: a gift's message may hold any.
- * Those below U+0020 stand escaped already.
+ * The same JSON, without characters that move a terminal's cursor or reverse its text: messages of gifts may hold any.
+ * Those below U+0020 are escaped already.
  */
 function plain(json: string): string {
   return json.replaceAll(/[\u007f-\u009f\p{Cf}]/gu, (sign) =>
@@ -18,10 +18,7 @@ function plain(json: string): string {
   );
 }
 
-/**
- * Rows under their headings, in columns as wide as their widest cell; numbers to the right. Control characters are left
- * out.
- */
+/** A table with columns as wide as their widest cell; numbers to the right. Control characters are left out. */
 export function tableLines(headings: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
   const texts = rows.map((row) => row.map((cell) => printable(cell)));
   const widths = headings.map((heading, column) =>
@@ -40,16 +37,16 @@ export function tableLines(headings: readonly string[], rows: readonly (readonly
   return [line(headings), line(widths.map((width) => '-'.repeat(width))), ...texts.map(line)];
 }
 
-/** What a terminal shows of a value: texts of others must not move the cursor. */
+/** A terminal must not obey what others have written. */
 export function printable(cell: Cell): string {
   return cell === null || cell === undefined ? '' : String(cell).replaceAll(/[\p{Cc}\p{Cf}]/gu, '');
 }
 
 const INDENT = '    ';
-/** Where nobody says how wide it is, ends of lines are nowhere: programs and pagers see to them. */
+/** Without a known width, lines are not broken. */
 const NARROWEST = 40;
 
-/** Events as blocks, none of whose lines is wider than the terminal (columns; absent: as wide as they come). */
+/** Events as blocks, no line wider than the terminal (columns; absent: any width). */
 export function blockLines(blocks: readonly EventBlock[], columns: number | undefined): string[] {
   const width = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(NARROWEST, columns);
   return blocks.flatMap(({ head, more }) => [
@@ -59,8 +56,8 @@ export function blockLines(blocks: readonly EventBlock[], columns: number | unde
 }
 
 /**
- * The words of a text in lines of this width; one that is wider itself is cut. Widths are counted in characters, of
- * which those of East Asian scripts and emoji take two columns.
+ * Wraps words to this width; a wider word is cut. Widths are characters, of which East Asian ones and emoji take two
+ * columns.
  */
 function wrapped(text: string, width: number, indent: string, firstIndent: string): string[] {
   const lines: string[] = [];

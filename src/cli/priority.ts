@@ -1,18 +1,16 @@
-/** Of processor and memory of the machine the requests have theirs first: work that may take long beside them. */
+/** Lowers the priority of this process: requests have processor and memory first. */
 import { readdirSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 
-/** Of all processes that want a processor, the others have it first. */
+/** Other processes that want a processor go first. */
 const NICE = 15;
-/**
- * Garbage is collected when the heap has grown by so many percent, not only when it has become several times as large.
- */
+/** In percent: garbage is collected earlier than by default. */
 const HEAP_GROWTH = 20;
-/** A thread for each entry, those that collect garbage too: on Linux each has a priority of its own. */
+/** A thread for each entry, those of the garbage collector too: on Linux each has its own priority. */
 const THREADS = '/proc/self/task';
 
-/** From now on the whole process goes behind the others. */
+/** For the whole process, from now on. */
 export function yieldProcessor(): void {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH}`);
   setPriority(NICE);

@@ -1,6 +1,4 @@
-/**
- * The command line's one entry: finds the subcommand, runs it, and turns what it throws into a line and an exit code.
- */
+/** Entry of the command line: runs the subcommand, and turns an error into a line and an exit code. */
 import { Command, CommanderError } from 'commander';
 import { ConfigError } from '../service/config.js';
 import { diskRemedy } from '../service/diskRemedy.js';
@@ -19,7 +17,7 @@ import { refundCommand, refundsCommand } from './refund.js';
 import { restoreCommand } from './restore.js';
 import { CommandFailure, EXIT, type Terminal } from './terminal.js';
 
-/** The program with all its subcommands, for what is run here and for whoever looks at what there is. */
+/** All subcommands. */
 export function program(terminal: Terminal): Command {
   const gift = new Command('gift')
     .description(
@@ -71,12 +69,12 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
   return gift;
 }
 
-/** A command, and all that stand within it. */
+/** A command with all commands below it. */
 function withInner(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withInner)];
 }
 
-/** Runs a command line (without node and script). @returns the exit code. */
+/** Runs a command line (without node and script). Returns the exit code. */
 export async function run(terminal: Terminal, args: readonly string[]): Promise<number> {
   try {
     await program(terminal).parseAsync(args, { from: 'user' });

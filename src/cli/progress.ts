@@ -1,29 +1,24 @@
-/** A progress bar on one line of standard error, and only on a terminal. */
+/** A progress bar on one line of standard error, only on a terminal. */
 import { Presets, SingleBar } from 'cli-progress';
 import type { Terminal } from './terminal.js';
 
-/**
- * How far it is to go: so many in all, or which share of the way has been gone (0 to 1); `undefined`: not known.
- * Neither may be a guess: a total that grows tells nobody anything.
- */
+/** The total, or the share done (0 to 1); `undefined`: unknown. Never a guess: a growing total helps nobody. */
 export type Goal = number | { readonly share: number } | undefined;
 
-/** A bar. */
 export interface Progress {
   (done: number, goal: Goal, note?: string): void;
-  /** Removes the bar; what comes next begins it anew. */
+  /** Removes the bar until it is called again. */
   clear(): void;
 }
 
-/** What the bar says. */
 export interface ProgressWords {
-  /** What is being done: `rebuilding gifts`. */
+  /** The activity: `rebuilding gifts`. */
   readonly doing: string;
   /** What is counted: `events`. */
   readonly unit: string;
 }
 
-/** Rate and time left are of the last so many ms, and said only once there are that many. */
+/** Rate and remaining time are of the last ms, and shown only after that many. */
 const WINDOW_MS = 5_000;
 const ENOUGH_MS = 1_000;
 const BAR_SIZE = 24;
@@ -34,7 +29,7 @@ interface Sample {
   readonly share: number | undefined;
 }
 
-/** A bar: what is done of all, how many a second, how long it will take; what is not known yet is not said. */
+/** Shows count, rate and remaining time as far as they are known. */
 export function progressBar(stderr: Terminal['stderr'], words: ProgressWords): Progress {
   let bar: SingleBar | undefined;
   let line = progressLine(words);
@@ -67,11 +62,11 @@ export function progressBar(stderr: Terminal['stderr'], words: ProgressWords): P
   });
 }
 
-/** What a bar says at a time (ms of a clock that only goes forward), as it goes on. */
+/** The bar's text at a time (ms of a monotonic clock). */
 export function progressLine(words: ProgressWords): (at: number, done: number, goal: Goal, note?: string) => string {
   const samples: Sample[] = [];
   return (at, done, goal, note = '') => {
-    // What grows meanwhile, as a log does, must not bring the bar back.
+    // A growing log must not move the bar back.
     const share =
       goal === undefined
         ? undefined
@@ -85,13 +80,13 @@ export function progressLine(words: ProgressWords): (at: number, done: number, g
   };
 }
 
-/** One bar after the other, by what is being done. */
+/** One bar after another, by activity. */
 export interface ProgressBars {
   show(doing: string, done: number, goal: Goal): void;
   clear(): void;
 }
 
-/** Bars of work on events in several steps. */
+/** Bars for work on events in several steps. */
 export function progressBars(stderr: Terminal['stderr']): ProgressBars {
   let now: { readonly doing: string; readonly bar: Progress } | undefined;
   return {
@@ -135,7 +130,7 @@ function lineOf({ doing, unit, done, goal, share, note }: Shown, samples: readon
 
 const inWords = (count: number): string => Math.round(count).toLocaleString('en-GB');
 
-/** `8 s`, `3 min`, `2 h 5 min`: as exact as such a thing can be told. */
+/** `8 s`, `3 min`, `2 h 5 min`. */
 function timeInWords(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
   if (seconds < 90) return `${seconds} s`;

@@ -1,4 +1,4 @@
-/** Parts of the log as options of subcommands. */
+/** Ranges of the log as options of subcommands. */
 import type { Command } from 'commander';
 import { type LogRange, logRange } from '../ops/ranges/range.js';
 import { DEFAULT_ZONE, TimeError } from '../ops/ranges/times.js';
@@ -6,7 +6,6 @@ import type { EventStore } from '../ports/eventStore.js';
 import { CommandFailure, EXIT } from './terminal.js';
 import { zoneOf } from './times.js';
 
-/** What these options give. */
 export interface RangeFlags {
   readonly from?: string;
   readonly to?: string;
@@ -21,7 +20,7 @@ export function rangeOptions(command: Command): Command {
     .option('--time-zone <zone>', 'the zone of days, and of times without an offset', DEFAULT_ZONE);
 }
 
-/** The range of these options. @throws CommandFailure; UnavailableError */
+/** @throws CommandFailure; UnavailableError */
 export async function rangeOf(
   events: EventStore,
   { from, to, timeZone }: RangeFlags,
@@ -35,7 +34,6 @@ export async function rangeOf(
   }
 }
 
-/** The range in one line for people. */
 export function rangeInWords({ after, through, from, to, time_zone }: LogRange): string {
   const times = from === null && to === null ? 'the whole log' : `${from ?? 'the beginning'} to ${to ?? 'the end'}`;
   return `${times}: log positions after ${after ?? 'the beginning'} through ${through ?? 'none'}; days are of ${time_zone}`;

@@ -1,4 +1,4 @@
-/** `gift payments reconcile --day …`: the provider's ledger against the log, to the penny. */
+/** `gift payments reconcile --day …`: reconciles the provider's ledger with the log, to the penny. */
 import { Command } from 'commander';
 import {
   type DayReport,
@@ -23,7 +23,6 @@ interface ReconcileFlags {
   readonly json?: true;
 }
 
-/** The subcommand. */
 export function reconcileCommand(terminal: Terminal): Command {
   return new Command('reconcile')
     .summary('compare a day of the payment provider with the log, to the penny')

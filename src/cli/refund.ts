@@ -1,7 +1,4 @@
-/**
- * `gift purchases refund TRANSACTION` and `gift purchases refunds TRANSACTION`: what `/ops/transactions/{id}/refund`
- * and its list do.
- */
+/** `gift purchases refund TRANSACTION` and `gift purchases refunds TRANSACTION`. */
 import { Command } from 'commander';
 import { listRefunds, refundGifts, type RefundStanding } from '../commands/refundGifts.js';
 import { giftIdOf } from '../domain/giftIds.js';
@@ -23,7 +20,6 @@ interface RefundFlags {
   readonly json?: true;
 }
 
-/** The subcommand that refunds. */
 export function refundCommand(terminal: Terminal): Command {
   return new Command('refund')
     .summary('cancel gifts of a purchase and give their price back')
@@ -52,7 +48,6 @@ Exit codes: 0 refunded, or still under way after the wait; 1 refused, by the pro
     .action(async (transaction: string, flags: RefundFlags) => runRefund(terminal, transaction, flags));
 }
 
-/** The subcommand that lists. */
 export function refundsCommand(terminal: Terminal): Command {
   return new Command('refunds')
     .summary('list the refunds of a purchase')

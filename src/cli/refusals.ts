@@ -1,4 +1,4 @@
-/** What the command line says of a refusal: the API's words, and what to do about it. */
+/** Refusals on the command line: the API's message, and what to do about it. */
 import { ERRORS } from '../api/pipeline/errors.js';
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import { CommandFailure } from './terminal.js';
@@ -21,7 +21,7 @@ const WHAT_TO_DO: Partial<Readonly<Record<RefusalCode, string>>> = {
     'a telling has been recorded as failed (gift gifts resend tells the receiver again), a charge as declined',
 };
 
-/** A failure in words, where it is a refusal; else as it is. */
+/** A refusal as a CommandFailure; any other error as it is. */
 export function refusalInWords(error: unknown): unknown {
   if (!(error instanceof Refusal)) return error;
   const message = ERRORS[error.code][1];
@@ -29,7 +29,6 @@ export function refusalInWords(error: unknown): unknown {
   return new CommandFailure(advice === undefined ? message : `${message.replace(/\.$/, '')}: ${advice}`);
 }
 
-/** Throws it. */
 export function toldRefusal(error: unknown): never {
   throw refusalInWords(error);
 }

@@ -1,4 +1,4 @@
-/** `gift restore FILE`: a new event log from a backup, in a data folder that has none (decisions 11). */
+/** `gift restore FILE`: a new event log from a backup, in a data folder without one (decisions 11). */
 import { existsSync, rmdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
@@ -25,7 +25,6 @@ interface RestoreFlags {
   readonly json?: true;
 }
 
-/** The subcommand. */
 export function restoreCommand(terminal: Terminal): Command {
   return outputOptions(
     new Command('restore')
@@ -111,7 +110,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
   }
 }
 
-/** What a data folder may not hold: another log, or read models of one. */
+/** Refuses a data folder with another log, or its read models. */
 function refuseUnlessFresh(dataDir: string): void {
   const there = namesIn(dataDir);
   const found = there.find((name) => /^(events|read)\.db(-wal|-shm)?$/.test(name));
@@ -135,7 +134,7 @@ function refuseUnlessKeyFits(config: Config, { log_id, hash_key_check: expected 
     throw new CommandFailure(`this is not the HASH_KEY that the log was made with: ${remedy}`);
 }
 
-/** Makes a log beside its place and puts it there once `fill` is done. Whatever fails leaves the folder as it was. */
+/** Makes a log beside its place and moves it there once `fill` is done. A failure leaves the folder as it was. */
 async function restoreInto<T>(
   dataDir: string,
   fill: (target: Awaited<ReturnType<typeof openEmbeddedEventStore>>) => Promise<T>,

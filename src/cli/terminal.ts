@@ -1,29 +1,25 @@
-/**
- * What a command has to do with its surroundings, so that it can be run in a test as in a shell; and the exit codes
- * (decisions 11).
- */
+/** The surroundings of a command, so that tests can run it like a shell; and the exit codes (decisions 11). */
 import { addAbortSignal, type Readable, type Writable } from 'node:stream';
 
 /** 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted. */
 export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
-/** Where a command runs. */
 export interface Terminal {
   readonly stdin: Readable;
-  /** `columns`: how wide it is, where it is a terminal. */
+  /** `columns`: the width of a terminal. */
   readonly stdout: Writable & { readonly columns?: number };
   readonly stderr: Writable & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
-   * Lets other processes of the machine have processor and memory first from now on: for work that may take long.
-   * Absent: the process is not the command's own.
+   * Lets other processes of the machine go first from now on: for long work. Absent: the process is not the command's
+   * own.
    */
   readonly yieldProcessor?: () => void;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
 }
 
-/** A command ends with this code; the message, one clear line that says what to do, goes to standard error. */
+/** Ends a command with this code. The message goes to standard error: one line that says what to do. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   readonly exitCode: number;
@@ -33,21 +29,19 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Writes lines at the speed of the reader. When nobody reads any more (`| head`), the rest is dropped quietly. */
+/** Writes lines at the reader's pace. When the reader has left (`| head`), the rest is dropped. */
 export async function writeLines(out: Writable, lines: Iterable<string>): Promise<void> {
   for (const line of lines) if (!(await writeText(out, `${line}\n`))) return;
 }
 
-/**
- * Writes text at the speed of the reader. @returns false when nobody reads any more: whoever makes the text can stop.
- */
+/** Writes text at the reader's pace; false once the reader has left. */
 export async function writeText(out: Writable, text: string): Promise<boolean> {
   if (out.destroyed || out.errored !== null) return false;
   if (!out.write(text)) await drained(out);
   return !out.destroyed && out.errored === null;
 }
 
-/** A pipe that closes or breaks while it is waited for ends the wait as well. */
+/** A pipe that closes meanwhile ends the wait as well. */
 async function drained(out: Writable): Promise<void> {
   await new Promise<void>((resolve) => {
     const events = ['drain', 'close', 'error'];
@@ -60,15 +54,16 @@ async function drained(out: Writable): Promise<void> {
 }
 
 /**
- * All of standard input; `undefined` when it has more bytes than these. @throws CommandFailure when it is interrupted
+ * All of standard input; `undefined` when it has more bytes.
+ * @throws CommandFailure when interrupted
  */
 export async function readStandardInput({ stdin, signal }: Terminal, maxBytes: number): Promise<Buffer | undefined> {
   return readAtMost(stdin, maxBytes, signal);
 }
 
 /**
- * All that a stream gives; `undefined` when it has more bytes than these, and then not all is read. @throws
- * CommandFailure when it is interrupted; what the stream throws
+ * All of a stream; `undefined` when it has more bytes, and then not all is read.
+ * @throws CommandFailure when interrupted; the stream's own error
  */
 export async function readAtMost(stream: Readable, maxBytes: number, signal: AbortSignal): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];

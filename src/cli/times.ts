@@ -3,12 +3,12 @@ import { TimeError, type TimeZone, pastInstant, timeZone } from '../ops/ranges/t
 import { currentTime } from '../lib/clock.js';
 import { CommandFailure, EXIT } from './terminal.js';
 
-/** The zone of `--time-zone`. @throws CommandFailure */
+/** @throws CommandFailure */
 export function zoneOf(name: string): TimeZone {
   return inWords('--time-zone', () => timeZone(name));
 }
 
-/** The instant that an option looks back at: ISO 8601, UTC. @throws CommandFailure, for a time to come, too */
+/** The past instant of an option: ISO 8601, UTC. @throws CommandFailure, also for the future */
 export function pastInstantOf(zone: string, text: string, option: string): string {
   const its = zoneOf(zone);
   return inWords(option, () => pastInstant(its, text, currentTime()));

@@ -1,28 +1,24 @@
-/** How the demo shows what it does: a line a step, each request with its answer, briefly. */
+/** Output of the demo: a line for each step, each request with its answer, in brief. */
 
 const MAX_LINE = 170;
 
-/** One HTTP exchange. */
 export interface Exchange {
   readonly status: number;
   readonly body: Record<string, unknown>;
 }
 
-/** What a request carries. */
 export interface RequestOptions {
   readonly token?: string;
   readonly body?: object;
   readonly key?: string;
 }
 
-/** Sends requests to the service and shows them. */
 export interface DemoClient {
   step(text: string): void;
   note(text: string): void;
   call(method: string, path: string, options?: RequestOptions): Promise<Exchange>;
 }
 
-/** A client of the service at `url` that prints through `print`. */
 export function demoClient(url: string, print: (line: string) => void): DemoClient {
   let count = 0;
   return {
@@ -70,7 +66,7 @@ function hidden(body: object): object {
   );
 }
 
-/** What of an answer a reader wants to see. */
+/** The interesting part of an answer. */
 function summary(answer: Record<string, unknown>): string {
   if (typeof answer['text'] === 'string')
     return answer['text']

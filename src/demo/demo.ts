@@ -1,7 +1,7 @@
 /**
- * The demo: a fresh data folder, the demo catalogue, the whole service on embedded engines, and the main job over real
- * HTTP; then it goes on serving. Of the settings only PORT, HOST, LOG_LEVEL and DATA_DIR are respected; without
- * DATA_DIR the folder is a temporary one, removed at the end.
+ * The demo: a fresh data folder, the demo catalogue, the whole service on embedded engines, and the main job over HTTP;
+ * then it keeps serving. Of the settings only PORT, HOST, LOG_LEVEL and DATA_DIR count; without DATA_DIR the folder is
+ * temporary, removed at the end.
  */
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -29,9 +29,9 @@ const print = (line: string): void => {
 };
 
 const open = resources();
-/** A signal has come: what fails from then on fails because everything is closed. */
+/** A signal has come: later failures come from closing. */
 let stopping = false;
-/** Everything is open. What still opens would make the folder again that closing removes. */
+/** Everything is open. What still opens would recreate the folder that closing removes. */
 let up = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
@@ -41,15 +41,15 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 /**
- * Whatever engines and providers the environment names are somebody's real ones: the demo has its own. @throws
- * ConfigError
+ * Engines and providers of the environment are somebody's real ones: the demo has its own.
+ * @throws ConfigError
  */
 function settings(dataDir: string): Config {
   const { PORT, HOST, LOG_LEVEL = 'warn' } = process.env;
   return loadConfig({ PORT, HOST, LOG_LEVEL, DATA_DIR: dataDir });
 }
 
-/** Reads what became of telling a gift's receiver, until it is told. */
+/** Reads the outcome of a gift's notification until there is one. */
 async function toldOf(events: EventStore, giftId: string): Promise<Told> {
   for (let wait = 0; wait < 100; wait++) {
     const last = (await events.read(notificationStream(giftId))).at(-1);
@@ -92,8 +92,8 @@ async function run(): Promise<void> {
 }
 
 /**
- * The service; where nobody chose a port and the usual one is taken, on any free one. @throws Error that says what to
- * change
+ * Where nobody chose a port and the usual one is taken, any free one.
+ * @throws Error that says what to change
  */
 async function started(config: Config): Promise<App> {
   const logger = createLogger({ level: config.logLevel });

@@ -1,7 +1,6 @@
 /** The main job, step by step, on the demo catalogue (`examples/demo.json`). */
 import type { DemoClient, Exchange } from './console.js';
 
-/** What became of telling a receiver. */
 export interface Told {
   readonly outcome: string;
   readonly detail: object;
@@ -25,8 +24,8 @@ const expectStatus = (exchange: Exchange, status: number): Exchange => {
 };
 
 /**
- * Walks through it. @returns the requests to go on with, for a base address. @throws Error when an answer is not the
- * expected one
+ * Returns the further requests to print, for a base address.
+ * @throws Error when an answer is not the expected one
  */
 export async function walkThrough(
   { step, note, call }: DemoClient,

@@ -1,6 +1,5 @@
 /**
- * Brands (spec 4.5): those that are active, visible to the caller, and have active products, their own or consolidated
- * ones they accept.
+ * Brands (spec 4.5): active, visible to the caller, with active products, their own or consolidated ones they accept.
  */
 import { inSlices } from '../../lib/async/slices.js';
 import type { Brand } from '../../domain/catalogue.js';
@@ -29,7 +28,6 @@ import {
   storeSchema,
 } from './schemas.js';
 
-/** The route of brands. */
 export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }): Route[] {
   return [
     {

@@ -1,4 +1,3 @@
-/** Whose eyes the catalogue is seen with. */
 import type { Principal } from '../auth/principal.js';
 
 /** The calling user's id; `undefined` for a client, which sees what is visible to everyone (decisions 5). */

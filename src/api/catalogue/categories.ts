@@ -25,7 +25,6 @@ const RELATIONS = ['products', 'products.brand'];
 const EMBEDDED = embeddedSchema({ products: productSchema, brands: brandSchema });
 const EMBEDDED_EXAMPLE = { products: [productExample], brands: [brandExample] };
 
-/** The routes of categories. */
 export function categoryRoutes({
   catalogue,
   publicUrl,
@@ -113,7 +112,7 @@ export function categoryRoutes({
   ];
 }
 
-/** `products.brand` comes with `products`: every step of a path is embedded. */
+/** `products.brand` implies `products`: every step of a path is embedded. */
 async function embedding(
   state: Catalogue,
   categories: readonly Category[],

@@ -1,6 +1,6 @@
 /**
  * The catalogue's entries as the API shows them (spec 2.8 to 2.13). `visible_to` is never shown: it names other users.
- * `userId` is the caller's; `undefined` is a client, which sees what is visible to everyone.
+ * `userId` is the caller's; `undefined`: a client, which sees what is visible to everyone.
  */
 import type { Brand, Category, Integration, Product, Segment, Store } from '../../domain/catalogue.js';
 import { pounds } from '../../domain/money.js';
@@ -70,7 +70,6 @@ export interface IntegrationEntity {
   readonly name: string;
 }
 
-/** The product as shown. */
 export function productEntity(product: Product): ProductEntity {
   return {
     id: product.id,
@@ -86,7 +85,7 @@ export function productEntity(product: Product): ProductEntity {
   };
 }
 
-/** The brand as shown, with the ids of those of its products that the caller may see. */
+/** Lists the ids of those of its products that the caller may see. */
 export function brandEntity(catalogue: Catalogue, brand: Brand, userId: string | undefined): BrandEntity {
   return {
     id: brand.id,
@@ -119,7 +118,7 @@ export function consolidatedProducts(
   return brand.consolidated === 1 ? [] : sellableProducts(catalogue, brand.consolidated_products, userId);
 }
 
-/** The category as shown, with the ids of those of its products that the caller may see. */
+/** Lists the ids of those of its products that the caller may see. */
 export function categoryEntity(catalogue: Catalogue, category: Category, userId: string | undefined): CategoryEntity {
   return {
     id: category.id,
@@ -131,7 +130,7 @@ export function categoryEntity(catalogue: Catalogue, category: Category, userId:
   };
 }
 
-/** Those of the products that the caller may see, in the order of `ids`. */
+/** The products that the caller may see, in the order of `ids`. */
 export function sellableProducts(
   catalogue: Catalogue,
   ids: readonly string[],
@@ -145,7 +144,6 @@ export function sellableProducts(
   return products;
 }
 
-/** The store as shown. */
 export function storeEntity(store: Store): StoreEntity {
   return {
     id: store.id,
@@ -158,7 +156,6 @@ export function storeEntity(store: Store): StoreEntity {
   };
 }
 
-/** The segment as shown. */
 export function segmentEntity(segment: Segment): SegmentEntity {
   return {
     id: segment.id,
@@ -169,7 +166,6 @@ export function segmentEntity(segment: Segment): SegmentEntity {
   };
 }
 
-/** The integration as shown. */
 export function integrationEntity(integration: Integration): IntegrationEntity {
   return { id: integration.id, name: integration.name };
 }

@@ -1,4 +1,4 @@
-/** Products (spec 4.5): those that are active, of an active brand, and visible to the caller. */
+/** Products (spec 4.5): active, of an active brand, and visible to the caller. */
 import { inSlices } from '../../lib/async/slices.js';
 import type { Product } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
@@ -24,7 +24,6 @@ const EMBEDDED = embeddedSchema({ brands: brandSchema });
 const PENCE = { type: 'integer', minimum: 0, maximum: MAX_WHOLE_NUMBER } as const;
 const IDS = { type: 'array', items: { type: 'string' } } as const;
 
-/** The routes of products. */
 export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView }): Route[] {
   const search = productSearch();
   return [
@@ -112,7 +111,6 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
   ];
 }
 
-/** Whether a product passes the filters given. */
 function filterOf(query: Call['query']): (product: Product) => boolean {
   const { min_price: min = 0, max_price: max = Infinity } = query as {
     readonly min_price?: number;

@@ -1,9 +1,9 @@
-/** The schemas of catalogue entities and tiles as they are answered, with examples (spec 2.8 to 2.13, decisions 7). */
+/** Schemas of catalogue entities and tiles, with examples (spec 2.8 to 2.13, decisions 7). */
 import type { Schema } from '../pipeline/route.js';
 
 const ID = { type: 'string', description: 'An identifier.' } as const;
 
-/** An entity whose fields are all always there, and no others. */
+/** An entity that always has all of its fields, and no others. */
 export function entity(title: string, properties: Readonly<Record<string, Schema>>): Schema {
   return { title, type: 'object', additionalProperties: false, required: Object.keys(properties), properties };
 }
@@ -12,7 +12,6 @@ function ids(description: string): Schema {
   return { type: 'array', items: { type: 'string' }, description };
 }
 
-/** A product. */
 export const productSchema = entity('Product', {
   id: ID,
   brand_id: { type: 'string', description: 'The brand it is a product of.' },
@@ -26,7 +25,6 @@ export const productSchema = entity('Product', {
   valid_days: { type: 'integer', minimum: 1, description: 'How many days after the purchase a gift of it expires.' },
 });
 
-/** A brand. */
 export const brandSchema = entity('Brand', {
   id: ID,
   name: { type: 'string' },
@@ -45,7 +43,6 @@ export const brandSchema = entity('Brand', {
   ),
 });
 
-/** A category. */
 export const categorySchema = entity('Category', {
   id: ID,
   name: { type: 'string' },
@@ -55,7 +52,6 @@ export const categorySchema = entity('Category', {
   products: ids('Ids of the associated products that the caller may see.'),
 });
 
-/** A store. */
 export const storeSchema = entity('Store', {
   id: ID,
   brand_id: { type: 'string', description: 'The brand it serves.' },
@@ -66,7 +62,6 @@ export const storeSchema = entity('Store', {
   latitude: { type: 'number', minimum: -90, maximum: 90, description: 'Degrees, WGS 84.' },
 });
 
-/** A voucher segment. */
 export const segmentSchema = entity('Segment', {
   id: ID,
   name: { type: 'string' },
@@ -75,7 +70,6 @@ export const segmentSchema = entity('Segment', {
   configuration: { type: 'object', additionalProperties: true, description: 'Settings of the voucher provider.' },
 });
 
-/** An integration. */
 export const integrationSchema = entity('Integration', {
   id: ID,
   name: { type: 'string' },
@@ -83,10 +77,9 @@ export const integrationSchema = entity('Integration', {
 
 const DEGREES = { type: 'number', description: 'Degrees, WGS 84.' } as const;
 
-/** An area in degrees. */
+/** In degrees. */
 const boxSchema = entity('Box', { west: DEGREES, south: DEGREES, east: DEGREES, north: DEGREES });
 
-/** A store on the map. */
 const storePinSchema = entity('StorePin', {
   id: { type: 'string', description: "The store's id." },
   type: { type: 'string', const: 'store' },
@@ -96,7 +89,6 @@ const storePinSchema = entity('StorePin', {
   latitude: DEGREES,
 });
 
-/** Several stores on the map. */
 const clusterPinSchema = entity('ClusterPin', {
   id: { type: 'string', description: 'The same for the same stores and granularity.' },
   type: { type: 'string', const: 'cluster' },
@@ -106,7 +98,6 @@ const clusterPinSchema = entity('ClusterPin', {
   area: boxSchema,
 });
 
-/** A map tile. */
 export const tileSchema = entity('Tile', {
   id: { type: 'string', pattern: '^\\d+/\\d+/\\d+$', description: 'The Web Mercator tile: z/x/y.' },
   bounds: boxSchema,
@@ -114,8 +105,8 @@ export const tileSchema = entity('Tile', {
 });
 
 /**
- * The schema of `{data}` with a single entity or a list, and the embedded kinds where the route embeds; a `description`
- * of theirs says when they are there.
+ * The schema of `{data}` with a single entity or a list, and the embedded kinds where the route embeds; their
+ * `description` says when they are there.
  */
 export function dataSchema(data: Schema, embedded?: Schema): Schema {
   return {
@@ -136,12 +127,11 @@ export function embeddedSchema(kinds: Readonly<Record<string, Schema>>): Schema 
   return { type: 'object', additionalProperties: false, properties };
 }
 
-/** A list of entities. */
 export function listSchema(items: Schema): Schema {
   return { type: 'array', items };
 }
 
-/** A product: the examples belong together. */
+/** The examples belong together. */
 export const productExample = {
   id: 'product-flat-white',
   brand_id: 'brand-kettle-and-crumb',
@@ -155,7 +145,6 @@ export const productExample = {
   valid_days: 365,
 };
 
-/** Its brand. */
 export const brandExample = {
   id: 'brand-kettle-and-crumb',
   name: 'Kettle & Crumb',
@@ -169,7 +158,6 @@ export const brandExample = {
   consolidated_products: [],
 };
 
-/** A category that it is in. */
 export const categoryExample = {
   id: 'category-coffee',
   name: 'Coffee & tea',
@@ -179,7 +167,6 @@ export const categoryExample = {
   products: ['product-flat-white'],
 };
 
-/** One of its brand's stores. */
 export const storeExample = {
   id: 'store-kettle-covent-garden',
   brand_id: 'brand-kettle-and-crumb',
@@ -190,7 +177,6 @@ export const storeExample = {
   latitude: 51.5142,
 };
 
-/** Its segment. */
 export const segmentExample = {
   id: 'segment-hot-drinks',
   name: 'Hot drinks',

@@ -1,6 +1,6 @@
 /**
- * Product search (spec 4.5, decisions 5): typing errors, word prefixes and accents are forgiven, best match first;
- * signs within names and scripts without spaces are no obstacle.
+ * Product search (spec 4.5, decisions 5): tolerates typing errors, word prefixes, missing accents, signs within names
+ * and scripts without spaces. Best match first.
  */
 import { setImmediate } from 'node:timers/promises';
 import MiniSearch, { type SearchOptions, type SearchResult } from 'minisearch';
@@ -8,29 +8,28 @@ import { inSlices } from '../../lib/async/slices.js';
 import type { Product } from '../../domain/catalogue.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 
-/** The longest text that may be searched for, in characters. */
+/** In characters. */
 export const MAX_QUERY = 200;
-/** More words than these make a search dearer, not better: the rest are ignored. */
+/** Further words cost more without a better result, and are ignored. */
 const MAX_WORDS = 8;
-/** Longer words are cut, in the index as in what is searched for. */
+/** Longer words are cut, in the index and the query. */
 const MAX_LETTERS = 32;
-/** Shorter ones begin too many words that were written as one: they must be such a word whole. */
+/** Shorter ones would be prefixes of too many joined words: they must match one whole. */
 const MIN_JOINED = 5;
 
 /**
- * Searches states of the catalogue. The index of a state is made at its first search, in slices, and kept as long as
- * the state.
+ * Searches states of the catalogue. A state's index is made in slices at its first search, and kept as long as the
+ * state.
  */
 export interface ProductSearch {
   /**
-   * Of the products that are wanted, those whose name, description or brand's name match the text, best match first; a
-   * text without a letter or digit matches none. How exact a match must be is decided among these: what a caller may
-   * not see, or has filtered out, hides nothing that he may.
+   * Wanted products whose name, description or brand's name match the text, best match first; a text without a letter
+   * or digit matches none. How exact a match must be is decided among the wanted products: what a caller may not see or
+   * has filtered out hides no other product.
    */
   find(catalogue: Catalogue, text: string, wanted: (product: Product) => boolean): Promise<readonly Product[]>;
 }
 
-/** A search with no index made yet. */
 export function productSearch(): ProductSearch {
   const indexes = new WeakMap<Catalogue, Promise<Index>>();
   return {
@@ -56,7 +55,7 @@ interface Entry {
 interface Index {
   readonly products: readonly Product[];
   readonly words: MiniSearch<Entry>;
-  /** The names by their words written as one; made when first asked for. */
+  /** Names with neighbouring words joined; made when first needed. */
   joined(): Promise<MiniSearch<Entry>>;
 }
 
@@ -79,7 +78,7 @@ async function buildIndex(catalogue: Catalogue): Promise<Index> {
   return { products, words, joined: async () => (joined ??= made(['name'], joinedWords)) };
 }
 
-/** Letters that Unicode doesn't take apart into a base and an accent. */
+/** Letters that Unicode doesn't decompose into base and accent. */
 const LIGATURES: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
@@ -92,14 +91,14 @@ const LIGATURES: Readonly<Record<string, string>> = {
   ı: 'i',
 };
 
-/** Scripts that put no spaces between words: their letters are searched for two by two. */
+/** Scripts without spaces between words: indexed as pairs of letters. */
 const UNSPACED =
   '\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Hang}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}\\p{scx=Tibt}';
 const IS_UNSPACED = new RegExp(`^[${UNSPACED}]`, 'u');
-/** A row of letters of both kinds, apart. */
+/** Splits at the border between both kinds of letters. */
 const OF_ONE_KIND = new RegExp(`[${UNSPACED}]+|[^${UNSPACED}]+`, 'gu');
 
-/** A text as it is searched: lower case, without accents and apostrophes. Korean syllables stay whole. */
+/** Lower case, without accents and apostrophes. Korean syllables stay whole. */
 function folded(text: string): string {
   if (isAscii(text)) return text.replace(/['`]/g, '').toLowerCase();
   return text
@@ -113,16 +112,15 @@ function folded(text: string): string {
 
 const cut = (word: string): string => word.slice(0, MAX_LETTERS);
 
-/** `星巴克` is `星巴` and `巴克`. One letter alone is a word. */
+/** `星巴克` is `星巴` and `巴克`. A single letter is a word. */
 function pairsOf(row: string): string[] {
   const letters = [...row];
   return letters.length < 2 ? [row] : letters.slice(1).map((letter, at) => `${letters[at]}${letter}`);
 }
 
-/** The words of a row of letters, as they are searched for. */
 const wordsOfRow = (row: string): readonly string[] => (IS_UNSPACED.test(row) ? pairsOf(row) : [cut(row)]);
 
-/** Letters and digits in a row, those of scripts without spaces apart from others. */
+/** Runs of letters and digits, those of scripts without spaces apart. */
 function rowsOf(part: string): string[] {
   const rows = part.match(/[\p{L}\p{N}]+/gu) ?? [];
   return isAscii(part) ? rows : rows.flatMap((row) => row.match(OF_ONE_KIND) ?? []);
@@ -130,12 +128,12 @@ function rowsOf(part: string): string[] {
 
 const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
 
-/** What spaces part, each in its rows of letters: `AT&T` has two. */
+/** Parts between spaces, each as its runs of letters: `AT&T` has two. */
 const partsOf = (text: string): string[][] => folded(text).split(/\s+/u).map(rowsOf);
 
 /**
- * The words of a text as they are indexed. What has signs within (`AT&T`, `7-Up`) is one word besides, and the last
- * letter of a script without spaces is one: searched for alone, it begins no pair.
+ * The words of a text as indexed. A name with signs (`AT&T`, `7-Up`) is also one word; so is the last letter of a
+ * script without spaces, which starts no pair.
  */
 function indexedWords(text: string): string[] {
   const words: string[] = [];
@@ -149,7 +147,7 @@ function indexedWords(text: string): string[] {
   return words;
 }
 
-/** Two and three words that follow each other, as one. */
+/** Two and three neighbouring words as one. */
 function joinedWords(text: string): string[] {
   const words = partsOf(text)
     .flat()
@@ -161,19 +159,16 @@ function wordsOf(text: string): string[] {
   return [...new Set(partsOf(text).flat().flatMap(wordsOfRow))].slice(0, MAX_WORDS);
 }
 
-/** How well a product matches: the score, and how many words matched. */
+/** The score, and how many words matched. */
 interface Match {
   score: number;
   words: number;
 }
 
-/** How well products match, by place in the list. */
+/** By place in the list. */
 type Scores = Map<number, Match>;
 
-/**
- * First all words as typed but for few errors; where nothing has them, with spaces or hyphens left out, then with more
- * errors; and where nothing has all even so, any of them.
- */
+/** First all words with few errors; then without spaces or hyphens; then with more errors; at last any of the words. */
 async function findIn(
   { products, words, joined }: Index,
   query: readonly string[],
@@ -200,7 +195,7 @@ async function findIn(
   return inOrder(matches, products);
 }
 
-/** An unfinished word says more than a mistyped one. */
+/** A prefix says more than a word with an error. */
 const WEIGHTS = {
   boost: { name: 3, description: 1, brand: 0.5 },
   weights: { prefix: 0.6, fuzzy: 0.3 },
@@ -211,16 +206,15 @@ const CLOSE = {
   prefix: true,
   fuzzy: (word: string) => (word.length >= 8 ? 2 : word.length >= 4 ? 1 : false),
 } satisfies SearchOptions;
-/** Nothing else. */
 const WHOLE = { ...WEIGHTS, prefix: false, fuzzy: false } satisfies SearchOptions;
-/** Two errors, which is also two letters that changed places. */
+/** Two errors, which include two swapped letters. */
 const LOOSE = {
   ...WEIGHTS,
   prefix: true,
   fuzzy: (word: string) => (word.length >= 4 ? 2 : false),
 } satisfies SearchOptions;
 
-/** What a word finds as typed, and where it is some words of a name written as one; each product once. */
+/** Matches of a word, and of words that the name writes as one; each product once. */
 function withJoined(
   close: ReadonlyMap<string, readonly SearchResult[]>,
   joined: MiniSearch<Entry>,
@@ -233,7 +227,7 @@ function withJoined(
   };
 }
 
-/** Word by word, with a pause after each: a search of many words never holds up other requests. */
+/** Pauses after each word, so that a search of many words never holds up other requests. */
 async function scoresOf(query: readonly string[], found: (word: string) => readonly SearchResult[]): Promise<Scores> {
   const scores: Scores = new Map();
   for (const word of query) {

@@ -1,7 +1,6 @@
 /**
- * The pins of the map (decisions 7): stores, or clusters of them as a map at some zoom would show them.
- * Shown are the stores of brands that are active and visible to the caller: the map of a gift shop must not lead to
- * what can't be had.
+ * The pins of the map (decisions 7): stores, or clusters of them at some zoom. Only stores of brands that are active
+ * and visible to the caller are shown.
  */
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
@@ -12,11 +11,10 @@ import type { Brand, Store } from '../../domain/catalogue.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { placeOf, type Box, type Place } from './tileGrid.js';
 
-/** The deepest granularity. */
 export const MAX_GRANULARITY = 20;
-/** How many different choices of visible brands are remembered for one state of the catalogue. */
+/** How many sets of visible brands are remembered for one state of the catalogue. */
 const REMEMBERED = 32;
-/** So many stores are sorted by themselves first, in a millisecond or two. */
+/** Stores sorted at once, in a millisecond or two. */
 const A_RUN = 2_000;
 
 /** A store on the map. Degrees. */
@@ -30,8 +28,8 @@ export interface StorePin {
 }
 
 /**
- * At least two stores standing close together: how many, their centre, and the area they span, in degrees. The id is
- * the same for the same stores and granularity.
+ * At least two neighbouring stores: how many, their centre, and their area in degrees. The id is the same for the same
+ * stores and granularity.
  */
 export interface ClusterPin {
   readonly id: string;
@@ -42,13 +40,12 @@ export interface ClusterPin {
   readonly area: Box;
 }
 
-/** A pin and where it stands. */
 export interface PlacedPin {
   readonly place: Place;
   readonly pin: StorePin | ClusterPin;
 }
 
-/** Makes pins and remembers them as long as the catalogue stays what it is. */
+/** Makes pins, and keeps them as long as the catalogue's state. */
 export interface StorePins {
   /**
    * All pins that the caller (a user's id; `undefined`: a client) may see: stores, or with a granularity (0 to 20)
@@ -57,7 +54,6 @@ export interface StorePins {
   of(catalogue: Catalogue, userId: string | undefined, granularity: number | undefined): Promise<readonly PlacedPin[]>;
 }
 
-/** Pins of catalogue states, made when first asked for. */
 export function storePins(): StorePins {
   const states = new WeakMap<Catalogue, CatalogueState>();
   return {
@@ -75,7 +71,7 @@ export function storePins(): StorePins {
 type PinsByGranularity = (granularity: number | undefined) => Promise<readonly PlacedPin[]>;
 type CatalogueState = (userId: string | undefined, granularity: number | undefined) => Promise<readonly PlacedPin[]>;
 
-/** Callers who see the same brands share their pins; nearly all see those that everyone sees. */
+/** Callers who see the same brands share their pins; nearly all see the same ones. */
 function catalogueState(catalogue: Catalogue): CatalogueState {
   const brands = [...catalogue.brands.values()];
   const restricted = brands.filter((brand) => brand.visible_to !== null);
@@ -105,7 +101,7 @@ async function storesShown(
   await inSlices(range(0, stores.length, A_RUN), (at) => {
     for (const store of stores.slice(at, at + A_RUN).sort(inOrder)) runs.push(store);
   });
-  // Of sorted runs the sort has only to merge them: of 50,000 stores at once it would hold up others for 25 ms.
+  // Merges the sorted runs; sorting all stores at once would hold up other requests.
   return runs.sort(inOrder);
 }
 
@@ -113,7 +109,7 @@ function* range(from: number, to: number, step: number): Generator<number> {
   for (let at = from; at < to; at += step) yield at;
 }
 
-/** The pins of these stores by granularity, each worked out once, also when several ask at the same time. */
+/** The pins of these stores by granularity, each made once, also for concurrent callers. */
 function pinsOf(shown: Promise<readonly Store[]>): PinsByGranularity {
   const single = shown.then(async (stores) => {
     const pins: PlacedPin[] = [];
@@ -146,15 +142,12 @@ function storePin(store: Store): StorePin {
   };
 }
 
-/** What the library keeps of a store: its place in the list. */
+/** The library's data of a store: its place in the list. */
 interface Member {
   readonly index: number;
 }
 
-/**
- * One zoom alone is clustered, since no other is asked for under this granularity; with pauses between the steps for
- * other requests.
- */
+/** Clusters this zoom alone, with pauses for other requests. */
 async function clusteredPins(
   stores: readonly Store[],
   single: readonly PlacedPin[],
@@ -205,8 +198,7 @@ function clusterPin(
     id: createHash('sha256').update(name).digest('hex').slice(0, 20),
     type: 'cluster',
     count: members.length,
-    // The library rounds to single precision: a centre may come out some metres off, and beside stores that stand at
-    // one place.
+    // The library rounds to single precision: a centre may be some metres off.
     longitude: within(area.west, longitude, area.east),
     latitude: within(area.south, latitude, area.north),
     area,

@@ -1,21 +1,20 @@
 /**
- * The geometry of map tiles (decisions 7): reading the box, the tiles that cover it, and where a point stands. Degrees
- * are WGS 84.
+ * Geometry of map tiles (decisions 7): parsing the box, its covering tiles, the tile of a point. Degrees are WGS 84.
  */
 import { pointToTileFraction, tileToBBOX } from '@mapbox/tilebelt';
 
-/** Web Mercator ends here; latitudes beyond stand at its edge. */
+/** The edge of Web Mercator; latitudes beyond are clamped. */
 const MAX_LATITUDE = 85.0511;
 const MAX_ZOOM = 18;
 const MAX_TILES = 64;
-/** The largest number below 1: the 180th meridian belongs to the last column, not again to the first. */
+/** The largest number below 1: the 180th meridian belongs to the last column, not to the first. */
 const BELOW_ONE = 1 - 2 ** -53;
 
 /** Digits on both sides of the decimal point: neither `51` nor `.5`, `5.` or `5e0`. */
 const NUMBER = '(-?\\d{1,3}\\.\\d+)';
 const BOX = new RegExp(`^${NUMBER},${NUMBER}:${NUMBER},${NUMBER}$`);
 
-/** An area in degrees. `west` over `east`: it crosses the antimeridian. */
+/** In degrees. `west` over `east`: it crosses the antimeridian. */
 export interface Box {
   readonly west: number;
   readonly south: number;
@@ -23,16 +22,13 @@ export interface Box {
   readonly north: number;
 }
 
-/** A place on the map: the world is the unit square, 0 ≤ x, y < 1, from its north-western corner. */
+/** In the unit square, 0 ≤ x, y < 1, from the north-western corner. */
 export interface Place {
   readonly x: number;
   readonly y: number;
 }
 
-/**
- * Tiles of one zoom side by side: `columns` from `west` on (past the last column it goes on at 0), rows from `top` to
- * the south.
- */
+/** Tiles of one zoom: `columns` from `west` on, wrapping past the last column; rows from `top` to the south. */
 export interface TileGrid {
   readonly z: number;
   readonly west: number;
@@ -42,8 +38,8 @@ export interface TileGrid {
 }
 
 /**
- * Reads `x,y:x,y`: longitude and latitude of the western and the eastern point. @returns `undefined` when it is
- * malformed or out of range.
+ * Reads `x,y:x,y`: longitude and latitude of the western and the eastern point; `undefined` where it is malformed or
+ * out of range.
  */
 export function parseBox(text: string): Box | undefined {
   const numbers = BOX.exec(text)?.slice(1).map(Number);
@@ -53,11 +49,10 @@ export function parseBox(text: string): Box | undefined {
   return { west, south: Math.min(a, b), east, north: Math.max(a, b) };
 }
 
-/** Where a point stands on the map. */
 export function placeOf(longitude: number, latitude: number): Place {
   const clamped = Math.min(MAX_LATITUDE, Math.max(-MAX_LATITUDE, latitude));
   const [, y] = pointToTileFraction(longitude, clamped, 0);
-  // Not the library's x: that wraps at 180 degrees, and already a rounding error before.
+  // The library's x wraps at 180 degrees, and already a rounding error before.
   return { x: Math.min(BELOW_ONE, longitude / 360 + 0.5), y };
 }
 
@@ -71,7 +66,7 @@ export function coveringGrid(box: Box): TileGrid {
   return grid;
 }
 
-/** Scaling by a power of two is exact, so a point's tile is the same wherever it is worked out. */
+/** Scaling by a power of two is exact, so a point's tile is the same wherever it is computed. */
 function gridAt(z: number, start: Place, end: Place, crossing: boolean): TileGrid {
   const size = 2 ** z;
   const west = Math.floor(start.x * size);
@@ -80,7 +75,7 @@ function gridAt(z: number, start: Place, end: Place, crossing: boolean): TileGri
   return { z, west, columns: Math.min(size, east - west + 1), top, rows: Math.floor(end.y * size) - top + 1 };
 }
 
-/** The place of a point in the grid's tiles, row by row, or -1 where it is outside. */
+/** The index of a point's tile, row by row; -1 outside of the grid. */
 export function tileIndex(grid: TileGrid, place: Place): number {
   const size = 2 ** grid.z;
   const row = Math.floor(place.y * size) - grid.top;
@@ -89,13 +84,13 @@ export function tileIndex(grid: TileGrid, place: Place): number {
   return column < grid.columns ? row * grid.columns + column : -1;
 }
 
-/** A tile of the grid: its name `z/x/y` and its bounds in degrees. */
+/** Its name `z/x/y` and its bounds in degrees. */
 export interface TileAddress {
   readonly id: string;
   readonly bounds: Box;
 }
 
-/** The tiles of the grid, row by row from the north-west, as `tileIndex` counts them. */
+/** Row by row from the north-west, as `tileIndex` counts. */
 export function tilesOf(grid: TileGrid): TileAddress[] {
   const size = 2 ** grid.z;
   const tiles: TileAddress[] = [];

@@ -8,12 +8,10 @@ import { dataSchema, listSchema, tileExample, tileSchema } from './schemas.js';
 import { MAX_GRANULARITY, storePins, type PlacedPin } from './storePins.js';
 import { coveringGrid, parseBox, tileIndex, tilesOf, type TileAddress } from './tileGrid.js';
 
-/** A tile with what stands in it. */
 interface Tile extends TileAddress {
   readonly pins: PlacedPin['pin'][];
 }
 
-/** The route of map tiles. */
 export function tileRoutes({ catalogue }: { readonly catalogue: CatalogueView }): Route[] {
   const pins = storePins();
   return [

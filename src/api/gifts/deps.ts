@@ -1,4 +1,3 @@
-/** What the routes of gifts and transactions work with. */
 import type { VoucherDeps } from '../../commands/assignVoucher.js';
 import type { CommandContext } from '../../commands/context.js';
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
@@ -8,7 +7,7 @@ import { HttpError } from '../pipeline/errors.js';
 import type { EarlyCall } from '../pipeline/route.js';
 import type { GiftModels } from './join.js';
 
-/** Commands, read models, and where the service is reached. */
+/** Commands, read models and addresses of the routes of gifts and transactions. */
 export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
   readonly questions: PaymentQuestions;
   /** Without a trailing slash. */
@@ -17,13 +16,12 @@ export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
   now(): string;
 }
 
-/** The signed-in user: routes with caller `user` have one. */
+/** The signed-in user of a route with caller `user`. */
 export function userOf({ principal }: EarlyCall): UserDocument {
   if (principal.kind !== 'user') throw new HttpError('forbidden');
   return principal.user;
 }
 
-/** The context of a command that a call gives. */
 export function contextOf(call: EarlyCall, now: string): CommandContext {
   const user = userOf(call);
   return {

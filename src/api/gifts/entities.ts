@@ -1,4 +1,4 @@
-/** Gifts and what hangs on them as the API shows them (spec 2.2 to 2.7, 2.9; decisions 4). */
+/** Gifts, redemptions, messages and vouchers as the API shows them (spec 2.2 to 2.7, 2.9; decisions 4). */
 import { callerOf } from '../../commands/loadGift.js';
 import type { Segment } from '../../domain/catalogue.js';
 import { isExpired, isSomebody, mayRedeemForMerchant } from '../../domain/gift.js';
@@ -28,13 +28,13 @@ function statusOf({ gift, transaction }: JoinedGift): keyof typeof STATUS {
   return isReceived(gift) ? 'received' : 'unclaimed';
 }
 
-/** Whether it is somebody's: sent to them, or claimed by them. */
+/** Whether it was sent to somebody, or claimed. */
 function isReceived({ receiver, claimed_by }: JoinedGift['gift']): boolean {
   return isSomebody(receiver) || claimed_by !== undefined;
 }
 
 /**
- * Shown to the owner, and to a buyer who named that user, not one whom it was given to since; a purchase must not tell
+ * Shown to the owner, and to a buyer who named that user, but not one who got the gift since: a purchase must not tell
  * who owns a number (decisions 2).
  */
 function receiverShown({ gift, transaction, owner }: JoinedGift, userId: string): string {
@@ -102,10 +102,10 @@ export function redemptionEntity(giftId: string, redemption: RedemptionDocument)
   return { id, gift_id: giftId, redeemed, creation_at: created_at, updated_at, location_id };
 }
 
-/** A gift's message (spec 2.5). Conversations are not built: `conversation_id` is empty. */
+/** A gift's message (spec 2.5). There are no conversations: `conversation_id` is empty. */
 export function messageEntity({ id, gift, transaction }: JoinedGift): object {
   const time = plainTime(transaction.created_at);
-  // Earlier releases took messages with half of a character, at which a strict reader of JSON gives up.
+  // Earlier releases took messages with half of a character, which strict readers of JSON refuse.
   return {
     id: gift.message_id,
     created_at: time,
@@ -118,9 +118,8 @@ export function messageEntity({ id, gift, transaction }: JoinedGift): object {
 }
 
 /**
- * Whether the caller may read the message: sender, owner and, while nobody owns the gift, whoever looks it up
- * (decisions 2). One that was never paid for nobody else: nobody was told of it, and with a card that is refused
- * anybody could have it told for nothing, of as many numbers as they like, which are somebody's.
+ * Whether the caller may read the message: sender, owner and, while nobody owns the gift, anybody with its id
+ * (decisions 2). Of an unpaid gift only the sender: otherwise a declined card would reveal which numbers have users.
  */
 export function seesMessage({ transaction, owner }: JoinedGift, userId: string): boolean {
   return (
@@ -128,7 +127,7 @@ export function seesMessage({ transaction, owner }: JoinedGift, userId: string):
   );
 }
 
-/** Whether the caller may redeem the gift, by today's catalogue: only such callers see its code (decisions 2). */
+/** Whether the caller may redeem the gift, by today's catalogue: only then its code is shown (decisions 2). */
 export function seesVoucher({ transaction, owner }: JoinedGift, user: UserDocument, catalogue: Catalogue): boolean {
   return owner === user.id || mayRedeemForMerchant(callerOf({ current: () => catalogue }, transaction, user));
 }

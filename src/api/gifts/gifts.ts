@@ -1,4 +1,4 @@
-/** Gifts: looking one up, claiming one, and the adjustment codes for tills (spec 4.3, decisions 2). */
+/** Gifts: look-up, claim, and the adjustment codes for tills (spec 4.3, decisions 2). */
 import { claimGift } from '../../commands/claimGift.js';
 import { upToOwn } from '../../commands/transact.js';
 import { callerOf, hasRun, loadGift } from '../../commands/loadGift.js';
@@ -23,7 +23,6 @@ import {
 
 const GIFT_PARAM = { giftId: "The gift's id or shortcode." };
 
-/** The routes. */
 export function giftRoutes(deps: GiftRouteDeps): Route[] {
   return [
     {

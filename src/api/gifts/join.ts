@@ -1,6 +1,4 @@
-/**
- * Joins gifts with what they share: their purchases, and who owns the numbers they were sent to. One round trip a kind.
- */
+/** Joins gifts with their purchases and the owners of their phone numbers: one read for each kind of document. */
 import { ownerByPhone } from '../../domain/account.js';
 import { type GiftIssued, ownerOf } from '../../domain/gift.js';
 import { transactionStream } from '../../domain/purchase.js';
@@ -11,7 +9,6 @@ import { type GiftDocument, giftsProjection } from '../../projections/gifts.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
 
-/** A gift with what its representation needs. */
 export interface JoinedGift {
   readonly id: string;
   readonly gift: GiftDocument;
@@ -20,26 +17,25 @@ export interface JoinedGift {
   readonly owner: string | undefined;
 }
 
-/** The read models that gifts are joined from. */
 export interface GiftModels {
   readonly gifts: ReadModel<GiftDocument>;
   readonly transactions: ReadModel<TransactionDocument>;
   readonly accounts: ReadModel<AccountDocument>;
 }
 
-/** One gift, or `undefined` when there is none. @throws UnavailableError */
+/** `undefined` for no gift. @throws UnavailableError */
 export async function findGift(models: GiftModels, id: string): Promise<JoinedGift | undefined> {
   const gift = await models.gifts.get(id);
   if (gift === undefined) return undefined;
   const hash = gift.receiver.phone_hash;
   const bought = models.transactions.get(gift.transaction_id);
-  // Asked for together: each waits for its turn.
+  // Asked together, so that their reads are batched.
   const [transaction, phone] =
     hash === undefined ? [await bought] : await Promise.all([bought, models.accounts.get(`phone-${hash}`)]);
   return transaction === undefined ? undefined : joinedGift(id, gift, transaction, phone);
 }
 
-/** A gift joined with what was read of it; `phone` is the document of the number it was sent to. */
+/** Joins documents that were read; `phone` is that of the number the gift was sent to. */
 export function joinedGift(
   id: string,
   gift: GiftDocument,
@@ -72,9 +68,9 @@ export async function joinGifts(
 }
 
 /**
- * A gift as it was right after one of its events. Made from the streams: so it is the same whether the read models have
- * caught up with that event, are far past it, or know nothing of the gift yet. `history` is the gift's stream up to and
- * including the event. @throws UnavailableError
+ * A gift right after one of its events, from the streams: the same whatever the read models show by now. `history` is
+ * the gift's stream up to and including the event.
+ * @throws UnavailableError
  */
 export async function giftAfter(
   deps: GiftModels & { readonly events: EventStore },
@@ -91,7 +87,7 @@ export async function giftAfter(
   return joinedGift(id, gift, transaction, hash === undefined ? undefined : await deps.accounts.get(`phone-${hash}`));
 }
 
-/** The purchase of an issued gift: it is charged, which the read model may not know yet. */
+/** The purchase of an issued gift is charged, which the read model may not know yet. */
 async function chargedPurchase(
   { transactions, events }: Pick<GiftModels, 'transactions'> & { readonly events: EventStore },
   id: string,

@@ -1,5 +1,5 @@
 /**
- * The page behind a gift's `launch_url` (decisions 4): needs no token, tells product, brand and expiry, no message, no
+ * The page behind a gift's `launch_url` (decisions 4): without a token; shows product, brand and expiry, no message, no
  * names.
  */
 import escapeHtml from 'escape-html';
@@ -10,13 +10,11 @@ import type { Route } from '../pipeline/route.js';
 import type { GiftRouteDeps } from './deps.js';
 import { expiryOf, type JoinedGift, findGift } from './join.js';
 
-/** What the page works with. */
 export interface LaunchPageDeps extends GiftRouteDeps {
   /** Where the app is; absent: no link. */
   readonly appUrl?: string | undefined;
 }
 
-/** The route. */
 export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
   return [
     {
@@ -51,7 +49,7 @@ export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
   ];
 }
 
-/** The app's address, exactly as it is set, with the gift: apps claim links by their path. */
+/** The app's address exactly as set, with the gift as a parameter: apps claim links by their path. */
 function appLink(appUrl: string, shortcode: string): string {
   const link = new URL(appUrl);
   link.searchParams.set('gift', shortcode);

@@ -1,4 +1,4 @@
-/** 402 `Payment needs authentication.`: the buyer has to prove who they are, and with what their app goes on. */
+/** 402 `Payment needs authentication.`: with the data by which the buyer's app goes on. */
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
 import { ERRORS, HttpError } from '../pipeline/errors.js';
@@ -30,7 +30,7 @@ const schema: Schema = {
   },
 };
 
-/** How the routes describe it. */
+/** Their description. */
 export const NEXT_ACTION_BODIES: NonNullable<Route['errorBodies']> = {
   payment_needs_authentication: {
     schema,
@@ -38,14 +38,12 @@ export const NEXT_ACTION_BODIES: NonNullable<Route['errorBodies']> = {
   },
 };
 
-/** What is asked. */
 export interface NextActionRequest {
   readonly questions: PaymentQuestions;
   readonly transactionId: string;
   readonly authentication: NonNullable<TransactionDocument['authentication']>;
-  /** Of the answer. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Only while the provider still waits for the buyer; else whatever has become of it since. */
+  /** Only while the provider still waits for the buyer; otherwise the purchase as it is by now. */
   readonly asThingsAre: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Redeeming a gift and reversing the latest redemption (spec 4.3). */
+/** Redeeming a gift, and reversing the latest redemption (spec 4.3). */
 import { hasRun, loadGift } from '../../commands/loadGift.js';
 import { loadToRedeem, redeemGift } from '../../commands/redeemGift.js';
 import { unredeemGift } from '../../commands/unredeemGift.js';
@@ -29,9 +29,8 @@ const UNREDEEM_BODY: Schema = {
   'x-message': 'Only redeemed: false can be patched.',
 };
 
-/** The routes. */
 export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
-  // Where those who read the gift wait for what its stream holds, nobody at a till does.
+  // Readers of a gift wait for what its stream holds, so that no till waits.
   const waitFor = deps.gifts.readYourWrites === true ? [] : [deps.gifts];
   return [
     {

@@ -1,7 +1,4 @@
-/**
- * The schemas of gifts, redemptions, vouchers and transactions as they are answered, with examples that belong together
- * (spec 2.2 to 2.9).
- */
+/** Schemas of gifts, redemptions, vouchers and transactions, with examples that belong together (spec 2.2 to 2.9). */
 import type { Schema } from '../pipeline/route.js';
 import {
   brandExample,
@@ -191,20 +188,16 @@ const SHARED_KINDS = {
   integrations: integrationSchema,
 };
 
-/** What a gift may embed. */
 export const giftEmbeddedSchema = embeddedSchema({ ...SHARED_KINDS, redemptions: redemptionSchema });
 
-/** What a list of gifts may embed. */
 export const listedGiftsEmbeddedSchema = embeddedSchema(SHARED_KINDS);
 
-/** What a transaction may embed. */
 export const transactionEmbeddedSchema = embeddedSchema({ ...SHARED_KINDS, gifts: giftSchema });
 
 const GIFT = 'b1946ac92492d2347c62';
 const TRANSACTION = '0f7d3a61c5b84e2f9a6d1c3e5b7f9024';
 const VOUCHER = '3c0e9a7b5d1f2846e0aa';
 
-/** A redemption: the examples belong together, and to those of the catalogue. */
 export const redemptionExample = {
   id: '6a1f0c92b7d34e58a0c1',
   gift_id: GIFT,
@@ -214,7 +207,6 @@ export const redemptionExample = {
   location_id: 'store-kettle-covent-garden',
 };
 
-/** What was sent with it. */
 export const messageExample = {
   id: '91e2ab03c4d5f6078899',
   created_at: '2026-11-20 18:02:11',
@@ -275,7 +267,6 @@ export const boughtGiftExample = {
   status: 5,
 };
 
-/** Its voucher as V1 shows it. */
 export const voucherV1Example = {
   id: VOUCHER,
   code: '7KQ2M9XW4TBR6',
@@ -286,7 +277,6 @@ export const voucherV1Example = {
   updated_at: '2026-11-21 10:12:00',
 };
 
-/** The same as V2 shows it. */
 export const voucherV2Example = {
   voucherType: 'qr',
   segment: segmentExample,
@@ -297,7 +287,6 @@ export const voucherV2Example = {
   giftId: GIFT,
 };
 
-/** What it could be made for. */
 export const voucherOptionsExample = {
   segments: [{ id: segmentExample.id, name: segmentExample.name, expiry: segmentExample.expiry }],
   dateCreated: '2026-11-20T18:02:11.000Z',
@@ -305,7 +294,6 @@ export const voucherOptionsExample = {
   productId: productExample.id,
 };
 
-/** The purchase of that gift. */
 export const transactionExample = {
   id: TRANSACTION,
   retail: '3.75',
@@ -316,5 +304,5 @@ export const transactionExample = {
   purchased_at_time: '18:02:11',
 };
 
-/** What a gift is embedded with, some of it. */
+/** A part of what may be embedded. */
 export const giftEmbeddedExample = { messages: [messageExample], products: [productExample], brands: [brandExample] };

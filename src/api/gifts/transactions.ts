@@ -1,4 +1,4 @@
-/** Purchases: buying gifts, one transaction, the gifts of a transaction (spec 4.4, decisions 3 and 5). */
+/** Purchases: buying gifts, a transaction, and its gifts (spec 4.4, decisions 3 and 5). */
 import { type Purchased, findPurchase, purchaseGifts } from '../../commands/purchaseGifts.js';
 import { copyWith } from '../../domain/copyWith.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
@@ -141,11 +141,10 @@ function transactionEntity(id: string, transaction: TransactionDocument, giftIds
 const giftIdsOf = (transaction: TransactionDocument): string[] =>
   deriveGiftIds(transaction.seed, transaction.count).map(({ gift_id }) => gift_id);
 
-/** Gift relations of a transaction's: without their `gifts.`. */
 const giftRelations = (embeds: readonly string[]): string[] =>
   embeds.filter((relation) => relation !== 'gifts').map((relation) => relation.slice('gifts.'.length));
 
-/** Fields of a purchase stand under `purchase` in the body. */
+/** Fields of a purchase are below `purchase` in the body. */
 function namedInBody(error: unknown): never {
   if (error instanceof Refusal && error.field !== '') throw new Refusal(error.code, `purchase.${error.field}`);
   throw error;
@@ -156,7 +155,6 @@ interface Shown {
   readonly gift: GiftDocument;
 }
 
-/** The routes. */
 export function transactionRoutes(deps: GiftRouteDeps): Route[] {
   const basePath = basePathOf(deps.publicUrl);
   const locationOf = (id: string): Record<string, string> => ({
@@ -221,14 +219,14 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     const [first] = history;
     if (transaction === undefined || first === undefined) throw new Error('a purchase was appended and is not there');
     if (position !== undefined) await waitUntilProjected(position, [deps.transactions, deps.gifts]);
-    // What an answer that succeeds says by itself: a refused purchase was written, too.
+    // Headers that a successful answer has anyway: a refused purchase was recorded, too.
     const ofRefusal = {
       ...(position === undefined ? {} : { [POSITION_HEADER]: positionText(deps.events.logId, position) }),
       ...(replayed ? { 'Idempotent-Replayed': 'true' } : {}),
     };
     const { authentication, payment } = transaction;
     if (authentication !== undefined && (replayed || payment === 'pending')) {
-      // A repeated purchase is answered as the first was, whatever has come of it.
+      // A repeated purchase gets the first answer, whatever has become of it.
       const headers = { ...locationOf(transactionId), ...ofRefusal };
       const needed = await needsAuthentication({
         questions: deps.questions,
@@ -239,8 +237,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       });
       if (needed !== undefined) throw needed;
     }
-    // Made from the log, not from the read model: so it is the same whether that has caught up or not, and when the
-    // purchase is repeated later.
+    // From the log, not from the read model: the same when the purchase is repeated later.
     const gifts = async (): Promise<Shown[]> => {
       const shown: Shown[] = [];
       await inSlices<string>(
@@ -264,10 +261,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     return { id, transaction };
   };
 
-  /**
-   * @throws UnavailableError where the read model lacks one: it is there from the purchase on, so whoever was shown the
-   * others would take it for lost.
-   */
+  /** @throws UnavailableError where the read model lacks one: it exists since the purchase, and must not seem lost */
   const documentsOf = async (ids: readonly string[]): Promise<Shown[]> => {
     const gifts = await deps.gifts.getMany(ids);
     return ids.map((id, index) => {

@@ -66,9 +66,8 @@ function shownV2(giftId: string, voucher: VoucherDocument, catalogue: Catalogue)
   return voucherV2(giftId, voucher, segment);
 }
 
-/** The routes. */
 export function voucherRoutes(deps: GiftRouteDeps): Route[] {
-  /** Finds the gift and refuses callers who may not redeem it: the order of decisions 1. */
+  /** Finds the gift and refuses callers who may not redeem it, in the order of decisions 1. */
   const load = async (early: EarlyCall): Promise<LoadedGift> => {
     const user = userOf(early);
     const context = contextOf(early, deps.now());

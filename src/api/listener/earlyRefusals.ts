@@ -1,5 +1,5 @@
 /**
- * Answers to what never reaches the application, each in its turn: behind the answers to all that came before it on its
+ * Answers to requests that never reach the application, each behind the answers to all earlier requests of its
  * connection (RFC 9112 9.3.2).
  */
 import { randomUUID } from 'node:crypto';
@@ -7,13 +7,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Lingering } from './lingering.js';
 
-/**
- * Answers that come before a refusal have so long to be made and taken, milliseconds: as long as a request has to
- * arrive.
- */
+/** How long earlier answers may take, ms: as long as a request has to arrive. */
 const TURN_MS = 60_000;
 
-/** Status line and message of each. */
 const ANSWERS = {
   malformed: ['400 Bad Request', 'Malformed request.'],
   not_found: ['404 Not Found', 'Not found.'],
@@ -23,40 +19,36 @@ const ANSWERS = {
   starting: ['503 Service Unavailable', 'Service unavailable.'],
 } as const;
 
-/** Why something is refused. */
 export type RefusedAs = keyof typeof ANSWERS;
 
-/** The refusals of one listener. */
 export interface Refusals {
   /**
-   * Whether the application may have this request: not where its connection ends with an earlier one's refusal, for
-   * then nobody could be told what came of it.
+   * Whether the application may have this request: not where its connection ends with an earlier one's refusal, after
+   * which nobody could be answered.
    */
   admits(request: IncomingMessage, response: ServerResponse): boolean;
   /**
-   * Answers and ends the connection once all admitted requests are answered that came whole; the first refusal of a
+   * Refuses and ends the connection once all admitted requests that came whole are answered; the first refusal of a
    * connection counts.
    */
   refuse(connection: Duplex, as: RefusedAs): void;
   /**
-   * Makes the answer to the latest request of a connection its last, and says so in it unless it has begun already.
-   * What comes behind it is not admitted.
+   * Makes the answer to a connection's latest request its last, and says so in it unless it has started. Later requests
+   * are not admitted.
    */
   end(connection: Duplex): void;
-  /** Whether the latest request of a connection came whole: of another one more may be on its way. */
+  /** Whether the latest request of a connection came whole: the rest of another one may be on its way. */
   isWhole(connection: Duplex): boolean;
-  /** Closes every refused connection, answered or not. */
   closeAll(): void;
 }
 
-/** A request that the application has, and the answer to the one before it where that may still be under way. */
+/** An admitted request, and the answer to the one before it where that may still be under way. */
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly before: ServerResponse | undefined;
 }
 
-/** The refusals of a new listener. */
 export function refusals(lingering: Lingering): Refusals {
   /** Answers go out in the order of their requests, so that the latest is also the last. */
   const latest = new WeakMap<Duplex, Exchange>();
@@ -74,7 +66,7 @@ export function refusals(lingering: Lingering): Refusals {
       return true;
     },
     refuse(connection, as) {
-      // What its end is read for, the rest of a request that has its answer, is refused nothing more.
+      // What a lingering connection sends belongs to a request that has its answer.
       if (connection.destroyed || refused.has(connection) || lingering.has(connection)) return;
       refused.add(connection);
       const waiting = setTimeout(() => connection.destroy(), TURN_MS).unref();
@@ -92,7 +84,7 @@ export function refusals(lingering: Lingering): Refusals {
       const broken = exchange?.request.complete === false ? exchange : undefined;
       onceSent(broken === undefined ? exchange?.response : broken.before, () => {
         if (broken === undefined || !(broken.response.headersSent || broken.request.complete)) end(answerText(as));
-        // It has its own answer: nothing else may be written into that, and nothing more said of the same request.
+        // It has its own answer: nothing may be written into that, and no second one follows.
         else onceSent(broken.response, () => end(''));
       });
     },
@@ -110,10 +102,7 @@ export function refusals(lingering: Lingering): Refusals {
   };
 }
 
-/**
- * Whether it has been handed over whole, and Node has done what it does then: ended the connection, or given it to the
- * next answer.
- */
+/** Whether it was handed over whole, and Node has then ended the connection or given it to the next answer. */
 const isSent = (response: ServerResponse): boolean => response.writableFinished && response.socket === null;
 
 function onceSent(response: ServerResponse | undefined, then: () => void): void {
@@ -121,14 +110,14 @@ function onceSent(response: ServerResponse | undefined, then: () => void): void 
   else response.once('finish', then);
 }
 
-/** A whole answer, with the headers that every answer carries. */
+/** With the headers that every answer carries. */
 function answerText(as: RefusedAs): string {
   const [status, error] = ANSWERS[as];
   const body = JSON.stringify({ error });
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': String(body.length),
-    // Of every answer but 1xx and 5xx (RFC 9110 6.6.1); Node's own are not asked here.
+    // Of every answer but 1xx and 5xx (RFC 9110 6.6.1); Node sets none here.
     Date: new Date().toUTCString(),
     Connection: 'close',
     'X-Request-Id': randomUUID(),

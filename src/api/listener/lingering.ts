@@ -1,41 +1,38 @@
 /**
- * Ends connections so that their last answer arrives (RFC 9112 9.6). A connection that is closed while the other side
- * still sends is reset, and the reset takes the answer from whoever has not read it yet. So the last answer is followed
- * by the end of our side alone; what still comes is read and forgotten, a bounded amount for a bounded time; then the
- * connection is closed.
+ * Ends connections so that their last answer arrives (RFC 9112 9.6). Closing a connection while the other side still
+ * sends resets it, and the reset discards an unread answer. So the last answer is followed by the end of our side
+ * alone. What still comes is read and forgotten, within bounds; then the connection is closed.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** After its answer the other side may send for so long, milliseconds. */
+/** After its answer the other side may send for this long, ms, */
 const SENDING_MS = 15_000;
-/** Or stay silent for so long, without closing. */
+/** or stay silent for this long without closing, */
 const SILENT_MS = 5_000;
-/** Or send so many bytes. */
+/** or send this many bytes. */
 const MAX_BYTES = 64 * 1_048_576;
-/** While the listener closes: both times. Its other connections have 8 s. */
+/** Both times while the listener closes. Its other connections have 8 s. */
 const STOPPING_MS = 1_000;
 const STOPPING_SILENT_MS = 200;
 const LOOK_MS = 100;
 
-/** What is still read after its answer, of one listener. */
+/** Connections of one listener that are read on after their last answer. */
 export interface Lingering {
-  /** Sends this last text and the end of our side, and reads on. What comes from now on is no request any more. */
+  /** Sends this last text and the end of our side, and reads on. Nothing that comes afterwards is a request. */
   end(connection: Duplex, text?: string): void;
   /**
-   * Bounds what is still to come of a request that has its answer already. Its connection is kept if it comes whole,
-   * and closed otherwise.
+   * Bounds the rest of a request that has its answer. Its connection is kept if the request comes whole, and closed
+   * otherwise.
    */
   drain(request: IncomingMessage): void;
   has(connection: Duplex): boolean;
-  /** The listener closes: nobody is waited for who has the answer and sends nothing. */
+  /** The listener closes: a silent connection that has its answer is not waited for. */
   stop(): void;
-  /** Closes all of them. */
   closeAll(): void;
 }
 
-/** Nothing lingers yet. */
 export function lingering(): Lingering {
   const watched = new Map<Duplex, { readonly timer: NodeJS.Timeout; readonly leave: () => void }>();
   const ended = new WeakSet<Duplex>();
@@ -63,7 +60,7 @@ export function lingering(): Lingering {
     watched.set(connection, { timer: setInterval(look, LOOK_MS).unref(), leave });
     connection.once('close', leave);
   };
-  /** Leaves nothing on a connection that is kept: it may carry thousands of requests. */
+  /** Leaves no listener behind: a kept connection may carry thousands of requests. */
   const forget = (connection: Duplex): void => {
     const watching = watched.get(connection);
     if (watching === undefined) return;
@@ -76,11 +73,11 @@ export function lingering(): Lingering {
     end(connection, text) {
       if (connection.destroyed || ended.has(connection)) return;
       ended.add(connection);
-      // Not to the parser any more: no request that comes now may be begun, and none that is late be finished.
+      // Not to the parser: no request may start now, and none that is late may end.
       connection.removeAllListeners('data');
       connection.on('data', () => undefined);
-      // The parser has read past the stream, and may have stopped: an empty piece ends the reading that the stream
-      // believes to be under way, so that it begins anew.
+      // The parser reads past the stream, and may have stopped. An empty chunk ends the read that the stream believes
+      // to be pending.
       connection.push('');
       connection.resume();
       if (text === undefined) connection.end();
@@ -100,5 +97,4 @@ export function lingering(): Lingering {
   };
 }
 
-/** What has come on a connection; those that the server hands out are all sockets. */
 const bytesOf = (connection: Duplex): number => (connection as Socket).bytesRead;

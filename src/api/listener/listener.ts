@@ -1,28 +1,27 @@
-/** The HTTP listener: starting it, and stopping it so that what is under way finishes. */
+/** The HTTP listener: starts, and stops so that requests under way finish. */
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type Lingering, lingering } from './lingering.js';
 import { type RefusedAs, type Refusals, refusals } from './earlyRefusals.js';
 
-/** Requests under way when it stops have so long to finish, milliseconds. */
+/** How long requests under way may take when it stops, ms. */
 const GRACE_MS = 8_000;
 
-/** Answers one request; whatever it returns is not waited for. */
+/** Answers one request; its result is not waited for. */
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-/** A listening server. */
 export interface Listener {
   readonly port: number;
-  /** From now on requests get this handler; before, 503. */
+  /** Requests get this handler from now on; before, 503. */
   serve(handler: RequestHandler): void;
   /**
-   * Takes no new connections; requests under way finish, at most 8 s, and their answers end their connections. Once it
-   * is closed, closing it again does nothing.
+   * Takes no new connections; requests under way finish within 8 s, and their answers end their connections.
+   * Idempotent.
    */
   close(): Promise<void>;
 }
 
-/** What becomes of a request that the parser refused, by the parser's code; any other is malformed. */
+/** Refusals by the HTTP parser's code; all others are malformed requests. */
 const REFUSED: Readonly<Record<string, RefusedAs>> = {
   HPE_HEADER_OVERFLOW: 'head_too_large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'too_large',
@@ -30,8 +29,8 @@ const REFUSED: Readonly<Record<string, RefusedAs>> = {
 };
 
 /**
- * Listens on a port (0: any free one). `onError` is told what goes wrong later, such as a connection that can't be
- * taken since the machine is short of files: it listens on.
+ * Listens on a port (0: any free one). `onError` gets later errors, such as a connection refused for lack of file
+ * descriptors: it listens on.
  * @throws Error when the port or host can't be had
  */
 export async function listen(port: number, host: string, onError: (error: Error) => void): Promise<Listener> {
@@ -45,12 +44,12 @@ export async function listen(port: number, host: string, onError: (error: Error)
     else if (handler === undefined) refusing.refuse(request.socket, 'starting');
     else if (refusing.admits(request, response)) {
       if (closing) refusing.end(request.socket);
-      // Of what is refused before it has come, the rest is read and forgotten, so that the answer arrives and the
+      // The rest of a request that was refused early is read and forgotten, so that the answer arrives and the
       // connection can be kept.
       if (announcesBody(request)) response.once('finish', () => void (request.complete || ends.drain(request)));
       return void handler(request, response);
     }
-    // Read and forgotten: who is still sending does not look for an answer.
+    // A client that is still sending doesn't read the answer.
     request.resume();
   };
   const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 60_000, requireHostHeader: false }, receive);
@@ -59,16 +58,16 @@ export async function listen(port: number, host: string, onError: (error: Error)
     endGently(socket, refusing, ends);
     socket.once('close', () => connections.delete(socket));
   });
-  // Who has said all and sends FIN, as `nc -N` and some tills do, still waits for the answer: Node would close the
-  // connection before it.
+  // A client that ends its side after the request (`nc -N`, some tills) still waits for the answer: Node would close
+  // the connection before it.
   Object.assign(server, { httpAllowHalfOpen: true });
-  // An `Expect` that is not understood may be ignored (RFC 9110 10.1.1). Node's own refusal has no body.
+  // An unknown `Expect` may be ignored (RFC 9110 10.1.1). Node's own refusal has no body.
   server.on('checkExpectation', receive);
-  // Node would ask for the body before it is known whether anybody wants it: who reads it asks (`askForBody`), and who
-  // is refused before gets that answer alone.
+  // Node would ask for every body at once. `askForBody` asks when it is read, so that an early refusal is the only
+  // answer.
   server.on('checkContinue', receive);
   server.on('connect', (_, socket) => {
-    // Node has let go of the connection: nobody else reads it, or hears of its faults.
+    // Node has let go of the connection: nobody else reads it, or handles its errors.
     socket.on('error', () => socket.destroy()).resume();
     refusing.refuse(socket, 'not_found');
   });
@@ -90,20 +89,19 @@ export async function listen(port: number, host: string, onError: (error: Error)
     },
     async close() {
       closing = true;
-      // Whoever keeps a connection must not send the next request into its end.
+      // Keep-alive clients must not send their next request into the closing.
       for (const connection of connections) refusing.end(connection);
       await stop(server, refusing, ends);
     },
   };
 }
 
-/** Whether a body comes with it (RFC 9112 6.3). */
+/** Whether a body is announced (RFC 9112 6.3). */
 const announcesBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
 
 /**
- * Node closes a connection once its last answer is written, be the request still coming: that would reset it. A request
- * that came whole costs nothing more.
+ * Node closes a connection once its last answer is written, even if the request is still coming: that would reset it.
  */
 function endGently(socket: Socket, refusing: Refusals, ends: Lingering): void {
   const closeAtOnce = socket.destroySoon.bind(socket);
@@ -111,8 +109,8 @@ function endGently(socket: Socket, refusing: Refusals, ends: Lingering): void {
 }
 
 /**
- * Whether it has one `Host` line, or, of a version before 1.1, none (RFC 9112 3.2). Node's own refusal of none has no
- * body, and of several it takes the first: a proxy may have taken another.
+ * Whether there is one `Host` line, or none before HTTP/1.1 (RFC 9112 3.2). Node's own refusal has no body, and of
+ * several lines it takes the first, where a proxy may take another.
  */
 function namesItsHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0;
@@ -127,7 +125,7 @@ async function stop(server: Server, refusing: Refusals, ends: Lingering): Promis
   });
   ends.stop();
   server.closeIdleConnections();
-  // A connection that is between two requests now is idle a moment later.
+  // A connection between two requests is idle a moment later.
   const idle = setInterval(() => server.closeIdleConnections(), 50);
   const force = setTimeout(() => {
     server.closeAllConnections();

@@ -1,7 +1,4 @@
-/**
- * The API's description at `/openapi.json` and a page to read it on at `/docs`: everything comes from this process,
- * nothing from elsewhere.
- */
+/** The API's description at `/openapi.json`, and a page to read it on at `/docs` that loads nothing from elsewhere. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -30,11 +27,11 @@ const START = `const url = new URL('../openapi.json', document.currentScript.src
 SwaggerUIBundle({ url, dom_id: '#swagger-ui', deepLinking: true, validatorUrl: null, displayRequestDuration: true, defaultModelsExpandDepth: 0 });
 `;
 
-/** Nothing inline, nothing from elsewhere: the page's own files, and requests to the service itself. */
+/** Nothing inline, nothing from elsewhere. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Files of the page that come from its package. Only these names are ever opened. */
+/** Files of the page from its package. No other name is ever opened. */
 const ASSETS: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
@@ -45,11 +42,10 @@ interface Served {
   readonly type: string;
   readonly etag: string;
   readonly policy?: string;
-  /** The same bytes for everybody: as many copies of a large file as there are slow readers would fill the memory. */
+  /** One buffer for all readers: a copy for each slow reader of a large file would fill the memory. */
   content(this: void): Buffer | Promise<Buffer>;
 }
 
-/** Serves the description and its page; everything else goes on to the next middleware. */
 export function docs(document: object): Middleware {
   const require = createRequire(import.meta.url);
   const folder = dirname(require.resolve('swagger-ui-dist/package.json'));
@@ -64,7 +60,7 @@ export function docs(document: object): Middleware {
   }
 
   return async (ctx, next) => {
-    // The page's own addresses are relative, so that it also works behind a prefix: there is one spelling of it.
+    // The page's addresses are relative, so that it works behind a prefix: it has one spelling.
     if (ctx.path === '/docs/' && (ctx.method === 'GET' || ctx.method === 'HEAD')) return ctx.redirect('../docs');
     const found = served.get(ctx.path.replace(/(?<=.)\/$/, ''));
     if (found === undefined) return next();
@@ -72,10 +68,7 @@ export function docs(document: object): Middleware {
   };
 }
 
-/**
- * Reads the file now: the program's own files may be replaced while it runs. One that can't be read is tried again when
- * it is asked for.
- */
+/** Reads the file at once: an update may replace it while the program runs. A failed read is repeated on demand. */
 function readOnce(file: string): () => Promise<Buffer> {
   let reading: Promise<Buffer> | undefined;
   const content = async (): Promise<Buffer> => {
@@ -102,7 +95,7 @@ async function answer(ctx: Context, { type, etag, policy, content }: Served): Pr
     throw new HttpError('method_not_allowed', { headers: { Allow: 'GET, HEAD' } });
   ctx.status = 200;
   ctx.etag = etag;
-  // Kept by browsers, but asked after each time: a new version of the service shows at once.
+  // Browsers revalidate each time: a new version of the service shows at once.
   ctx.set('Cache-Control', 'no-cache');
   if (policy !== undefined) ctx.set('Content-Security-Policy', policy);
   if (ctx.fresh) {

@@ -1,7 +1,4 @@
-/**
- * The API's description (OpenAPI 3.1), made from the very route objects that the router and the validators are made
- * from.
- */
+/** The API's description (OpenAPI 3.1), made from the same route objects as routers and validators. */
 import { ERRORS, type ErrorCode, FIELD_HEADER } from '../pipeline/errors.js';
 import { retryAfterOf } from '../pipeline/repeats.js';
 import { commonErrors } from '../pipeline/pipeline.js';
@@ -9,30 +6,27 @@ import { type Route, type Schema, type SuccessAnswer, keptByNobody, takesKeys } 
 import { componentSchemas, pascalCase } from './schemas.js';
 import { HEADERS, PARAMETERS, TAGS, overview, securitySchemes } from './texts.js';
 
-/** What a description says beside the routes. */
 export interface ApiInfo {
-  /** The service's version. */
   readonly version: string;
-  /** Where callers reach it, without a trailing slash. */
+  /** Without a trailing slash. */
   readonly publicUrl: string;
 }
 
 type Json = Record<string, unknown>;
 
-/** One message that a route may refuse with. */
 export interface DescribedError {
   readonly code: ErrorCode;
   readonly status: number;
-  /** The exact message; for those that name a field or a relation, one that may occur. */
+  /** The exact message; of those that name a field or a relation, an example. */
   readonly message: string;
 }
 
-/** Paths that callers reach with a key, so that what was done once is answered again. */
+/** Whether an idempotency key counts. */
 const takesKey = (route: Route): boolean => route.method !== 'GET' && takesKeys(route.path);
 
 /**
  * The description of these routes.
- * @throws Error where it would be ambiguous: two operations of one name, or two different schemas of one title.
+ * @throws Error for two operations of one name, and two different schemas of one title
  */
 export function openApiDocument(routes: readonly Route[], info: ApiInfo): object {
   const components = componentSchemas();
@@ -95,10 +89,7 @@ function parameterNames(template: string): string[] {
 
 type Reference = (schema: Schema) => unknown;
 
-/**
- * A schema without a title gets one by its operation (`RedeemGiftAnswer`): else each generator of clients makes up a
- * name of its own.
- */
+/** Titles a schema by its operation (`RedeemGiftAnswer`): otherwise each generator of clients invents a name. */
 const named = (route: Route, what: string, schema: Schema): Schema =>
   schema['title'] === undefined ? { title: `${pascalCase(route.operation)}${what}`, ...schema } : schema;
 
@@ -115,7 +106,6 @@ function operation(route: Route, names: readonly string[], reference: Reference)
   };
 }
 
-/** What the route says of itself, and which role its caller needs. */
 function descriptionOf({ description, roles }: Route): Json {
   const needed =
     roles === undefined ? [] : [`For users with the role ${roles.map((role) => `\`${role}\``).join(' or ')}.`];
@@ -200,7 +190,6 @@ function requestBody(route: Route, body: Schema, reference: Reference): Json {
 
 const header = (name: keyof typeof HEADERS): Json => ({ $ref: `#/components/headers/${name}` });
 
-/** The headers of every answer of this route. */
 function everyAnswer(route: Route): Json {
   return {
     'X-Request-Id': header('RequestId'),
@@ -274,7 +263,7 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
   };
 }
 
-/** Every error of a route, those that all routes of its kind share included, in the order of the error table. */
+/** Every error of a route, including those of the steps, in the order of the error table. */
 export function describedErrors(route: Route): DescribedError[] {
   const codes = new Set([...route.errors, ...commonErrors(route)]);
   return (Object.keys(ERRORS) as ErrorCode[])
@@ -296,7 +285,7 @@ function messagesOf(route: Route, code: ErrorCode): string[] {
   return said.length > 0 ? said : [ruleOf(route)];
 }
 
-/** The messages that a schema itself names, wherever in it. */
+/** Messages in the schema itself, at any depth. */
 function schemaMessages(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
   return Object.entries(schema).flatMap(([key, value]) => {
@@ -306,7 +295,7 @@ function schemaMessages(schema: unknown): string[] {
   });
 }
 
-/** A message made by rule, for a route whose schemas name none: what its first field would be told. */
+/** An example for a route whose schemas name no message: the fault of its first field. */
 function ruleOf(route: Route): string {
   const [needed] = (route.body?.['required'] ?? []) as readonly string[];
   if (needed !== undefined) return `${needed} is required`;

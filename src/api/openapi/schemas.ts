@@ -1,18 +1,16 @@
-/** Moves schemas with a title into the description's components, so that each stands there once, under its name. */
+/** Moves titled schemas into the description's components. */
 import type { Schema } from '../pipeline/route.js';
 
-/** The components of one description. */
 export interface ComponentSchemas {
   /**
-   * The schema as it stands in the description: everything titled in it is a reference. @throws Error where two
-   * different schemas have one title
+   * The schema as described: every titled schema in it becomes a reference.
+   * @throws Error where two different schemas have one title
    */
   reference(this: void, schema: Schema): unknown;
-  /** Every component so far, by name. */
+  /** By name. */
   schemas(): Readonly<Record<string, unknown>>;
 }
 
-/** Starts without any. */
 export function componentSchemas(): ComponentSchemas {
   const components = new Map<string, unknown>();
   const known = new Map<string, string>();
@@ -36,8 +34,8 @@ export function componentSchemas(): ComponentSchemas {
   }
 
   /**
-   * What only the validators read (`x-…`) stays out; its messages stand with the route's errors. Properties keep
-   * whatever names they have.
+   * Keywords for validators (`x-…`) stay out; their messages are listed with the route's errors. Properties may have
+   * any name.
    */
   function inside(schema: Schema): unknown {
     return Object.fromEntries(
@@ -68,7 +66,7 @@ export function pascalCase(text: string): string {
     .join('');
 }
 
-/** Keywords whose keys are names of the schema's author, not keywords. */
+/** Keywords whose keys are names chosen by the schema, not keywords. */
 const MAPS: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas']);
 /** Keywords whose values are data, not schemas. */
 const PLAIN: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples', 'required', 'type']);

@@ -1,6 +1,6 @@
-/** The parts of the API's description that are the same whatever the routes: what callers must know of all of them. */
+/** Parts of the API's description that hold for every route. */
 
-/** The description's groups, in the order in which a reader meets them. */
+/** Groups of the description, in reading order. */
 export const TAGS: Readonly<Record<string, string>> = {
   Tokens: 'Access tokens for clients and users (OAuth 2.0).',
   Catalogue: 'What can be bought: products, brands and categories.',
@@ -19,7 +19,6 @@ export const TAGS: Readonly<Record<string, string>> = {
   Audit: 'For auditors: who did what, when and by whose authority. Every call leaves a record of who saw what.',
 };
 
-/** What holds for every route. */
 export function overview(): string {
   return [
     'Users buy gifts and send them to receivers or share them by link; a gift is redeemed at a location by its owner or at the till of a merchant.',
@@ -45,7 +44,6 @@ export function overview(): string {
   ].join('\n\n');
 }
 
-/** Headers that answers carry. */
 export const HEADERS = {
   RequestId: {
     description: "Names this request in the service's log: the caller's own `X-Request-Id` where it sent one.",
@@ -77,7 +75,6 @@ export const HEADERS = {
   WwwAuthenticate: { description: 'How to authenticate.', schema: { type: 'string', const: 'Bearer' } },
 } as const;
 
-/** Headers that callers may send. */
 export const PARAMETERS = {
   RequestId: {
     name: 'X-Request-Id',
@@ -105,7 +102,7 @@ export const PARAMETERS = {
   },
 } as const;
 
-/** How callers authenticate. @param publicUrl where callers reach the service, without a trailing slash */
+/** `publicUrl`: without a trailing slash. */
 export const securitySchemes = (publicUrl: string): object => ({
   bearer: {
     type: 'http',

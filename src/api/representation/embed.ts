@@ -1,7 +1,4 @@
-/**
- * What gifts embed (spec 4.3, 4.4; decisions 5): entities are joined from the catalogue in memory and from the gifts'
- * own documents.
- */
+/** What gifts embed (spec 4.3, 4.4; decisions 5), from the catalogue in memory and the gifts' own documents. */
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { brandEntity, integrationEntity, productEntity, segmentEntity, storeEntity } from '../catalogue/entities.js';
 import type { EmbeddedCollector, EmbeddedKind } from './embedded.js';
@@ -15,7 +12,6 @@ import {
 } from '../gifts/entities.js';
 import type { JoinedGift } from '../gifts/join.js';
 
-/** Relations of a gift's purchased product. */
 const PRODUCT_RELATIONS = [
   'purchase',
   'purchase.brand',
@@ -24,19 +20,15 @@ const PRODUCT_RELATIONS = [
   'purchase.brand.integration',
 ] as const;
 
-/** Relations of a gift in a list. */
 export const LISTED_GIFT_RELATIONS = ['message', 'voucher', 'voucher.segment', ...PRODUCT_RELATIONS] as const;
 
-/** Relations of a gift looked up singly. */
 export const GIFT_RELATIONS = ['message', 'redeemed', 'voucher', 'voucher.segment', ...PRODUCT_RELATIONS] as const;
 
-/** Relations of a transaction. */
 export const TRANSACTION_RELATIONS = [
   'gifts',
   ...LISTED_GIFT_RELATIONS.map((relation) => `gifts.${relation}`),
 ] as const;
 
-/** The kind of entity that each relation embeds. */
 const KINDS: Readonly<Record<(typeof GIFT_RELATIONS)[number], EmbeddedKind>> = {
   message: 'messages',
   redeemed: 'redemptions',
@@ -49,7 +41,7 @@ const KINDS: Readonly<Record<(typeof GIFT_RELATIONS)[number], EmbeddedKind>> = {
   'purchase.brand.integration': 'integrations',
 };
 
-/** Names the requested kinds, so that one with nothing in it is answered as `[]`. */
+/** Requests these kinds: one without entities is answered as `[]`. */
 export function requestKinds(embedded: EmbeddedCollector, relations: readonly string[]): void {
   for (const relation of relations) embedded.request(KINDS[relation as keyof typeof KINDS]);
 }
@@ -81,7 +73,7 @@ function embedSegment(embedded: EmbeddedCollector, id: string, catalogue: Catalo
   if (segment !== undefined) embedded.add('segments', id, () => segmentEntity(segment));
 }
 
-/** What was bought stays visible, whether it is still sold or not (decisions 5). */
+/** A bought product stays visible, even if it is no longer sold (decisions 5). */
 function embedProduct(
   embedded: EmbeddedCollector,
   productId: string,

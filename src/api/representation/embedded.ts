@@ -1,26 +1,22 @@
 /**
- * Collects what is answered under `embedded` (decisions 5): one list a kind, each entity once whatever leads to it, a
- * requested kind with nothing in it `[]`.
+ * Collects the entities under `embedded` (decisions 5): a list for each kind, each entity once, `[]` for a requested
+ * kind without entities.
  */
 
-/** The keys of `embedded`: the entity kinds in plural. */
 export type EmbeddedKind =
   'gifts' | 'messages' | 'redemptions' | 'vouchers' | 'segments' | 'products' | 'brands' | 'stores' | 'integrations';
 
-/** What stands under `embedded`. */
 export type Embedded = Readonly<Partial<Record<EmbeddedKind, readonly object[]>>>;
 
-/** The embedded entities of one answer. */
 export interface EmbeddedCollector {
-  /** The kind stands in the result even if nothing of it is found. */
+  /** The kind is in the result even without entities. */
   request(kind: EmbeddedKind): void;
-  /** Adds an entity unless one of this kind and id is there already: only then is it made. */
+  /** Adds an entity unless one of this kind and id is there; only then is it made. */
   add(kind: EmbeddedKind, id: string, make: () => object): void;
-  /** The lists, kinds in the order first named, entities in the order added. */
+  /** Kinds in the order first named, entities in the order added. */
   result(): Embedded;
 }
 
-/** A collector with nothing in it. */
 export function embeddedCollector(): EmbeddedCollector {
   const kinds = new Map<EmbeddedKind, Map<string, object>>();
   const kindOf = (kind: EmbeddedKind): Map<string, object> => {

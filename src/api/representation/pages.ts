@@ -6,7 +6,7 @@ import type { Schema } from '../pipeline/route.js';
 const PER_PAGE = 20;
 const MAX_PER_PAGE = 100;
 
-/** The query parameters of a paginated list: spread into the `properties` of a route's query schema. */
+/** Query parameters of a paginated list: spread into the `properties` of a route's query schema. */
 export const pageParameters = {
   page: {
     type: 'integer',
@@ -24,13 +24,12 @@ export const pageParameters = {
   },
 } as const;
 
-/** Which page is asked for; `page` counts from 1. */
+/** `page` counts from 1. */
 export interface PageRequest {
   readonly page: number;
   readonly perPage: number;
 }
 
-/** The page that a validated query asks for. */
 export function pageRequest(query: Readonly<Record<string, unknown>>): PageRequest {
   return {
     page: (query['page'] as number | undefined) ?? 1,
@@ -38,28 +37,25 @@ export function pageRequest(query: Readonly<Record<string, unknown>>): PageReque
   };
 }
 
-/** The entries of a page, out of all. */
 export function pageOf<T>(all: readonly T[], { page, perPage }: PageRequest): T[] {
   return all.slice((page - 1) * perPage, page * perPage);
 }
 
-/** What an envelope is made of. */
 export interface PageContent extends PageRequest {
-  /** Where callers reach the service, without a path of its own or with one; a trailing slash does no harm. */
+  /** Where callers reach the service; may have a path and a trailing slash. */
   readonly publicUrl: string;
   /** The path of the listing, from `/`. */
   readonly path: string;
-  /** The request's query as it came, without `?`: its other parameters stay in the addresses of the pages. */
+  /** The query as it came, without `?`: its other parameters stay in the addresses of the pages. */
   readonly rawQuery: string;
-  /** How many entries there are on all pages. */
+  /** On all pages. */
   readonly total: number;
-  /** The entries of this page. */
+  /** Of this page. */
   readonly data: readonly object[];
   /** `undefined`: nothing was requested, answered as `[]`. */
   readonly embedded: Embedded | undefined;
 }
 
-/** One page, as it is answered. */
 export interface Page {
   readonly current_page: number;
   readonly data: readonly object[];
@@ -74,7 +70,7 @@ export interface Page {
   readonly embedded: Embedded | readonly never[];
 }
 
-/** The envelope of one page. Past the end `from` and `to` are 0 and the previous page is the last. */
+/** Past the end, `from` and `to` are 0 and the previous page is the last. */
 export function paginate(content: PageContent): Page {
   const { page, perPage, total, data } = content;
   const address = content.publicUrl.replace(/\/+$/, '') + content.path;
@@ -101,7 +97,6 @@ function pageUrl(address: string, rawQuery: string, page: number): string {
   return `${address}?${parameters.toString()}`;
 }
 
-/** The schema of a page of entities. */
 export function pageSchema(entity: Schema, embedded: Schema): Schema {
   const url = { type: ['string', 'null'], format: 'uri' };
   const properties = {

@@ -17,7 +17,6 @@ interface AccessFlags {
   readonly csv?: true;
 }
 
-/** The subcommand. */
 export function auditAccessCommand(terminal: Terminal): Command {
   const command = new Command('access')
     .summary('show who saw what on a day')

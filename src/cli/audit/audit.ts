@@ -5,7 +5,6 @@ import { auditAccessCommand } from './access.js';
 import { auditRedemptionsCommand } from './redemptions.js';
 import { auditTotalsCommand } from './totals.js';
 
-/** The subcommand, with those within it. */
 export function auditCommand(terminal: Terminal): Command {
   return new Command('audit')
     .summary('export redemptions and totals, and who saw what')

@@ -1,7 +1,4 @@
-/**
- * Options by which what is shown is chosen. The columns of the CSV name them as well, since that is where their values
- * are read.
- */
+/** Filter options. Each filter may also be named like the CSV's column that shows its values. */
 import { type Command, Option } from 'commander';
 import {
   REDEMPTION_FILTERS,
@@ -24,8 +21,8 @@ export function filterOptions(command: Command, names: readonly RedemptionFilter
 }
 
 /**
- * The filter of these options. @throws CommandFailure for one that is given twice, or an id that the log does not know;
- * UnavailableError
+ * The filter of these options.
+ * @throws CommandFailure for one that is given twice, or an id that the log does not know; UnavailableError
  */
 export async function filterAsked(
   events: EventStore,

@@ -1,5 +1,5 @@
 /**
- * `gift audit redemptions`: redemptions and their reversals of any number as lines, in constant memory, resumable by
+ * `gift audit redemptions`: exports redemptions and their reversals as lines, in constant memory, resumable by
  * position.
  */
 import { Command } from 'commander';
@@ -26,7 +26,6 @@ interface RedemptionFlags extends RangeFlags {
   readonly csv?: true;
 }
 
-/** The subcommand. */
 export function auditRedemptionsCommand(terminal: Terminal): Command {
   const command = new Command('redemptions')
     .summary('export who redeemed what, where and when')
@@ -72,7 +71,7 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
     let complete = false;
     let reading = true;
     try {
-      // What is gone on with has its heading already.
+      // A resumed export has its heading already.
       if (flags.json !== true && asked === undefined) reading = await writeText(terminal.stdout, csv.heading);
       if (reading) {
         for await (const batch of readRedemptions(events, range, filter, terminal.signal)) {
@@ -98,7 +97,7 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
   });
 }
 
-/** How far along the part that is read. */
+/** The progress in the range that is read. */
 function goalOf(position: Position, { after, through }: LogRange): Goal {
   const begun = shareOf(after ?? undefined, through ?? undefined);
   const share = shareOf(position, through ?? undefined);

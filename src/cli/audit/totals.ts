@@ -1,6 +1,6 @@
 /**
- * `gift audit totals`: what was issued, redeemed, taken back, refunded and charged back, per merchant and day; and
- * whether log and streams agree on it.
+ * `gift audit totals`: what was issued, redeemed, reversed, refunded and charged back, by merchant and day; and whether
+ * log and streams agree.
  */
 import { Command } from 'commander';
 import { type TotalsCheck, checkTotals } from '../../ops/totals/checkTotals.js';
@@ -24,7 +24,6 @@ interface TotalsFlags extends RangeFlags {
   readonly csv?: true;
 }
 
-/** The subcommand. */
 export function auditTotalsCommand(terminal: Terminal): Command {
   const command = new Command('totals')
     .summary('total what was issued, redeemed, refunded and charged back, per merchant and day')

@@ -1,4 +1,4 @@
-/** `gift parked retry` and `gift parked discard`: what `/ops/parked/{id}/retry` and `discard` do, for one or many. */
+/** `gift parked retry` and `gift parked discard`, for one or many. */
 import { Command } from 'commander';
 import { parkedEntry, parkedView, type ParkedView } from '../../ops/parked/parkedView.js';
 import { knownInLog } from '../../ops/history/withLogFallback.js';
@@ -23,7 +23,7 @@ interface Decision {
   readonly decide: typeof retryParked;
   readonly done: string;
   readonly already: string;
-  /** Told in the end, where anything was recorded. */
+  /** Printed at the end, where anything was recorded. */
   readonly after: string;
 }
 
@@ -42,7 +42,6 @@ const DISCARD: Decision = {
   after: '',
 };
 
-/** The subcommand that hands back. */
 export function retryCommand(terminal: Terminal): Command {
   const command = new Command('retry')
     .summary('hand parked work back to the service')
@@ -63,7 +62,6 @@ Examples:
     .action(async (ids: string[], flags: DecideFlags) => runDecision(terminal, RETRY, ids, flags));
 }
 
-/** The subcommand that discards. */
 export function discardCommand(terminal: Terminal): Command {
   const command = new Command('discard')
     .summary('take parked work off the list for good')
@@ -131,7 +129,7 @@ function refuseOddFlags({ word }: Decision, ids: readonly string[], { all, proce
 interface Wanted {
   readonly id: string;
   readonly reason: string;
-  /** Nothing else is wanted: what refuses it is all there is to say. */
+  /** Nothing else is wanted: its refusal is the command's. */
   readonly alone: boolean;
   readonly json: boolean;
 }
@@ -163,7 +161,7 @@ async function one(
 
 const viewOf = ({ id, history }: ParkedOutcome): ParkedView => parkedView(parkedEntry(id, history));
 
-/** `recorded`: whether anything was, or it stood so already. */
+/** `recorded`: false where it was so already. */
 const asJson = (outcome: ParkedOutcome): string =>
   jsonLine({ ...viewOf(outcome), recorded: outcome.own !== undefined });
 

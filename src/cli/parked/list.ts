@@ -9,7 +9,6 @@ import { outputOptions } from '../exports.js';
 import { jsonLine, printable, tableLines } from '../output.js';
 import { type Terminal, writeLines } from '../terminal.js';
 
-/** Which parked work is meant. */
 export interface ParkedFilter {
   readonly process?: ParkedName;
   readonly step?: string;
@@ -30,7 +29,7 @@ export function filterOptions(command: Command): Command {
     .option('--step <step>', 'only this step, such as charge, issue, tell, refund');
 }
 
-/** Parked work, the oldest first, as the log tells it. @throws UnavailableError */
+/** Parked work from the log, the oldest first. @throws UnavailableError */
 export async function parkedEntries(
   events: EventStore,
   { process, step, state = 'parked' }: ParkedFilter,
@@ -41,7 +40,6 @@ export async function parkedEntries(
   );
 }
 
-/** The subcommand. */
 export function parkedListCommand(terminal: Terminal): Command {
   const command = new Command('list')
     .summary('list parked work')
@@ -76,7 +74,7 @@ async function runList(terminal: Terminal, flags: ListFlags): Promise<void> {
   await writeLines(terminal.stdout, tableOf(entries, flags.state));
 }
 
-/** A process or step that nothing is parked of, or that there is not, must not pass for everything being well. */
+/** A filter that matches nothing must not look as if all were well. */
 function noneOf({ state, process, step }: ListFlags): string {
   if (state !== 'parked') return 'there is no such work';
   return process === undefined && step === undefined
@@ -100,7 +98,6 @@ function tableOf(entries: readonly ParkedEntry[], state: ListFlags['state']): st
   ];
 }
 
-/** A cause that fits its line. */
 function cutShort(cause: string): string {
   return shortened(printable(cause), MAX_CAUSE);
 }

@@ -5,7 +5,6 @@ import { discardCommand, retryCommand } from './decide.js';
 import { parkedListCommand } from './list.js';
 import { parkedShowCommand } from './show.js';
 
-/** The group. */
 export function parkedCommand(terminal: Terminal): Command {
   const group = new Command('parked')
     .summary('parked work: list, show, retry, discard')

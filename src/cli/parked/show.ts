@@ -1,4 +1,4 @@
-/** `gift parked show ID`: one piece of parked work with all that happened to it. */
+/** `gift parked show ID`: one piece of parked work with its events. */
 import { Command } from 'commander';
 import { eventBlocks } from '../../ops/history/eventRows.js';
 import { type EventView, eventView } from '../../ops/history/eventView.js';
@@ -12,7 +12,6 @@ import { blockLines, jsonLine } from '../output.js';
 import { toldRefusal } from '../refusals.js';
 import { type Terminal, writeLines } from '../terminal.js';
 
-/** The subcommand. */
 export function parkedShowCommand(terminal: Terminal): Command {
   const command = new Command('show')
     .summary('show one piece of parked work with its events')

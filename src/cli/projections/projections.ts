@@ -1,11 +1,10 @@
-/** `gift projections …`: how the read models stand, and putting them right (decisions 11). */
+/** `gift projections …`: status and upkeep of read models (decisions 11). */
 import { Command } from 'commander';
 import type { Terminal } from '../terminal.js';
 import { rebuildCommand, rollbackCommand } from './rebuild.js';
 import { statusCommand } from './status.js';
 import { repairCommand, verifyCommand } from './verify.js';
 
-/** The group. */
 export function projectionsCommand(terminal: Terminal): Command {
   const group = new Command('projections')
     .summary('read models: status, rebuild, verification, repair')

@@ -27,9 +27,9 @@ import { type Goal, progressBar } from '../progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from '../terminal.js';
 import { depsOf, failureOf, interrupted, projectionOf, recorded } from './shared.js';
 
-/** How often it says how far it is, or tries an engine that does not answer again, in ms. */
+/** How often progress is reported and an unreachable engine tried again, ms. */
 const LINE_MS = 1_000;
-/** How long it waits for an engine that does not answer, in ms. */
+/** How long an unreachable engine is waited for, ms. */
 const PATIENCE_MS = 300_000;
 
 interface RebuildFlags {
@@ -39,7 +39,6 @@ interface RebuildFlags {
   readonly json?: true;
 }
 
-/** `rebuild`. */
 export function rebuildCommand(terminal: Terminal): Command {
   return new Command('rebuild')
     .summary('build a read model anew beside the one in use, and swap it in')
@@ -64,7 +63,6 @@ Examples:
     .action(async (name: string | undefined, flags: RebuildFlags) => runRebuild(terminal, name, flags));
 }
 
-/** `rollback`. */
 export function rollbackCommand(terminal: Terminal): Command {
   return new Command('rollback')
     .summary('go back to the build that was in use before the last rebuild')
@@ -119,7 +117,7 @@ interface Telling {
   readonly json: boolean;
 }
 
-/** Rebuilds; while an engine does not answer it waits for it, and goes on from where it was. */
+/** Rebuilds. While an engine does not answer it waits, then goes on from where it was. */
 async function rebuildOne(
   terminal: Terminal,
   opened: OpenedStores,
@@ -168,7 +166,7 @@ const stoppedBy = (name: string): CommandFailure =>
 
 interface Attempt extends Telling {
   readonly say: (action: string, more: object) => Promise<void>;
-  /** When the first attempt began. */
+  /** The start of the first attempt. */
   readonly began: number;
   /** The build's number, where an earlier attempt got so far. */
   readonly begun: number | undefined;
@@ -245,7 +243,7 @@ async function attempt(
   }
 }
 
-/** Begins, or goes on. What ended while an engine could not be reached is not begun again. */
+/** Starts, or goes on. A rebuild that ended while an engine was unreachable is not started again. */
 async function begunAt(
   begun: number | undefined,
   store: OpenedStores['store'],
@@ -262,10 +260,10 @@ async function begunAt(
   return { record: record.value, resumed };
 }
 
-/** How far along the log it is: how many events of a projection's types that has in all is known only in the end. */
+/** The share of the log: the number of events of a projection's types is known only at the end. */
 export const goalOf = ({ share }: RebuildProgress): Goal => (share === undefined ? undefined : { share });
 
-/** How a line of progress is spelled. */
+/** A line of progress. */
 export function progressJson({ events, total, perSecond, secondsLeft, position }: RebuildProgress): object {
   return {
     events,

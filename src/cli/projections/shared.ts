@@ -13,7 +13,7 @@ import type { OpenedStores } from '../engines.js';
 import { accessRequest, cliAccess } from '../exports.js';
 import { CommandFailure, EXIT } from '../terminal.js';
 
-/** The projection of that name. @throws CommandFailure naming those there are */
+/** @throws CommandFailure naming the projections */
 export function projectionOf(name: string): Projection {
   const found = PROJECTIONS.find((projection) => projection.name === name);
   if (found === undefined)
@@ -23,7 +23,7 @@ export function projectionOf(name: string): Projection {
   return found;
 }
 
-/** What works on the projections needs, in the name of this process. */
+/** The dependencies of such work, in the name of this process. */
 export function depsOf({ events, store }: Pick<OpenedStores, 'events' | 'store'>): RebuildDeps {
   return {
     events,
@@ -34,8 +34,7 @@ export function depsOf({ events, store }: Pick<OpenedStores, 'events' | 'store'>
 }
 
 /**
- * Does what changes a read model's builds, and has who asks and why stand in the log before anything is done, and
- * afterwards whether it was.
+ * Records who changes a read model's builds and why, before anything is done, and afterwards whether it was.
  * @throws UnavailableError where that can't be recorded: then nothing was done; and whatever `work` throws
  */
 export async function recorded(
@@ -50,19 +49,19 @@ export async function recorded(
   try {
     await work();
   } catch (error) {
-    // That it was not seen through shows by there being no end, too; what stopped it is what the caller must hear.
+    // A missing end shows the failure, too; the caller must hear its cause.
     await begun.end(0, null, false).catch(() => undefined);
     throw error;
   }
   await begun.end(1, null, true);
 }
 
-/** What a command that can be repeated says of what stopped it. */
+/** The failure of a command that can be repeated. */
 export function failureOf(error: unknown, again: string): unknown {
   if (error instanceof RebuildRefusedError) return new CommandFailure(error.message);
   if (error instanceof LeaseLostError)
     return new CommandFailure(`another process has taken over while this one was held up: ${again}`);
-  // It says what to do; repeating helps no more.
+  // Its message says what to do; repeating does not help.
   if (error instanceof LogSealedError) return error;
   if (error instanceof UnavailableError) {
     const remedy = diskRemedy(error);
@@ -73,5 +72,5 @@ export function failureOf(error: unknown, again: string): unknown {
   return error;
 }
 
-/** The command was interrupted; the message says what to do. */
+/** An interruption; the message says what to do. */
 export const interrupted = (message: string): CommandFailure => new CommandFailure(message, EXIT.interrupted);

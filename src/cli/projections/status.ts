@@ -1,4 +1,4 @@
-/** `gift projections status`: how the read models and the process managers stand. */
+/** `gift projections status`: the status of read models and process managers. */
 import { Command } from 'commander';
 import { numberOf, buildText } from '../../runtime/readmodels/builds.js';
 import { PROJECTIONS } from '../../projections/index.js';
@@ -17,7 +17,6 @@ import { withStores } from '../engines.js';
 import { jsonLine, printable, tableLines } from '../output.js';
 import { type Terminal, writeLines } from '../terminal.js';
 
-/** `status`. */
 export function statusCommand(terminal: Terminal): Command {
   return new Command('status')
     .summary('how every read model and process manager stands')
@@ -100,7 +99,7 @@ function wordsOf(found: readonly StatusEntry[]): string[] {
   ];
 }
 
-/** Stored positions that are no place in the log, one a line, each named once. */
+/** Stored positions that are not in the log, each named once. */
 function invalidTexts(models: readonly ReadModelStatus[], processes: readonly ProcessManagerStatus[]): string[] {
   const absent = (of: string, position: string): string =>
     printable(`${of}: the stored position ${position} is no place in this log and counts as absent`);
@@ -114,7 +113,7 @@ function invalidTexts(models: readonly ReadModelStatus[], processes: readonly Pr
   return texts.length === 0 ? [] : ['', ...texts];
 }
 
-/** Who had led, where no process leads: one that lives and does not may be out of disk. */
+/** The last leader, where there is none: if it lives, its disk may be full. */
 function lastHolderLines(models: readonly ReadModelStatus[], processes: readonly ProcessManagerStatus[]): string[] {
   const led = [
     ['the read models', models],
@@ -150,8 +149,8 @@ const versionText = ({ version, build }: { readonly version: number; readonly bu
   build === 0 ? `${version}` : `${version}, build ${build}`;
 
 /**
- * What readers use until the version of this program is. That of a later release they use as long as a process of it
- * leads; what nobody has begun to build waits for processes of the earlier one to end.
+ * What readers use until this program's version is built. They use a later release's as long as a process of it leads;
+ * a build that nobody has started waits until no process of the earlier release leads.
  */
 function servedText(
   { name, version, holder: builder }: ReadModelStatus,

@@ -1,7 +1,4 @@
-/**
- * `gift projections verify` and `repair`: whether read models say what the log says, and putting single documents
- * right.
- */
+/** `gift projections verify` and `repair`: compares read models with the log, and repairs single documents. */
 import { Command, InvalidArgumentError } from 'commander';
 import type { Difference } from '../../runtime/readmodels/maintenance/differences.js';
 import { forgetFindings, lastFindings, recordFindings } from '../../runtime/readmodels/maintenance/lastFindings.js';
@@ -26,12 +23,10 @@ import { CommandFailure, EXIT, type Terminal, writeLines } from '../terminal.js'
 import { goalOf, progressJson } from './rebuild.js';
 import { depsOf, failureOf, interrupted, projectionOf } from './shared.js';
 
-/** The most documents of a sample. */
 const MAX_SAMPLE = 10_000;
-/** How often a line of progress is written with `--json`, in ms. */
+/** How often progress is reported with `--json`, ms. */
 const LINE_MS = 1_000;
 
-/** `verify`. */
 export function verifyCommand(terminal: Terminal): Command {
   return new Command('verify')
     .summary('compare a read model with the log, document by document')
@@ -57,7 +52,6 @@ Examples:
     .action(async (name: string, flags: { sample?: number; json?: true }) => runVerify(terminal, name, flags));
 }
 
-/** `repair`. */
 export function repairCommand(terminal: Terminal): Command {
   return new Command('repair')
     .summary('put single documents of a read model right')
@@ -231,7 +225,7 @@ async function runRepair(
         );
       const { recorder, asker } = cliAccess(events);
       const request = accessRequest('gift projections repair', { name, ids }, { personal: false, reason: why });
-      // First, since what was asked of the projector is done whatever becomes of this command.
+      // Before the work: the projector does what was requested whatever becomes of this command.
       const begun = await recorder.begin(asker, request);
       let outcomes: readonly RepairOutcome[] | undefined;
       try {

@@ -1,8 +1,8 @@
 /**
- * A backup of an event log: a text file of lines, each JSON. The first says what it is; then one event a line, as its
- * canonical text (`logHash.ts`); then how many there are, up to which position, and their hash, which is that of the
- * log itself; the last line is the SHA-256 of everything before it. So a file that is cut short or altered anywhere is
- * known at once, and an auditor can check it by hand: `sed '1d' FILE | head -n -2 | sha256sum`.
+ * A backup of an event log: a text file of JSON lines. The first is a header; then one event a line, as its canonical
+ * text (`logHash.ts`); then a footer with count, position and the log's hash; the last line is the SHA-256 of
+ * everything before it. So a file that was cut or altered anywhere is detected. By hand: `sed '1d' FILE | head -n -2 |
+ * sha256sum`.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -11,49 +11,43 @@ import type { EventMetadata, Position, RecordedEvent } from '../../ports/eventSt
 /** The format this program writes, and the newest it reads. */
 const FORMAT = 1;
 const CHUNK = 1 << 20;
-/** Longer than any event's line can be: an append has at most 1,000,000 bytes. */
+/** Longer than any event's line: an append has at most 1,000,000 bytes. */
 const MAX_LINE = 4_000_000;
 const LINE_FEED = 10;
 
 const SEAL = '{"sha256":"';
 const sealOf = (all: Hash): string => `${SEAL}${all.digest('hex')}"}\n`;
 
-/** What a backup says of itself at its beginning. */
 export interface BackupHeader {
-  /** The log that it is a backup of. */
+  /** Of the log in the backup. */
   readonly log_id: string;
-  /** When it was begun: ISO 8601, UTC. */
+  /** The backup's start: ISO 8601, UTC. */
   readonly begun_at: string;
-  /**
-   * Tells whether a HASH_KEY is the one that the log was made with, without telling the key; null where the key was not
-   * known.
-   */
+  /** Shows whether a HASH_KEY is the log's, without revealing it; null where the key was not known. */
   readonly hash_key_check: string | null;
 }
 
-/** What it says at its end. */
 export interface BackupFooter {
   readonly events: number;
-  /** Position of the last event in its log; null for an empty one. */
+  /** Of the last event in its log; null for an empty one. */
   readonly position: Position | null;
   /** SHA-256 (hex) over the events, as `gift copy` shows it. */
   readonly hash: string;
 }
 
-/** A file that is no whole backup. The message says what is wrong with it. */
+/** The file is no whole backup; the message says why. */
 export class BackupDamagedError extends Error {
   override readonly name = 'BackupDamagedError';
 }
 
-/** Writes a backup's lines. */
 export interface BackupWriter {
   /** Canonical texts of events. */
   add(texts: readonly string[]): Promise<void>;
-  /** The rest; on disk when it resolves. */
+  /** Writes the rest; resolves once it is on disk. */
   finish(footer: BackupFooter): Promise<void>;
 }
 
-/** Begins a backup in an open, empty file. */
+/** Starts a backup in an open, empty file. */
 export async function writeBackup(file: FileHandle, header: BackupHeader): Promise<BackupWriter> {
   const all = createHash('sha256');
   const write = async (text: string, hashed = true): Promise<void> => {
@@ -72,15 +66,15 @@ export async function writeBackup(file: FileHandle, header: BackupHeader): Promi
   };
 }
 
-/** What is known of a backup that is whole. */
+/** A checked backup. */
 export interface Backup extends BackupHeader, BackupFooter {
   readonly bytes: number;
 }
 
 /**
- * Reads a backup from end to end and holds it against its hashes.
- * @param onProgress told now and then how many events have been read
- * @throws BackupDamagedError; the file system's errors; what `signal` was aborted with
+ * Reads a backup from end to end and compares its hashes.
+ * @param onProgress gets the number of events read
+ * @throws BackupDamagedError; the file system's errors; the signal's reason
  */
 export async function checkBackup(
   path: string,
@@ -132,8 +126,8 @@ function take(all: Hash, events: Hash, line: Buffer): void {
 }
 
 /**
- * The events of a checked backup, in batches of `size`; positions are their numbers, from 1. @throws BackupDamagedError
- * where it has changed since
+ * The events of a checked backup, in batches of `size`; positions are their numbers, from 1.
+ * @throws BackupDamagedError where it has changed since
  */
 export async function* eventsOfBackup(
   path: string,
@@ -178,7 +172,6 @@ function eventOf(line: Buffer, number: number): RecordedEvent {
   return { stream, revision, id, type, at, data, metadata, position: positionOf(number) };
 }
 
-/** The position of the `number`th event of a backup. */
 export function positionOf(number: number): Position {
   return String(number).padStart(16, '0');
 }
@@ -202,8 +195,8 @@ function parsed(line: Buffer): unknown {
 }
 
 /**
- * The file's lines with their line feeds, some at a time. @throws BackupDamagedError for an end without a line feed, or
- * a line that is too long
+ * Batches of lines, with their line feeds.
+ * @throws BackupDamagedError for an end without a line feed, or a line that is too long
  */
 async function* linesOf(path: string): AsyncGenerator<Buffer[], void> {
   const file = await open(path, 'r');

@@ -1,7 +1,6 @@
 /**
- * BackupLog: writes the event log, as it stands when this begins, into a file, while the service goes on. Events are
- * never changed and positions have no gaps, so everything up to the log's end at the beginning is a consistent state of
- * it; what is appended meanwhile is left for the next backup.
+ * BackupLog: writes the present event log to a file while the service runs. Events never change and positions have no
+ * gaps, so everything up to the log's end at the start is consistent; later events are left for the next backup.
  */
 import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
@@ -11,12 +10,10 @@ import { syncFolder } from '../../lib/files/syncFolder.js';
 import { canonicalText, logHash } from './logHash.js';
 import { type Backup, BackupDamagedError, checkBackup, writeBackup } from './backupFile.js';
 
-/** Events read at a time. */
 const BATCH = 1_000;
 
-/** What a backup is told. */
 export interface BackupOptions {
-  /** Where it goes. Nothing may stand there. */
+  /** The new file's path. */
   readonly path: string;
   /** See `BackupHeader`. */
   readonly hashKeyCheck: string | null;
@@ -26,22 +23,22 @@ export interface BackupOptions {
   readonly onProgress?: (step: 'write' | 'check', events: number, end: Position | undefined) => void;
 }
 
-/** There is a file of this name already. */
+/** A file of this name exists. */
 export class BackupExistsError extends Error {
   override readonly name = 'BackupExistsError';
 }
 
 /**
- * Makes the backup and reads it back. The file gets its name (mode 0600) only once it is whole, so a name stands for a
- * whole backup; a process that is killed in that very moment leaves an empty file there, which is no backup to anybody.
- * @throws BackupExistsError, UnavailableError, the file system's errors, what `signal` was aborted with: then nothing
- * is left behind
+ * Makes the backup and verifies it by reading. The file gets its name (mode 0600) only once it is whole. A process that
+ * is killed in that very moment leaves an empty file, which is no backup.
+ * @throws BackupExistsError, UnavailableError, the file system's errors, the signal's reason; then nothing is left
+ * behind
  */
 export async function backupLog(
   events: Pick<EventStore, 'logId' | 'end' | 'readAll'>,
   { path, hashKeyCheck, now, signal, onProgress }: BackupOptions,
 ): Promise<Backup> {
-  // In containers process ids come again: the draft of one that was killed must not be in the way of the next.
+  // Process ids repeat in containers: a draft of a killed process must not be in the way.
   const draft = `${path}.${randomBytes(4).toString('hex')}.part`;
   const end = await events.end();
   const file = await open(draft, 'wx', 0o600);
@@ -70,7 +67,7 @@ export async function backupLog(
     await give(draft, path);
     return made;
   } catch (error) {
-    // What was written a moment ago and reads otherwise now.
+    // What was just written reads differently.
     if (error instanceof BackupDamagedError)
       throw new Error(`the disk does not give back what was written to ${path}: the backup ${error.message}`, {
         cause: error,
@@ -81,7 +78,7 @@ export async function backupLog(
   }
 }
 
-/** Gives a file another name, on disk too, unless that is taken. It works on shares that have no hard links. */
+/** Renames a file durably, unless the name is taken. Works on shares without hard links. */
 async function give(draft: string, path: string): Promise<void> {
   try {
     await (await open(path, 'wx')).close();
@@ -92,7 +89,7 @@ async function give(draft: string, path: string): Promise<void> {
   try {
     await rename(draft, path);
   } catch (error) {
-    // The name was taken by us a moment ago, for nothing.
+    // This function took the name a moment ago.
     await rm(path, { force: true });
     throw error;
   }

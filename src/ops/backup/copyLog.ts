@@ -1,7 +1,7 @@
 /**
- * CopyLog: brings a whole event log into another engine, in order, with ids, times and metadata kept, and seals the
- * source, so that nobody goes on writing where nobody reads any more. What stands in the target is always a beginning
- * of the source: an interrupted copy is finished by repeating it.
+ * CopyLog: copies a whole event log to another engine, in order, with ids, times and metadata, and seals the source, so
+ * that nothing is written there any more. The target always holds a prefix of the source: an interrupted copy is
+ * finished by repeating it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -17,21 +17,18 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { shareOf } from '../../runtime/coordination/share.js';
 import { canonicalText, logHash } from './logHash.js';
 
-/** Events read at a time. Each batch is stored before the next is. */
+/** Each batch is stored before the next one. */
 const BATCH = 2_000;
-/** Pauses before the target is asked again after it could not be reached, in ms. Then the copy gives up. */
+/** Pauses before an unreachable target is tried again, ms; then the copy gives up. */
 const PAUSES = [100, 400, 1_600, 6_400];
 
-/** What is copied from. */
 export type CopySource = Pick<EventStore, 'logId' | 'end' | 'readAll' | 'sealed' | 'seal'>;
 
-/** The two logs. */
 export interface CopyDeps {
   readonly source: CopySource;
   readonly target: EventStore;
 }
 
-/** How to copy. */
 export interface CopyOptions {
   /** Seals the source at the end, and copies what was appended to it until then. */
   readonly seal: boolean;
@@ -41,34 +38,31 @@ export interface CopyOptions {
   readonly onProgress?: ((progress: CopyProgress) => void) | undefined;
 }
 
-/** How far a copy has come. */
 export interface CopyProgress {
-  /** `compare`: what an earlier copy brought is compared; `copy`; `verify`: what was copied is read back. */
+  /** `compare`: an earlier copy's events are compared; `copy`; `verify`: the copied ones are read back. */
   readonly step: 'compare' | 'copy' | 'verify';
-  /** Events that this step is through with, those of earlier copies included. */
+  /** Events done in this step, with those of earlier copies. */
   readonly events: number;
-  /** How much of the log that is, from 0 to 1; `undefined` when it can't be told. */
+  /** The share of the log, 0 to 1; `undefined`: unknown. */
   readonly share: number | undefined;
 }
 
-/** What a copy has brought about. */
 export interface CopyReport {
-  /** Events in both logs. */
+  /** In both logs. */
   readonly events: number;
-  /** Those that this copy appended. */
+  /** By this copy. */
   readonly copied: number;
   /** SHA-256 (hex) over the events of either log (see `logHash`). */
   readonly hash: string;
-  /** Whether the source is sealed now. */
   readonly sealed: boolean;
 }
 
-/** The copy can't be made or gone on with; the message says why and what to do. */
+/** The copy can't be made or resumed; the message says why and what to do. */
 export class CopyRefusedError extends Error {
   override readonly name = 'CopyRefusedError';
 }
 
-/** The copy was stopped, or an engine could not be reached: the same copy again goes on from there. */
+/** The copy was stopped, or an engine is unreachable: repeating it resumes. */
 export class CopyInterruptedError extends Error {
   override readonly name = 'CopyInterruptedError';
   /** Absent: stopped by `signal`. */
@@ -83,11 +77,10 @@ export class CopyInterruptedError extends Error {
 }
 
 /**
- * Copies `source` to `target`, which must be empty or hold what an earlier copy brought; reads it back and compares
- * count and hash; and only then seals the source, copies and compares what came in between.
- * @throws CopyRefusedError when the target holds something else or somebody else writes there, when the source has lost
- * events, or when the logs differ
- *   in the end; CopyInterruptedError
+ * Copies `source` to `target`, which must be empty or hold an earlier copy; reads it back and compares count and hash;
+ * then seals the source, and copies and compares what came meanwhile.
+ * @throws CopyRefusedError when the target holds something else or has another writer, when the source has lost events,
+ * or when the logs differ in the end; CopyInterruptedError
  */
 export async function copyLog(
   { source, target }: CopyDeps,
@@ -100,9 +93,7 @@ export async function copyLog(
   let targetAt: Position | undefined;
   let sealed = false;
 
-  /**
-   * The log's batches after a position; progress is told as that of `step`. Reads the next while the last is worked on.
-   */
+  /** The log's batches after a position; reads the next while the last is processed. */
   async function* batches(
     step: CopyProgress['step'] | undefined,
     log: CopySource,
@@ -117,7 +108,7 @@ export async function copyLog(
         const { done, value } = await coming;
         if (done === true) return;
         coming = feed.next();
-        // Its failure is met when it is waited for.
+        // Its failure is thrown where it is awaited.
         coming.catch(() => undefined);
         yield value.events;
         if (step !== undefined)
@@ -132,7 +123,7 @@ export async function copyLog(
     }
   }
 
-  /** Holds what stands in the target against the beginning of the source. */
+  /** Compares the target with the beginning of the source. */
   async function compare(): Promise<void> {
     if ((await target.end()) === undefined) return;
     const events = eachOf(batches(undefined, source, undefined));
@@ -213,7 +204,7 @@ async function* eachOf(batches: AsyncIterable<readonly RecordedEvent[]>): AsyncG
   return undefined;
 }
 
-/** Consecutive events of one stream as one append, as far as one may have. */
+/** Consecutive events of one stream as one append, within an append's limits. */
 function appendsOf(events: readonly RecordedEvent[], texts: readonly string[]): StreamAppend[] {
   const appends: {
     readonly stream: string;
@@ -223,7 +214,7 @@ function appendsOf(events: readonly RecordedEvent[], texts: readonly string[]): 
   let bytes = 0;
   for (const [index, event] of events.entries()) {
     const { stream, revision } = event;
-    // The text holds data and metadata, so it is never shorter than what is counted against the limit.
+    // The text holds data and metadata: never shorter than what the limit counts.
     const size = Buffer.byteLength(texts[index]!);
     const last = appends.at(-1);
     if (last?.stream === stream && last.events.at(-1)!.revision === revision - 1 && bytes + size <= MAX_APPEND_BYTES) {
@@ -238,8 +229,8 @@ function appendsOf(events: readonly RecordedEvent[], texts: readonly string[]): 
 }
 
 /**
- * Appends in order; what the engine could not take is repeated for some seconds, which is safe. @throws
- * CopyRefusedError, UnavailableError
+ * Appends in order, and safely repeats for some seconds what the engine could not take.
+ * @throws CopyRefusedError, UnavailableError
  */
 async function store(target: EventStore, appends: readonly StreamAppend[]): Promise<void> {
   for (const pause of [...PAUSES, undefined]) {

@@ -1,7 +1,4 @@
-/**
- * RestoreLog: brings the events of a checked backup into a new log of its own id, and records there what was done, by
- * whom and why.
- */
+/** RestoreLog: copies the events of a checked backup to a new log with its own id, and records the restore there. */
 import { randomUUID } from 'node:crypto';
 import { type LogRestored, RESTORED_STREAM } from '../../domain/restored.js';
 import type { Caller, EventStore, RecordedEvent } from '../../ports/eventStore.js';
@@ -10,10 +7,9 @@ import { type CopyProgress, type CopySource, copyLog } from './copyLog.js';
 import { append } from '../../commands/transact.js';
 import { type Backup, BackupDamagedError, eventsOfBackup, positionOf } from './backupFile.js';
 
-/** What a restore is told. */
 export interface RestoreOptions {
   readonly path: string;
-  /** As `checkBackup` found it. */
+  /** As `checkBackup` returned it. */
   readonly backup: Backup;
   readonly by: Caller;
   readonly reason: string;
@@ -26,9 +22,9 @@ export interface RestoreOptions {
 }
 
 /**
- * Restores into an empty log: copies, reads back, compares with the backup's hash, and then appends `LogRestored`.
- * @throws BackupDamagedError when the file is not what it was when it was checked; CopyRefusedError,
- * CopyInterruptedError, UnavailableError
+ * Restores into an empty log: copies, reads back, compares with the backup's hash, then appends `LogRestored`.
+ * @throws BackupDamagedError when the file has changed since it was checked; CopyRefusedError, CopyInterruptedError,
+ * UnavailableError
  */
 export async function restoreLog(
   target: EventStore,
@@ -51,7 +47,7 @@ export async function restoreLog(
   );
 }
 
-/** A backup as a log to copy from. */
+/** A backup as the source of a copy. */
 function backupSource(path: string, backup: Backup): CopySource {
   const end = backup.events === 0 ? undefined : positionOf(backup.events);
   return {
@@ -64,7 +60,7 @@ function backupSource(path: string, backup: Backup): CopySource {
         if (rest.length > 0) yield { events: rest, position, caughtUp: position === end };
       }
     },
-    // A backup can't be appended to, and takes no seal.
+    // Nothing can be appended to a backup.
     sealed: async () => true,
     seal: async () => undefined,
   };

@@ -1,4 +1,4 @@
-/** The catalogue as it was at a position of the log. */
+/** The catalogue at a position of the log. */
 import { CATALOGUE_KINDS } from '../../domain/catalogue.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -10,12 +10,12 @@ import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 /** How long the read model may take to reach the position; then the log is read instead. */
 const REACH_MS = 1_000;
 const PAGE = 1_000;
-/** Streams read side by side. */
+/** Streams read in parallel. */
 const READS = 32;
 
 /**
- * What has not changed since stands in the read model as it was then; what has is folded from its stream. A read model
- * that is behind, or not there, is done without: then the log is read from its beginning. @throws UnavailableError
+ * Entries that have not changed since come from the read model; others are folded from their streams. Without a usable
+ * read model the log is read from its beginning. @throws UnavailableError
  */
 export async function catalogueThen(
   events: EventStore,
@@ -27,17 +27,17 @@ export async function catalogueThen(
   return state.catalogue();
 }
 
-/** As the read model knows it; `undefined` where it can't say. */
+/** From the read model; `undefined` where it can't tell. */
 async function knownThen(
   events: EventStore,
   model: ReadModel<CatalogueDocument>,
   position: Position,
 ): Promise<CatalogueDocument[] | undefined> {
   try {
-    // One that is still being built may have come there, too; only who asks it for documents is told.
+    // A build under way may have reached it, too; only reading documents shows that.
     return (await model.reached(position, REACH_MS)) ? await documentsThen(events, model, position) : undefined;
   } catch (error) {
-    // What the log can't say either is thrown there.
+    // If the log can't tell either, that is thrown there.
     if (!(error instanceof UnavailableError)) throw error;
     return undefined;
   }

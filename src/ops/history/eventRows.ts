@@ -1,9 +1,8 @@
-/** Events as rows: of a CSV file, of a table. */
+/** Events as rows of CSV, and as blocks for people. */
 import { shortened } from '../../lib/quotedText.js';
 import type { Cell } from '../exports/csv.js';
 import type { EventView } from './eventView.js';
 
-/** The heading of an event's row in CSV. */
 export const EVENT_COLUMNS: readonly string[] = [
   'position',
   'stream',
@@ -21,7 +20,7 @@ export const EVENT_COLUMNS: readonly string[] = [
   'data',
 ];
 
-/** An event's row in CSV; `data` is JSON. */
+/** `data` is JSON. */
 export function eventRow({
   position,
   stream,
@@ -54,14 +53,14 @@ export function eventRow({
   ];
 }
 
-/** An event for people: a line of what and when, and what else there is to say of it. */
+/** A line of what and when, and details. */
 export interface EventBlock {
   readonly head: string;
   /** Each is a paragraph. */
   readonly more: readonly string[];
 }
 
-/** What stands elsewhere in a block, or says nothing to people: by event type, or in any. */
+/** Fields shown elsewhere in a block, or of no use to people: by event type, or in any. */
 const NOT_DETAILS: ReadonlySet<string> = new Set([
   'location_id',
   'index',
@@ -74,10 +73,7 @@ const NOT_DETAILS: ReadonlySet<string> = new Set([
 const MAX_DETAILS = 2_000;
 const ID_SHOWN = 8;
 
-/**
- * A history as blocks. The event that led to another is named by its number, where it stands in the history, else by
- * the beginning of its id.
- */
+/** An event's cause is named by its number in the history, otherwise by the beginning of its id. */
 export function eventBlocks(events: readonly EventView[]): EventBlock[] {
   const numbers = new Map(events.map(({ id }, index) => [id, index + 1]));
   return events.map(({ type, at, by, request_id, causation_id, data }, index) => {

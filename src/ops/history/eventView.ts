@@ -1,13 +1,11 @@
-/**
- * The one way in which an event is shown to anybody: in a history, an export, an answer under `/ops` (decisions 11).
- */
+/** The only way in which an event is shown: in histories, exports, answers under `/ops` (decisions 11). */
 import { FIELD_CLASSES, type FieldClasses } from '../../domain/fieldClasses.js';
 import { MASK } from '../../lib/mask.js';
 import { shownStream } from '../../domain/streamName.js';
 import { isOfLaterVersion, type Upcasters } from '../../domain/upcasters.js';
 import type { Caller, Position, RecordedEvent } from '../../ports/eventStore.js';
 
-/** An event as it is shown. Secret fields are left out of `data`, personal ones masked unless asked for. */
+/** An event as shown: secret fields are left out of `data`, personal ones masked unless asked for. */
 export interface EventView {
   readonly position: Position;
   /** Without the keyed hash that some names end in. */
@@ -25,16 +23,12 @@ export interface EventView {
   readonly data: object;
 }
 
-/** How much is shown. */
 export interface Sight {
-  /** Personal fields too: only where a reason was given and recorded. */
+  /** Personal fields, too: only after a reason was given and recorded. */
   readonly personal: boolean;
 }
 
-/**
- * Shows an event. Of a type, or a later release's version of one, that this release does not know nothing is known to
- * be harmless: its data is left out.
- */
+/** Data of an unknown type, or of a later release's version, is left out: nothing is known to be harmless. */
 export function eventView(event: RecordedEvent, sight: Sight, upcasters?: Upcasters): EventView {
   const { position, stream, revision, type, id, at, metadata } = event;
   const { user, client, roles } = metadata.by;
@@ -58,7 +52,7 @@ export function eventView(event: RecordedEvent, sight: Sight, upcasters?: Upcast
   };
 }
 
-/** The data of an event of this type, as far as it may be shown. The event itself stays as it is. */
+/** A copy of the data without what may not be shown. */
 export function dataShown(type: string, data: object, { personal }: Sight): object {
   const classes = Object.hasOwn(FIELD_CLASSES, type)
     ? (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[type]
@@ -85,7 +79,7 @@ function masked(value: unknown, [step, ...rest]: readonly string[]): unknown {
   );
 }
 
-/** A copy with one field, or every item of a list, replaced; `undefined` takes a field away. */
+/** A copy with one field, or every item of a list, replaced; `undefined` removes a field. */
 function changed(value: unknown, step: string | undefined, change: (inner: unknown) => unknown): unknown {
   if (step === '[]') return Array.isArray(value) ? value.map(change) : value;
   if (step === undefined || typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return value;

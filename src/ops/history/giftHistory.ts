@@ -1,6 +1,6 @@
 /**
- * Every event of a gift's life, across streams: what was bought, paid, issued, told, redeemed, vouchered, and what
- * could not be done (decisions 11).
+ * All events of a gift's life, across streams: purchase, payment, issue, notifications, redemptions, vouchers, and
+ * parked work (decisions 11).
  */
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { VoucherAssigned } from '../../domain/gift.js';
@@ -17,23 +17,19 @@ import { slices } from '../../lib/async/slices.js';
 import { ownShare } from './redactOtherGifts.js';
 import { streamBetween } from './streamBetween.js';
 
-/**
- * Asked only for what the streams' names don't tell: the transaction of a gift that is not issued yet, a redemption's
- * gift.
- */
+/** Only for what stream names don't say: the transaction of an unissued gift, a redemption's gift. */
 export interface KnownGifts {
   readonly gifts: { get(giftId: string): Promise<{ readonly transaction_id: string } | undefined> };
   readonly redemptions: { get(redemptionId: string): Promise<{ readonly gift_id: string } | undefined> };
 }
 
-/** What histories are found with. */
 export interface HistoryDeps {
   readonly events: EventStore;
   readonly models: KnownGifts;
   readonly hash: KeyedHash;
 }
 
-/** What an identifier names: one gift, or all gifts of a transaction. */
+/** One gift, or all gifts of a transaction. */
 export interface NamedGifts {
   readonly transactionId: string;
   readonly giftIds: readonly string[];
@@ -46,7 +42,7 @@ const MAX_ID = 64;
 /** Streams read side by side. */
 const READS = 32;
 /**
- * Whose parked work concerns one gift alone: its entity is the gift; what others park concerns all gifts of the
+ * Whether parked work of a process manager concerns one gift, its entity; otherwise it concerns all gifts of the
  * transaction.
  */
 const OF_ONE_GIFT: Readonly<Record<ParkedName, boolean>> = {
@@ -55,15 +51,15 @@ const OF_ONE_GIFT: Readonly<Record<ParkedName, boolean>> = {
   refund: false,
   dispute: false,
 };
-/** What asks a provider or wallet for money, and what answers it. */
+/** Requests for money to a provider or wallet, and their answers. */
 const ANSWERS: Readonly<Record<string, readonly string[]>> = {
   ChargeStarted: ['PaymentCharged', 'PaymentDeclined'],
   RefundStarted: ['GiftsRefunded', 'RefundRefused'],
 };
 
 /**
- * What a gift's id or shortcode, a redemption's id or a transaction's id names; `undefined`: nothing that is known.
- * @throws UnavailableError, also while the read model can't say yet whether it is known
+ * The gifts of an id or shortcode of a gift, an id of a redemption or transaction; `undefined` for an unknown one.
+ * @throws UnavailableError, also while the read model can't tell yet
  */
 export async function namedGifts(deps: HistoryDeps, identifier: string): Promise<NamedGifts | undefined> {
   if (identifier === '' || identifier.length > MAX_ID) return undefined;
@@ -98,7 +94,8 @@ async function transactionOf({ events, models }: HistoryDeps, giftId: string): P
 }
 
 /**
- * Every event of these gifts' lives, in log order. Of a purchase of several, only what concerns these (`ownShare.ts`).
+ * All events of these gifts' lives, in log order. Of a purchase of several, only what concerns these
+ * (`redactOtherGifts.ts`).
  * @throws UnavailableError
  */
 export async function giftHistory(
@@ -110,7 +107,7 @@ export async function giftHistory(
   const share = ownShare(purchase, giftIds);
   const all: RecordedEvent[] = [...share.events];
   const ofThese = (event: RecordedEvent): boolean => names(event.data, 'transaction_id', transactionId);
-  // What a refund credited names it as the cause.
+  // The credit of a refund names it as its cause.
   all.push(
     ...(await walletMoney(events, purchase)).filter(
       ({ data }) => !share.isOthers((data as { readonly cause?: string }).cause ?? ''),
@@ -137,10 +134,7 @@ export async function giftHistory(
   );
 }
 
-/**
- * The money of this purchase that moved in a prepaid wallet: between each asking and its answer, both of which stand in
- * the purchase's own stream.
- */
+/** Events of a prepaid wallet for this purchase, between request and answer in the purchase's stream. */
 async function walletMoney(events: EventStore, purchase: readonly RecordedEvent[]): Promise<RecordedEvent[]> {
   const { payment_reference, transaction_id } = (purchase[0]?.data ?? {}) as Partial<GiftsPurchased['data']>;
   const found = new Map<string, RecordedEvent>();
@@ -166,7 +160,7 @@ async function walletMoney(events: EventStore, purchase: readonly RecordedEvent[
   return [...found.values()];
 }
 
-/** What stands in the gift's own streams, and how it came by its voucher's code. */
+/** The gift's own streams, and the events of its voucher's code. */
 async function lifeOf({ events, hash }: HistoryDeps, giftId: string): Promise<RecordedEvent[]> {
   const [own, told] = await Promise.all([events.read(giftStream(giftId)), events.read(notificationStream(giftId))]);
   const life = [...own, ...told];
@@ -183,7 +177,6 @@ function names(data: object, field: string, id: string): boolean {
   return (data as Readonly<Record<string, unknown>>)[field] === id;
 }
 
-/** Those up to a position. */
 export function upTo(events: readonly RecordedEvent[], position: Position | undefined): RecordedEvent[] {
   return position === undefined ? [] : events.filter((event) => event.position <= position);
 }

@@ -1,28 +1,24 @@
-/**
- * What of a purchase's stream concerns some of its gifts: whom the others were for, and their ids, is nobody's business
- * who asks about these.
- */
+/** The events of a purchase, reduced to some of its gifts: ids and receivers of the others are not shown. */
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import type { GiftsPurchased } from '../../domain/purchase.js';
 import type { Kept } from '../../domain/refund.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
-/** The part of a refund's events that names gifts. */
+/** Fields of a refund's events that name gifts. */
 interface NamesGifts {
   readonly refund_id?: string;
   readonly gift_ids?: readonly string[];
   readonly kept?: Kept;
 }
 
-/** A purchase's events as far as they concern some of its gifts. */
 export interface OwnShare {
-  /** Without the refunds of others; where an event names several gifts or receivers, the others are only counted. */
+  /** Without refunds of other gifts; where an event names several gifts or receivers, the others are only counted. */
   readonly events: readonly RecordedEvent[];
-  /** Whether a refund, by its id, is one of others. */
+  /** Whether a refund, by its id, is one of other gifts. */
   isOthers(refundId: string): boolean;
 }
 
-/** The share of these gifts; of all of the purchase's gifts, everything as it stands. */
+/** For all of the purchase's gifts, the events unchanged. */
 export function ownShare(purchase: readonly RecordedEvent[], giftIds: readonly string[]): OwnShare {
   const bought = purchase[0]?.data as GiftsPurchased['data'] | undefined;
   if (bought === undefined || giftIds.length === bought.receivers.length)
@@ -35,7 +31,7 @@ export function ownShare(purchase: readonly RecordedEvent[], giftIds: readonly s
     if (refundId === undefined) continue;
     const ids = giftsIn(named);
     if (ids.some((id) => wanted.has(id))) own.add(refundId);
-    // Money that bought nothing goes back for no gift: that concerns all of them.
+    // A refund without gifts gives back money that bought nothing: it concerns all of them.
     else if (ids.length > 0) others.add(refundId);
   }
   const isOthers = (refundId: string): boolean => others.has(refundId) && !own.has(refundId);

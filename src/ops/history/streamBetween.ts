@@ -1,15 +1,14 @@
 /**
- * A part of a stream that many share (a wallet's, parked work's): found by position, so that it costs what the part
- * costs, however long the stream is.
+ * A part of a shared stream (a wallet's, parked work's), found by position: it costs what the part costs, however long
+ * the stream is.
  */
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 
-/** Events read at a time. */
 const PAGE = 500;
 
 /**
- * The events of a stream after one position of the log and up to another (`undefined`: to the stream's end), page by
- * page. @throws UnavailableError
+ * The events of a stream after one position of the log and up to another (`undefined`: the stream's end), in pages.
+ * @throws UnavailableError
  */
 export async function* streamBetween(
   events: Pick<EventStore, 'read'>,
@@ -27,7 +26,7 @@ export async function* streamBetween(
   }
 }
 
-/** A revision at or before the first event after a position, at most a page before it: by doubling, then by halving. */
+/** A revision at most a page before the first event after a position: by doubling, then by bisection. */
 async function firstAfter(events: Pick<EventStore, 'read'>, stream: string, after: Position): Promise<number> {
   const isBefore = async (revision: number): Promise<boolean> => {
     const [event] = await events.read(stream, { from: revision, limit: 1 });

@@ -1,29 +1,28 @@
-/** A gift after support has seen to it: how it stands, and what was recorded. */
+/** A gift after a support action. */
 import { foundGift } from '../../commands/loadGift.js';
 import type { CareDeps } from '../../commands/supportAction.js';
 import { giftStream } from '../../domain/gift.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { type EventView, eventView } from './eventView.js';
 
-/** The gift, as support sees it. */
 export interface CareView {
   readonly gift_id: string;
   readonly transaction_id: string;
-  /** As the API calls it. */
+  /** As in the API. */
   readonly gift_status: 'pending' | 'sent' | 'redeemed' | 'cancelled';
-  /** Who it is for: a user, whoever has a phone number, or whoever claims it. */
+  /** Of the gift: a user, whoever has a phone number, or whoever claims it. */
   readonly receiver: 'user' | 'phone number' | 'nobody';
   readonly receiver_id: string | null;
   /** The last valid day (UTC). */
   readonly expiry_date: string;
-  /** The causes that block it, in order of time. */
+  /** In order of time. */
   readonly blocked_by: readonly string[];
-  /** What was recorded, now or by an earlier run of the same command; none: the gift was so already. */
+  /** Events of this command, now or at its first run; empty: the gift was so already. */
   readonly events: readonly EventView[];
 }
 
 /**
- * Shows it, as it stood after `own`: a repeated command is answered as it was. @throws Refusal `gift_not_found`;
+ * The gift right after `own`: a repeated command gets the same answer. @throws Refusal `gift_not_found`;
  * UnavailableError
  */
 export async function careView(deps: CareDeps, giftId: string, own: readonly RecordedEvent[]): Promise<CareView> {
@@ -51,7 +50,7 @@ export async function careView(deps: CareDeps, giftId: string, own: readonly Rec
     receiver_id: user_id ?? null,
     expiry_date: gift.issued.expires_on,
     blocked_by: gift.blockedBy ?? [],
-    // Of several that were appended together a command knows only the last one's position.
+    // Of events appended together, a command knows only the last one's position.
     events: own.map((event) => eventView(history.find(({ id }) => id === event.id) ?? event, { personal: false })),
   };
 }

@@ -1,7 +1,6 @@
 /**
- * What histories ask of read models, told by the log itself where those can't: they are gone, being built, behind, or
- * out of reach. For the command line, which works without a running service; it may take one reading of the log, so
- * nothing that answers many callers does it.
+ * Look-ups for histories in read models, with the log as a fallback where these are gone, being built, behind, or out
+ * of reach. For the command line: the fallback reads the whole log, so nothing with many callers uses it.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type GiftRedeemed, giftStream } from '../../domain/gift.js';
@@ -14,15 +13,12 @@ import { type AskedModel, getAtLogEnd } from '../../runtime/readmodels/getAtLogE
 import type { ReadModels } from '../../projections/index.js';
 import type { KnownGifts } from './giftHistory.js';
 
-/** How long a read model may take to reach the log's end, in ms: one that a running service keeps is there within. */
+/** How long a read model may take to reach the log's end, ms: one of a running service is there within. */
 const REACH_MS = 500;
 const PURCHASES = { types: ['GiftsPurchased'], streams: [transactionStream('')] } as const;
 const REDEMPTIONS = { types: ['GiftRedeemed'], streams: [giftStream('')] } as const;
 
-/**
- * The read models first, then the log. `get` throws UnavailableError where the log can't be read, and the signal's
- * reason.
- */
+/** `get` throws UnavailableError where the log can't be read, and the signal's reason. */
 export function knownInLog(
   events: EventStore,
   { gifts, redemptions }: Pick<ReadModels, 'gifts' | 'redemptions'>,
@@ -58,7 +54,7 @@ async function modelOrLog<T>(
   try {
     return await getAtLogEnd(events, model, id, REACH_MS);
   } catch (error) {
-    // Whatever the read store's trouble is, the log says more; what it can't say either is thrown there.
+    // If the log can't tell either, that is thrown there.
     if (!(error instanceof UnavailableError)) throw error;
   }
   for await (const batch of events.readAll(undefined, filter, { signal })) {

@@ -1,6 +1,6 @@
 /**
- * Whether work that is parked, or seems to be open, is over, as the streams tell it: what a retry has come to, which
- * the parked work's own events don't tell where it went well.
+ * Whether parked or seemingly open work is over, by the streams: the parked work's own events don't show a retry that
+ * went well.
  */
 import { fold } from '../../domain/decider.js';
 import { giftStream } from '../../domain/gift.js';
@@ -19,13 +19,13 @@ import { notificationAttempts } from '../../domain/notificationAttempts.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore } from '../../ports/eventStore.js';
 
-/** Streams read side by side. */
+/** Streams read in parallel. */
 const READS = 32;
 
 /**
- * Whether it is over, well or not: the charge is settled and its gifts are issued; the receiver was told or can't be;
- * the money was given back, or there was nothing to give back; the gifts answer a dispute, or what was given back at
- * the provider. @throws UnavailableError
+ * Whether it is over, well or not: the charge settled and its gifts issued; the receiver notified or beyond reach; the
+ * money given back, or none due; the dispute or the provider's refund applied to the gifts.
+ * @throws UnavailableError
  */
 export async function isSettled(
   events: EventStore,

@@ -1,44 +1,37 @@
-/**
- * Parked work as support sees it, and all of it as the log tells it: for who works without a running service, whose
- * read model then stands still.
- */
+/** Parked work as support sees it; and all of it from the log, for work without a running service. */
 import { parkedId, type ParkedName, type ParkedState, PARKED_NAMES, parkedStream } from '../../domain/parked.js';
 import type { Caller, EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
 import { type ParkedDocument, parkedProjection } from '../../projections/parked.js';
 import { streamBetween } from '../history/streamBetween.js';
 
-/** Parked work as it is shown. */
 export interface ParkedView {
   readonly id: string;
   /** The process manager that gave it up. */
   readonly process: ParkedName;
-  /** What was tried. */
   readonly step: string;
-  /** Whose step it is: a transaction, a gift to be told of, a refund, a dispute. */
+  /** A transaction, a gift to be notified of, a refund, a dispute. */
   readonly entity: string;
   readonly transaction_id: string;
   readonly state: ParkedState;
   readonly cause: string;
-  /** How often it has been parked in a row. */
+  /** In a row. */
   readonly times: number;
-  /** When it was parked last, and when anything last happened to it: ISO 8601, UTC, milliseconds. */
+  /** Last times: ISO 8601, UTC, milliseconds. */
   readonly parked_at: string;
   readonly changed_at: string;
-  /** Where that stands in the log. */
+  /** Of its last event. */
   readonly position: Position;
-  /** Who retried or discarded it last, and why; null while nobody has. */
+  /** Of the last retry or discard; null without one. */
   readonly by: Caller | null;
   readonly reason: string | null;
 }
 
-/** Parked work and its id. */
 export interface ParkedEntry {
   readonly id: string;
   readonly document: ParkedDocument;
 }
 
-/** Shows it. */
 export function parkedView({ id, document }: ParkedEntry): ParkedView {
   const {
     name: process,
@@ -71,7 +64,7 @@ export function parkedView({ id, document }: ParkedEntry): ParkedView {
   };
 }
 
-/** One entity's work from its events. @throws Error without any */
+/** From its events. @throws Error without any */
 export function parkedEntry(id: string, events: readonly RecordedEvent[]): ParkedEntry {
   const document = foldDocument(parkedProjection, events, id);
   if (document === undefined) throw new Error('parked work has no event');
@@ -79,7 +72,7 @@ export function parkedEntry(id: string, events: readonly RecordedEvent[]): Parke
 }
 
 /**
- * All that was ever parked by these process managers (default all), in order of its last event, from the log alone.
+ * All work ever parked by these process managers (default all), by its last event, from the log alone.
  * @throws UnavailableError
  */
 export async function parkedInLog(

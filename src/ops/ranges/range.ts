@@ -1,37 +1,35 @@
 /**
- * A part of the log: the events of a span of time, by their own times, and the positions between which they stand,
- * found once, so that what is read does not move (decisions 11).
+ * A part of the log: the events of a span of their own times, and the positions around them, resolved once so that the
+ * range does not move (decisions 11).
  */
 import type { EventBatch, EventFilter, EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { withoutMark } from '../exports/csv.js';
 import { isWithin, timeBounds } from './timeBounds.js';
 import { TimeError, type TimeZone } from './times.js';
 
-/**
- * The part, as it was asked for and as it is read: of the events between its positions those whose own time is in it.
- */
+/** A range as asked for and as read: events between the positions, whose own time is within the times. */
 export interface LogRange {
-  /** Everything after this position, from the beginning where it is null; */
+  /** Everything after this position, null: from the beginning, */
   readonly after: Position | null;
-  /** up to this one; null: the log had not begun. */
+  /** up to this one; null: the log was empty. */
   readonly through: Position | null;
-  /** The first and the last instant asked for: ISO 8601, UTC; null where none was. */
+  /** The first and the last instant: ISO 8601, UTC; null: none was given. */
   readonly from: string | null;
   readonly to: string | null;
   readonly time_zone: string;
 }
 
-/** What was asked. Days and times are of the zone. */
+/** A request in words. Days and times are of the zone. */
 export interface RangeWords {
   readonly zone: TimeZone;
   readonly from?: string | undefined;
   /** A day is meant to its end. */
   readonly to?: string | undefined;
-  /** Goes on after this position, where an earlier reading ended; as it stands in CSV will do. */
+  /** Goes on after this position, where an earlier reading ended; its spelling in CSV will do. */
   readonly after?: string | undefined;
 }
 
-/** The range of these words. @throws TimeError for what is no time or no position of this log; UnavailableError */
+/** @throws TimeError for a malformed time or a position that is not in this log; UnavailableError */
 export async function logRange(events: EventStore, { zone, from, to, after: given }: RangeWords): Promise<LogRange> {
   const after = given === undefined ? undefined : withoutMark(given);
   const first = from === undefined ? null : zone.instant(from, 'first');
@@ -43,7 +41,7 @@ export async function logRange(events: EventStore, { zone, from, to, after: give
   const all = { after: after ?? null, through: end ?? null };
   if (first === null && last === null) return { ...all, from: first, to: last, time_zone: zone.name };
   const part = await timeBounds(events, { from: first ?? undefined, to: last ?? undefined, after });
-  // Up to where it was looked through for what has no end; where none of a past time is, nothing was there.
+  // Without an end, the log was searched to this position; without a past time, there is nothing.
   const none = last === null ? { after: end ?? null, through: end ?? null } : { after: null, through: null };
   const found =
     part === undefined ? none : { after: part.after ?? null, through: last === null ? (end ?? null) : part.through };
@@ -51,8 +49,8 @@ export async function logRange(events: EventStore, { zone, from, to, after: give
 }
 
 /**
- * Refuses what was given as `after` and is no place in the log, which ends at `end`: one beyond it is another log's, or
- * mistyped. Nothing stands after it, which would pass for a list that has come to its end. @throws TimeError
+ * Refuses an `after` that is not in the log, which ends at `end`: it is another log's, or mistyped. Nothing comes after
+ * it, which would look like the end of a list. @throws TimeError
  */
 export function refuseUnlessPlace(
   events: Pick<EventStore, 'isPosition'>,
@@ -65,7 +63,6 @@ export function refuseUnlessPlace(
   );
 }
 
-/** Whether an event of a stream belongs to a range. */
 export function isInRange(
   event: Pick<RecordedEvent, 'at' | 'position'>,
   { after, through, from, to }: LogRange,
@@ -79,8 +76,9 @@ export function isInRange(
 }
 
 /**
- * The events of a range that a filter lets through, in log order, in batches; each says how far the log has been looked
- * at, at most to the range's end. @throws UnavailableError
+ * The events of a range that pass a filter, in log order, in batches; each says how far the log was searched, at most
+ * to the range's end.
+ * @throws UnavailableError
  */
 export async function* readRange(
   events: EventStore,

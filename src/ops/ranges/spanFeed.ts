@@ -3,26 +3,26 @@ import type { EventFilter, EventStore, RecordedEvent } from '../../ports/eventSt
 import { readRange } from './range.js';
 import { timeBounds } from './timeBounds.js';
 
-/** Clocks of several machines differ: what was decided earlier may stand this much later in the log, ms. */
+/** Clocks of machines differ: an earlier decision may come this much later in the log, ms. */
 const CLOCKS_MS = 10 * 60_000;
 
-/** The events of a filter, as they stand in the log. */
+/** Events of a filter in log order. */
 export interface SpanFeed {
   /**
-   * The events decided from the day's beginning on and before `to` (ms since the epoch) that no earlier call gave.
-   * `last`: nothing is asked for after this, so late ones count too. @throws UnavailableError
+   * Events decided from the day's beginning and before `to` (ms since the epoch) that no earlier call gave. `last`: the
+   * final call, which includes late ones. @throws UnavailableError
    */
   until(to: number, last: boolean): AsyncIterable<RecordedEvent>;
   close(): Promise<void>;
 }
 
-/** Opens it for a day: ms since the epoch, from its first up to but not its last. @throws UnavailableError */
+/** For a day: ms since the epoch, end exclusive. @throws UnavailableError */
 export async function openSpanFeed(
   events: EventStore,
   day: { readonly from: number; readonly to: number },
   filter: EventFilter,
 ): Promise<SpanFeed> {
-  // As if the day were so much longer: who asks for its last span wants what was decided in it and stands later.
+  // Longer than the day: its last span includes events that come late in the log.
   const times = { from: iso(day.from), to: iso(day.to + CLOCKS_MS - 1) };
   const part = await timeBounds(events, times);
   const abort = new AbortController();

@@ -1,15 +1,12 @@
-/**
- * Where in the log a time stands, and the events of a span of time, whatever the engine and whatever the order of times
- * (docs/decisions.md 11).
- */
+/** Positions of times, and the events of a span of time, for every engine and order of times (docs/decisions.md 11). */
 import type { EventBatch, EventStore, LogPart, Position, TimesWithin } from '../../ports/eventStore.js';
 
-/** Some purchases and gifts, evenly over the log: ids are random, so one in a few hundred begins so. */
+/** Some purchases and gifts, evenly spread: ids are random, so one in a few hundred starts so. */
 const SAMPLES = ['transaction-00', 'gift-000'];
 
 /**
- * A part of the log that holds every event whose own time is within these; the narrowest, where the engine can tell,
- * else all of it: so whoever reads it looks at each event's time (`isWithin`). `undefined`: there is none.
+ * A part of the log with every event whose own time is within these: the narrowest, where the engine can tell,
+ * otherwise the whole log. Readers check each event's time (`isWithin`). `undefined`: there is none.
  * @throws UnavailableError
  */
 export async function timeBounds(events: EventStore, within: TimesWithin): Promise<LogPart | undefined> {
@@ -20,7 +17,7 @@ export async function timeBounds(events: EventStore, within: TimesWithin): Promi
     : { after: within.after, through };
 }
 
-/** Whether an event's own time is within these, both included. */
+/** Both ends included. */
 export function isWithin(
   { at }: { readonly at: string },
   { from, to }: { readonly from?: string | null | undefined; readonly to?: string | null | undefined },
@@ -29,17 +26,16 @@ export function isWithin(
 }
 
 /**
- * Where the log stood at a time (ISO 8601, UTC, milliseconds): the position of its last event of that time or before;
- * `undefined` when the log begins later. What was stamped later and stands before it, by a clock that was ahead, is
- * part of that state: a state is always a beginning of the log. Once the time has passed it keeps this place, unless a
- * clock is set back to before it.
+ * The log's position at a time (ISO 8601, UTC, milliseconds): that of its last event of that time or before;
+ * `undefined` when the log begins later. Later stamps before it, by a clock that was ahead, are part of that state: a
+ * state is a prefix of the log. Once the time has passed the position stays, unless a clock is set back before it.
  * @throws UnavailableError
  */
 export async function positionAt(events: EventStore, time: string): Promise<Position | undefined> {
   return events.timeBounds === undefined ? byReading(events, time) : (await events.timeBounds({ to: time }))?.through;
 }
 
-/** First among samples, which costs the engine a look at names alone, then among all events after the last of them. */
+/** First among samples, of which the engine looks only at names, then among all events after the last of them. */
 async function byReading(events: EventStore, time: string): Promise<Position | undefined> {
   const sample = await lastUpTo(events.readAll(undefined, { streams: SAMPLES }), time);
   return (await lastUpTo(events.readAll(sample), time)) ?? sample;

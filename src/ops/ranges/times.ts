@@ -1,7 +1,7 @@
-/** Times and days as auditors spell them: in a time zone, read once into UTC (decisions 11). */
+/** Times and days in a time zone, as auditors write them, resolved to UTC (decisions 11). */
 import { inAscii, shortened } from '../../lib/quotedText.js';
 
-/** The zone of days and of times without an offset, unless another is asked for. */
+/** The default zone of days and of times without an offset. */
 export const DEFAULT_ZONE = 'Europe/London';
 
 const DAY_MS = 86_400_000;
@@ -10,32 +10,31 @@ const LOCAL = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3}))?
 const ABSOLUTE =
   /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3})\d{0,6})?)?(?:Z|([+-])(\d\d):?([0-5]\d))$/i;
 
-/** What was given is no time, or no zone; the message says what would be. */
+/** A malformed time or unknown zone; the message shows the right form. */
 export class TimeError extends Error {
   override readonly name = 'TimeError';
 }
 
-/** A zone's calendar. */
 export interface TimeZone {
-  /** Its name as it was given: `Europe/London`. */
+  /** As it was given: `Europe/London`. */
   readonly name: string;
-  /** The day (`YYYY-MM-DD`) of an ISO 8601 time in UTC. Quick for times that rise. */
+  /** The day (`YYYY-MM-DD`) of an ISO 8601 time in UTC. Fast for ascending times. */
   dayOf(iso: string): string;
   /**
    * The instant (ISO 8601, UTC, milliseconds) of a text: a time with an offset (`2026-05-04T12:30:00Z`), a time of the
-   * zone (`2026-05-04 12:30`) or a day, of which `edge` says whether its first or its last instant is meant. @throws
-   * TimeError
+   * zone (`2026-05-04 12:30`), or a day, whose first or last instant is meant by `edge`.
+   * @throws TimeError
    */
   instant(text: string, edge: 'first' | 'last'): string;
 }
 
-/** The zone of this name (IANA), or UTC. @throws TimeError */
+/** IANA name, or UTC. @throws TimeError */
 export function timeZone(name: string): TimeZone {
   const clock = clockOf(name);
   let minute = '';
   let day = '';
 
-  /** The zone's wall clock at an instant, as if it were UTC, in ms. */
+  /** The zone's wall clock at an instant, as if it were UTC, ms. */
   function wallClock(ms: number): number {
     const parts: Record<string, number> = {};
     for (const { type, value } of clock.formatToParts(ms)) parts[type] = Number(value);
@@ -43,7 +42,7 @@ export function timeZone(name: string): TimeZone {
     return Date.UTC(year, month - 1, date, hour, minutes, second) + (((ms % 1_000) + 1_000) % 1_000);
   }
 
-  /** The instant at which the wall clock shows this; the earlier of two, and after a gap the instant as much later. */
+  /** The instant of a wall clock's time: of two the earlier, in a gap that much later. */
   function instantOf(wall: number): number {
     const candidates = [wall - DAY_MS, wall + DAY_MS].map((near) => wall - (wallClock(near) - near));
     return (
@@ -55,7 +54,7 @@ export function timeZone(name: string): TimeZone {
   return {
     name,
     dayOf(iso) {
-      // No zone's day begins within a minute.
+      // No zone's day starts within a minute.
       const now = iso.slice(0, 16);
       if (now !== minute) {
         minute = now;
@@ -84,9 +83,8 @@ export function timeZone(name: string): TimeZone {
 }
 
 /**
- * The instant that is looked back at (ISO 8601, UTC): that of the text, of a day its last; of the day that it is now,
- * now, since what is to come nobody knows.
- * @param now ISO 8601, UTC. @throws TimeError for a time to come, too
+ * The past instant (ISO 8601, UTC) of a text: the last of a day, or `now` for the present day. `now`: ISO 8601, UTC.
+ * @throws TimeError, also for the future
  */
 export function pastInstant(zone: TimeZone, text: string, now: string): string {
   const last = zone.instant(text, 'last');
@@ -115,7 +113,7 @@ function clockOf(name: string): Intl.DateTimeFormat {
   }
 }
 
-/** A wall clock's time in ms; one that no calendar has is refused. */
+/** A wall clock's time in ms; one of no calendar is refused. */
 function wallOf(
   [year = '', month = '', day = '', hour = '00', minute = '00', second = '00', fraction = '']: readonly (
     string | undefined
@@ -147,7 +145,6 @@ function notATime(given: string): TimeError {
   );
 }
 
-/** A caller's own word in a message. */
 function quoted(text: string): string {
   return JSON.stringify(shortened(inAscii(text), 40));
 }

@@ -1,11 +1,9 @@
 /**
- * Compares what a payment provider says that it has done on a day with what the log says, to the penny: every charge
- * and refund of the one must stand in the other. Both are read in spans of time side by side, so memory stays as large
- * as the busiest span. The two clocks differ, and an answer may have been recorded on another day than the money moved:
- * what has found no counterpart after a while is looked up by its id, wherever it stands.
- *
- * Of refunds that somebody made at the provider itself the log knows how much they came to (`RefundedAtProvider`), not
- * their ids: they answer for the refunds made there before.
+ * Reconciles a day of a payment provider's ledger with the log, to the penny: every charge and refund of one side must
+ * be on the other. Both are read in parallel spans of time, so memory is bounded by the busiest span. Clocks differ,
+ * and an answer may be recorded on another day than the money moved: entries without a counterpart after a while are
+ * looked up by id. Of refunds made at the provider itself the log has amounts (`RefundedAtProvider`), not ids: they
+ * match the provider's earlier refunds.
  */
 import type { RefundedAtProvider } from '../../domain/disputes.js';
 import { type PaymentCharged, transactionStream } from '../../domain/purchase.js';
@@ -16,18 +14,17 @@ import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
 import { openSpanFeed } from '../ranges/spanFeed.js';
 
-/** What is wrong: it stands only there, only here, or both disagree. */
+/** Missing on one side, or the sides disagree. */
 export type DifferenceKind = 'missing_here' | 'missing_there' | 'amount' | 'currency' | 'state';
 
 /**
- * One difference between the provider's ledger (`there`) and the log (`here`). Money is of the currency's smallest
- * unit.
+ * A difference between the provider's ledger (`there`) and the log (`here`). Money is in the currency's smallest unit.
  */
 export interface Difference {
   readonly what: DifferenceKind;
   readonly kind: LedgerEntry['kind'];
   readonly provider: string;
-  /** The provider's id: a charge's, a refund's. */
+  /** The provider's id of the charge or refund. */
   readonly id: string;
   readonly transaction_id: string | null;
   readonly here: { readonly amount: number; readonly at: string } | null;
@@ -37,11 +34,11 @@ export interface Difference {
     readonly at: string;
     readonly status: string;
   } | null;
-  /** In words, for a person. */
+  /** For people. */
   readonly detail: string;
 }
 
-/** How many and how much, pence. */
+/** Counts, and pence. */
 export interface Sums {
   readonly charges: number;
   readonly charged: number;
@@ -49,7 +46,7 @@ export interface Sums {
   readonly refunded: number;
 }
 
-/** What a comparison came to. Sums count each side's day by its own clock. */
+/** Sums count each side's day by its own clock. */
 export interface Reconciled {
   readonly provider: string;
   readonly here: Sums;
@@ -59,7 +56,7 @@ export interface Reconciled {
   readonly differences: number;
 }
 
-/** The day, ms since the epoch: from its first up to but not its last. */
+/** Ms since the epoch, end exclusive. */
 export interface Day {
   readonly from: number;
   readonly to: number;
@@ -67,13 +64,13 @@ export interface Day {
 
 const SPAN_MS = 15 * 60_000;
 const CURRENCY = 'gbp';
-/** Looked up at once. */
+/** Look-ups in parallel. */
 const SIDE_BY_SIDE = 8;
 
-/** Money that the log says has moved. */
+/** Money that moved by the log. */
 interface Here {
   readonly kind: LedgerEntry['kind'];
-  /** Empty where the log knows none: see `RefundedAtProvider`. */
+  /** Empty where the log has none: see `RefundedAtProvider`. */
   readonly id: string;
   readonly transactionId: string;
   readonly amount: number;
@@ -94,8 +91,8 @@ function count(sums: Tally, kind: LedgerEntry['kind'], amount: number, entries =
 }
 
 /**
- * Compares, and gives each difference to `tell`. An aborted `signal` ends it with its reason. `others`: what the log
- * says of other providers, uncompared.
+ * Reports each difference to `tell`. An aborted `signal` ends it with its reason. `others`: the log's sums of other
+ * providers, uncompared.
  * @throws what the ledger throws; UnavailableError
  */
 export async function reconcile(
@@ -109,7 +106,7 @@ export async function reconcile(
   const here = nothing();
   const there = nothing();
   const others = new Map<string, Tally>();
-  /** By the id of the event that told of refunds made at the provider itself: pence that have answered for one. */
+  /** Pence already matched, by the id of the event that recorded refunds made at the provider. */
   const spent = new Map<string, number>();
   let lookedUp = 0;
   let differences = 0;
@@ -163,7 +160,7 @@ export async function reconcile(
       }
       for await (const event of feed.until(to, to === day.to)) {
         const { provider, ...one } = hereOf(event);
-        // Nothing was to pay: nobody was asked.
+        // Nothing was to pay: no provider was asked.
         if (one.amount === 0) continue;
         if (provider !== ledger.provider) {
           const sums = others.get(provider) ?? nothing();
@@ -209,7 +206,7 @@ function hereOf(event: RecordedEvent): Here & { readonly provider: string } {
   }
 }
 
-/** Whether the log knows, too, that the provider could not deliver what it had taken on. */
+/** Whether the log also has that the provider failed to deliver it later. */
 async function failedLater(events: EventStore, { kind, id, transactionId }: Here): Promise<boolean> {
   if (kind !== 'refund') return false;
   const history = await events.read(transactionStream(transactionId));
@@ -217,7 +214,7 @@ async function failedLater(events: EventStore, { kind, id, transactionId }: Here
 }
 
 /**
- * The provider's entry in its transaction's stream, on whatever day: the first event there that names it. `spent`: see
+ * The provider's entry in its transaction's stream, on any day: the first event that names it. `spent`: see
  * `toldOutside`.
  */
 async function inLog(
@@ -250,9 +247,9 @@ async function inLog(
 }
 
 /**
- * This refund as one of those made at the provider itself, and when the log was told of them; `undefined`: it was not,
- * or the ledger tells no amount. The provider tells what all of them have come to, so what it told first once this one
- * was made answers for it; it is taken off what that answers for.
+ * Matches this refund with those made at the provider itself; returns when the log recorded them. `undefined`: none
+ * matches, or the ledger has no amount. The provider reports totals, so the first report after this refund covers it,
+ * and its amount is used up.
  */
 function toldOutside(
   history: readonly RecordedEvent[],

@@ -1,4 +1,4 @@
-/** Reconciles a day with every ledger there is: the payment provider's and the prepaid wallets'. */
+/** Reconciles a day with every ledger: the payment provider's and the prepaid wallets'. */
 import type { EventStore } from '../../ports/eventStore.js';
 import type { PaymentLedger } from '../../ports/paymentLedger.js';
 import type { ProviderSettings } from '../../providers/settings.js';
@@ -7,35 +7,31 @@ import { timeZone, TimeError } from '../ranges/times.js';
 import { walletLedger } from './walletLedger.js';
 
 const DAY = /^\d{4}-\d\d-\d\d$/;
-/** The simulated provider forgets after that, ms. */
+/** How long the simulated provider remembers, ms. */
 const SIMULATED_KEPT_MS = 48 * 3_600_000;
 
-/** What it works with. */
 export interface ReconcileDeps {
   readonly events: EventStore;
   /** The payment provider's. */
   readonly ledger: PaymentLedger;
 }
 
-/** Which day, as it was understood. */
+/** The day as understood. */
 export interface ReconciledDay extends Day {
   /** `YYYY-MM-DD`. */
   readonly day: string;
   readonly timeZone: string;
 }
 
-/** What it came to. */
 export interface DayReport {
   readonly ledgers: readonly Reconciled[];
-  /**
-   * What the log says of providers whose ledgers were not at hand: another one is set now, or there is none (invoices).
-   */
+  /** The log's sums of providers without a ledger here: another one is set now, or there is none (invoices). */
   readonly uncompared: readonly (Sums & { readonly provider: string })[];
 }
 
 /**
- * The day of a text; one that is not over ends now (`now`: ms since the epoch). @throws TimeError, also where the
- * simulated provider has forgotten the day
+ * The day of a text; one that is not over ends now (`now`: ms since the epoch).
+ * @throws TimeError, also where the simulated provider has forgotten the day
  */
 export function dayOf(
   text: string,
@@ -52,7 +48,7 @@ export function dayOf(
   return { day: text, timeZone: zone, from, to: Math.min(Date.parse(calendar.instant(text, 'last')) + 1, now) };
 }
 
-/** Compares; each difference goes to `tell`. @throws what the ledgers throw; UnavailableError */
+/** Reports each difference to `tell`. @throws what the ledgers throw; UnavailableError */
 export async function reconcileDay(
   { events, ledger }: ReconcileDeps,
   day: Day,
@@ -76,7 +72,7 @@ export async function reconcileDay(
   }
 }
 
-/** The last line of what machines are told of a comparison. */
+/** The last line of a comparison for programs. */
 export function reconciliationReport(
   { day, timeZone: time_zone, from, to }: ReconciledDay,
   { ledgers, uncompared }: DayReport,

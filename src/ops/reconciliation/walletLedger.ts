@@ -1,4 +1,4 @@
-/** The prepaid wallets' own ledger: their streams, read as a provider's list is. */
+/** The ledger of the prepaid wallets: their streams, read like a provider's list. */
 import type { WalletEvent } from '../../domain/wallet.js';
 import { walletStream } from '../../domain/wallet.js';
 import { type PurchaseEvent, transactionStream } from '../../domain/purchase.js';
@@ -8,7 +8,7 @@ import { openSpanFeed, type SpanFeed } from '../ranges/spanFeed.js';
 
 const PAGE = 500;
 
-/** The ledger of all wallets on a day (ms since the epoch, up to but not its last). `close` it after use. */
+/** All wallets on a day (ms since the epoch, end exclusive). `close` it after use. */
 export async function walletLedger(
   events: EventStore,
   day: { readonly from: number; readonly to: number },

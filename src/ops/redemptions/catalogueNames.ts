@@ -1,22 +1,19 @@
 /**
- * What stores and products were called when something happened, from the log alone and in bounded memory: for reports
- * that people read.
+ * Names of stores and products at a position of the log, from the log alone and in bounded memory: for reports that
+ * people read.
  */
 import { LRUCache } from 'lru-cache';
 import { type CatalogueKind, type CatalogueKinds, catalogueStream } from '../../domain/catalogue.js';
 import { type Entry, evolveEntry } from '../../domain/entry.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 
-/** Entries whose streams are kept: a shop's whole catalogue, as a rule. */
+/** Entries whose streams are kept: as a rule a shop's whole catalogue. */
 const REMEMBERED = 10_000;
 
-/**
- * The name of an entry as it was at a position, or the first that it had; '' for one that the log has never heard of.
- * @throws UnavailableError
- */
+/** An entry's name at a position, or its first one; '' for an unknown entry. @throws UnavailableError */
 export type NameAt = (kind: CatalogueKind, id: string, position: Position) => Promise<string>;
 
-/** Looks entries up in their streams, each once as long as it is remembered. */
+/** Reads each entry's stream once as long as it is remembered. */
 export function catalogueNames(events: Pick<EventStore, 'read'>): NameAt {
   const known = new LRUCache<string, Promise<RecordedEvent[]>>({ max: REMEMBERED });
   return async (kind, id, position) => {

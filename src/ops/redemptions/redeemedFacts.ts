@@ -1,18 +1,17 @@
-/** What a redemption was, found again for the event that reverses it: that names it by its id alone. */
+/** The redemption that an event reverses: the event has its id alone. */
 import type { GiftRedeemed, GiftUnredeemed } from '../../domain/gift.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 
-/** Redemptions remembered at least, at most twice as many: most that are reversed are reversed soon. */
+/** Redemptions remembered at least, and at most twice as many: most reversals come soon. */
 const REMEMBERED = 10_000;
-/** Streams read side by side. */
+/** Streams read in parallel. */
 const READS = 32;
 
-/** Knows redemptions. */
 export interface RedeemedFacts {
   /**
-   * What each of these events (`GiftRedeemed`, `GiftUnredeemed`, in log order) is about. @throws UnavailableError;
-   * Error where a reversed redemption is not in its gift's stream
+   * The redemptions of these events (`GiftRedeemed`, `GiftUnredeemed`, in log order).
+   * @throws UnavailableError; Error where a reversed redemption is not in its gift's stream
    */
   of(events: readonly RecordedEvent[]): Promise<GiftRedeemed['data'][]>;
 }

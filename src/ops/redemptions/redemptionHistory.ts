@@ -1,7 +1,4 @@
-/**
- * Who redeemed what, where and when: redemptions and their reversals as they stand in the log, read through once, in
- * constant memory.
- */
+/** Redemptions and their reversals as in the log, read once in constant memory. */
 import { accountStream } from '../../domain/account.js';
 import { catalogueStream } from '../../domain/catalogue.js';
 import { type GiftRedeemed, giftStream } from '../../domain/gift.js';
@@ -15,9 +12,8 @@ import { type LogRange, readRange } from '../ranges/range.js';
 import { redeemedFacts } from './redeemedFacts.js';
 
 /**
- * By what redemptions are chosen: the columns of the CSV whose names serve as well, and what is chosen. All conditions
- * given must hold. Columns that have no filter are times and positions, for which ranges are, and what is said once of
- * each record.
+ * Filters of redemptions: the columns of the CSV whose names serve as well, and what is chosen. All conditions must
+ * hold. Other columns are times and positions, which ranges select, or the same for every record.
  */
 export const REDEMPTION_FILTERS = {
   merchant: {
@@ -47,18 +43,16 @@ export const REDEMPTION_FILTERS = {
   { readonly columns: readonly string[]; readonly chosen: string; streamOf(id: string): string }
 >;
 
-/** The name of a filter. */
 export type RedemptionFilterName = keyof typeof REDEMPTION_FILTERS;
 
-/** The names of all filters. */
 export const REDEMPTION_FILTER_NAMES = Object.keys(REDEMPTION_FILTERS) as RedemptionFilterName[];
 
-/** Which are wanted: an id for each filter that is used. */
+/** An id for each filter in use. */
 export type RedemptionFilter = Readonly<Partial<Record<RedemptionFilterName, string | undefined>>>;
 
 /**
- * The first of a filter's ids that the log has never heard of, and what to say of it: a mistyped one would give an
- * empty answer, which looks like a fact. `undefined` when it knows all. @throws UnavailableError
+ * The first id of a filter that the log does not know, and what to say of it: a mistyped one would give an empty
+ * answer, which looks like a fact. `undefined` when all are known. @throws UnavailableError
  */
 export async function unknownTo(
   events: EventStore,
@@ -72,13 +66,13 @@ export async function unknownTo(
   return undefined;
 }
 
-/** One redemption or reversal: its event, with the gift and what was redeemed (for a reversal: what is reversed). */
+/** A redemption or reversal: its event, with the gift and the redemption. */
 export interface RedemptionRecord extends EventView {
   readonly gift_id: string;
   readonly redemption: GiftRedeemed['data'];
 }
 
-/** Some records, and how far the log has been looked at. */
+/** Some records, and how far the log was searched. */
 export interface RedemptionBatch {
   readonly records: readonly RedemptionRecord[];
   readonly position: Position;
@@ -86,7 +80,7 @@ export interface RedemptionBatch {
 
 const TYPES = ['GiftRedeemed', 'GiftUnredeemed'] as const;
 
-/** The redemptions and reversals of a range, in log order, in batches. @throws UnavailableError */
+/** The records of a range, in log order, in batches. @throws UnavailableError */
 export async function* readRedemptions(
   events: EventStore,
   range: LogRange,
@@ -122,7 +116,7 @@ function wanted(
   return REDEMPTION_FILTER_NAMES.every((name) => filter[name] === undefined || filter[name] === facts[name]);
 }
 
-/** The heading of a record's row in CSV: what programs go by, then what people do. */
+/** The heading in CSV: for programs first, then for people. */
 const REDEMPTION_COLUMNS: readonly string[] = [
   'position',
   'at',
@@ -151,7 +145,6 @@ const REDEMPTION_COLUMNS: readonly string[] = [
   'product_name',
 ];
 
-/** Records as CSV, wherever they are asked for. */
 export interface RedemptionCsv {
   /** With its line feed. */
   readonly heading: string;
@@ -161,7 +154,7 @@ export interface RedemptionCsv {
   lines(records: readonly RedemptionRecord[]): Promise<string>;
 }
 
-/** Makes it; names are looked up in this log. */
+/** Names are looked up in this log. */
 export function redemptionCsv(events: Pick<EventStore, 'read'>): RedemptionCsv {
   const nameAt = catalogueNames(events);
   return {

@@ -1,7 +1,7 @@
 /**
- * Holds totals against the streams they came from: every transaction that the read model (without one: the log) knows
- * and every gift that its purchase's seed gives is read by its own stream, and summed anew. The totals come from the
- * log in its order, these sums from the streams one by one: what either misses shows, to the penny.
+ * Checks totals against streams: every transaction that the read model (without one: the log) knows, and every gift
+ * that its seed derives, is read from its own stream and summed again. Totals come from the log in its order, these
+ * sums from single streams: what either misses shows, to the penny.
  */
 import { inParallel } from '../../lib/async/inParallel.js';
 import { type GiftIssued, type GiftRedeemed, giftStream } from '../../domain/gift.js';
@@ -27,17 +27,17 @@ import {
   wentBack,
 } from './totals.js';
 
-/** How long the read model may take to reach the range's end, in ms; where there is another way, not so long. */
+/** How long the read model may take to reach the range's end, ms; less where the log is an alternative. */
 const REACH_MS = { only: 5_000, first: 1_000 };
 const PURCHASES = { types: ['GiftsPurchased'], streams: [transactionStream('')] } as const;
-/** Transactions a page of the read model. */
+/** Transactions in a page of the read model. */
 const PAGE = 200;
-/** Streams read side by side. */
+/** Streams read in parallel. */
 const READS = 32;
 /** The most faults and differences that are listed; all are counted. */
 const MAX_LISTED = 100;
 
-/** A day and merchant of which log and streams say different things. */
+/** A day and merchant on which log and streams disagree. */
 export interface TotalDifference {
   readonly day: string;
   readonly merchant_id: string;
@@ -47,49 +47,47 @@ export interface TotalDifference {
   readonly streams: number;
 }
 
-/** What can't be right in itself. */
+/** An inconsistency of its own. */
 export interface MoneyFault {
   readonly transaction_id: string;
-  /** Where one gift is concerned. */
+  /** If it concerns one gift. */
   readonly gift_id?: string;
   readonly fault: string;
 }
 
-/** What a check has found. */
 export interface TotalsCheck {
   readonly agree: boolean;
   readonly transactions: number;
   readonly gifts: number;
-  /** Gifts that are paid for and not issued yet: no fault, the process manager is at it or has parked it. */
+  /** Paid gifts that are not issued yet: no fault; the process manager works on them or has parked them. */
   readonly not_issued_yet: number;
   readonly differences: readonly TotalDifference[];
   readonly faults: readonly MoneyFault[];
-  /** How many there are, listed or not. */
+  /** Including those that are not listed. */
   readonly differences_found: number;
   readonly faults_found: number;
 }
 
-/** What a check works with. */
 export interface CheckDeps {
   readonly events: EventStore;
   readonly transactions: ReadModel<TransactionDocument>;
 }
 
-/** Options of a check. */
 export interface CheckOptions {
   readonly signal?: AbortSignal;
-  /** Told of the transactions that are through. */
+  /** Gets the number of transactions done. */
   readonly onProgress?: (transactions: number) => void;
   /**
-   * Told where the read model has not come to the range's end: then the log says which transactions there are, at the
-   * price of reading it. Absent: it is refused.
+   * Called where the read model has not reached the range's end: the transactions then come from the log, which takes
+   * longer. Absent: it is refused.
    */
   readonly onBehind?: () => void;
 }
 
 /**
- * Checks the rows that `foldTotals` gave for this range. @throws UnavailableError, also where the read model has not
- * come to the range's end (see `onBehind`); the signal's reason
+ * Checks the rows of `foldTotals` for this range.
+ * @throws UnavailableError, also where the read model has not reached the range's end (see `onBehind`); the signal's
+ * reason
  */
 export async function checkTotals(
   deps: CheckDeps,
@@ -150,7 +148,7 @@ export async function checkTotals(
   };
 }
 
-/** The ids of all transactions up to the range's end. */
+/** Up to the range's end. */
 async function transactionsOf(
   { events, transactions }: CheckDeps,
   { through }: LogRange,
@@ -183,7 +181,7 @@ async function* inLog(events: EventStore, through: Position | null): AsyncGenera
 
 type Add = (event: RecordedEvent, merchantId: string, name: SumName, count: number, value: number) => void;
 
-/** Counts only what lies in the range. */
+/** Counts only what is in the range. */
 function summing(
   range: LogRange,
   add: (at: string, merchantId: string, name: SumName, count: number, value: number) => void,
@@ -193,7 +191,7 @@ function summing(
   };
 }
 
-/** Sums what of a purchase went back. @returns whether its payment is charged */
+/** Sums what a purchase gave back. Returns whether its payment is charged. */
 async function sumPurchase(
   own: readonly RecordedEvent[],
   purchase: GiftsPurchased['data'],

@@ -1,7 +1,4 @@
-/**
- * What was issued, redeemed, taken back, refunded and charged back, per merchant and day, to the penny: a fold of the
- * log.
- */
+/** Totals by merchant and day, to the penny: issued, redeemed, reversed, refunded, charged back. A fold of the log. */
 import { type Brand, catalogueStream } from '../../domain/catalogue.js';
 import { evolveEntry, type Entry } from '../../domain/entry.js';
 import type { GiftIssued } from '../../domain/gift.js';
@@ -15,9 +12,7 @@ import { type LogRange, readRange } from '../ranges/range.js';
 import { redeemedFacts } from '../redemptions/redeemedFacts.js';
 import type { TimeZone } from '../ranges/times.js';
 
-/**
- * Counts of gifts (`charged_back`: of disputes), values in pence. What a day takes back of an earlier one is negative.
- */
+/** Counts of gifts (`charged_back`: of disputes), values in pence. Reversals of an earlier day are negative. */
 export interface Sums {
   issued: number;
   issued_value: number;
@@ -31,12 +26,11 @@ export interface Sums {
   charged_back_value: number;
 }
 
-/** What a total may hold. */
 export type SumName = 'issued' | 'redeemed' | 'unredeemed' | 'refunded' | 'charged_back';
 
 /**
- * The sums of a day and a merchant. What is issued, refunded and charged back is its brand's merchant's (of the brand
- * as it was then; '' for a brand nobody knows), what is redeemed and taken back the location's.
+ * The sums of a day and a merchant. Issues, refunds and chargebacks belong to the merchant of the brand at that time
+ * ('' for an unknown brand), redemptions and reversals to the location's.
  */
 export interface TotalRow extends Readonly<Sums> {
   /** `YYYY-MM-DD` of the zone. */
@@ -44,14 +38,12 @@ export interface TotalRow extends Readonly<Sums> {
   readonly merchant_id: string;
 }
 
-/** Sums by day and merchant. */
 export interface Totals {
   add(at: string, merchantId: string, name: SumName, count: number, value: number): void;
   /** By day, then by merchant. */
   rows(): TotalRow[];
 }
 
-/** Nothing yet. */
 export const noSums = (): Sums => ({
   issued: 0,
   issued_value: 0,
@@ -65,7 +57,6 @@ export const noSums = (): Sums => ({
   charged_back_value: 0,
 });
 
-/** Empty totals. */
 export function emptyTotals(zone: TimeZone): Totals {
   const days = new Map<string, Map<string, Sums>>();
   return {
@@ -87,10 +78,10 @@ export function emptyTotals(zone: TimeZone): Totals {
 
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
-/** Whose a brand was, at a position. */
+/** The merchant of a brand at a position. */
 export type MerchantOf = (brandId: string, position: Position) => Promise<string>;
 
-/** Looks brands up in their streams, each once. @throws UnavailableError */
+/** Reads each brand's stream once. @throws UnavailableError */
 export function brandMerchants(events: EventStore): MerchantOf {
   const known = new Map<string, Promise<RecordedEvent[]>>();
   return async (brandId, position) => {
@@ -103,16 +94,12 @@ export function brandMerchants(events: EventStore): MerchantOf {
   };
 }
 
-/**
- * The types of a purchase's events by which money went back to its buyer, or came back after all: those that `wentBack`
- * reads.
- */
+/** Types of a purchase's events by which money went back to its buyer, or came back after all: those of `wentBack`. */
 export const BACK_TYPES: readonly string[] = ['GiftsRefunded', 'RefundFailed', 'RefundedAtProvider', 'DisputeClosed'];
 
-/** The types that totals are made of. */
 const TYPES = ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed', ...BACK_TYPES];
 
-/** Told after each batch how far the log has been looked at. */
+/** Called after each batch with how far the log was searched. */
 export type TotalsProgress = (events: number, position: Position) => void;
 
 /** The totals of a range: one reading of the log. @throws UnavailableError; the signal's reason */
@@ -139,7 +126,7 @@ export async function foldTotals(
         const { brand_id, value } = event.data as GiftIssued['data'];
         totals.add(event.at, await merchantOf(brand_id, event.position), 'issued', 1, value);
       } else if (BACK_TYPES.includes(event.type)) {
-        // What a dispute is about stands in its beginning; of others the purchase alone is asked for.
+        // The start of a dispute says what it is about; for other events the purchase is enough.
         const own = await events.read(event.stream, event.type === 'DisputeClosed' ? {} : { limit: 1 });
         const brandId = (own[0]?.data as Partial<GiftsPurchased['data']> | undefined)?.brand_id ?? '';
         const { name, count: number, value } = wentBack(event, own);
@@ -149,17 +136,16 @@ export async function foldTotals(
     count += batch.events.length;
     options.onProgress?.(count, batch.position);
   }
-  // A reading that was stopped ends without a word.
+  // A stopped reading just ends.
   options.signal?.throwIfAborted();
   return totals.rows();
 }
 
 /**
- * What went back to the buyer by one of `BACK_TYPES`. Money that bought nothing (charged late, or twice) was never any
- * gift's, so giving it back is no refund here; of money that the provider gave back without us nobody says of how many
- * gifts it was. What the provider could not deliver counts against what it had taken on. A lost dispute is charged
- * back; where it is won on appeal after that, it counts against what was. `own`: the purchase's events, those before a
- * dispute's end at least.
+ * The money that went back to the buyer by one of `BACK_TYPES`. Money that bought nothing (charged late, or twice) was
+ * no gift's, so giving it back is no refund here; for money that the provider gave back by itself, the number of gifts
+ * is unknown. A failed delivery counts against its refund. A lost dispute is charged back; winning the appeal counts
+ * against that. `own`: the purchase's events, at least those before a dispute's end.
  */
 export function wentBack(
   event: RecordedEvent,
@@ -194,7 +180,6 @@ function chargedBack(
   return lost ? { count: -1, value: -amount } : { count: 0, value: 0 };
 }
 
-/** The sums of some rows. */
 export function sumOf(rows: readonly TotalRow[]): Sums {
   const sums = noSums();
   for (const row of rows) for (const name of Object.keys(sums) as (keyof Sums)[]) sums[name] += row[name];
@@ -204,7 +189,7 @@ export function sumOf(rows: readonly TotalRow[]): Sums {
 const SUM_NAMES = Object.keys(noSums()) as (keyof Sums)[];
 
 /**
- * Rows as CSV, with the heading, without line feeds; each merchant with its name as it was at the range's end. @throws
+ * Rows as CSV, with the heading, without line feeds; merchants have their names at the range's end. @throws
  * UnavailableError
  */
 export async function totalsCsv(
