@@ -31,14 +31,15 @@ const STARTED = [
  * code or files of their own, and those that few starts need, such as the clients of servers and providers.
  */
 const PACKAGES = new Set([
+  '@koa/router',
   '@mapbox/tilebelt',
   'ajv',
   'ajv-formats',
   'escape-html',
-  'find-my-way',
   'ipaddr.js',
   'jose',
   'koa',
+  'koa-bodyparser',
   'koa-helmet',
   'libphonenumber-js',
   'lru-cache',

@@ -1,4 +1,4 @@
-/** The HTTP API put together: authentication, commands, read models, routes. */
+/** Composition of the HTTP API: authentication, commands, read models, routers. */
 import type Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Resources } from '../lib/async/resources.js';
@@ -19,32 +19,23 @@ import { PROJECTIONS, readByAll, type ReadModels } from '../projections/index.js
 import type { OwnParts } from '../ops/status/failingParts.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';
 import type { Followers } from '../runtime/supervision/followers.js';
-import { twilioCallbacks } from '../providers/notifications/callbacks.js';
-import { openLedger } from '../providers/notifications/ledger.js';
 import { createAuth } from './auth/auth.js';
-import { brandRoutes } from './catalogue/brands.js';
-import { categoryRoutes } from './catalogue/categories.js';
-import { productRoutes } from './catalogue/products.js';
-import { tileRoutes } from './catalogue/tiles.js';
+import { catalogueRouters } from './catalogue/catalogueRouters.js';
 import type { GiftRouteDeps } from './gifts/deps.js';
-import { giftRoutes } from './gifts/gifts.js';
-import { launchPageRoutes } from './gifts/launchPage.js';
-import { redemptionRoutes } from './gifts/redemptions.js';
-import { transactionRoutes } from './gifts/transactions.js';
-import { voucherRoutes } from './gifts/vouchers.js';
+import { giftRouters } from './gifts/giftRouters.js';
 import { type Readiness, health } from './health.js';
 import { keyOwner } from './pipeline/idempotency.js';
 import { metricsPage } from './metrics.js';
 import { docs } from './openapi/docs.js';
 import { openApiDocument } from './openapi/openapi.js';
-import { opsRoutes } from './ops/routes.js';
+import { opsRouters } from './ops/opsRouters.js';
+import type { PipelineDeps } from './pipeline/exchange.js';
+import { serve } from './pipeline/pipeline.js';
 import { type Follower, positionGate } from './pipeline/positions.js';
-import type { Route } from './pipeline/route.js';
-import { type OnAnswer, httpApplication } from './pipeline/server.js';
-import { webhookRoutes } from './webhooks/stripe.js';
-import { twilioWebhookRoutes } from './webhooks/twilio.js';
+import { routerMaker } from './pipeline/router.js';
+import { type OnAnswer, application } from './pipeline/server.js';
+import { webhookRouter } from './webhooks/webhookRouter.js';
 
-/** What the API is made of. */
 export interface ApiOptions {
   readonly config: Config;
   readonly engines: Engines;
@@ -57,16 +48,16 @@ export interface ApiOptions {
   readonly logger: Logger;
   /** The followers of this process. */
   readonly followers: Pick<Followers, 'start'>;
-  /** How they fare, for the status. */
+  /** Their health, for the status. */
   readonly own: OwnParts;
-  /** Answers `/healthz` and `/readyz` here; absent: they are answered elsewhere. */
+  /** Answers `/healthz` and `/readyz` here; absent: another listener does. */
   readonly readiness?: Readiness;
-  /** Shown at `/metrics` here; absent: they are shown elsewhere. */
+  /** Shown at `/metrics` here; absent: another listener does. */
   readonly metrics?: Metrics;
   readonly onAnswer?: OnAnswer;
 }
 
-/** Builds the API; `open` closes what it opens. @throws UnavailableError */
+/** `open` closes what it opens. @throws UnavailableError */
 export async function createApi(options: ApiOptions, open: Resources): Promise<Koa> {
   const { config, engines, models, hash, publicUrl, logger, followers } = options;
   const catalogue = open.add(openCatalogueView({ model: models.catalogue, followers }), (view) => view.close());
@@ -103,27 +94,6 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     (one) => one.close(),
   );
   const tasks = open.add(openTasks(engines.store, logger, deps.now), (one) => one.close());
-  const routes = [
-    ...auth.routes,
-    ...giftRoutes(deps),
-    ...redemptionRoutes(deps),
-    ...voucherRoutes(deps),
-    ...transactionRoutes(deps),
-    ...productRoutes({ catalogue }),
-    ...brandRoutes({ catalogue }),
-    ...categoryRoutes({ catalogue, publicUrl }),
-    ...tileRoutes({ catalogue }),
-    ...(await stripeRoutes(options, deps)),
-    ...(await twilioRoutes(options, deps)),
-    ...opsRoutes({
-      gifts: deps,
-      engines,
-      models,
-      upkeep: { tasks, status, logger, dataDir: config.dataDir },
-      payments: config,
-    }),
-    ...launchPageRoutes({ ...deps, appUrl: config.appUrl }),
-  ];
   const seesCatalogue: Follower = {
     async reached(position, timeoutMs) {
       const until = performance.now() + timeoutMs;
@@ -135,7 +105,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       );
     },
   };
-  return httpApplication(routes, {
+  const pipeline: PipelineDeps = {
     recognise: auth.recognise,
     authenticate: auth.authenticate,
     addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for') || undefined),
@@ -147,46 +117,31 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       where: models,
     }),
     onUnkept: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
+  };
+  const routerOf = routerMaker((route, allow) => serve(route, pipeline, allow));
+  const routers = [
+    auth.router(routerOf),
+    ...giftRouters(routerOf, { ...deps, appUrl: config.appUrl }),
+    ...catalogueRouters(routerOf, { catalogue, publicUrl }),
+    await webhookRouter(routerOf, { config, engines, questions: deps.questions, logger, now: deps.now }),
+    ...opsRouters(routerOf, {
+      gifts: deps,
+      engines,
+      models,
+      upkeep: { tasks, status, logger, dataDir: config.dataDir },
+      payments: config,
+    }),
+  ];
+  const routes = routers.flatMap((one) => one.routes);
+  return application(
     logger,
-    onAnswer: options.onAnswer,
-    beside: [
+    [
       ...(options.readiness === undefined ? [] : [health(withCatalogue(options.readiness, catalogue))]),
       ...(options.metrics === undefined ? [] : [metricsPage(options.metrics)]),
       docs(openApiDocument(routes, { version: options.version, publicUrl })),
     ],
-  });
-}
-
-/** Stripe's webhooks, where their secret is set. The library is large: it is loaded only then. */
-async function stripeRoutes(
-  { config, logger }: ApiOptions,
-  { events, questions, now }: GiftRouteDeps,
-): Promise<Route[]> {
-  const secret = config.stripeWebhookSecret;
-  if (secret === undefined) return [];
-  const { stripeEvents } = await import('../providers/payments/stripeEvents.js');
-  return webhookRoutes({
-    events,
-    questions,
-    now,
-    logger,
-    read: stripeEvents(secret, config.payments),
-    simulated: config.payments === 'simulated',
-  });
-}
-
-/** Twilio's callbacks, where it sends the messages and can reach us. */
-async function twilioRoutes({ config, engines, logger }: ApiOptions, { events, now }: GiftRouteDeps): Promise<Route[]> {
-  const { twilio, publicUrl } = config;
-  if (twilio === undefined || publicUrl === undefined) return [];
-  const read = await twilioCallbacks(twilio, publicUrl);
-  return twilioWebhookRoutes({
-    events,
-    now,
-    logger,
-    read,
-    ledger: await openLedger(engines.store.records, Date.now, logger),
-  });
+    { routers, onAnswer: options.onAnswer },
+  );
 }
 
 /** Ready only once the catalogue has been read for the first time. */
@@ -200,7 +155,7 @@ function withCatalogue(readiness: Readiness, catalogue: CatalogueView): Readines
       if (!(error instanceof UnavailableError)) throw error;
       ready = false;
     }
-    // Of one that can't be read any more its follower says so.
+    // A catalogue that can't be read any more is reported by its follower.
     const detail = ready ? (parts['catalogue']?.detail ?? 'works') : 'has not been read yet';
     return {
       parts: { ...parts, catalogue: { ready: ready && parts['catalogue']?.ready !== false, detail } },

@@ -5,20 +5,17 @@
 import type { Middleware } from 'koa';
 import { HttpError } from './pipeline/errors.js';
 
-/** How one part of the service fares. */
 export interface PartHealth {
   readonly ready: boolean;
-  /** For whoever reads it: what it is, or what is amiss. Never an address. */
+  /** What it is, or what is wrong; never an address. */
   readonly detail: string;
 }
 
-/** Looks at every part. */
 export type Readiness = () => Promise<{
   readonly parts: Readonly<Record<string, PartHealth>>;
   readonly simulated: readonly string[];
 }>;
 
-/** Serves both paths. */
 export function health(readiness: Readiness): Middleware {
   return async (ctx, next) => {
     const path = ctx.path.replace(/(?<=.)\/$/, '');

@@ -1,12 +1,8 @@
-/**
- * `/metrics`: how the process and the installation fare, for Prometheus. Like health it needs no token (decisions 10)
- * and tells nothing personal.
- */
+/** `/metrics` for Prometheus. Needs no token (decisions 10) and shows nothing personal. */
 import type { Middleware } from 'koa';
 import type { Metrics } from '../metrics/metrics.js';
 import { HttpError } from './pipeline/errors.js';
 
-/** Serves it. */
 export function metricsPage(metrics: Pick<Metrics, 'text' | 'contentType'>): Middleware {
   return async (ctx, next) => {
     if (ctx.path !== '/metrics' && ctx.path !== '/metrics/') return next();

@@ -95,6 +95,16 @@ test('keys that name what every object has', async () => {
     await ask('GET', `/api/v2/products?${key}=1&${key}[polluted]=1&${key}[]=1`);
     refused(await ask('GET', `/api/v2/products?embed[]=${key}`), 422, `Unknown embed: ${key}.`);
   }
+  // A name says nothing of the syntax: the schema refuses it, at the top of a body as deep in it.
+  for (const key of ['__proto__', 'constructor']) {
+    for (const value of ['{"prototype":{"polluted":1}}', '{}', 'null', '7']) {
+      for (const path of [`/api/v2/gifts/${gift}/voucher`, `/api/v2/gifts/${gift}/claim`]) {
+        const reply = await ask('POST', path, `{"${key}":${value}}`);
+        refused(reply, 422, `${key} is not a known field`);
+        assert.equal(reply.headers.get('gift-error-field'), key);
+      }
+    }
+  }
   for (const key of ['__proto__', 'constructor']) {
     for (const body of [
       `{"${key}":{"location_id":"bean-soho"}}`,

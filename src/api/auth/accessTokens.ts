@@ -1,18 +1,17 @@
 /**
- * Access tokens: JWTs signed with HS256. A token names its session and its user, and nothing more; everything else is
- * looked up at each request. Its signature is checked once and then remembered until it expires.
+ * Access tokens: JWTs signed with HS256. A token names its session and its user; everything else is looked up at each
+ * request. A signature is checked once, then remembered until the token expires.
  */
 import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
-// Its parts: all of it takes twice as long to load.
+// Only this part: the whole package takes twice as long to load.
 import { JOSEError, JWKSNoMatchingKey } from 'jose/errors';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
 import { LRUCache } from 'lru-cache';
 
-/** What an access token says. */
 export interface AccessClaims {
   readonly sessionId: string;
-  /** Which of its session's token pairs it belongs to, from 0. */
+  /** The number of its token pair in the session, from 0. */
   readonly pair: number;
   /** Absent: a client's own token. */
   readonly userId?: string;
@@ -20,25 +19,24 @@ export interface AccessClaims {
   readonly expiresAt: number;
 }
 
-/** Signs and checks access tokens. */
 export interface AccessTokens {
   sign(claims: AccessClaims): Promise<string>;
-  /** What a token that was checked before says, while it has not expired. */
+  /** The claims of a token that was checked before and has not expired. */
   remembered(token: string): AccessClaims | undefined;
-  /** What the token says; `undefined` when it is not ours, changed, or expired. */
+  /** The claims; `undefined` for a token that is not ours, changed, or expired. */
   verify(token: string): Promise<AccessClaims | undefined>;
 }
 
-/** Ours are some 300 characters; nobody can make us hash a book. */
+/** Ours have about 300 characters. Longer ones are not hashed. */
 const MAX_TOKEN_LENGTH = 2_048;
 const REMEMBERED = 20_000;
 const MIN_KEY_BYTES = 32;
-/** Keeps our access tokens apart from whatever else may be signed with the key. */
+/** Keeps access tokens apart from other tokens under the same key. */
 const TYPE = 'at+jwt';
 
 /**
- * The tokens under `keys`: the first signs, all verify. @throws Error when there is no key, or one has less than 32
- * bytes.
+ * Of `keys` the first signs, all verify.
+ * @throws Error without a key, and for one of less than 32 bytes
  */
 export function accessTokens(keys: readonly string[], now: () => number): AccessTokens {
   const known = new Map<string, KeyObject>();

@@ -1,4 +1,7 @@
-/** Who stands behind a session: its client and user, as long as nothing has happened to them since it began. */
+/**
+ * The accounts behind a session: its client and user, while they are active and have the credentials with which it
+ * began.
+ */
 import { accountStream } from '../../domain/account.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -20,50 +23,47 @@ export interface Standing {
   readonly user?: UserDocument;
 }
 
-/** Looks accounts up. Everything throws UnavailableError when the read model can't answer. */
+/** Looks accounts up. Every method throws UnavailableError where the read model can't answer. */
 export interface Accounts {
   client(id: string): Promise<ClientDocument | undefined>;
   user(id: string): Promise<UserDocument | undefined>;
-  /** Whose name it is, by the name's HMAC. */
+  /** The user with this HMAC of a name. */
   userNamed(usernameHash: string): Promise<UserDocument | undefined>;
   /**
-   * Whether the log holds nothing against the account as it was looked up: another secret, a disabling. Asked before
-   * tokens are handed out, once the caller has proved to be it: while nobody keeps the read model up to date, whoever
-   * was disabled could go on for as long as they liked. Where the log can't be reached within a second the model must
-   * do: nobody can be disabled there then either.
+   * Whether the log holds nothing newer against the account: another secret, a disabling. Asked before tokens are
+   * handed out, once the caller has proved who it is: the read model may be behind. Where the log can't be reached
+   * within a second, the read model decides.
    */
   isCurrent(document: UserDocument | ClientDocument): Promise<boolean>;
   /**
-   * Resolves once the read model shows the whole log, as it stands now. Asked before a login is refused: that a model
-   * that is behind lacks an account, or shows its old secret, is no fact. It is asked whatever was wrong, so that
-   * nobody learns which names exist. Where the log can't be reached the model must do, as in `isCurrent`.
-   * @throws UnavailableError where it is behind for another second
+   * Waits until the read model shows the log's present end. Asked before every refusal of a login, whatever was wrong,
+   * so that the time taken doesn't tell which names exist: a model that is behind proves nothing. Where the log can't
+   * be reached, the read model decides.
+   * @throws UnavailableError where the read model is behind for another second
    */
   wholeLogShown(): Promise<void>;
-  /** Who stands behind the session, as far as memory knows; `undefined`: ask `behind`. */
+  /** The remembered accounts behind the session; `undefined`: ask `behind`. */
   known(session: Session): Standing | undefined;
   /**
-   * Who stands behind the session, as of `FRESH_MS` ago at most; `undefined` when one of them is inactive or has other
-   * credentials than when it began.
+   * The accounts behind the session, at most `FRESH_MS` old; `undefined` where one is inactive or has other credentials
+   * than when it began.
    */
   behind(session: Session): Promise<Standing | undefined>;
 }
 
 const NOBODY = { value: undefined };
-/** The log is waited for so long, milliseconds: while it hangs people still log in. */
+/** How long the log is waited for, ms. While it hangs, logins still work. */
 const LOG_MS = 1_000;
 const CACHED = 10_000;
-/** No account has a longer id, so a longer one is not looked up. */
+/** No account has a longer id. */
 const MAX_ID_LENGTH = 64;
 
-/** What accounts are looked up in. */
 export interface AccountSources {
   readonly model: ReadModel<AccountDocument>;
-  /** What the model is made from. */
   readonly log: Pick<EventStore, 'read' | 'end'>;
 }
 
-/** The accounts. `now`: milliseconds. */
+/** `now`: milliseconds. */
 export function accounts({ model, log }: AccountSources, now: () => number): Accounts {
   const client = async (id: string): Promise<ClientDocument | undefined> => {
     const document = id.length > MAX_ID_LENGTH ? undefined : await model.get(`client-${id}`);
@@ -89,7 +89,7 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
         throw error;
       });
       const account = (foldDocument(accountsProjection, events, stream) ?? document) as UserDocument | ClientDocument;
-      // Not the credential's number: another release may count it in another way in the read model that serves.
+      // Not the credential's number: the read model of another release may count it differently.
       return account.active && secretOf(account) === secretOf(document);
     },
     async wholeLogShown() {
@@ -119,7 +119,7 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
   };
 }
 
-/** The two as they stand behind the session; `undefined` when they no longer do. */
+/** The accounts behind the session; `undefined` where they have changed since it began. */
 export function standing(
   session: Session,
   client: ClientDocument | undefined,

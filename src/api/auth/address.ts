@@ -1,4 +1,4 @@
-/** The address a request comes from, as far as it can be believed. */
+/** The address of a request's caller, as far as it can be believed. */
 import ipaddr from 'ipaddr.js';
 
 type Network = ReturnType<typeof ipaddr.parseCIDR>;
@@ -8,10 +8,9 @@ export type CallerAddress = (peer: string | undefined, forwardedFor: string | un
 
 /**
  * Where the peer is a trusted proxy, its `X-Forwarded-For` is read from the end: the last hop that is no trusted proxy
- * is the caller (whatever stands before it, the caller may have invented). A hop that is no address ends the reading:
- * the proxy that reported it is taken. IPv4-mapped IPv6 addresses are their IPv4 addresses; a port is left out. Without
- * a peer (a Unix socket): `unknown`.
- * @throws Error when one of `trustedProxies` is no CIDR.
+ * is the caller. A hop that is no address ends the reading, and the proxy that reported it is taken. IPv4-mapped IPv6
+ * addresses are their IPv4 addresses; a port is left out. `unknown` without a peer (a Unix socket).
+ * @throws Error where one of `trustedProxies` is no CIDR
  */
 export function callerAddress(trustedProxies: readonly string[]): CallerAddress {
   const trusted = trustedProxies.map(normalisedNetwork);
@@ -38,9 +37,7 @@ function normalisedNetwork(cidr: string): Network {
     : [address, bits];
 }
 
-/**
- * What counts as one address where attempts are counted: an IPv6 subscriber has a whole /64, an IPv4 one an address.
- */
+/** What counts as one address where attempts are counted: a /64 of IPv6, which one subscriber has; an IPv4 address. */
 export function networkOf(address: string): string {
   return ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.networkAddressFromCIDR(`${address}/64`).toString() : address;
 }

@@ -1,10 +1,10 @@
-/** Authentication put together: tokens, sessions, throttling and the token endpoint. */
+/** Composition of authentication: tokens, sessions, throttling and the token endpoint. */
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import type { AccountDocument } from '../../projections/accounts.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
-import type { Route } from '../pipeline/route.js';
+import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
 import { accessTokens } from './accessTokens.js';
 import { type CallerAddress, callerAddress } from './address.js';
 import { type Authenticator, authenticator } from './authenticate.js';
@@ -16,14 +16,13 @@ import { type Lifetimes, sessions } from './sessions.js';
 import { accounts } from './accountStatus.js';
 import { throttle } from './throttle.js';
 
-/** What authentication needs. */
 export interface AuthOptions {
   readonly accounts: ReadModel<AccountDocument>;
-  /** What they are made from: whoever is to get tokens is looked up there, too. */
+  /** Read before tokens are handed out: the read model may be behind. */
   readonly log: Pick<EventStore, 'read' | 'end'>;
-  /** Sessions and counters stand here. */
+  /** Holds sessions and counters. */
   readonly records: Records;
-  /** Secret. Each at least 32 bytes; the first signs, all verify. */
+  /** Secret, each at least 32 bytes. The first signs, all verify. */
   readonly tokenKeys: readonly string[];
   readonly hash: KeyedHash;
   readonly ttl: Lifetimes;
@@ -33,18 +32,17 @@ export interface AuthOptions {
   readonly now?: () => number;
 }
 
-/** Authentication as the API uses it. */
 export interface Auth {
   readonly recognise: Authenticator['recognise'];
   readonly authenticate: Authenticator['authenticate'];
   /** The address that throttling counts a request by. */
   readonly address: CallerAddress;
-  readonly routes: readonly Route[];
+  router(routerOf: RouterMaker): SubjectRouter;
   /** Waits for the password checks under way. */
   close(): Promise<void>;
 }
 
-/** Puts authentication together. @throws Error when a token key is too short, or a trusted proxy is no CIDR. */
+/** @throws Error where a token key is too short, or a trusted proxy is no CIDR */
 export function createAuth(options: AuthOptions): Auth {
   const { records, hash, ttl, now = Date.now } = options;
   const address = callerAddress(options.trustedProxies);
@@ -59,17 +57,21 @@ export function createAuth(options: AuthOptions): Auth {
     recognise: callers.recognise,
     authenticate: callers.authenticate,
     address,
-    routes: oauthRoutes(
-      grants({
-        authenticator: callers,
-        accounts: accountsNow,
-        clients,
-        passwords: checker,
-        sessions: allSessions,
-        throttle: counters,
-        hash,
-      }),
-    ),
+    router: (routerOf) =>
+      routerOf(
+        '/oauth',
+        oauthRoutes(
+          grants({
+            authenticator: callers,
+            accounts: accountsNow,
+            clients,
+            passwords: checker,
+            sessions: allSessions,
+            throttle: counters,
+            hash,
+          }),
+        ),
+      ),
     close: async () => checker.close(),
   };
 }

@@ -1,4 +1,4 @@
-/** Who makes a request, by the access token it carries. */
+/** The caller of a request, by its access token. */
 import { copyWith } from '../../domain/copyWith.js';
 import type { RouteCaller } from '../pipeline/route.js';
 import { HttpError } from '../pipeline/errors.js';
@@ -8,32 +8,30 @@ import type { Principal } from './principal.js';
 import type { Sessions } from './sessions.js';
 import type { Accounts, Standing } from './accountStatus.js';
 
-/** Looks callers up. */
 export interface Authenticator {
   /**
-   * Who sends this `Authorization` header, as far as memory knows: nearly every request ends here, so it waits for no
-   * promise. `undefined`: ask `authenticate`.
-   * @throws HttpError forbidden as `authenticate` does.
+   * The remembered sender of this `Authorization` header; synchronous, since nearly every request ends here.
+   * `undefined`: ask `authenticate`.
+   * @throws HttpError forbidden as `authenticate` does
    */
   recognise(header: string | undefined, need: RouteCaller): Principal | undefined;
   /**
-   * Who sends this `Authorization` header. Nothing is looked up where a route needs nobody.
-   * @throws HttpError authentication_failed without a token that counts, forbidden for a client's token where a user's
-   * is needed; UnavailableError.
+   * The sender of this `Authorization` header. Nothing is looked up where a route needs no caller.
+   * @throws HttpError authentication_failed without a valid token, forbidden for a client's token where a user's is
+   * needed; UnavailableError
    */
   authenticate(header: string | undefined, need: RouteCaller): Promise<Principal>;
   /**
-   * The client whose own token this header carries. @throws HttpError authentication_failed, also for a user's token;
-   * UnavailableError.
+   * The client whose own token this header carries.
+   * @throws HttpError authentication_failed, also for a user's token; UnavailableError
    */
   client(header: string | undefined): Promise<Standing['client']>;
 }
 
 const ANONYMOUS: Principal = { kind: 'anonymous' };
-/** `Bearer`, in any case as RFC 9110 has it, and a token of RFC 6750's alphabet. */
+/** `Bearer` in any case (RFC 9110), and a token of RFC 6750's alphabet. */
 const BEARER = /^bearer +([\w\-.~+/]+=*) *$/i;
 
-/** An authenticator. */
 export function authenticator(deps: { tokens: AccessTokens; sessions: Sessions; accounts: Accounts }): Authenticator {
   const { tokens, sessions, accounts } = deps;
   const known = (header: string | undefined, need: RouteCaller): Principal | undefined => {
@@ -75,6 +73,6 @@ function principalOf({ client, user }: Standing, sessionId: string, need: RouteC
 
 function tokenOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
-  // Nearly every header is spelled so, and what comes after is checked by looking it up.
+  // The usual spelling; the look-up checks the rest.
   return header.startsWith('Bearer ey') ? header.slice(7) : BEARER.exec(header)?.[1];
 }

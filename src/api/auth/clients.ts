@@ -1,4 +1,4 @@
-/** Proves that a client is the one it says it is. */
+/** Proof of a client's identity. */
 import { createHmac, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { ClientDocument } from '../../projections/accounts.js';
@@ -7,21 +7,20 @@ import type { Passwords } from './passwords.js';
 import type { Accounts } from './accountStatus.js';
 import type { Throttle } from './throttle.js';
 
-/** What a client sends to prove itself. */
 export interface ClientCredentials {
   readonly id: string;
   /** The secret, in each way it may have been meant (see `readBasic`). */
   readonly secrets: readonly string[];
 }
 
-/** How long a secret that was right is not hashed again. */
+/** How long a correct secret is not hashed again. */
 const REMEMBERED_MS = 300_000;
 const REMEMBERED = 1_000;
 
 /**
- * Authenticates clients. A client refreshes all day with one secret, so a right one is remembered for some minutes: in
- * memory alone, as an HMAC under a key that only this process has, and together with the client's credential number, so
- * that a new secret or a disabling counts at once.
+ * Authenticates clients. A client refreshes all day with one secret, so a correct one is remembered for some minutes:
+ * in memory, as an HMAC under a key of this process, with the client's credential number. So a new secret or a
+ * disabling counts at once.
  */
 export function clientAuthentication(options: {
   accounts: Accounts;
@@ -29,7 +28,10 @@ export function clientAuthentication(options: {
   throttle: Throttle;
   now: () => number;
 }): {
-  /** The active client with this secret. @throws HttpError authentication_failed, too_many_requests. */
+  /**
+   * The active client with this secret.
+   * @throws HttpError authentication_failed, too_many_requests
+   */
   authenticate(credentials: ClientCredentials, address: string): Promise<ClientDocument>;
 } {
   const { accounts, passwords, throttle, now } = options;
@@ -64,13 +66,12 @@ export function clientAuthentication(options: {
 }
 
 /**
- * The credentials of an HTTP Basic header. RFC 6749 2.3.1 wants both form-encoded, which many clients forget: so the
- * secret is taken as it stands, too.
- * @returns `undefined` when the header is not of that scheme. @throws HttpError authentication_failed when it is, but
- * malformed.
+ * The credentials of an HTTP Basic header; `undefined` for another scheme. RFC 6749 2.3.1 wants both form-encoded,
+ * which many clients forget, so the secret is taken as it is, too.
+ * @throws HttpError authentication_failed where it is malformed
  */
 export function readBasic(header: string | undefined): ClientCredentials | undefined {
-  // What comes after the spaces begins with none: else many spaces would be parted in every way there is.
+  // `\S` after the spaces: otherwise many spaces would be split in every possible way.
   const parts = /^basic(?: +(\S+))? *$/i.exec(header ?? '');
   if (parts === null) return undefined;
   const text = Buffer.from(parts[1] ?? '', 'base64').toString('utf8');
@@ -80,7 +81,7 @@ export function readBasic(header: string | undefined): ClientCredentials | undef
   return { id: formDecoded(text.slice(0, colon)), secrets: [...new Set([secret, formDecoded(secret)])] };
 }
 
-/** The one answer to everything that is wrong with credentials or tokens. */
+/** The one answer to every fault of credentials or tokens. */
 export function authenticationFailed(): HttpError {
   return new HttpError('authentication_failed', { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
@@ -89,7 +90,7 @@ function formDecoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
-    // Not encoded, then: a `%` that stands for itself.
+    // Not encoded: the `%` is a character of its own.
     return text;
   }
 }

@@ -1,28 +1,21 @@
-/**
- * Remembers what was looked up for a moment: the look-ups of a busy key become one a moment, and a change shows a
- * moment later.
- */
+/** Short-lived cache of look-ups: a busy key is looked up once in `maxAgeMs`, and a change shows that much later. */
 import { LRUCache } from 'lru-cache';
 
-/**
- * How long a session, user or client that was looked up is believed, in milliseconds: with what else it takes, changes
- * count within a second.
- */
+/** How long a session, user or client is believed, ms. With everything else, changes count within a second. */
 export const FRESH_MS = 500;
 
-/** A bounded cache of look-ups. */
 export interface FreshCache<V> {
-  /** What was looked up less than `maxAgeMs` ago; `undefined` when it must be looked up (see `load`). */
+  /** What was looked up less than `maxAgeMs` ago; `undefined`: call `load`. */
   peek(key: string): { readonly value: V } | undefined;
-  /** Looks it up, once for all who ask meanwhile. */
+  /** Looks it up, once for all callers meanwhile. */
   load(key: string): Promise<V>;
-  /** What is known to stand there now. */
+  /** Stores a known value. */
   set(key: string, value: V): void;
-  /** Forgets it, and whatever is being looked up for it. */
+  /** Forgets it, and discards a look-up under way. */
   forget(key: string): void;
 }
 
-/** A cache of at most `max` entries, each served for `maxAgeMs` from when its look-up began. `now`: milliseconds. */
+/** A cache of at most `max` entries, each served for `maxAgeMs` from the start of its look-up. `now`: milliseconds. */
 export function freshCache<V>(options: {
   max: number;
   maxAgeMs: number;
@@ -32,7 +25,7 @@ export function freshCache<V>(options: {
   const { maxAgeMs, now, look } = options;
   const entries = new LRUCache<string, { readonly at: number; readonly value: V }>({ max: options.max });
   const loading = new Map<string, { readonly at: number; readonly value: Promise<V> }>();
-  // A clock that is set back must not make old entries fresh for longer.
+  // A clock that is set back must not keep old entries fresh for longer.
   const fresh = (at: number): boolean => {
     const age = now() - at;
     return age >= 0 && age < maxAgeMs;

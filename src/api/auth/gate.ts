@@ -1,18 +1,17 @@
-/** A door that lets a few through at once and keeps the others waiting in their order. */
+/** Bounded concurrency: a few run at once, the others wait in order. */
 import { HttpError } from '../pipeline/errors.js';
 
-/** Runs work, a bounded number side by side. */
 export interface Gate {
   /**
-   * Runs `work` when it is its turn. @throws HttpError too_many_requests when too many wait already; whatever `work`
-   * throws.
+   * Runs `work` in its turn.
+   * @throws HttpError too_many_requests when too many wait already; whatever `work` throws
    */
   run<T>(work: () => Promise<T>): Promise<T>;
-  /** Nothing runs or waits. */
+  /** Whether nothing runs or waits. */
   idle(): boolean;
 }
 
-/** A gate for `width` at once, with at most `places` waiting. */
+/** `width` run at once, at most `places` wait. */
 export function gate(width: number, places: number): Gate {
   let running = 0;
   const waiting: (() => void)[] = [];
@@ -24,7 +23,7 @@ export function gate(width: number, places: number): Gate {
       try {
         return await work();
       } finally {
-        // The place is handed over, never free in between: who comes now can't overtake who waits.
+        // The place is handed over without being free in between: a newcomer can't overtake.
         const next = waiting.shift();
         if (next === undefined) running -= 1;
         else next();
@@ -34,7 +33,7 @@ export function gate(width: number, places: number): Gate {
   };
 }
 
-/** A gate of its own for every key, one at once; a key without work takes no memory. */
+/** A gate for every key, one at once. A key without work takes no memory. */
 export function keyedGate(places: number): { run<T>(key: string, work: () => Promise<T>): Promise<T> } {
   const gates = new Map<string, Gate>();
   return {

@@ -6,11 +6,8 @@ import { type ClientCredentials, authenticationFailed, readBasic } from './clien
 import type { Grants } from './grants.js';
 import type { TokenPair } from './sessions.js';
 
-/** Longer names and secrets are nobody's. */
 const text = (description: string): Schema => ({ type: 'string', maxLength: 1_024, description });
-/**
- * Other parameters than these are ignored, by clients that send `scope` or `audience` to every server (RFC 6749 3.2).
- */
+/** Unknown parameters are ignored: clients send `scope` or `audience` to every server (RFC 6749 3.2). */
 const grant = (
   name: string,
   properties: Readonly<Record<string, Schema>>,
@@ -48,9 +45,7 @@ const CLIENT_BASIC = grant(
   { client_id: CLIENT_ID },
   { title: 'client_credentials with HTTP Basic', required: [] },
 );
-/**
- * Every body, whatever its grant: what else is wrong is told by the grant it names, after the token that grant needs.
- */
+/** Every body. The schema of the grant it names finds the other faults, after the token which that grant needs. */
 const ANY: Schema = { type: 'object', properties: { grant_type: { type: 'string' } }, required: ['grant_type'] };
 
 const TOKENS: Schema = {
@@ -70,7 +65,6 @@ const TOKENS: Schema = {
 
 type Fields = Readonly<Record<string, string>>;
 
-/** The token endpoint. */
 export function oauthRoutes(grants: Grants): Route[] {
   const check = {
     any: bodyValidator(ANY),
@@ -150,15 +144,15 @@ export function oauthRoutes(grants: Grants): Route[] {
   ];
 }
 
-/** Parameters without a value count as absent (RFC 6749 3.2), in JSON as in a form. */
+/** Parameters without a value count as absent (RFC 6749 3.2), in JSON and forms. */
 function withoutEmpty(body: Call['body']): Call['body'] {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== ''));
 }
 
 /**
- * What the client proves itself with: HTTP Basic where it is sent, beside which the body may name the client once more
- * (RFC 6749 2.3.1). @throws HttpError authentication_failed where it names another
+ * The client's proof: HTTP Basic where it is sent; the body may then repeat the client's id (RFC 6749 2.3.1).
+ * @throws HttpError authentication_failed where it names another
  */
 function credentialsOf(
   { client_id = '', client_secret = '' }: Fields,

@@ -1,19 +1,18 @@
-/** Checks passwords and client secrets, a few at once: each takes 19 MiB and a core for some 25 ms. */
+/** Checks of passwords and client secrets, a few at once: each takes 19 MiB and a core. */
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { hashPassword, verifyPassword } from '../../lib/passwordHash.js';
 import { gate } from './gate.js';
 
-/** How many wait for their turn at most; the next is told to come back. */
+/** How many wait at most; the next is refused. */
 const PLACES = 500;
 
-/** The checker. */
 export interface Passwords {
   /**
-   * The one of `candidates` that is behind the hash. Without a hash (an unknown user or client) it takes as long, and
-   * there is none. `reserve` runs when it is this check's turn, and may refuse it by throwing.
-   * @throws HttpError too_many_requests when too many wait; Error when the hash is none of argon2's; whatever `reserve`
-   * throws.
+   * The one of `candidates` that the hash was made of. Without a hash (an unknown user or client) the answer is none,
+   * after as long. `reserve` runs when it is this check's turn, and may refuse it by throwing.
+   * @throws HttpError too_many_requests when too many wait; Error where the hash is none of argon2's; whatever
+   * `reserve` throws
    */
   verify(
     hash: string | undefined,
@@ -24,10 +23,10 @@ export interface Passwords {
   close(): Promise<void>;
 }
 
-/** A checker for this process. It leaves one core to the event loop where there are several. */
+/** It leaves one core to the event loop where there are several. */
 export function passwords(width: number = Math.max(1, Math.min(3, availableParallelism() - 1))): Passwords {
   const turns = gate(width, PLACES);
-  // Nobody knows what is behind it. Started now, so that the first unknown user takes no longer than the next.
+  // Hash of an unknown secret. Made at the start, so that the first unknown user takes no longer than the next.
   const dummy = hashPassword(randomBytes(32).toString('base64url'));
   const underWay = new Set<Promise<string | undefined>>();
   return {

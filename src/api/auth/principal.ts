@@ -1,4 +1,4 @@
-/** Who makes a request, as looked up at the request (decisions 2): the token itself names only session and user. */
+/** The caller of a request, looked up at the request: the token names only session and user (decisions 2). */
 import type { UserDocument } from '../../projections/accounts.js';
 
 /** A signed-in user, or a client on its own behalf; `anonymous` on routes that need no token. */

@@ -1,27 +1,24 @@
 /**
- * Refresh tokens: `{session id}.{256 random bits}.{tag}`, opaque to everybody else. Only their hash is stored.
- * The tag says that the token was made here, so that a spent one can be told from an invented one without keeping every
- * spent one: only a real one that comes back revokes its family, and an invented one costs no look-up.
+ * Refresh tokens: `{session id}.{256 random bits}.{tag}`, opaque to everybody else. Only their hash is stored. The tag
+ * proves that a token was made here: a spent one that comes back revokes its session, an invented one costs no look-up.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 
-/** A token that was made here. */
 export interface RefreshToken {
   /** Secret: what its holder keeps. */
   readonly text: string;
   readonly sessionId: string;
-  /** SHA-256 of the text, base64url: all that is stored. */
+  /** SHA-256 of the text, base64url; stored. */
   readonly hash: string;
 }
 
-/** A new token of the session. */
 export function newRefreshToken(sessionId: string, tag: KeyedHash): RefreshToken {
   const body = `${sessionId}.${randomBytes(32).toString('base64url')}`;
   return made(sessionId, `${body}.${tag('refresh', body)}`);
 }
 
-/** The token as its holder sent it; `undefined` when it was not made here. */
+/** The token as its holder sent it; `undefined` where it was not made here. */
 export function readRefreshToken(text: string, tag: KeyedHash): RefreshToken | undefined {
   const parts = /^(([\w-]{22})\.[\w-]{43})\.([\w-]{22})$/.exec(text);
   const [, body = '', sessionId = '', given = ''] = parts ?? [];

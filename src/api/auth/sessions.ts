@@ -1,4 +1,4 @@
-/** Sessions: records that come and go with logins. Losing them logs people out, no more. */
+/** Sessions of logins, kept as records. Losing them only logs people out. */
 import { randomBytes } from 'node:crypto';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { Records, StoredRecord } from '../../ports/readStore.js';
@@ -9,15 +9,14 @@ import { FRESH_MS, freshCache } from './freshCache.js';
 import { newRefreshToken, readRefreshToken, type RefreshToken } from './refreshTokens.js';
 import { decideRefresh, type Session } from './rotation.js';
 
-/** How long things last, in seconds. */
+/** In seconds. */
 export interface Lifetimes {
   readonly access: number;
   readonly refresh: number;
-  /** A session, from its login on. */
+  /** From its login on. */
   readonly session: number;
 }
 
-/** A pair of tokens as it is handed out. */
 export interface TokenPair {
   readonly accessToken: string;
   /** Seconds. */
@@ -26,34 +25,30 @@ export interface TokenPair {
   readonly refreshToken?: string;
 }
 
-/** The sessions. Everything throws UnavailableError when the records can't be reached. */
+/** Every method throws UnavailableError where the records can't be reached. */
 export interface Sessions {
-  /** Begins a session and hands out its first pair. Without a user: the client's own. */
+  /** Starts a session and hands out its first pair. Without a user: the client's own. */
   start(client: ClientDocument, user?: UserDocument): Promise<TokenPair>;
   /**
-   * The next pair for a refresh token. `stands` says whether the session's client and user still do.
-   * @returns `undefined` when there is none to be had; a token that was spent longer ago than its grace has then ended
-   * its session.
+   * The next pair for a refresh token; `undefined` where it is refused. A token spent before its grace ends its
+   * session. `stands`: whether the session's client and user are still valid.
    */
   refresh(
     token: string,
     client: string,
     stands: (session: Session) => Promise<boolean>,
   ): Promise<TokenPair | undefined>;
-  /**
-   * The session that an access token may act in, as far as memory knows; `undefined`: ask `use`. At most `FRESH_MS`
-   * old.
-   */
+  /** The remembered session of an access token, at most `FRESH_MS` old; `undefined`: ask `use`. */
   inUse(claims: AccessClaims): Session | undefined;
-  /** The session that an access token may act in; `undefined` when it has ended. At most `FRESH_MS` old. */
+  /** The session of an access token, at most `FRESH_MS` old; `undefined` where it has ended. */
   use(claims: AccessClaims): Promise<Session | undefined>;
 }
 
 const CACHED = 10_000;
-/** A lost compare-and-set means that another one was stored, so this many in a row are a fault of the store. */
+/** Lost compare-and-sets in a row that are a fault of the store. */
 const MAX_TURNS = 1_000;
 
-/** Sessions in these records. `now`: milliseconds. */
+/** `now`: milliseconds. */
 export function sessions(options: {
   records: Records;
   tokens: AccessTokens;
@@ -69,7 +64,7 @@ export function sessions(options: {
     look: async (key) => records.get<Session>(key),
   });
 
-  /** Seconds since the epoch, whole as an access token's `exp` is: nothing outlives its session. */
+  /** Seconds since the epoch, whole as an access token's `exp`: nothing outlives its session. */
   const sessionEnd = (startedAt: number): number => Math.floor(startedAt / 1000) + ttl.session;
   const accessExpiry = (startedAt: number): number =>
     Math.min(Math.floor(now() / 1000) + ttl.access, sessionEnd(startedAt));
@@ -152,7 +147,7 @@ export function sessions(options: {
       const known = cache.peek(key);
       let record = known === undefined ? await cache.load(key) : known.value;
       if (record !== undefined && record.value.pair < claims.pair) {
-        // Handed out since we looked, maybe by another process.
+        // It was handed out meanwhile, perhaps by another process.
         cache.forget(key);
         record = await cache.load(key);
       }
@@ -161,12 +156,14 @@ export function sessions(options: {
   };
 }
 
-/** Whether the token is its session's user's, and of a pair that was handed out. */
+/** Whether the token is its session's user's, of a pair that was handed out. */
 function mayAct(session: Session, claims: AccessClaims): boolean {
   return session.user === (claims.userId ?? null) && claims.pair <= session.pair;
 }
 
-/** The 2 is that of the record's shape: a session kept in another shape is none, so its user logs in again. */
+/**
+ * The 2 is the version of the record's shape: a session in another shape does not exist, and its user logs in again.
+ */
 function keyOf(sessionId: string): string {
   return `session/2/${sessionId}`;
 }

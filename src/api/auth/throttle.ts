@@ -1,7 +1,6 @@
 /**
- * Slows guessing down (decisions 2): within 15 minutes 10 failures in a row for one username from one address, 100 for
- * one username from anywhere, 100 from one address. Names nobody has count as others do, so nothing tells whether a
- * user exists.
+ * Slows guessing down (decisions 2). Within 15 minutes: 10 failures in a row for one username from one address, 100 for
+ * one username, 100 from one address. Unknown names count like others, so that nothing tells whether a user exists.
  */
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
@@ -16,22 +15,22 @@ const LIMITS = { pair: 10, username: 100, address: 100 };
 /** How many attempts for one username from one address wait for each other at most. */
 const PLACES = 50;
 
-/** Who tries. */
 export interface Attempt {
   readonly address: string;
   /** HMAC of the username; absent for a client. */
   readonly usernameHash?: string;
 }
 
-/** The counters of all processes. Everything throws UnavailableError when the records can't be reached. */
+/** The counters of all processes. Every method throws UnavailableError where the records can't be reached. */
 export interface Throttle {
-  /** @throws HttpError too_many_requests, with Retry-After, when one of the attempt's counters is full. */
+  /** @throws HttpError too_many_requests, with Retry-After, where one of the attempt's counters is full */
   check(attempt: Attempt): Promise<void>;
   /**
-   * Runs one attempt. `verify` calls `reserve` just before it looks at the secret: from then on the attempt counts as a
-   * failure until it has succeeded, so that attempts side by side can't outrun the counters. A success clears the
-   * username's counters and takes back what the address was charged. An attempt that throws is not counted.
-   * @returns what `verify` said. @throws HttpError too_many_requests.
+   * Runs one attempt; returns what `verify` said. `verify` calls `reserve` just before it looks at the secret: from
+   * then on the attempt counts as a failure until it has succeeded, so that concurrent attempts can't outrun the
+   * counters. A success clears the username's counters and takes back the address's charge. An attempt that throws is
+   * not counted.
+   * @throws HttpError too_many_requests
    */
   attempt(attempt: Attempt, verify: (reserve: () => Promise<void>) => Promise<boolean>): Promise<boolean>;
 }
@@ -39,11 +38,11 @@ export interface Throttle {
 interface Counter {
   readonly limiter: RecordsLimiter;
   readonly key: string;
-  /** Cleared by a success; else a success takes back its own charge only. */
+  /** A success clears it; otherwise a success only takes back its own charge. */
   readonly cleared: boolean;
 }
 
-/** The throttle over these records. `now`: milliseconds. */
+/** `now`: milliseconds. */
 export function throttle(records: Records, hash: KeyedHash, now: () => number): Throttle {
   const limiter = (name: keyof typeof LIMITS): RecordsLimiter =>
     new RecordsLimiter({ records, now, keyPrefix: `throttle-${name}`, points: LIMITS[name], duration: WINDOW_SECONDS });
@@ -105,7 +104,7 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
         }
         return succeeded;
       };
-      // One after another, else some right passwords sent at once would look like failures to each other.
+      // One after another: right passwords sent at once would count as failures for each other.
       return attempt.usernameHash === undefined ? run() : turns.run(counters[0]?.key ?? '', run);
     },
   };

@@ -1,4 +1,4 @@
-/** Who saw what: the records that calls under `/ops` and exports have left (decisions 11). */
+/** Access records: who saw what, by calls under `/ops` and exports (decisions 11). */
 import { eventView } from '../../ops/history/eventView.js';
 import { accessStream } from '../../domain/access.js';
 import { MAX_WHOLE_NUMBER } from '../pipeline/query.js';
@@ -9,7 +9,6 @@ import type { OpsRoute } from './frame.js';
 const LIMIT = 100;
 const MAX_LIMIT = 1_000;
 
-/** The routes. */
 export function accessRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] {
   return [
     {

@@ -1,4 +1,3 @@
-/** What the routes under `/ops` work with. */
 import type { Logger } from 'pino';
 import type { Engines } from '../../ports/engines.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
@@ -9,19 +8,17 @@ import type { ReadModels } from '../../projections/index.js';
 import type { ServiceStatus } from '../../ops/status/serviceStatus.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
 
-/** What all of them work with. */
+/** What the routes under `/ops` work with. */
 export interface OpsDeps {
-  /** What the gifts' own routes work with: commands, the catalogue, where the service is reached, the present. */
+  /** Commands, the catalogue, the public address, the present. */
   readonly gifts: GiftRouteDeps;
   readonly engines: Engines;
   readonly models: ReadModels;
-  /** Who takes the money. */
   readonly payments: Pick<ProviderSettings, 'payments' | 'stripe'>;
-  /** Of the read models. */
   readonly upkeep: Upkeep;
 }
 
-/** What the routes of projections need beside. */
+/** For the routes of projections. */
 export interface Upkeep {
   readonly tasks: Tasks;
   readonly status: ServiceStatus;
@@ -30,7 +27,7 @@ export interface Upkeep {
   readonly dataDir: string;
 }
 
-/** What a route on one projection works with. */
+/** For a route on one projection. */
 export interface Named {
   readonly projection: Projection;
   readonly deps: RebuildDeps;

@@ -1,10 +1,9 @@
-/** Schemas of events as answers under `/ops` show them (decisions 11). */
+/** Schemas of events in answers under `/ops` (decisions 11). */
 import type { EventView } from '../../ops/history/eventView.js';
 import type { Schema } from '../pipeline/route.js';
 
 const nullable = { type: ['string', 'null'] };
 
-/** Who caused an event. */
 export const callerSchema: Schema = {
   title: 'Caller',
   type: 'object',
@@ -19,7 +18,6 @@ export const callerSchema: Schema = {
   },
 };
 
-/** An event. */
 export const eventSchema: Schema = {
   title: 'Event',
   type: 'object',
@@ -58,7 +56,6 @@ export const eventSchema: Schema = {
   },
 };
 
-/** An event of the example. */
 export const eventExample: EventView = {
   position: '0000000000001042',
   stream: 'gift-5f2c9d6a1b7e4c80d3a1',

@@ -1,17 +1,16 @@
-/** In which format records are sent: JSON, or as a stream of lines for more than an answer should hold. */
+/** Formats of records: JSON, or a stream of lines for more than an answer should hold. */
 import { csvLine } from '../../ops/exports/csv.js';
 import type { Call, Schema } from '../pipeline/route.js';
 
-/** JSON at once, or lines: NDJSON, CSV with a heading. */
+/** JSON in one answer, or lines: NDJSON, CSV with a heading. */
 export type Format = 'json' | 'ndjson' | 'csv';
 
-/** The content types of streams. */
 export const CONTENT_TYPES = {
   ndjson: 'application/x-ndjson; charset=utf-8',
   csv: 'text/csv; charset=utf-8; header=present',
 } as const;
 
-/** The query parameter; spread into the `properties` of a query's schema. */
+/** Spread into the `properties` of a query's schema. */
 export const formatParameter = {
   format: {
     type: 'string',
@@ -21,7 +20,7 @@ export const formatParameter = {
   },
 } as const satisfies Record<string, Schema>;
 
-/** The formats in the order in which a caller gets them who names none of them. */
+/** In order of preference for a caller without one. */
 const BY_TYPE: ReadonlyMap<string, Format> = new Map([
   ['application/json', 'json'],
   ['application/x-ndjson', 'ndjson'],
@@ -29,7 +28,7 @@ const BY_TYPE: ReadonlyMap<string, Format> = new Map([
 ]);
 
 /**
- * The format that the caller wants. One that takes none of them gets JSON, as every error is (RFC 9110 12.5.1 allows
+ * The format that the caller wants; JSON for one that takes none of them, as every error is (RFC 9110 12.5.1 allows
  * it).
  */
 export function formatOf(call: Pick<Call, 'query' | 'preferredType'>): Format {
@@ -37,10 +36,9 @@ export function formatOf(call: Pick<Call, 'query' | 'preferredType'>): Format {
   return asked ?? BY_TYPE.get(call.preferredType([...BY_TYPE.keys()]) ?? '') ?? 'json';
 }
 
-/** What a route that sends streams too says of them in its answer's description. */
+/** For the answer's description of a route that streams. */
 export const alsoAs: readonly string[] = ['application/x-ndjson', 'text/csv'];
 
-/** Lines of records in a stream's format. */
 export function lineWriter<R extends object>(
   format: Exclude<Format, 'json'>,
   columns: readonly string[],

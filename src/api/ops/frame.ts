@@ -1,6 +1,6 @@
 /**
- * What every route under `/ops` stands on (decisions 8, 11): the role its caller needs, personal fields only for a
- * reason, nothing kept by caches, and the record of who saw what, appended before the answer goes out.
+ * What all routes under `/ops` share (decisions 8, 11): the caller's role, personal fields only for a reason, no
+ * caching, and the access record, appended before the answer goes out.
  */
 import { Readable } from 'node:stream';
 import type { Sight } from '../../ops/history/eventView.js';
@@ -13,11 +13,11 @@ import { HttpError } from '../pipeline/errors.js';
 import { contextOf } from '../gifts/deps.js';
 import type { Answer, Call, EarlyCall, Handler, Route, RouteDescription, Schema } from '../pipeline/route.js';
 
-/** A call that only watches is recorded once in so long, in ms. */
+/** How often a watching call is recorded, ms. */
 const WATCHED_MS = 60_000;
 const MAX_WATCHERS = 1_000;
 
-/** A reason in a body or query: spread into the `properties` of a schema. */
+/** Spread into the `properties` of the schema of a body or query. */
 export const reasonProperty = {
   type: 'string',
   minLength: 1,
@@ -27,15 +27,13 @@ export const reasonProperty = {
   'x-errors': { pattern: 'reason must not be empty' },
 } as const satisfies Schema;
 
-/** What such a call is answered with. */
 export interface OpsAnswer extends Answer {
-  /** How many records (events, gifts, lines) the answer shows: for the record of who saw what. */
+  /** How many records (events, gifts, lines) the answer shows, for the access record. */
   readonly shown: number;
 }
 
-/** Records on their way out: how many so far, and how far in the log they have come. */
+/** A piece of an export, with the position in the log up to which it goes. */
 export interface Exported {
-  /** Text of some records. */
   readonly text: string;
   readonly count: number;
   readonly position: Position | null;
@@ -44,11 +42,11 @@ export interface Exported {
 /** An answer that is sent while it is made: for more records than an answer should hold. */
 export interface OpsStream {
   readonly contentType: string;
-  /** Begun only once the export is recorded; returned early when the caller goes away. */
+  /** Started only once the export is recorded; returned early when the caller leaves. */
   records(): AsyncIterable<Exported>;
 }
 
-/** A route under `/ops`: what `Route` says of itself, without what all of them share. */
+/** A route under `/ops`, without what all of them share. */
 export interface OpsRoute extends Omit<
   RouteDescription,
   'caller' | 'roles' | 'noStore' | 'giftParam' | 'knownParametersOnly'
@@ -57,22 +55,22 @@ export interface OpsRoute extends Omit<
   readonly roles: readonly [Role, ...Role[]];
   /** Its answers hold personal fields, masked unless the caller sends `personal=true` with a `reason`. */
   readonly personal?: true;
-  /** Fields of its body that are personal: no part of the record of who saw what. */
+  /** Personal fields of its body, which the access record must not hold. */
   readonly unrecorded?: readonly string[];
   /**
-   * Looks for what the path names: that it isn't there is said before what is wrong with body and query (decisions 1).
+   * Looks for what the path names: it is refused before faults of body and query (decisions 1).
    * @throws Refusal, HttpError; UnavailableError
    */
   readonly exists?: (call: EarlyCall) => Promise<unknown>;
   /**
-   * It shows how the service does and no records, so that it may be asked all the time: the same call by the same user
-   * is recorded once a minute.
+   * It shows the service's status and no records, and may be polled: the same call by the same user is recorded once a
+   * minute.
    */
   readonly watched?: true;
   /**
-   * `sight.personal`: the caller asked for personal fields, and gave a reason. `begin`: for what changes anything that
-   * no event of its own tells of: records the call before it is begun; whoever calls it records the end, too, and the
-   * answer is not recorded again.
+   * `sight.personal`: the caller asked for personal fields and gave a reason. `begin` records the call before it
+   * changes anything that no event of its own shows; then the handler also records the end, and the answer is not
+   * recorded again.
    */
   handle(call: Call, sight: Sight, begin: () => Promise<BegunExport>): Promise<OpsAnswer | OpsStream>;
 }
@@ -82,7 +80,6 @@ const PERSONAL_PARAMETERS = {
   reason: reasonProperty,
 } as const;
 
-/** The route as the router takes it. */
 export function opsRoute(
   access: AccessRecorder,
   { roles, personal, watched, unrecorded = [], exists, handle, ...description }: OpsRoute,
@@ -152,7 +149,7 @@ type Recording = (what: object, record: () => Promise<void>) => Promise<void>;
 
 const always: Recording = async (_what, record) => record();
 
-/** Records nothing that was recorded a short while ago. */
+/** Skips what was recorded a short while ago. */
 function watchers(): Recording {
   const recorded = new Map<string, number>();
   return async (what, record) => {
@@ -166,7 +163,7 @@ function watchers(): Recording {
   };
 }
 
-/** The stream's beginning and end are recorded, however it ends. */
+/** Records the stream's start and end, however it ends. */
 async function streamed(
   access: AccessRecorder,
   asker: Asker,
@@ -195,7 +192,7 @@ async function streamed(
     next: async () => reading.next(),
     async return() {
       const done = await reading.return(undefined);
-      // Of a reading that nobody began (HEAD, a caller who has gone by then) nothing else has run.
+      // Of a stream that nobody read (HEAD, a caller that has left), nothing else has run.
       await end();
       return done;
     },

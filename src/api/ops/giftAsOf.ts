@@ -1,6 +1,6 @@
 /**
- * A gift as the API would have shown it at a position of the log: the same folds, the same entities, the catalogue and
- * the accounts of then.
+ * A gift as the API would have shown it at a position of the log: the same folds and entities, with the catalogue and
+ * accounts of that time.
  */
 import { catalogueThen } from '../../ops/history/catalogueAsOf.js';
 import type { Sight } from '../../ops/history/eventView.js';
@@ -19,31 +19,26 @@ import { type Embedded, embeddedCollector } from '../representation/embedded.js'
 import { giftEntity } from '../gifts/entities.js';
 import { type JoinedGift, joinedGift } from '../gifts/join.js';
 
-/** What it is made with. */
 export interface GiftThenDeps extends HistoryDeps {
   readonly catalogue: ReadModels['catalogue'];
   /** Without a trailing slash. */
   readonly publicUrl: string;
 }
 
-/** What is asked. */
 export interface GiftThenRequest extends Sight {
   readonly giftId: string;
   /** The events of its purchase. */
   readonly purchase: NamedGifts['purchase'];
-  /** ISO 8601, UTC: the time of then. */
+  /** The time to look back at, ISO 8601, UTC. */
   readonly time: string;
-  /** Where the log stood then; `undefined`: before its beginning. */
+  /** The log's position then; `undefined`: before its beginning. */
   readonly position: Position | undefined;
   readonly embeds: readonly string[];
-  /** With whose eyes; default the owner's of then, or else the buyer's. */
+  /** The user who looks; default the owner of that time, or else the buyer. */
   readonly viewer?: string | undefined;
 }
 
-/**
- * What the API would have answered, and to whom. The voucher's code is never shown, the message only with personal
- * fields.
- */
+/** The API's answer then, and to whom. The voucher's code is never shown, the message only with personal fields. */
 export interface GiftThen {
   /** The user's id. */
   readonly viewer: string;
@@ -51,13 +46,9 @@ export interface GiftThen {
   readonly embedded?: Embedded;
 }
 
-/** Every relation that a gift embeds. */
 export const ALL_RELATIONS: readonly string[] = GIFT_RELATIONS;
 
-/**
- * The gift as it was; `undefined` when there was none yet, `'no viewer'` when there was no such user. @throws
- * UnavailableError
- */
+/** `undefined` where there was no gift yet, `'no viewer'` where there was no such user. @throws UnavailableError */
 export async function giftThen(
   deps: GiftThenDeps,
   request: GiftThenRequest,

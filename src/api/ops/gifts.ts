@@ -1,4 +1,4 @@
-/** Gifts as auditors see them: every event of one's life, and how it stood at any time (decisions 11). */
+/** Gifts for auditors: all events of a gift's life, and the gift at any time (decisions 11). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
 import { eventView } from '../../ops/history/eventView.js';
@@ -17,15 +17,11 @@ import { ALL_RELATIONS, giftThen } from './giftAsOf.js';
 import { pastInstantAsked, zoneParameter } from './ranges.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
-/** Records a piece of a stream. */
+/** Records in a piece of a stream. */
 const PIECE = 100;
-/**
- * More events than this are written piece by piece, so that nobody waits while they are: a purchase may have thousands
- * of gifts.
- */
+/** More events are written in pieces, so that nobody waits: a purchase may have thousands of gifts. */
 const AT_ONCE = 500;
 
-/** The routes. */
 export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[] {
   const deps: HistoryDeps = { events: engines.events, models, hash: gifts.hash };
   const named = async (id: string): Promise<NamedGifts> => {

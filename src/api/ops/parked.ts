@@ -1,4 +1,4 @@
-/** Parked work: what process managers gave up, listed, shown, handed back or discarded by support. */
+/** Parked work of process managers: listed, shown, retried or discarded by support. */
 import { eventView, type Sight } from '../../ops/history/eventView.js';
 import { isSettled } from '../../ops/parked/parkedSettled.js';
 import { parkedEntry, parkedView, type ParkedView } from '../../ops/parked/parkedView.js';
@@ -120,7 +120,6 @@ const body: Schema = {
   properties: { reason: reasonProperty },
 };
 
-/** The routes. */
 export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
   const deps = { events, parked: models.parked, gifts: models.gifts };
 

@@ -1,6 +1,4 @@
-/**
- * Rebuilding read models, going back, and ending it: asked for here, done by the processes with the role `projector`.
- */
+/** Rebuilds of read models, rollbacks and aborts: requested here, done by processes with the role `projector`. */
 import type { BegunExport } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
@@ -25,7 +23,6 @@ import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import { rebuildExample, rebuildSchema } from './projectionSchemas.js';
 import { busy } from './projectionTasks.js';
 
-/** What they work with. */
 export interface RebuildRoutesOptions {
   readonly of: (call: Call) => Named;
   readonly exists: NonNullable<OpsRoute['exists']>;
@@ -57,9 +54,8 @@ const listed = {
 const made =
   'a process with the role `projector` makes from the whole log, more slowly while requests are answered. It is swapped in at once when it has caught up; until then the one in use serves and is kept up to date.';
 
-/** The routes. */
 export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRoutesOptions): OpsRoute[] {
-  /** What has been asked for; who takes it on shows in the projection's own status. */
+  /** What was requested; the projection's status shows who works on it. */
   async function rebuildNow(name: string): Promise<RebuildStatus | null> {
     const rebuild = (await rebuildOf(store, name))?.value;
     return rebuild === undefined ? null : rebuildShown(rebuild, { progress: undefined, holder: null });
@@ -142,7 +138,7 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       async handle(call, _sight, record) {
         const { projection, deps } = of(call);
         return recorded(record, async () => {
-          // Asked for again, since its answer was lost, it is over.
+          // Requested again, since its answer was lost: it is over.
           if ((await rebuildOf(store, projection.name)) !== undefined) await abortRebuild(deps, projection.name, never);
           return answered(projection.name, 200);
         });
@@ -171,8 +167,8 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
 }
 
 /**
- * Works while nobody builds any of them, be it a command or another process: only so is it known. @throws
- * RebuildRefusedError where somebody does
+ * Works while nobody builds any of these, be it a command or another process.
+ * @throws RebuildRefusedError where somebody does
  */
 async function building(
   deps: Named['deps'],
@@ -192,8 +188,8 @@ async function building(
 }
 
 /**
- * Who asked, and why, stands in the log before anything is done, and then whether it was. What can't be done is
- * answered with why.
+ * Records who asked and why before anything is done, and afterwards whether it was. A refusal is answered with its
+ * reason.
  */
 async function recorded(record: () => Promise<BegunExport>, work: () => Promise<OpsAnswer>): Promise<OpsAnswer> {
   const begun = await record();

@@ -1,4 +1,4 @@
-/** What the routes of projections answer, described. */
+/** Schemas of the answers about projections. */
 import type { Schema } from '../pipeline/route.js';
 
 const nullable = (type: string, description: string): Schema => ({ type: [type, 'null'], description });
@@ -62,9 +62,7 @@ const rebuildProperties: Readonly<Record<string, Schema>> = {
   seconds_left: nullable('number', 'At that rate.'),
 };
 
-/** A rebuild under way. */
 export const rebuildSchema = object('Rebuild', rebuildProperties);
-/** An example of it. */
 export const rebuildExample = {
   kind: 'rebuild',
   state: 'building',
@@ -96,7 +94,7 @@ const former = object('FormerBuild', {
   until: { type: 'string', format: 'date-time' },
 });
 
-/** A projection, a process manager, or a part of a process that fails. */
+/** A projection, a process manager, or a failing part of a process. */
 export const statusSchema: Schema = {
   oneOf: [
     object('ReadModelStatus', {
@@ -197,7 +195,6 @@ const fieldDifference: Schema = {
   },
 };
 
-/** What a verification has found. */
 export const verificationSchema = object('Verification', {
   version: { type: 'integer' },
   build: { type: 'integer', description: 'How often this version had been built before.' },
@@ -224,7 +221,6 @@ export const verificationSchema = object('Verification', {
   },
 });
 
-/** What became of repaired documents. */
 export const repairSchema = object('Repair', {
   documents: {
     type: 'array',
@@ -241,7 +237,6 @@ export const repairSchema = object('Repair', {
   },
 });
 
-/** A task whose result is of that kind. */
 export const taskSchema = (kind: string, result: Schema): Schema =>
   object(`${kind}Task`, {
     id: { type: 'string' },
@@ -272,7 +267,6 @@ const taskExample = {
   progress: 1,
   failure: null,
 };
-/** An example of a verification. */
 export const verificationExample = {
   ...taskExample,
   kind: 'verification',
@@ -295,7 +289,6 @@ export const verificationExample = {
     ],
   },
 };
-/** An example of a repair. */
 export const repairExample = {
   ...taskExample,
   kind: 'repair',

@@ -1,4 +1,4 @@
-/** Verification and repair of a read model: they take a while, so they are begun, and looked at. */
+/** Verification and repair of a read model: long tasks that are started, then looked at. */
 import type { BegunExport } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import type { Difference } from '../../runtime/readmodels/maintenance/differences.js';
@@ -23,13 +23,12 @@ import {
   verificationSchema,
 } from './projectionSchemas.js';
 
-/** How long an answer waits for a task to end, in ms. */
+/** How long an answer waits for a task, ms. */
 const WAIT_MS = 5_000;
-/** Differences that are shown. */
+/** The most differences that are shown. */
 const SHOWN = 1_000;
 const MAX_SAMPLE = 10_000;
 
-/** What they work with. */
 export interface TaskRoutesOptions {
   readonly of: (call: Call) => Named;
   readonly exists: NonNullable<OpsRoute['exists']>;
@@ -39,7 +38,6 @@ export interface TaskRoutesOptions {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** What is shown of a verification. */
 interface VerificationResult extends Build {
   readonly documents: number;
   readonly differences: number;
@@ -52,12 +50,10 @@ interface VerificationResult extends Build {
 const explains = (error: unknown): boolean =>
   error instanceof RepairRefusedError || error instanceof VerifyRefusedError;
 
-/** Something else is under way. */
 export function busy(message: string): HttpError {
   return new HttpError('projection_busy', { message, headers: { 'Retry-After': '5' } });
 }
 
-/** The routes. */
 export function taskRoutes({
   of,
   exists,
@@ -124,7 +120,7 @@ export function taskRoutes({
           });
       },
       onProgress(progress: Parameters<NonNullable<Parameters<typeof verifyAll>[0]['onProgress']>>[0]) {
-        // Folding is the longer part of it.
+        // Folding is the longer part.
         if (progress.step === 'fold' && progress.progress.total !== undefined)
           tell(Math.min(0.7, (progress.progress.events / Math.max(1, progress.progress.total)) * 0.7));
       },
@@ -262,7 +258,7 @@ export function taskRoutes({
         const { ids, found } = call.body as { readonly ids?: readonly string[]; readonly found?: true };
         if ((ids === undefined) === (found === undefined))
           throw new HttpError('schema', { message: 'give ids, or found' });
-        // First, and not with the answer: what was asked of the projector is done whatever becomes of this process.
+        // Before the work: the projector does what was requested whatever becomes of this process.
         const begun = await record();
         try {
           return await begin(
@@ -272,7 +268,7 @@ export function taskRoutes({
             documents,
           );
         } catch (error) {
-          // Where the task was never begun.
+          // Where the task was never started.
           await begun.end(0, null, false);
           throw error;
         }

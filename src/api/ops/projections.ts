@@ -1,4 +1,4 @@
-/** Read models as support sees them: how they stand, rebuilt, verified and repaired while they are served. */
+/** Read models for support: their status, rebuilds, verification and repair. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Projection } from '../../runtime/readmodels/projection.js';
@@ -16,10 +16,8 @@ import { statusExamples, statusSchema } from './projectionSchemas.js';
 import { taskRoutes } from './projectionTasks.js';
 
 const named: Schema = { type: 'string', enum: PROJECTIONS.map(({ name }) => name) };
-/** The path parameter. */
 const params = { name: `The read model: ${(named['enum'] as string[]).join(', ')}.` };
 
-/** The routes. */
 export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
   const { engines, gifts, upkeep } = ops;
   const { events, store } = engines;
@@ -102,7 +100,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
   ];
 }
 
-/** @throws HttpError for a name that there is not */
+/** @throws HttpError for an unknown name */
 function projectionIn({ params: { name: asked } }: EarlyCall): Projection {
   const projection = PROJECTIONS.find(({ name }) => name === asked);
   if (projection === undefined) throw new HttpError('projection_not_found');

@@ -1,11 +1,11 @@
-/** Times and parts of the log as callers ask for them. */
+/** Times and ranges of the log in queries. */
 import { type LogRange, logRange, refuseUnlessPlace } from '../../ops/ranges/range.js';
 import { DEFAULT_ZONE, TimeError, type TimeZone, pastInstant, timeZone } from '../../ops/ranges/times.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
 
-/** The query parameter of a time zone; spread into the `properties` of a query's schema. */
+/** Spread into the `properties` of a query's schema. */
 export const zoneParameter = {
   time_zone: {
     type: 'string',
@@ -15,7 +15,7 @@ export const zoneParameter = {
   },
 } as const satisfies Record<string, Schema>;
 
-/** The query parameters of a range; spread likewise. */
+/** Spread likewise. */
 export const rangeParameters = {
   from: {
     type: 'string',
@@ -43,7 +43,6 @@ export const rangeProperties = {
   time_zone: { type: 'string' },
 } as const satisfies Record<string, Schema>;
 
-/** A range of the example. */
 export const rangeExample: LogRange = {
   after: '0000000000001041',
   through: '0000000000099117',
@@ -52,21 +51,21 @@ export const rangeExample: LogRange = {
   time_zone: DEFAULT_ZONE,
 };
 
-/** The zone that a caller means. @throws HttpError `schema` */
+/** @throws HttpError `schema` */
 export function zoneAsked(query: Call['query']): TimeZone {
   return inWords(() => timeZone(query['time_zone'] as string));
 }
 
 /**
- * The instant that a caller looks back at. @param now ISO 8601, UTC. @throws HttpError `schema`, for a time to come,
- * too
+ * The past instant that a caller means. `now`: ISO 8601, UTC.
+ * @throws HttpError `schema`, also for the future
  */
 export function pastInstantAsked(query: Call['query'], text: string, now: string): string {
   const zone = zoneAsked(query);
   return inWords(() => pastInstant(zone, text, now));
 }
 
-/** The range that a caller means. @throws HttpError `schema`; UnavailableError */
+/** @throws HttpError `schema`; UnavailableError */
 export async function rangeAsked(events: EventStore, query: Call['query']): Promise<LogRange> {
   const zone = zoneAsked(query);
   const [from, to, after] = ['from', 'to', 'after'].map((name) => query[name] as string | undefined);
@@ -75,7 +74,10 @@ export async function rangeAsked(events: EventStore, query: Call['query']): Prom
   });
 }
 
-/** Refuses what a caller gives as `after` and is no place in the log. @throws HttpError `schema`; UnavailableError */
+/**
+ * Refuses an `after` that is no position of the log.
+ * @throws HttpError `schema`; UnavailableError
+ */
 export async function refuseOtherPlaces(
   events: Pick<EventStore, 'isPosition' | 'end'>,
   after: string | undefined,
@@ -86,8 +88,8 @@ export async function refuseOtherPlaces(
 }
 
 /**
- * What is read from the caller's words about time. @throws HttpError `schema` with the words of a TimeError, and
- * whatever else `read` does
+ * Reads a caller's text about time.
+ * @throws HttpError `schema` with the message of a TimeError, and whatever else `read` does
  */
 export function inWords<T>(read: () => T): T {
   try {

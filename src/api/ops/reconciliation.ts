@@ -1,4 +1,4 @@
-/** The payment provider's ledger against the log, to the penny. */
+/** Reconciliation of the payment provider's ledger with the log, to the penny. */
 import { type DayReport, dayOf, reconcileDay, reconciliationReport } from '../../ops/reconciliation/reconcileDay.js';
 import type { Difference } from '../../ops/reconciliation/reconcile.js';
 import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
@@ -9,11 +9,10 @@ import type { Exported, OpsRoute } from './frame.js';
 import type { OpsDeps } from './deps.js';
 import { inWords } from './ranges.js';
 
-/** The routes. */
 export function reconciliationRoutes({ engines: { events, store }, payments, gifts }: OpsDeps): OpsRoute[] {
-  // Loaded with the routes, not when it is asked for: by then a later build may have taken the file away.
+  // Loaded with the routes, not on demand: a later build may have taken the file away by then.
   const openLedger = providersLedger(payments, store.records);
-  // Its failure is met by whoever asks.
+  // Its failure is thrown where it is used.
   openLedger.catch(() => undefined);
   return [
     {
@@ -66,9 +65,7 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
   ];
 }
 
-/**
- * Gives differences out as they are found, at the speed of the reader; ends the comparison when the reader goes away.
- */
+/** Yields differences as they are found, at the reader's pace; ends the comparison when the reader leaves. */
 async function* exported(
   run: (tell: (difference: Difference) => Promise<void>, signal: AbortSignal) => Promise<DayReport>,
   last: (report: DayReport, differences: number) => object,
@@ -88,7 +85,7 @@ async function* exported(
     ended = true;
     wake();
   });
-  // Its failure is thrown where it is waited for.
+  // Its failure is thrown where it is awaited.
   comparing.catch(() => undefined);
   let count = 0;
   try {

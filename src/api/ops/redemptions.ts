@@ -1,4 +1,4 @@
-/** Redemptions as auditors export them: page by page, or as a stream of any length (decisions 11). */
+/** Redemptions for auditors: page by page, or as a stream of any length (decisions 11). */
 import type { LogRange } from '../../ops/ranges/range.js';
 import {
   REDEMPTION_FILTERS,
@@ -21,7 +21,7 @@ import { rangeAsked, rangeExample, rangeParameters, rangeProperties } from './ra
 
 const LIMIT = 100;
 const MAX_LIMIT = 1_000;
-/** After so long a page is answered with what has been found, be it nothing: the next goes on from there, in ms. */
+/** How long a page is searched for, ms; then it is answered with what was found, and the next one goes on. */
 const PAGE_MS = 1_000;
 
 const text = { type: 'string', minLength: 1, maxLength: 64 };
@@ -73,7 +73,6 @@ const recordExample = {
   redemption: eventExample.data,
 } as RedemptionRecord;
 
-/** The routes. */
 export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] {
   return [
     {

@@ -71,7 +71,6 @@ const shownAs = (
 });
 const params = { transactionId: 'The transaction.' };
 
-/** The routes. */
 export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[] {
   return [
     {

@@ -1,7 +1,4 @@
-/**
- * The commonest tickets: tell the receiver again, give a gift to another one, let it be valid for longer, block it,
- * free it.
- */
+/** Support actions on a gift: resend, reassign, extend, block, unblock. */
 import { type CareView, careView } from '../../ops/history/supportedGift.js';
 import { blockGift, supportCause, TICKET_ID, unblockGift } from '../../commands/blockGift.js';
 import type { CommandContext } from '../../commands/context.js';
@@ -85,10 +82,10 @@ const ticketProperty = {
   'x-errors': { pattern: 'ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -' },
 } as const satisfies Schema;
 
-/** What one of the commands does with a body that has been checked. */
+/** What an action does with a validated body. */
 type Doing = (giftId: string, context: CommandContext, body: Call['body'], reason: string) => Promise<Transacted>;
 
-/** One command as its route tells of it. */
+/** An action as its route describes it. */
 interface Ticket extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded'> {
   readonly name: string;
   readonly properties: Readonly<Record<string, Schema>>;
@@ -100,7 +97,6 @@ interface Ticket extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded'
   readonly run: Doing;
 }
 
-/** The routes. */
 export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
   const deps = { events, gifts: models.gifts, accounts: models.accounts, hash: gifts.hash };
 

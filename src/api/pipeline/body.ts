@@ -1,9 +1,15 @@
-/** Reads a request's body: its type (415), its size (413), its syntax (400), in this order (decisions 1). */
+/**
+ * The body of a request: its type (415), its size (413), its syntax (400), in this order (decisions 1). koa-bodyparser
+ * reads and parses it; checks that it lacks stand around it.
+ */
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parse as parseForm } from 'node:querystring';
+import { Readable } from 'node:stream';
 import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import type { Context } from 'koa';
+import bodyParser from 'koa-bodyparser';
 import { shortened } from '../../lib/quotedText.js';
 import { repeatedNames } from '../../import/repeatedNames.js';
 import { askForBody } from './askForBody.js';
@@ -16,9 +22,12 @@ const LIMIT_BYTES = 1_048_576;
 const JSON_TYPE = 'application/json';
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
+/** Stands for bytes that are no UTF-8; a text may hold this character of its own, too. */
+const REPLACEMENT = '\ufffd';
+
 type Decompress = (bytes: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>;
 const unzipped: Decompress = promisify(unzip);
-/** By content coding; `x-gzip` is `gzip` (RFC 9110 8.4.1). `undefined`: as it is. */
+/** By content coding; `x-gzip` is `gzip` (RFC 9110 8.4.1). `undefined`: the bytes are the body's own. */
 const CODINGS: ReadonlyMap<string, Decompress | undefined> = new Map([
   ['', undefined],
   ['identity', undefined],
@@ -27,8 +36,19 @@ const CODINGS: ReadonlyMap<string, Decompress | undefined> = new Map([
   ['deflate', unzipped],
   ['br', promisify(brotliDecompress)],
 ]);
-/** Throws at bytes that are no UTF-8; a byte order mark in front is no part of the text. */
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Options of co-body, which koa-bodyparser hands on. */
+const ofCoBody = {
+  // Every JSON value is well-formed, with fields of any name, `__proto__` among them: the schema refuses them.
+  strict: false,
+  onProtoPoisoning: 'ignore',
+  // Forms are flat (RFC 6749 B). The schema says which field is missing in one without fields.
+  qs: { parse: (text: string) => parseForm(text) },
+};
+const limits = { jsonLimit: String(LIMIT_BYTES), formLimit: String(LIMIT_BYTES), textLimit: String(LIMIT_BYTES) };
+const parseJsonOrForm = bodyParser({ ...ofCoBody, ...limits, enableTypes: ['json', 'form'] });
+const asBytes = { encoding: null };
+const readAsBytes = bodyParser({ ...asBytes, ...limits, enableTypes: ['text'] });
 
 /** What a route takes. */
 export interface BodyRules {
@@ -37,8 +57,7 @@ export interface BodyRules {
 }
 
 /**
- * The parsed body; `undefined` where it is optional and absent. It may be any JSON value, with fields of any name
- * (`__proto__` is one of its own): the schema refuses them.
+ * The parsed body, any JSON value; `undefined` where it is optional and absent.
  * @throws HttpError `unsupported_content_type`, `request_too_large`, `malformed_json`, `schema` (a form that is no
  * Unicode text, a name that stands twice in one object); CallerLeftError when it breaks off
  */
@@ -46,36 +65,112 @@ export async function readBody({ req, res }: Context, rules: BodyRules): Promise
   if (rules.optional && (!announcesBody(req) || (await isEmpty(req, res)))) return undefined;
   const type = typeOf(req);
   if (type !== JSON_TYPE && !(rules.form && type === FORM_TYPE)) throw new HttpError('unsupported_content_type');
-  const decompress = decompressorOf(req);
-  const bytes = await receive(req, res);
-  let text: string;
-  let parsed: unknown;
-  try {
-    text = utf8.decode(decompress === undefined ? bytes : await decompress(bytes, { maxOutputLength: LIMIT_BYTES }));
-    if (type === JSON_TYPE) parsed = JSON.parse(text);
-  } catch (error) {
-    throw new HttpError(
-      (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'request_too_large' : 'malformed_json',
-    );
+  const { text, body } = await parsed(req, res, type);
+  if (type === FORM_TYPE) {
+    refuseMalformedParameters(text);
+    return body;
   }
-  if (type === JSON_TYPE) {
-    // Of two values under one name a reader takes the first, another the last (RFC 7493 2.3): neither is done.
-    const [repeated] = repeatedNames(text, 1);
-    if (repeated !== undefined) throw faultOf(shortened(repeated.place), 'must be given only once');
-    return parsed;
-  }
-  refuseMalformedParameters(text);
-  // Forms are flat (RFC 6749 B), and one without fields is one: which of them is missing is for the schema to say.
-  return parseForm(text);
+  if (text === '') throw new HttpError('malformed_json');
+  // Of two values under one name some readers take the first, others the last (RFC 7493 2.3).
+  const [repeated] = repeatedNames(text, 1);
+  if (repeated !== undefined) throw faultOf(shortened(repeated.place), 'must be given only once');
+  return body;
 }
 
 /**
- * The body's bytes as they came, whatever they hold: what is signed must not be touched. One without a body is empty.
+ * The body's bytes as they came: a signature covers them. Empty without a body.
  * @throws HttpError `unsupported_content_type` (compressed), `request_too_large`; CallerLeftError when it breaks off
  */
 export async function readBytes({ req, res }: Context): Promise<Buffer> {
-  if (decompressorOf(req) !== undefined) throw new HttpError('unsupported_content_type');
-  return receive(req, res);
+  if (takeDecompressor(req) !== undefined) throw new HttpError('unsupported_content_type');
+  return bytesOf(req, res);
+}
+
+interface Parsed {
+  /** The body as text. */
+  readonly text: string;
+  readonly body: unknown;
+}
+
+async function parsed(req: IncomingMessage, res: ServerResponse, type: string): Promise<Parsed> {
+  const decompress = takeDecompressor(req);
+  if (decompress !== undefined) {
+    const bytes = await decompressed(await bytesOf(req, res), decompress);
+    const read = await readWith(parseJsonOrForm, Object.assign(Readable.from(bytes), { headers: {} }), type);
+    return asText(read, [bytes]);
+  }
+  refuseLongBody(req);
+  askForBody(req, res);
+  // Hears the same chunks as the parser, which begins to listen in this turn.
+  const chunks: Buffer[] = [];
+  const keep = (chunk: Buffer): void => void chunks.push(chunk);
+  req.on('data', keep);
+  try {
+    return asText(await readWith(parseJsonOrForm, req, type), chunks);
+  } finally {
+    req.off('data', keep);
+  }
+}
+
+/** koa-bodyparser replaces bytes that are no UTF-8. @throws HttpError `malformed_json` where it did */
+function asText({ rawBody, body }: Read, bytes: readonly Buffer[]): Parsed {
+  const text = rawBody as string;
+  if (text.includes(REPLACEMENT) && !isUtf8(Buffer.concat(bytes))) throw new HttpError('malformed_json');
+  return { text, body };
+}
+
+async function bytesOf(req: IncomingMessage, res: ServerResponse): Promise<Buffer> {
+  refuseLongBody(req);
+  askForBody(req, res);
+  // koa-bodyparser gives '' for no bytes.
+  const { body } = await readWith(readAsBytes, req, 'text/plain');
+  return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+}
+
+async function decompressed(bytes: Buffer, decompress: Decompress): Promise<Buffer> {
+  try {
+    return await decompress(bytes, { maxOutputLength: LIMIT_BYTES });
+  } catch (error) {
+    const tooLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
+    throw new HttpError(tooLarge ? 'request_too_large' : 'malformed_json');
+  }
+}
+
+/** By the errors of raw-body, with which co-body reads; any other error is one of syntax. */
+const REFUSALS: Readonly<Record<string, () => Error>> = {
+  'entity.too.large': () => new HttpError('request_too_large'),
+  'request.aborted': () => new CallerLeftError(),
+  'stream.not.readable': () => new CallerLeftError(),
+};
+
+/** What koa-bodyparser sets. */
+interface Read {
+  readonly body: unknown;
+  readonly rawBody: unknown;
+}
+
+/** Calls a koa-bodyparser with a stream of this type, whatever the request's own headers say. */
+async function readWith(parser: ReturnType<typeof bodyParser>, source: Readable, type: string): Promise<Read> {
+  const request = {
+    body: undefined,
+    rawBody: undefined,
+    get: () => type,
+    is: (types: readonly string[]) => types.includes(type),
+  };
+  try {
+    await parser({ req: source, request } as unknown as Context, async () => undefined);
+  } catch (error) {
+    // What is left of the body is read and forgotten, so that the connection's next request is not stuck behind it.
+    source.resume();
+    if (source.errored !== null) throw new CallerLeftError();
+    throw REFUSALS[(error as { readonly type?: string }).type ?? '']?.() ?? new HttpError('malformed_json');
+  }
+  return request;
+}
+
+/** Refuses by its length alone a body of which nothing has come yet. @throws HttpError `request_too_large` */
+function refuseLongBody({ headers }: IncomingMessage): void {
+  if (Number(headers['content-length'] ?? 0) > LIMIT_BYTES) throw new HttpError('request_too_large');
 }
 
 /** Whether the request announces a body (RFC 9112 6.3). */
@@ -84,10 +179,7 @@ function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
-/**
- * Whether a body without a length turns out to have no bytes. What has come stays to be read. @throws CallerLeftError
- * when it breaks off
- */
+/** Whether a body without a length turns out to have no bytes. @throws CallerLeftError when it breaks off */
 async function isEmpty(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
   if (request.headers['content-length'] !== undefined) return false;
   askForBody(request, response);
@@ -107,7 +199,7 @@ async function isEmpty(request: IncomingMessage, response: ServerResponse): Prom
 
 /**
  * The media type, in lower case. Parameters may be empty, and have tabs around them (RFC 9110 5.6.6).
- * @throws HttpError `unsupported_content_type` for none, one that can't be read, and another charset than UTF-8
+ * @throws HttpError `unsupported_content_type` for none, a malformed one, and another charset than UTF-8
  */
 function typeOf({ headers }: IncomingMessage): string {
   let media: MIMEType;
@@ -122,33 +214,13 @@ function typeOf({ headers }: IncomingMessage): string {
 }
 
 /**
- * What decompresses the body; `undefined`: it is as it is. @throws HttpError `unsupported_content_type` for a coding
- * that is not known
+ * What decompresses the body. koa-bodyparser would bound only what comes out, so the coding is taken off the request.
+ * @throws HttpError `unsupported_content_type` for an unknown coding
  */
-function decompressorOf({ headers }: IncomingMessage): Decompress | undefined {
+function takeDecompressor({ headers }: IncomingMessage): Decompress | undefined {
   // Names of codings have no case (RFC 9110 8.4.1).
   const coding = (headers['content-encoding'] ?? '').toLowerCase();
   if (!CODINGS.has(coding)) throw new HttpError('unsupported_content_type');
+  headers['content-encoding'] = 'identity';
   return CODINGS.get(coding);
-}
-
-/** All of the bytes that come. @throws HttpError `request_too_large`; CallerLeftError when they break off */
-async function receive(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > LIMIT_BYTES) throw new HttpError('request_too_large');
-  askForBody(request, response);
-  const received: Buffer[] = [];
-  let length = 0;
-  return new Promise((resolve, reject) => {
-    const take = (chunk: Buffer): void => {
-      length += chunk.length;
-      if (length <= LIMIT_BYTES) return void received.push(chunk);
-      // What is left of the body is read and forgotten, else the connection's next request would wait behind it for
-      // ever.
-      request.off('data', take).resume();
-      reject(new HttpError('request_too_large'));
-    };
-    request.on('data', take);
-    request.once('end', () => resolve(Buffer.concat(received)));
-    request.once('error', () => reject(new CallerLeftError()));
-  });
 }

@@ -1,7 +1,7 @@
-/** Callers that go away before they are answered: what takes long is not finished for nobody. */
+/** Callers that leave before they are answered: long work is not finished for them. */
 import type { ServerResponse } from 'node:http';
 
-/** The caller has gone: nobody is answered. */
+/** The caller has left: there is no answer. */
 export class CallerLeftError extends Error {
   override readonly name = 'CallerLeftError';
   constructor() {
@@ -9,13 +9,12 @@ export class CallerLeftError extends Error {
   }
 }
 
-/** What the access log and the metrics show in place of a status that nobody got, as nginx does. */
+/** Shown by the access log and the metrics as the status of an answer that nobody got, as nginx does. */
 export const CALLER_LEFT = 499;
 
 /**
- * Aborted, with CallerLeftError, when the connection closes before the answer has been sent, or the caller says that
- * nothing more will come: whoever goes away can't be told from whoever only sends no more before the answer is written,
- * and what takes long is made for those alone who surely still wait.
+ * Aborted, with CallerLeftError, when the connection closes before the answer was sent, or the caller ends its side: a
+ * caller that left can't be told from one that only sends no more. For work too long to do for nobody.
  */
 export function callerLeft(response: ServerResponse): AbortSignal {
   const leaving = new AbortController();
@@ -35,8 +34,8 @@ export function callerLeft(response: ServerResponse): AbortSignal {
 }
 
 /**
- * Whether an answer that broke off did so since its caller went, not by a fault of ours. Faults of engines are told as
- * UnavailableError; a connection's own name a system call.
+ * Whether an answer broke off since its caller left. Errors of engines are UnavailableErrors; those of a connection
+ * name a system call.
  */
 export function brokenByCaller(error: object): boolean {
   const { code, syscall } = error as NodeJS.ErrnoException;

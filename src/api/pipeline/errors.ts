@@ -1,6 +1,5 @@
 /**
- * The only place that knows statuses: every error a caller can get, with its status and exact message (spec 7,
- * decisions 1 to 7).
+ * Every error of the API, with its status and exact message (spec 7, decisions 1 to 7). No other file knows statuses.
  */
 import { inAscii, shortened } from '../../lib/quotedText.js';
 import { EventTooLargeError } from '../../ports/eventStore.js';
@@ -8,9 +7,8 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { Refusal } from '../../domain/refusal.js';
 import { type RatedCode, retryAfterOf } from './repeats.js';
 
-/** Status and message of each error. An empty message is made where the error is raised. */
+/** Status and message. An empty message is made where the error is raised. */
 export const ERRORS = {
-  // Raised by the HTTP layer.
   authentication_failed: [401, 'Authentication failed.'],
   forbidden: [403, 'Forbidden.'],
   not_found: [404, 'Not found.'],
@@ -40,7 +38,7 @@ export const ERRORS = {
   projection_refused: [422, ''],
   internal: [500, 'Internal error.'],
   unavailable: [503, 'Service unavailable.'],
-  // Raised by decisions: the codes of `Refusal`.
+  // Codes of `Refusal`.
   gift_not_found: [404, 'gift not found'],
   transaction_not_found: [404, 'transaction not found'],
   redemption_not_found: [404, 'Redemption not found'],
@@ -85,15 +83,14 @@ export const ERRORS = {
   idempotency_key_reused: [422, 'Idempotency key already used with another request.'],
 } as const satisfies Record<Refusal['code'] | RatedCode, readonly [number, string]>;
 
-/** The name of an error. */
 export type ErrorCode = keyof typeof ERRORS;
 
-/** An error of the HTTP layer, with its message where the table has none, and headers. */
+/** An error of the HTTP layer, with headers, and a message where the table has none. */
 export class HttpError extends Error {
   override readonly name = 'HttpError';
   readonly code: ErrorCode;
   readonly headers: Readonly<Record<string, string>>;
-  /** Fields beside `error`, for this caller alone: kept nowhere, so that a repeated request makes them again. */
+  /** Fields besides `error`, for this caller alone: never stored, but made again for a repeated request. */
   readonly more: object | undefined;
   constructor(
     code: ErrorCode,
@@ -106,37 +103,33 @@ export class HttpError extends Error {
   }
 }
 
-/**
- * The header by which an error names the field that it is about, where its message may be one of many:
- * `purchase.receivers[1].phone_number` (docs/decisions.md 1).
- */
+/** Names the field that an error is about: `purchase.receivers[1].phone_number` (docs/decisions.md 1). */
 export const FIELD_HEADER = 'Gift-Error-Field';
 
 /**
- * A field's name as a header: printable ASCII, at most 256 characters. No headers for the empty name, which is the body
- * or query itself.
+ * A field's name as a header: printable ASCII, at most 256 characters. None for the empty name: the body or query
+ * itself.
  */
 export function fieldHeader(field: string): Readonly<Record<string, string>> {
   return field === '' ? {} : { [FIELD_HEADER]: inAscii(shortened(field, 255)) };
 }
 
-/** What is wrong with one field of body or query. @param fault goes on after the field's name */
+/** A fault of one field. `fault`: the message after the field's name. */
 export function faultOf(field: string, fault: string): HttpError {
   return new HttpError('schema', { message: `${field} ${fault}`, headers: fieldHeader(field) });
 }
 
-/** What a caller is told of an error. `unforeseen`: it belongs in the log. */
+/** The caller's answer to an error. `unforeseen`: to be logged. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly code: ErrorCode;
   readonly message: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Fields beside `error`. */
   readonly more?: object;
   readonly unforeseen: boolean;
 }
 
-/** Turns whatever was thrown into what the caller is told: only errors meant for callers show their message. */
+/** Only errors meant for callers show their message. */
 export function answerOf(error: unknown): ErrorAnswer {
   if (error instanceof HttpError) {
     const [status] = ERRORS[error.code];

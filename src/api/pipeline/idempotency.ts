@@ -1,6 +1,6 @@
 /**
- * Idempotency keys (decisions 1). What a command appended is found again in its stream by the command id; here stands
- * what is beside the log: that a request with the key is running, and the answers to give again, refusals among them.
+ * Idempotency keys (decisions 1). A command's events are found in its stream by the command id. Kept here, beside the
+ * log: that a request with the key is running, and the answers to repeat, refusals among them.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { CLOCK_SLACK_MS } from '../../lib/clock.js';
@@ -11,7 +11,7 @@ import type { Principal } from '../auth/principal.js';
 import { HttpError } from './errors.js';
 import type { Seen } from './route.js';
 
-/** A request holds its key so long where its process is not known to be gone, milliseconds. */
+/** How long a request holds its key where its process is not known to be gone, ms. */
 const HOLD_MS = 30_000;
 const KEEP_MS = 24 * 3_600_000;
 const MAX_STORED_BYTES = 256 * 1024;
@@ -19,14 +19,14 @@ const MAX_DEPTH = 32;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * An answer as it is sent again. `body` is JSON text; absent where it was too long to keep, or not to be kept: then it
- * is made again from the log, as far as the first answer had seen that (its `Gift-Position`).
+ * An answer to repeat. `body` is JSON text; absent where it was too long, or must not be stored. Then the answer is
+ * made again from the log, up to the first answer's `Gift-Position`.
  */
 export interface StoredAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** What the record of it says, left again whenever it is sent again. */
+  /** The access record of the answer, left again whenever the answer is repeated. */
   readonly seen?: Seen;
 }
 
@@ -45,25 +45,23 @@ export interface HeldKey {
   /** The first outcome, without its body: this request only makes the same answer again. */
   readonly first: StoredAnswer | undefined;
   /**
-   * Keeps the first outcome for at least 24 hours.
-   * @returns false where another request holds the key by now, since this one's process was taken for gone: it says
-   * what the outcome is, by the log
+   * Keeps the first outcome for at least 24 hours; false where another request holds the key by now, since this process
+   * was taken for gone. Then that request decides the outcome, by the log.
    */
   settle(answer: StoredAnswer): Promise<boolean>;
-  /** Gives the key back: nothing was decided, now. */
+  /** Gives the key back: nothing was decided. */
   release(): Promise<void>;
 }
 
-/** Who holds keys: this process, and whether others still work on theirs. */
+/** The holders of keys: this process, and whether others still work on theirs. */
 export interface KeyOwner {
   readonly self: Holder;
   /** Whether that process still works on a request with this command id, as far as is known. */
   isWorking(holder: Holder, commandId: string): boolean;
-  /** This process works on one from now on. @returns what ends that */
+  /** This process starts to work on one. Returns what ends that. */
   begin(commandId: string): () => void;
 }
 
-/** This process as an owner of keys. */
 export function keyOwner({ self, isGone }: Pick<Presence, 'self' | 'isGone'>): KeyOwner {
   const working = new Map<string, symbol>();
   return {
@@ -79,19 +77,22 @@ export function keyOwner({ self, isGone }: Pick<Presence, 'self' | 'isGone'>): K
   };
 }
 
-/** The key's header, checked; `undefined` without one. @throws HttpError `invalid_idempotency_key` */
+/**
+ * The checked header; `undefined` without one.
+ * @throws HttpError `invalid_idempotency_key`
+ */
 export function idempotencyKey(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (!KEY.test(header)) throw new HttpError('invalid_idempotency_key');
   return header;
 }
 
-/** A command id for a request without a key: a random UUID, which Node draws many at a time. */
+/** The command id of a request without a key. */
 export const randomCommandId = (): string => randomUUID();
 
 /**
- * The command id of a keyed request: scoped to user, client and route; `route` has the method and the path with the
- * gift resolved.
+ * The command id of a keyed request, scoped to user, client and route. `route`: method, and path with the gift
+ * resolved.
  */
 export function keyedCommandId(hash: KeyedHash, principal: Principal, route: string, key: string): string {
   const user = principal.kind === 'user' ? principal.user.id : '';
@@ -100,8 +101,8 @@ export function keyedCommandId(hash: KeyedHash, principal: Principal, route: str
 }
 
 /**
- * SHA-256 (base64url) of a body, whatever the order of its keys. @throws HttpError `malformed_json` for one nested
- * deeper than any schema goes
+ * SHA-256 (base64url) of a body, whatever the order of its keys.
+ * @throws HttpError `malformed_json` for one nested deeper than any schema
  */
 export function bodyHashOf(body: unknown): string {
   return createHash('sha256')
@@ -114,12 +115,12 @@ function sorted(value: unknown, depth: number): unknown {
   if (depth > MAX_DEPTH) throw new HttpError('malformed_json');
   if (Array.isArray(value)) {
     const items: unknown[] = value.map((one) => sorted(one, depth + 1));
-    // Fields end in a list, so that a list that ends in one is marked, and one that ends in the mark. No other is: the
-    // hashes that stand in the log stay.
+    // Fields end in a list, so lists that end in a list or in the mark are marked. All others are left as they are:
+    // stored hashes must not change.
     const last: unknown = value.at(-1);
     return Array.isArray(last) || last === '[]' ? [...items, '[]'] : items;
   }
-  // Keys alone: to sort tens of thousands with their values takes twice as long, and any caller may send them.
+  // Sorts keys alone: with their values it takes twice as long, and any caller may send tens of thousands.
   const entries = Object.keys(value)
     .sort()
     .map((key) => [key, sorted((value as Readonly<Record<string, unknown>>)[key], depth + 1)]);
@@ -127,10 +128,10 @@ function sorted(value: unknown, depth: number): unknown {
 }
 
 /**
- * Takes the key, or gives the answer of the request that had it. A key whose request's process is gone is free at once.
- * Where that one was only frozen and goes on, the effect is one all the same: the log knows the command by its id, and
- * a refusal that it can keep no more is not told.
- * @param owner who holds keys; absent: a request that died holds its key for 30 s
+ * Takes the key, or gives the answer of the request that had it. A key whose process is gone is free at once. If that
+ * process was only frozen, there is still one effect: the log finds the command by its id, and a refusal that can't be
+ * kept is not given.
+ * @param owner absent: a request that died holds its key for 30 s
  * @throws HttpError `request_in_progress`, `idempotency_key_reused`; UnavailableError
  */
 export async function takeKey(
@@ -153,7 +154,7 @@ export async function takeKey(
       } else {
         const left = entry.until - now();
         const working = entry.holder === undefined || owner === undefined || owner.isWorking(entry.holder, commandId);
-        // More is left than was ever given: the clock has been set back, which must not hold the key for longer.
+        // More is left than was ever given: a clock that was set back must not hold the key for longer.
         if (working && left > 0 && left <= HOLD_MS + CLOCK_SLACK_MS)
           throw new HttpError('request_in_progress', {
             headers: { 'Retry-After': String(Math.min(5, Math.ceil(left / 1000))) },

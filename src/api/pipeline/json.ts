@@ -1,16 +1,14 @@
-/**
- * Writes answers as JSON: small ones at once, long lists in slices, so that one large answer never holds up the others.
- */
+/** JSON answers: small ones at once, long lists in slices, so that no answer holds up the others. */
 import { Readable } from 'node:stream';
 import { slices } from '../../lib/async/slices.js';
 
-/** Lists longer than this are written in slices; the items of lists of objects inside count, too. */
+/** Lists longer than this are written in slices; items of lists inside count, too. */
 const LONG_LIST = 250;
 const ITEMS_A_PIECE = 50;
-/** So many levels down lists are looked for. */
+/** How deep lists are looked for. */
 const DEPTH = 3;
 
-/** The value as JSON text, or as a stream of it where a list in it (at most three levels down) is long. */
+/** The value as JSON text, or as a stream where a list in it (at most three levels deep) is long. */
 export function jsonBody(value: object): string | Readable {
   if (!hasLongList(value)) return JSON.stringify(value);
   return Readable.from(paced(pieces(value)), { objectMode: false, highWaterMark: 262_144 });
@@ -21,9 +19,7 @@ export function hasLongList(value: unknown): boolean {
   return itemsOf(value, DEPTH) > LONG_LIST;
 }
 
-/**
- * How many items the longest list of a value has, with those inside its items; beyond what is long nothing is counted.
- */
+/** The items of a value's longest list, with those inside; counting stops once it is long. */
 function itemsOf(value: unknown, depth: number): number {
   if (typeof value !== 'object' || value === null || depth < 0) return 0;
   if (Array.isArray(value)) {
@@ -35,7 +31,7 @@ function itemsOf(value: unknown, depth: number): number {
     return items;
   }
   let items = 0;
-  // Every answer goes through here, and most of its fields are texts: they cost no call.
+  // Every answer passes here: its many texts must not cost a call.
   for (const key in value) {
     const one = (value as Readonly<Record<string, unknown>>)[key];
     if (typeof one === 'object' && (items = Math.max(items, itemsOf(one, depth - 1))) > LONG_LIST) return items;

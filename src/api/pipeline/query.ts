@@ -1,7 +1,7 @@
 /**
- * Reads query parameters as a route's schema means them: numbers, booleans (`1`, `0`, `true`, `false`) and lists. A
- * list parameter is written with brackets (`embed[]=a&embed[]=b`), without (`embed=a`), or with an index in them
- * (`embed[0]=a&embed[1]=b`, as PHP's and qs' clients do): all mean the same.
+ * Reads query parameters by a route's schema: numbers, booleans (`1`, `0`, `true`, `false`) and lists. A list is
+ * written with brackets (`embed[]=a&embed[]=b`), without (`embed=a`), or with an index (`embed[0]=a&embed[1]=b`, as
+ * PHP's and qs' clients do).
  */
 import { type ParsedUrlQuery, parse } from 'node:querystring';
 import { shortened } from '../../lib/quotedText.js';
@@ -14,22 +14,19 @@ interface Property {
   readonly 'x-also'?: readonly string[];
 }
 
-/** Other names of a parameter, for its schema: what it is called where its values are shown. */
+/** Other names of a parameter: what it is called where its values are shown. */
 export function alsoNamed(names: readonly string[]): Schema {
   return names.length === 0 ? {} : { 'x-also': names };
 }
 
-/**
- * The most that a whole number of a query may be, where nothing of its own bounds it: enough for any list or price, and
- * `page * per_page` stays exact.
- */
+/** The bound of a whole number without one of its own; `page * per_page` stays exact. */
 export const MAX_WHOLE_NUMBER = 2_147_483_647;
 
-/** Converts one text; what doesn't convert stays text, so that validation names the fault. */
+/** Text that can't be converted stays text: validation names the fault. */
 function converted(text: string, type: string | undefined): unknown {
   switch (type) {
     case 'integer':
-      // What no number of ours can hold is more than any parameter may be: that is what is told.
+      // Beyond the exact numbers the parameter is too large anyway, and validation says so.
       return /^-?\d+$/.test(text)
         ? Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Number(text)))
         : text;
@@ -43,7 +40,7 @@ function converted(text: string, type: string | undefined): unknown {
 }
 
 /**
- * A query's parameters, all of them: Node's own default leaves those after the thousandth out. @param text without `?`
+ * All parameters of a query, given without `?`; Node's default drops those after the thousandth.
  * @throws HttpError `schema` where one is no Unicode text
  */
 export function parseQuery(text: string): ParsedUrlQuery {
@@ -52,18 +49,18 @@ export function parseQuery(text: string): ParsedUrlQuery {
 }
 
 /**
- * @param text a query or a form, as it came. @throws HttpError `schema` naming the first parameter that is no Unicode
- * text
+ * `text`: a query or a form, as it came.
+ * @throws HttpError `schema` naming the first parameter that is no Unicode text
  */
 export function refuseMalformedParameters(text: string): void {
   const name = malformedParameter(text);
   if (name !== undefined) throw faultOf(shortened(name), HALF_A_CHARACTER);
 }
 
-/** The name of a list parameter without its brackets: `ids[]` and `ids[0]` are `ids`. */
+/** `ids[]` and `ids[0]` are `ids`. */
 const bareName = (name: string): string => name.replace(/\[\d*\]$/, '');
 
-/** The values of a list parameter, however it is written, in the order in which the forms come first. */
+/** The values of a list parameter, in all of its spellings. */
 export function listParameter(query: ParsedUrlQuery, name: string): string[] {
   return Object.entries(query).flatMap(([written, value]) => (bareName(written) === name ? (value ?? []) : []));
 }
@@ -72,8 +69,8 @@ const propertiesOf = (schema: Schema | undefined): [name: string, property: Prop
   Object.entries((schema?.['properties'] ?? {}) as Record<string, Property>);
 
 /**
- * The parameters that `schema` knows, converted; others are ignored. @throws HttpError `schema` where one that is no
- * list stands twice, be it by two of its names.
+ * The parameters of `schema`, converted; others are ignored.
+ * @throws HttpError `schema` where one that is no list is given twice, under any of its names
  */
 export function readQuery(query: ParsedUrlQuery, schema: Schema): Record<string, unknown> {
   const values: Record<string, unknown> = {};
@@ -91,9 +88,8 @@ export function readQuery(query: ParsedUrlQuery, schema: Schema): Record<string,
 }
 
 /**
- * For queries of which nothing may be ignored: a filter by a name that is none would answer everything, which looks
- * like all there is.
- * @throws HttpError `schema` naming the first parameter that there is not, and those that there are
+ * Refuses unknown parameters: ignoring a mistyped filter would answer everything.
+ * @throws HttpError `schema` naming the first unknown parameter, and all known ones
  */
 export function refuseUnknownParameters(query: ParsedUrlQuery, schema: Schema | undefined, embeds: boolean): void {
   const lists = [

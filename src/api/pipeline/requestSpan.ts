@@ -1,12 +1,9 @@
-/**
- * A request as traces see it: it follows the caller's trace where the request says so, and is named by its route's
- * pattern.
- */
+/** The span of a request: continues the caller's trace, and is named by the route's pattern. */
 import type { Middleware } from 'koa';
 import { inSpan } from '../../tracing/spans.js';
 import type { RequestState } from './requestState.js';
 
-/** Runs each request in a span. Comes before everything else. */
+/** The outermost middleware. */
 export const requestSpan: Middleware = (ctx, next) =>
   inSpan(
     () => ({

@@ -1,14 +1,13 @@
-/** What is known of a request while it is answered, in Koa's `ctx.state`. */
 import type { Principal } from '../auth/principal.js';
 
-/** What `server.ts` puts into Koa's state before a route runs. */
+/** Koa's `ctx.state` of a request. */
 export interface RequestState {
   requestId: string;
   /** The route's path pattern, for the log. */
   route?: string;
-  /** Every method of the route's path, as `Allow` says them. */
+  /** Every method of the route's path, for `Allow`. */
   allow?: string;
   principal?: Principal;
-  /** The route's answers, errors included, must not be kept by anybody. */
+  /** The route's answers, errors included, must not be cached. */
   noStore?: boolean;
 }

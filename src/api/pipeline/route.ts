@@ -1,6 +1,6 @@
 /**
- * What a route is. A resource's file exports its routes as plain objects; the router, the checks before a handler and
- * the OpenAPI description are all made from them, so none of these can disagree with another.
+ * Routes as plain objects. Routers, the steps of a request and the OpenAPI description are all made from them, so that
+ * none can disagree with another.
  */
 import type { Readable } from 'node:stream';
 import type { AccessRequest } from '../../domain/access.js';
@@ -12,15 +12,14 @@ import type { ErrorCode } from './errors.js';
 import type { Follower } from './positions.js';
 
 /**
- * A JSON schema (2020-12 as far as OpenAPI 3.1 and ajv share it). `errors` in `x-errors` are exact messages by keyword,
- * see `validation.ts`.
+ * A JSON schema (2020-12 as far as OpenAPI 3.1 and ajv share it). `x-errors` has exact messages by keyword, see
+ * `validation.ts`.
  */
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** Who may call a route: `none` needs no token; `any` a client's or a user's; `user` a user's. */
+/** Who may call a route. `none`: without a token; `any`: a client or a user; `user`: a user. */
 export type RouteCaller = 'none' | 'any' | 'user';
 
-/** One answer a route gives when it succeeds. */
 export interface SuccessAnswer {
   readonly status: number;
   readonly description: string;
@@ -28,166 +27,144 @@ export interface SuccessAnswer {
   readonly schema?: Schema;
   readonly example?: unknown;
   readonly contentType?: string;
-  /** Content types in which the same is sent as text, beside JSON: for callers who ask for it. */
+  /** Content types in which callers can have the same as text. */
   readonly alsoAs?: readonly string[];
-  /** Header names with what they mean, beside those every answer carries. */
+  /** Names and meanings, besides those of every answer. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What a handler is given: everything has been checked. */
+/** A checked request, for its handler. */
 export interface Call {
   readonly params: Readonly<Record<string, string>>;
   /**
-   * Validated and converted by the route's query schema; list parameters (`embed[]`) are arrays under their name
-   * without brackets.
+   * Validated and converted by the route's query schema. List parameters (`embed[]`) are arrays, named without
+   * brackets.
    */
   readonly query: Readonly<Record<string, unknown>>;
   /** The validated body; `{}` where an optional one is absent. */
   readonly body: Readonly<Record<string, unknown>>;
-  /**
-   * Every relation asked for, each step of a dotted one included, in query and body; in the order asked for, the query
-   * first.
-   */
+  /** Every relation asked for, with each step of a dotted one; those of the query first. */
   readonly embeds: readonly string[];
-  /** The body's bytes as they came, where the route's body is signed; else empty. */
+  /** The bytes of a signed body; otherwise empty. */
   readonly bytes: Buffer;
   readonly principal: Principal;
   readonly requestId: string;
-  /** Names this command for ever: an HMAC of caller, route and idempotency key, or random. */
+  /** The id of this command: an HMAC of caller, route and idempotency key, or random. */
   readonly commandId: string;
-  /** SHA-256 (base64url) of the canonical body, where the request came with an idempotency key. */
+  /** SHA-256 (base64url) of the canonical body; set with an idempotency key. */
   readonly bodyHash?: string;
   /**
-   * What the first answer to this command had seen of the log, where it could not be kept: the same is to be made
-   * again, and show nothing that came after.
+   * The log position of the first answer to this command, where that could not be stored. The same answer is made
+   * again, with nothing that came later.
    */
   readonly firstPosition?: Position;
   /** The address that throttling counts by. */
   readonly address: string;
-  /** The request's path as it came, without query; its query as it came, without `?`. */
+  /** The path without query; the query without `?`; both as they came. */
   readonly path: string;
   readonly rawQuery: string;
-  /** Aborted, with CallerLeftError, when the caller goes away before the answer: for what takes long. */
+  /** Aborted, with CallerLeftError, when the caller leaves before the answer: for long work. */
   readonly left: AbortSignal;
-  /** A request header, lower-case name. */
+  /** A request header, by its lower-case name. */
   header(name: string): string | undefined;
-  /**
-   * Of these content types the one that `Accept` prefers (RFC 9110 12.5.1); of equals the first. `undefined`: it takes
-   * none of them.
-   */
+  /** The content type that `Accept` prefers (RFC 9110 12.5.1), the first of equals; `undefined`: none of these. */
   preferredType(types: readonly string[]): string | undefined;
 }
 
-/** A call before its body, query and embeds have been checked: what decides 404 and 403 looks at nothing else. */
+/** A call before its body and query were validated: 404 and 403 depend on nothing else. */
 export type EarlyCall = Omit<Call, 'query' | 'body' | 'bytes' | 'embeds'>;
 
-/** What answers a checked call. */
 export type Handler = (call: Call) => Promise<Answer>;
 
-/** Who saw what: what the record of an answer says (decisions 11). */
+/** What was shown: the content of an access record (decisions 11). */
 export interface Seen {
   readonly request: AccessRequest;
   readonly count: number;
 }
 
-/** What a handler answers. */
 export interface Answer {
   readonly status: number;
-  /**
-   * Sent as JSON; a string is sent as it is, and so is a stream, with the content type that `headers` give (default
-   * JSON).
-   */
+  /** Sent as JSON; a string or a stream as it is, with the `Content-Type` of `headers` (default JSON). */
   readonly body: object | string | Readable;
   readonly headers?: Readonly<Record<string, string>>;
   /** Where the log stood after a write: sent as `Gift-Position`. */
   readonly position?: Position;
   /**
-   * Read models that are to show `position` before this is sent, a second at most (`waitUntilProjected`); with none nothing
-   * is waited for. It must not be made of them: what is, waits before.
+   * Read models that are to show `position` before the answer is sent, a second at most (`waitUntilProjected`). The answer
+   * must not be made of them.
    */
   readonly waitFor?: readonly Follower[];
-  /**
-   * This answer was made from what an earlier request with the same key had appended: sent as
-   * `Idempotent-Replayed: true`.
-   */
+  /** Made from the events of an earlier request with the same key: sent as `Idempotent-Replayed: true`. */
   readonly replayed?: boolean;
   /**
-   * What its record says; the record is left by whoever answers so, and by the route's `seenAgain` when the answer is
-   * sent again.
+   * The content of its access record. The handler leaves the record; the route's `seenAgain` does when the answer is
+   * repeated.
    */
   readonly seen?: Seen;
 }
 
-/** One endpoint, as it is described; `Route` adds what answers it. */
+/** The description of an endpoint; `Route` adds its handler. */
 export interface RouteDescription {
   readonly method: 'GET' | 'POST' | 'PATCH';
-  /** As find-my-way takes it, without a trailing slash (both are served): `/api/v2/gifts/:giftId`. */
+  /** As @koa/router takes it, without a trailing slash (both are served): `/api/v2/gifts/:giftId`. */
   readonly path: string;
-  /**
-   * What clients made from the description call it, in camel case: its operation id. A name of its own, and the same
-   * from release to release.
-   */
+  /** The operation id, in camel case: unique, and the same from release to release, since generated clients use it. */
   readonly operation: string;
-  /** One line for the description; `tag` groups it (the file's resource). */
+  /** One line; `tag` is its group. */
   readonly summary: string;
   readonly tag: string;
   readonly description?: string;
   readonly caller: RouteCaller;
-  /** The calling user needs one of these roles (decisions 8), else 403 `Forbidden.`; with caller `user` only. */
+  /** One of these roles is needed (decisions 8), else 403 `Forbidden.`; only with caller `user`. */
   readonly roles?: readonly Role[];
-  /** Relations that `embed[]` may name. Absent: the route embeds nothing and ignores the parameter. */
+  /** Relations that `embed[]` may name. Absent: the parameter is ignored. */
   readonly embeds?: readonly string[];
-  /** An object schema; its properties are the query parameters (a list parameter without its brackets). */
+  /** An object schema of the query parameters (a list parameter without its brackets). */
   readonly query?: Schema;
-  /** Other query parameters than those of `query` are refused, not ignored. */
+  /** Unknown query parameters are refused instead of ignored. */
   readonly knownParametersOnly?: boolean;
-  /** An object schema. Absent: the route takes no body. */
+  /** An object schema. Absent: no body. */
   readonly body?: Schema;
   readonly bodyOptional?: boolean;
-  /** The handler checks the body by itself, and says in its own order what is wrong; `body` only describes it. */
+  /** The handler checks the body, in an order of its own; `body` only describes it. */
   readonly bodyCheckedByHandler?: boolean;
   /**
-   * The body is signed by whoever sends it, so that it is not touched: the handler gets its `bytes`, checks them by the
-   * signature in this header and parses them; `body` only describes them.
+   * The body is signed, so it stays as it came: the handler gets its `bytes`, verifies the signature in this header and
+   * parses them; `body` only describes them.
    */
   readonly signature?: { readonly header: string; readonly description: string };
-  /** Form-encoded bodies are taken as well (only the token endpoint). */
+  /** Takes form-encoded bodies, too (the token endpoint). */
   readonly formBody?: boolean;
-  /**
-   * No answer, be it an error, may be kept by anyone on the way: sent with `Cache-Control: no-store`. So it is with
-   * caller `user` anyway.
-   */
+  /** No answer or error may be cached: `Cache-Control: no-store`. Implied by caller `user`. */
   readonly noStore?: boolean;
   readonly bodyExample?: unknown;
-  /** Path parameters with what they mean, for the description. */
+  /** Path parameters and their meaning. */
   readonly params?: Readonly<Record<string, string>>;
   /**
-   * Path parameters that are gift ids or shortcodes: resolved to ids before keys are scoped; one that is neither is
-   * `gift not found`.
+   * The path parameter that is a gift's id or shortcode. It is resolved to the id; anything else is `gift not found`.
    */
   readonly giftParam?: string;
   /**
-   * Read models that it answers from beside those that every route waits for: a caller's `Gift-Position` is waited for
-   * in these too.
+   * Read models that it answers from, besides those that every route waits for: `Gift-Position` is waited for in these,
+   * too.
    */
   readonly reads?: readonly ReadBySome[];
   readonly answers: readonly SuccessAnswer[];
-  /** Errors that say more than `error`: the whole body's schema, and an example of what they say. */
+  /** Errors that say more than `error`: the whole body's schema, and an example of the rest. */
   readonly errorBodies?: Readonly<Partial<Record<ErrorCode, { readonly schema: Schema; readonly example: object }>>>;
-  /** Headers of errors, by name with what they mean, beside those that every error of its status carries. */
+  /** Names and meanings of headers, besides those of every error with its status. */
   readonly errorHeaders?: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>>;
-  /** What it may refuse, beside what every route of its kind may (`pipeline.ts` adds those). */
+  /** Its own errors; the steps add theirs (`pipeline.ts`). */
   readonly errors: readonly ErrorCode[];
 }
 
 /**
- * One endpoint. `handle` answers a call that has been checked. A route whose 404 or 403 come before the checks of body
- * and query (decisions 1) has `open` instead: it finds the entity, refuses the caller, and gives what then handles the
- * call.
+ * One endpoint. `handle` answers a checked call. A route that refuses with 404 or 403 before body and query are
+ * validated (decisions 1) has `open`: it finds the entity, refuses the caller, and returns the handler.
  */
 export type Route = RouteDescription & {
   /**
-   * Leaves the record of an answer that was given before, and is about to be sent again for its idempotency key.
+   * Leaves the access record of an answer that is about to be repeated for its idempotency key.
    * @throws UnavailableError: then it is not sent
    */
   readonly seenAgain?: (call: EarlyCall, seen: Seen) => Promise<void>;
@@ -196,15 +173,12 @@ export type Route = RouteDescription & {
     | { readonly open: (call: EarlyCall) => Promise<Handler>; readonly handle?: never }
   );
 
-/**
- * Whether callers may send an idempotency key and a position with this path: what the service does for its callers and
- * for those who keep it running.
- */
+/** Whether the path takes idempotency keys and positions: routes for callers, and those for support and auditors. */
 export const takesKeys = (path: string): boolean => path.startsWith('/api/v2/') || path.startsWith('/ops/');
 
 /**
- * Whether nobody on the way, nor the caller's own device, may keep what a route answers: what is for one user alone may
- * be a code, a PIN, a message, or the secret of a payment.
+ * Whether an answer must not be cached: one for a single user may hold a code, a PIN, a message, or the secret of a
+ * payment.
  */
 export const keptByNobody = ({ noStore, caller }: Pick<RouteDescription, 'noStore' | 'caller'>): boolean =>
   noStore === true || caller === 'user';

@@ -1,9 +1,9 @@
-/** Sends answers with what every answer carries: the secure headers and the request's id. */
+/** Sends answers with the headers that every answer carries: the secure ones and the request's id. */
 import type { Context } from 'koa';
 import helmet from 'koa-helmet';
 import type { RequestState } from './requestState.js';
 
-/** The secure headers. They are the same for every answer, so helmet is asked for them once. */
+/** The same for every answer, so helmet is asked once. */
 const SECURE_HEADERS: readonly (readonly [name: string, value: string])[] = secureHeaders();
 const SECURE_HEADERS_FLAT: readonly string[] = SECURE_HEADERS.flat();
 
@@ -18,15 +18,15 @@ function secureHeaders(): [string, string][] {
   return [...headers];
 }
 
-/** Sets what every answer carries; what is set afterwards wins. */
+/** Sets the headers that every answer carries; later ones win. */
 export function setCommonHeaders(ctx: Context): void {
   for (const [name, value] of SECURE_HEADERS) ctx.res.setHeader(name, value);
   ctx.res.setHeader('X-Request-Id', (ctx.state as RequestState).requestId);
 }
 
 /**
- * Sends JSON text at once, past Koa: nearly every answer goes this way, and Koa's way to set a dozen headers one by one
- * takes longer than most handlers. No header may have been set before.
+ * Sends JSON text past Koa, which takes longer for a dozen headers than most handlers. No header may have been set
+ * before.
  */
 export function sendJson(ctx: Context, status: number, headers: readonly string[], text: string): void {
   ctx.respond = false;
@@ -42,6 +42,6 @@ export function sendJson(ctx: Context, status: number, headers: readonly string[
     String(bytes),
     ...headers,
   ]);
-  // Of ASCII both are the same bytes, and Latin-1 is written with less ado.
+  // The same bytes for ASCII, and Latin-1 is written faster.
   ctx.res.end(text, bytes === text.length ? 'latin1' : 'utf8');
 }

@@ -1,76 +1,56 @@
-/**
- * The HTTP application: request ids, the access log, secure headers, errors as answers, and the router made from the
- * routes.
- */
+/** The HTTP application: request ids, the access log, secure headers, errors as answers, and the routers. */
 import { randomUUID } from 'node:crypto';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { tracingOn } from '../../tracing/spans.js';
 import { CALLER_LEFT, CallerLeftError, brokenByCaller } from './callerLeft.js';
 import { HttpError, answerOf } from './errors.js';
-import { type PipelineDeps, allowOf, serve } from './pipeline.js';
+import { allowOf } from './respond.js';
 import { requestSpan } from './requestSpan.js';
 import type { RequestState } from './requestState.js';
-import type { Route } from './route.js';
-import { type Router, allowedAt, createRouter } from './router.js';
+import { type SubjectRouter, mounted, normalizedPath, otherMethods } from './router.js';
 import { setCommonHeaders } from './send.js';
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** What the application is made of. */
-export interface ServerDeps extends PipelineDeps {
-  readonly logger: Logger;
-  /** What is served beside the routes: the description, the docs, health. */
-  readonly beside?: readonly Middleware[];
-  /** Told of every answer. */
-  readonly onAnswer?: OnAnswer | undefined;
-}
-
-/** Told of an answer: it must be quick, and not throw. `route`: the route's pattern; `undefined`: no route of ours. */
+/** Called with every answer: must be quick and not throw. `route`: its path pattern; `undefined`: no route matched. */
 export type OnAnswer = (method: string, route: string | undefined, status: number, milliseconds: number) => void;
 
-/** Builds the Koa application that serves the routes. */
-export function httpApplication(routes: readonly Route[], deps: ServerDeps): Koa {
-  // Koa asks of each streamed body whether it is one, and at the first mention Node loads its whole HTTP client: 25 to
-  // 40 ms for which all answers would wait.
-  void globalThis.Response;
-  const router = createRouter(routes, (route) => serve(route, deps, allowedAt(routes, route.path)));
-  return application(deps.logger, deps.beside ?? [], { router, onAnswer: deps.onAnswer });
-}
-
-/** What an application may have beside its middlewares. */
+/** What an application may have besides its middlewares. */
 export interface ApplicationOptions {
-  /** Its routes set the common headers themselves. */
-  readonly router?: Router;
+  /** Their routes set the common headers themselves. */
+  readonly routers?: readonly SubjectRouter[];
   readonly onAnswer?: OnAnswer | undefined;
 }
 
 /**
- * An application of these middlewares, with what holds for every answer around them; what none of them answers is 404
- * or 405.
+ * An application of these routers and middlewares, with what holds for every answer around them. A request that none of
+ * them answers is refused with 404 or 405.
  */
 export function application(
   logger: Logger,
   middlewares: readonly Middleware[],
-  { router, onAnswer }: ApplicationOptions = {},
+  { routers = [], onAnswer }: ApplicationOptions = {},
 ): Koa {
+  // At the first mention of `Response`, by Koa for a streamed body, Node loads its whole HTTP client. Not in a request.
+  void globalThis.Response;
   const app = new Koa();
   if (tracingOn()) app.use(requestSpan);
-  app.use(outermost(logger, router, onAnswer));
+  app.use(outermost(logger, mounted(routers), onAnswer));
   app.use((ctx, next) => {
     setCommonHeaders(ctx);
     return next();
   });
   for (const middleware of middlewares) app.use(middleware);
-  app.use(unmatched(router));
-  // Koa prints to the console what escapes a response that has begun; here it goes to the log.
-  const told = new WeakSet<object>();
+  app.use(unmatched);
+  // Koa prints errors of a response that has begun to the console; here they go to the log.
+  const logged = new WeakSet<object>();
   app.on('error', (error: object, ctx: Context) => {
-    // By Koa and by the response's own stream.
-    if (told.has(error)) return;
-    told.add(error);
+    // Koa and the response's stream both report it.
+    if (logged.has(error)) return;
+    logged.add(error);
     const { requestId: req } = ctx.state as RequestState;
-    // Any caller could fill the log with warnings that nobody has to see to.
+    // A warning needs somebody's attention; any caller could cause these.
     if (brokenByCaller(error)) logger.info({ req }, 'a caller left before all of the response was sent');
     else logger.warn({ req, err: error }, 'a response could not be sent whole');
   });
@@ -78,26 +58,25 @@ export function application(
 }
 
 /** A known path with another method: 405 with `Allow`; anything else: 404. */
-function unmatched(router: Router | undefined): Middleware {
-  return (ctx) => {
-    const known = router?.others(ctx.path);
-    if (known === undefined) throw new HttpError('not_found');
-    (ctx.state as RequestState).route = known.path;
-    throw new HttpError('method_not_allowed', { headers: { Allow: known.methods.join(', ') } });
-  };
-}
+const unmatched: Middleware = (ctx) => {
+  const known = otherMethods(ctx);
+  if (known === undefined) throw new HttpError('not_found');
+  (ctx.state as RequestState).route = known.path;
+  throw new HttpError('method_not_allowed', { headers: { Allow: known.allow } });
+};
 
-/** Names the request, has its route answer it, turns what was thrown into an answer, writes the access log. */
-function outermost(logger: Logger, router: Router | undefined, onAnswer: OnAnswer | undefined): Middleware {
+type Mounted = ReturnType<typeof mounted>;
+
+/** Names the request, has its route answer it, turns an error into an answer, writes the access log. */
+function outermost(logger: Logger, routerAt: Mounted, onAnswer: OnAnswer | undefined): Middleware {
   return async (ctx, next) => {
     const started = performance.now();
     const state = ctx.state as RequestState;
     const asked = ctx.headers['x-request-id'];
     state.requestId = typeof asked === 'string' && REQUEST_ID.test(asked) ? asked : randomUUID();
     try {
-      const path = pathOf(ctx);
-      const found = router?.find(ctx.method, path);
-      await (found === undefined ? next() : found.answer(ctx, found.params));
+      const router = routerAt(pathOf(ctx));
+      await (router === undefined ? next() : router(ctx, next));
     } catch (error) {
       answerError(ctx, error, logger);
     }
@@ -119,8 +98,8 @@ function outermost(logger: Logger, router: Router | undefined, onAnswer: OnAnswe
 }
 
 /**
- * The request's path. @throws HttpError `not_found` for a target that can't be read: an absolute one whose host is none
- * (RFC 9112 3.2.2). Nothing of ours is there.
+ * The path by which routers find the request's route. @throws HttpError `not_found` where it can't be read, as of an
+ * absolute target without a proper host (RFC 9112 3.2.2)
  */
 function pathOf(ctx: Context): string {
   // Koa's type says nothing of null.
@@ -131,7 +110,9 @@ function pathOf(ctx: Context): string {
     // As one without a path.
   }
   if (path === null) throw new HttpError('not_found');
-  return path;
+  const normalized = normalizedPath(path);
+  if (normalized !== path) ctx['newRouterPath'] = normalized;
+  return normalized;
 }
 
 function callerOf({ principal }: RequestState): object {
@@ -145,22 +126,21 @@ function answerError(ctx: Context, error: unknown, logger: Logger): void {
   if (error instanceof CallerLeftError) {
     ctx.respond = false;
     ctx.status = CALLER_LEFT;
-    // Whoever only sends no more must not wait for what will never come.
+    // A caller that has only ended its side must not wait for an answer that never comes.
     ctx.res.destroy();
     return;
   }
-  const told = answerOf(error);
-  if (told.unforeseen) {
-    const level = told.status === 500 ? 'error' : 'warn';
-    logger[level](
-      { req: (ctx.state as RequestState).requestId, err: error },
-      told.status === 500 ? 'request failed' : 'an engine was unavailable',
-    );
+  const state = ctx.state as RequestState;
+  const { status, headers, message, more, unforeseen } = answerOf(error);
+  if (unforeseen) {
+    const [level, text] =
+      status === 500 ? (['error', 'request failed'] as const) : (['warn', 'an engine was unavailable'] as const);
+    logger[level]({ req: state.requestId, err: error }, text);
   }
   setCommonHeaders(ctx);
-  ctx.status = told.status;
-  ctx.set({ ...allowOf(told.status, ctx.state as RequestState), ...told.headers });
-  if ((ctx.state as RequestState).noStore === true) ctx.set('Cache-Control', 'no-store');
+  ctx.status = status;
+  ctx.set({ ...allowOf(status, state), ...headers });
+  if (state.noStore === true) ctx.set('Cache-Control', 'no-store');
   ctx.type = 'application/json';
-  ctx.body = JSON.stringify({ error: told.message, ...told.more });
+  ctx.body = JSON.stringify({ error: message, ...more });
 }

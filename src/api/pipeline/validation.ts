@@ -1,6 +1,6 @@
 /**
- * Validates bodies and queries by the very schemas that the description shows; faults are told in the reader's words
- * (decisions 1).
+ * Validates bodies and queries by the schemas of the description; messages name fields as callers write them (decisions
+ * 1).
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -10,11 +10,14 @@ import { HALF_A_CHARACTER, malformedPlace } from '../../lib/unicodeText.js';
 import { HttpError, faultOf, fieldHeader } from './errors.js';
 import type { Schema } from './route.js';
 
-/** Checks a value; one of a query gets the defaults of what it lacks. @throws HttpError `schema` naming the field. */
+/**
+ * Checks a value; a query gets its defaults.
+ * @throws HttpError `schema` naming the field
+ */
 export type Validator = (value: unknown) => void;
 
 const VOCABULARY = ['x-message', 'x-errors', 'x-also', 'example'];
-/** Of the place of a string in free JSON, whose names may be long. */
+/** Of a string's place in free JSON, whose names may be long. */
 const LONGEST_PLACE = 200;
 
 const bodies = new Ajv2020({
@@ -31,8 +34,8 @@ for (const ajv of [bodies, queries]) {
 }
 
 /**
- * A validator for a body, whose strings must all be text (RFC 7493 2.1). `x-message` on a schema is the whole message
- * for any fault in it; `x-errors` gives messages by keyword.
+ * A validator for a body, whose strings must all be text (RFC 7493 2.1). `x-message` in a schema is the message of
+ * every fault there; `x-errors` has messages by keyword.
  */
 export function bodyValidator(schema: Schema): Validator {
   const validate = asserting(() => bodies.compile(schema));
@@ -44,12 +47,12 @@ export function bodyValidator(schema: Schema): Validator {
   };
 }
 
-/** A validator for a query whose values have been converted already (see `query.ts`). */
+/** A validator for a query that was converted (see `query.ts`). */
 export function queryValidator(schema: Schema): Validator {
   return asserting(() => queries.compile(schema));
 }
 
-/** Compiled with the first value: all routes together would hold up the start by a quarter of a second. */
+/** Compiled at its first use: compiling all at the start would delay it. */
 function asserting(compile: () => ValidateFunction): Validator {
   let compiled: ValidateFunction | undefined;
   return (value) => {
@@ -59,16 +62,14 @@ function asserting(compile: () => ValidateFunction): Validator {
   };
 }
 
-/**
- * The first fault that says something of its own: a failed alternative or condition is only the frame of another fault.
- */
+/** The first fault of its own: a failed alternative or condition only frames another fault. */
 function refusalOf(errors: readonly ErrorObject[]): HttpError {
   const error = errors.find(({ keyword }) => !['if', 'oneOf', 'anyOf', 'allOf'].includes(keyword)) ?? errors[0];
   if (error === undefined) return new HttpError('schema', { message: 'the request is not valid' });
   return new HttpError('schema', { message: messageOf(error), headers: fieldHeader(faultyField(error)) });
 }
 
-/** The field that is wrong: of one that is missing or unknown its own name. */
+/** The field with the fault; of a missing or unknown one its own name. */
 function faultyField({ keyword, instancePath, params }: ErrorObject): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = params as Readonly<
     Record<string, string | undefined>
@@ -84,7 +85,7 @@ function messageOf(error: ErrorObject): string {
   return own?.['x-errors']?.[error.keyword] ?? own?.['x-message'] ?? inWords(error);
 }
 
-/** `/purchase/receivers/3/phone_number` as a reader writes it: `purchase.receivers[3].phone_number`. */
+/** `/purchase/receivers/3/phone_number` is `purchase.receivers[3].phone_number`. */
 function fieldOf(pointer: string): string {
   return pointer
     .split('/')

@@ -1,4 +1,4 @@
-/** Requests that must be signed, and whose signature is not their sender's. */
+/** Webhook requests whose signature is wrong. */
 import type { Logger } from 'pino';
 import type { RateLimiterRes } from 'rate-limiter-flexible';
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js';
@@ -8,14 +8,14 @@ import { HttpError } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
 
 /**
- * So many in a quarter of an hour are answered to one address; those after them are not even looked into in the log.
- * Good ones are never counted.
+ * The most that one address gets answered in a quarter of an hour; further ones are not even logged. Good requests
+ * don't count.
  */
 const FORGED = { points: 100, duration: 900 };
 
 /**
  * Refuses them, and counts them by address, as failed logins are.
- * @throws HttpError invalid_signature; too_many_requests, with Retry-After, for an address that has had its share
+ * @throws HttpError invalid_signature; too_many_requests, with Retry-After, for an address over the limit
  */
 export function refuseForgeries(
   logger: Pick<Logger, 'warn'>,

@@ -1,7 +1,4 @@
-/**
- * What Stripe tells by itself: verified, then noted in the transaction's stream. All that follows from it is done by
- * the process managers.
- */
+/** Stripe's webhook: events are verified, then noted in the transaction's stream. The process managers do the rest. */
 import type { Logger } from 'pino';
 import { notePaymentNews, PROVIDER_USER } from '../../commands/notePaymentNews.js';
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
@@ -17,12 +14,11 @@ import { HttpError } from '../pipeline/errors.js';
 import type { Answer, Call, Route, Schema } from '../pipeline/route.js';
 import { refuseForgeries } from './forgeries.js';
 
-/** What the route works with. */
 export interface WebhookDeps {
   readonly events: EventStore;
   readonly read: EventReader;
   readonly questions: Pick<PaymentQuestions, 'transactionOf' | 'givenBackByOthers'>;
-  /** No money is moved here, so no ledger knows more than what is told. */
+  /** No money is moved here, so no ledger knows more than the event. */
   readonly simulated: boolean;
   readonly logger: Logger;
   /** The present, ISO 8601, UTC. */
@@ -78,7 +74,6 @@ const BODY_EXAMPLE = {
   },
 };
 
-/** The route. */
 export function webhookRoutes(deps: WebhookDeps): Route[] {
   const refuseForgery = refuseForgeries(deps.logger);
 
@@ -119,12 +114,12 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
       answers: [
         { status: 200, description: 'Received.', schema: ANSWER, example: { received: true, outcome: 'recorded' } },
       ],
-      errors: ['invalid_signature', 'invalid_event'],
+      errors: ['invalid_signature', 'invalid_event', 'too_many_requests'],
       async handle(call) {
         const message = await read(call);
         if (!('news' in message)) return ignored(message, 'not handled');
         const transactionId = message.transactionId ?? (await deps.questions.transactionOf(message.paymentId));
-        // Another system's metadata may name something of its own.
+        // Another system's metadata may hold a foreign id.
         if (transactionId === undefined || !TRANSACTION_ID.test(transactionId))
           return ignored(message, 'no transaction named');
         const context = {

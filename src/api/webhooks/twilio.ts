@@ -1,7 +1,4 @@
-/**
- * What Twilio tells of messages that it has taken: verified; what could not be delivered is noted in the notification's
- * stream.
- */
+/** Twilio's status callback: verified; a message that could not be delivered is noted in the notification's stream. */
 import type { Logger } from 'pino';
 import { noteUndelivered } from '../../commands/noteDelivery.js';
 import type { EventStore } from '../../ports/eventStore.js';
@@ -17,18 +14,15 @@ import { SignatureError } from '../../providers/signature.js';
 import type { Call, Route, Schema } from '../pipeline/route.js';
 import { refuseForgeries } from './forgeries.js';
 
-/** What the route works with. */
 export interface TwilioWebhookDeps {
   readonly events: EventStore;
   readonly read: CallbackReader;
-  /** What the workers know of their messages. */
   readonly ledger: Pick<Ledger, 'learn'>;
   readonly logger: Logger;
   /** The present, ISO 8601, UTC. */
   now(): string;
 }
 
-/** Who the events are by. */
 const TWILIO_USER = 'system:twilio';
 /** How long a message's sending may take to be noted, ms. Twilio waits for 15 s. */
 const WAIT_MS = 5_000;
@@ -64,7 +58,6 @@ const ANSWER: Schema = {
   },
 };
 
-/** The route. */
 export function twilioWebhookRoutes({ events, read, ledger, logger, now }: TwilioWebhookDeps): Route[] {
   const refuseForgery = refuseForgeries(logger);
 
@@ -117,11 +110,11 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
       answers: [
         { status: 200, description: 'Received.', schema: ANSWER, example: { received: true, outcome: 'recorded' } },
       ],
-      errors: ['invalid_signature'],
+      errors: ['invalid_signature', 'too_many_requests'],
       async handle(call) {
         const told = await news(call);
         if (told === undefined) return { status: 200, body: { received: true, outcome: 'ignored' } };
-        // Where nobody knows whether the message was sent, this tells: whoever looks it up finds it.
+        // The answer that a worker lacks where it doesn't know whether the message was sent.
         await ledger.learn(notificationKey({ gift_id: told.giftId, attempt: told.attempt }), replyOf(told));
         if (told.outcome === 'taken') return { status: 200, body: { received: true, outcome: 'known' } };
         const { giftId, attempt, messageId, outcome } = told;

@@ -11,7 +11,10 @@ import { readBasic } from '../../../src/api/auth/clients.js';
 import { throttle } from '../../../src/api/auth/throttle.js';
 import { HttpError } from '../../../src/api/pipeline/errors.js';
 import type { Route, RouteCaller } from '../../../src/api/pipeline/route.js';
-import { httpApplication } from '../../../src/api/pipeline/server.js';
+import type { PipelineDeps } from '../../../src/api/pipeline/exchange.js';
+import { serve } from '../../../src/api/pipeline/pipeline.js';
+import { routerMaker } from '../../../src/api/pipeline/router.js';
+import { application } from '../../../src/api/pipeline/server.js';
 import { hashPassword } from '../../../src/lib/passwordHash.js';
 import { opaqueString } from '../../../src/domain/precis.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
@@ -126,7 +129,7 @@ async function start(parts: {
     trustedProxies: ['127.0.0.0/8'],
   });
   const logger = pino({ level: 'trace' }, { write: (line: string) => parts.lines.push(line) });
-  const app = httpApplication([...auth.routes, probe('any'), probe('user'), probe('none')], {
+  const pipeline: PipelineDeps = {
     recognise: auth.recognise,
     authenticate: auth.authenticate,
     addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for')),
@@ -140,7 +143,10 @@ async function start(parts: {
       waitForEnd: async () => undefined,
     },
     onUnkept: () => undefined,
-    logger,
+  };
+  const routerOf = routerMaker((route, allow) => serve(route, pipeline, allow));
+  const app = application(logger, [], {
+    routers: [auth.router(routerOf), routerOf('/api/v2', [probe('any'), probe('user'), probe('none')])],
   });
   const handle = app.callback();
   const server = createServer((incoming, response) => void handle(incoming, response));

@@ -8,7 +8,10 @@ import { describedErrors, openApiDocument } from '../../../src/api/openapi/opena
 import { type OpsRoute, type OpsStream, opsRoute, reasonProperty } from '../../../src/api/ops/frame.js';
 import { alsoNamed } from '../../../src/api/pipeline/query.js';
 import { positionGate } from '../../../src/api/pipeline/positions.js';
-import { httpApplication } from '../../../src/api/pipeline/server.js';
+import type { PipelineDeps } from '../../../src/api/pipeline/exchange.js';
+import { serve } from '../../../src/api/pipeline/pipeline.js';
+import { routerMaker } from '../../../src/api/pipeline/router.js';
+import { application } from '../../../src/api/pipeline/server.js';
 import { accessRecorder } from '../../../src/commands/recordAccess.js';
 import { keyedHash } from '../../../src/domain/keyedHash.js';
 import { createLogger } from '../../../src/lib/logging/logger.js';
@@ -51,27 +54,21 @@ async function served(
   principal: Principal = withRoles('auditor'),
 ): Promise<((path: string, method?: string, body?: unknown) => Promise<Reply>) & { readonly url: string }> {
   events = memoryEvents();
-  const app: Koa = httpApplication(
-    [
-      opsRoute(
-        accessRecorder(events, () => '2026-05-04T00:00:00.000Z'),
-        own,
-      ),
-    ],
-    {
-      recognise: () => undefined,
-      authenticate: async () => principal,
-      addressOf: () => 'here',
-      records: memoryRecords(Date.now),
-      hash: keyedHash(Buffer.alloc(32)),
-      positions: positionGate(
-        { logId: 'log', isPosition: () => true, end: async () => undefined },
-        { always: [], where: { parked: caughtUp, redemptions: caughtUp, voucherCodes: caughtUp } },
-      ),
-      onUnkept: () => undefined,
-      logger,
-    },
-  );
+  const pipeline: PipelineDeps = {
+    recognise: () => undefined,
+    authenticate: async () => principal,
+    addressOf: () => 'here',
+    records: memoryRecords(Date.now),
+    hash: keyedHash(Buffer.alloc(32)),
+    positions: positionGate(
+      { logId: 'log', isPosition: () => true, end: async () => undefined },
+      { always: [], where: { parked: caughtUp, redemptions: caughtUp, voucherCodes: caughtUp } },
+    ),
+    onUnkept: () => undefined,
+  };
+  const access = accessRecorder(events, () => '2026-05-04T00:00:00.000Z');
+  const router = routerMaker((one, allow) => serve(one, pipeline, allow))('/ops/things', [opsRoute(access, own)]);
+  const app: Koa = application(logger, [], { routers: [router] });
   const server = app.listen(0);
   close = () => {
     server.closeAllConnections();

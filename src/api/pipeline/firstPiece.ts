@@ -1,20 +1,19 @@
-/** Streams that are to be answers: what fails before anything has been sent still gets its status. */
+/** Streamed answers: an error before the first byte still gets its status. */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import { CallerLeftError } from '../pipeline/callerLeft.js';
+import { CallerLeftError } from './callerLeft.js';
 
 /**
- * Waits for its first piece, or its end. `onError` is told of what fails while a stream is given up, which nobody else
- * would hear of.
- * @throws whatever the stream fails with; CallerLeftError, once it is given up, where nobody waits for it any more
+ * Waits for a stream's first piece, or its end. `onError` gets the errors of a stream that was given up.
+ * @throws the stream's own error; CallerLeftError where the connection closed meanwhile
  */
 export async function firstPiece(
   stream: Readable,
   response: ServerResponse,
   onError: (error: Error) => void,
 ): Promise<void> {
-  // Not `callerLeft`: who only sends no more still reads what comes.
+  // Not `callerLeft`: a caller that has ended its side still reads.
   const leaving = new AbortController();
   const leave = (): void => leaving.abort();
   response.once('close', leave);

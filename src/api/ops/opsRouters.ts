@@ -1,0 +1,33 @@
+/** The routers under `/ops`, one for each resource. */
+import { accessRecorder } from '../../commands/recordAccess.js';
+import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
+import { accessRoutes } from './access.js';
+import { giftAuditRoutes } from './gifts.js';
+import { giftCareRoutes } from './supportActions.js';
+import type { OpsDeps } from './deps.js';
+import { type OpsRoute, opsRoute } from './frame.js';
+import { parkedRoutes } from './parked.js';
+import { projectionRoutes } from './projections.js';
+import { reconciliationRoutes } from './reconciliation.js';
+import { redemptionAuditRoutes } from './redemptions.js';
+import { refundRoutes } from './refunds.js';
+import { totalsRoutes } from './totals.js';
+
+export function opsRouters(routerOf: RouterMaker, deps: OpsDeps): SubjectRouter[] {
+  const access = accessRecorder(deps.engines.events, deps.gifts.now);
+  const router = (resource: string, routes: readonly OpsRoute[]): SubjectRouter =>
+    routerOf(
+      `/ops/${resource}`,
+      routes.map((route) => opsRoute(access, route)),
+    );
+  return [
+    router('access', accessRoutes(deps)),
+    router('projections', projectionRoutes(deps)),
+    router('gifts', [...giftAuditRoutes(deps), ...giftCareRoutes(deps)]),
+    router('redemptions', redemptionAuditRoutes(deps)),
+    router('totals', totalsRoutes(deps)),
+    router('transactions', refundRoutes(deps)),
+    router('payments', reconciliationRoutes(deps)),
+    router('parked', parkedRoutes(deps)),
+  ];
+}

@@ -1,0 +1,238 @@
+/**
+ * The steps of a request, each with the errors by which it may end one. `pipeline.ts` has their order, which is part of
+ * the contract: each fault hides those after it (decisions 1). 404 and 405 of paths come before, in `server.ts`.
+ */
+import type { ParsedUrlQuery } from 'node:querystring';
+import { Readable } from 'node:stream';
+import { shortened } from '../../lib/quotedText.js';
+import { giftIdOf } from '../../domain/giftIds.js';
+import { readBody, readBytes } from './body.js';
+import { type ErrorCode, HttpError } from './errors.js';
+import type { Exchange, PipelineDeps } from './exchange.js';
+import { firstPiece } from './firstPiece.js';
+import { bodyHashOf, idempotencyKey, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
+import { POSITION_HEADER } from './positions.js';
+import { listParameter, parseQuery, readQuery, refuseUnknownParameters } from './query.js';
+import type { RequestState } from './requestState.js';
+import { replay, reportFault } from './respond.js';
+import { type Route, type RouteDescription, takesKeys } from './route.js';
+import { bodyValidator, queryValidator } from './validation.js';
+
+/** One check of a request, or what it leads to. */
+export interface Step {
+  readonly name: string;
+  /** Errors by which it may end a request of such a route. Absent: none but those of every step. */
+  readonly errors?: (route: RouteDescription) => readonly ErrorCode[];
+  /** What it does with a request of this route; `undefined`: nothing. Made once, before the first request. */
+  readonly of: (route: Route, deps: PipelineDeps) => StepAction | undefined;
+}
+
+/** Sets what it finds in the exchange. @throws HttpError, Refusal, UnavailableError */
+export type StepAction = (exchange: Exchange) => Promise<void> | void;
+
+/** Whether requests of a route are commands: those take idempotency keys. */
+const writes = ({ method, path }: RouteDescription): boolean => method !== 'GET' && takesKeys(path);
+
+export const authenticate: Step = {
+  name: 'authenticate',
+  errors: ({ caller }) => {
+    if (caller === 'none') return [];
+    return caller === 'user' ? ['authentication_failed', 'forbidden'] : ['authentication_failed'];
+  },
+  of:
+    ({ caller }, deps) =>
+    (exchange) => {
+      const state = exchange.ctx.state as RequestState;
+      const { authorization } = exchange.ctx.headers;
+      const known = deps.recognise(authorization, caller);
+      if (known !== undefined) {
+        exchange.principal = state.principal = known;
+        return undefined;
+      }
+      return deps.authenticate(authorization, caller).then((found) => {
+        exchange.principal = state.principal = found;
+      });
+    },
+};
+
+export const authorise: Step = {
+  name: 'authorise',
+  errors: ({ roles }) => (roles === undefined ? [] : ['forbidden']),
+  of: ({ roles }) =>
+    roles === undefined
+      ? undefined
+      : ({ principal }) => {
+          if (principal.kind !== 'user' || !principal.user.roles.some((role) => roles.includes(role)))
+            throw new HttpError('forbidden');
+        },
+};
+
+export const readKey: Step = {
+  name: 'idempotency key',
+  errors: (route) => (writes(route) ? ['invalid_idempotency_key'] : []),
+  of: (route) =>
+    writes(route)
+      ? (exchange) => {
+          exchange.key = idempotencyKey(exchange.header('idempotency-key'));
+        }
+      : undefined,
+};
+
+export const readPosition: Step = {
+  name: 'position',
+  errors: ({ path }) => (takesKeys(path) ? ['invalid_position'] : []),
+  of: ({ path }, { positions }) =>
+    takesKeys(path)
+      ? (exchange) => {
+          exchange.position = positions.parse(exchange.header('gift-position'));
+        }
+      : undefined,
+};
+
+/** Turns a gift's identifier in the path into its id, where it is one. */
+export const resolveParameters: Step = {
+  name: 'parameters',
+  of: ({ giftParam }) =>
+    giftParam === undefined
+      ? undefined
+      : (exchange) => {
+          const identifier = exchange.params[giftParam] ?? '';
+          const id = giftIdOf(identifier) ?? identifier;
+          if (id !== identifier) exchange.params = { ...exchange.params, [giftParam]: id };
+        },
+};
+
+export const parseBody: Step = {
+  name: 'body',
+  errors: ({ body, signature }) => {
+    if (signature !== undefined) return ['unsupported_content_type', 'request_too_large'];
+    return body === undefined ? [] : ['unsupported_content_type', 'request_too_large', 'malformed_json', 'schema'];
+  },
+  of: ({ body, signature, bodyOptional, formBody }) => {
+    if (signature !== undefined)
+      return async (exchange) => {
+        exchange.bytes = await readBytes(exchange.ctx);
+      };
+    if (body === undefined) return undefined;
+    const rules = { optional: bodyOptional === true, form: formBody === true };
+    return async (exchange) => {
+      exchange.sent = await readBody(exchange.ctx, rules);
+    };
+  },
+};
+
+/** Waits until the read models show the position that the caller sent. */
+export const waitForPosition: Step = {
+  name: 'wait',
+  of: ({ path, reads }, { positions }) =>
+    takesKeys(path)
+      ? ({ position }) => (position === undefined ? undefined : positions.wait(position, reads))
+      : undefined,
+};
+
+/** Names the command. With a key: answers what an earlier request with it was answered, or claims the key. */
+export const replayOrClaim: Step = {
+  name: 'replay or claim',
+  errors: (route) => (writes(route) ? ['request_in_progress', 'idempotency_key_reused'] : []),
+  of: (route, deps) => {
+    if (!writes(route)) return undefined;
+    return (exchange) => {
+      if (exchange.key !== undefined) return claim(route, deps, exchange, exchange.key);
+      exchange.commandId = randomCommandId();
+      return undefined;
+    };
+  },
+};
+
+async function claim(route: Route, deps: PipelineDeps, exchange: Exchange, key: string): Promise<void> {
+  const { hash, records, keys, positions } = deps;
+  exchange.bodyHash = bodyHashOf(exchange.sent === undefined ? {} : exchange.sent);
+  exchange.commandId = keyedCommandId(hash, exchange.principal, scopeOf(route, exchange.params), key);
+  const taken = await takeKey(records, exchange.commandId, exchange.bodyHash, Date.now, keys);
+  if ('settle' in taken) {
+    exchange.held = taken;
+    const firstPosition = positions.stored(taken.first?.headers[POSITION_HEADER]);
+    if (firstPosition !== undefined) exchange.firstPosition = firstPosition;
+    return;
+  }
+  if (taken.seen !== undefined) await route.seenAgain?.(exchange, taken.seen);
+  replay(exchange.ctx, positions, taken);
+  exchange.replayed = true;
+}
+
+/** What scopes an idempotency key: method and path, with the gift resolved. */
+function scopeOf({ method, path }: Route, params: Readonly<Record<string, string>>): string {
+  return `${method} ${path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))}`;
+}
+
+/** Finds what the path names, and whether the caller may see it. */
+export const openEntity: Step = {
+  name: 'open entity',
+  errors: ({ giftParam }) => (giftParam === undefined ? [] : ['gift_not_found']),
+  of: ({ open }) =>
+    open === undefined
+      ? undefined
+      : async (exchange) => {
+          exchange.handler = await open(exchange);
+        },
+};
+
+const NO_PARAMETERS: ParsedUrlQuery = Object.freeze({});
+
+/** The body, then the query, then the relations to embed. */
+export const validate: Step = {
+  name: 'validate',
+  errors: ({ query, knownParametersOnly, embeds }) => [
+    ...(query === undefined && knownParametersOnly !== true ? [] : (['schema'] as const)),
+    ...(embeds === undefined ? [] : (['unknown_embed'] as const)),
+  ],
+  of: (route) => {
+    const { body, query, embeds } = route;
+    const checksBody = body !== undefined && route.signature === undefined && route.bodyCheckedByHandler !== true;
+    const checkBody = checksBody ? bodyValidator(body) : undefined;
+    const checkQuery = query === undefined ? undefined : queryValidator(query);
+    return (exchange) => {
+      const { sent } = exchange;
+      checkBody?.(sent === undefined ? {} : sent);
+      const parameters = exchange.rawQuery === '' ? NO_PARAMETERS : parseQuery(exchange.rawQuery);
+      if (route.knownParametersOnly === true) refuseUnknownParameters(parameters, query, embeds !== undefined);
+      if (query !== undefined) {
+        const values = readQuery(parameters, query);
+        checkQuery?.(values);
+        exchange.query = values;
+      }
+      if (embeds !== undefined) exchange.embeds = relationsAskedFor(embeds, parameters, sent);
+      if (sent !== undefined) exchange.body = sent as Exchange['body'];
+    };
+  },
+};
+
+/** The relations asked for, and each step of a dotted one. @throws HttpError `unknown_embed` */
+function relationsAskedFor(known: readonly string[], parameters: ParsedUrlQuery, body: unknown): readonly string[] {
+  const inBody = (body as { embed?: readonly string[] } | undefined)?.embed ?? [];
+  const asked = parameters === NO_PARAMETERS ? inBody : [...listParameter(parameters, 'embed'), ...inBody];
+  if (asked.length === 0) return asked;
+  const wanted = new Set<string>();
+  for (const relation of asked) {
+    if (!known.includes(relation))
+      throw new HttpError('unknown_embed', { message: `Unknown embed: ${shortened(relation)}.` });
+    const steps = relation.split('.');
+    for (let length = 1; length <= steps.length; length++) wanted.add(steps.slice(0, length).join('.'));
+  }
+  return [...wanted];
+}
+
+export const handle: Step = {
+  name: 'handle',
+  of:
+    ({ handle: always }) =>
+    async (exchange) => {
+      const handler = always ?? exchange.handler;
+      if (handler === undefined) throw new Error('a route has neither a handler nor one that its entity gives');
+      const answer = await handler(exchange);
+      // An error before the first piece of a stream still has its status.
+      if (answer.body instanceof Readable && exchange.ctx.method !== 'HEAD')
+        await firstPiece(answer.body, exchange.ctx.res, reportFault(exchange.ctx));
+      exchange.answer = answer;
+    },
+};

@@ -1,0 +1,50 @@
+/** The router of webhooks: of those providers that are set to call this installation. */
+import type { Logger } from 'pino';
+import type { PaymentQuestions } from '../../commands/paymentAction.js';
+import type { Engines } from '../../ports/engines.js';
+import { twilioCallbacks } from '../../providers/notifications/callbacks.js';
+import { openLedger } from '../../providers/notifications/ledger.js';
+import type { Config } from '../../service/config.js';
+import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
+import type { Route } from '../pipeline/route.js';
+import { webhookRoutes } from './stripe.js';
+import { twilioWebhookRoutes } from './twilio.js';
+
+/** What it works with. */
+export interface WebhookRouterDeps {
+  readonly config: Pick<Config, 'stripeWebhookSecret' | 'payments' | 'twilio' | 'publicUrl'>;
+  readonly engines: Pick<Engines, 'events' | 'store'>;
+  readonly questions: PaymentQuestions;
+  readonly logger: Logger;
+  /** The present, ISO 8601, UTC. */
+  now(this: void): string;
+}
+
+/** The router. @throws UnavailableError */
+export async function webhookRouter(routerOf: RouterMaker, deps: WebhookRouterDeps): Promise<SubjectRouter> {
+  return routerOf('/webhooks', [...(await stripeRoutes(deps)), ...(await twilioRoutes(deps))]);
+}
+
+/** Stripe's, where their secret is set. Its library is large, and loaded only then. */
+async function stripeRoutes({ config, engines, questions, logger, now }: WebhookRouterDeps): Promise<Route[]> {
+  const secret = config.stripeWebhookSecret;
+  if (secret === undefined) return [];
+  const { stripeEvents } = await import('../../providers/payments/stripeEvents.js');
+  return webhookRoutes({
+    events: engines.events,
+    questions,
+    now,
+    logger,
+    read: stripeEvents(secret, config.payments),
+    simulated: config.payments === 'simulated',
+  });
+}
+
+/** Twilio's, where it sends the messages and can reach us. */
+async function twilioRoutes({ config, engines, logger, now }: WebhookRouterDeps): Promise<Route[]> {
+  const { twilio, publicUrl } = config;
+  if (twilio === undefined || publicUrl === undefined) return [];
+  const read = await twilioCallbacks(twilio, publicUrl);
+  const ledger = await openLedger(engines.store.records, Date.now, logger);
+  return twilioWebhookRoutes({ events: engines.events, now, logger, read, ledger });
+}
