@@ -1,7 +1,6 @@
 /** Subjects and payloads of every bus: JSON of bounded length. */
 import { RemoteError } from '../ports/bus.js';
 
-/** As JSON. */
 export const MAX_PAYLOAD_BYTES = 1_000_000;
 
 const SUBJECT = /^[\w-]+(?:\.[\w-]+)*$/;

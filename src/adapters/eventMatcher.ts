@@ -1,4 +1,3 @@
-/** The port's filters, judged in this process. */
 import type { EventFilter } from '../ports/eventStore.js';
 
 export function matcherOf({ types, streams }: EventFilter): (stream: string, type: string) => boolean {

@@ -4,7 +4,6 @@ import type { EventMetadata, RecordedEvent } from '../ports/eventStore.js';
 /** Holds an event's metadata: JSON until the first access. */
 export const METADATA = Symbol('metadata');
 
-/** An event without its getter. */
 export interface LazyEvent extends Omit<RecordedEvent, 'metadata'> {
   [METADATA]: string | EventMetadata;
 }

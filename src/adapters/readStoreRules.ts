@@ -20,10 +20,8 @@ export function collectionNameOf({ name, version }: CollectionSpec): string {
   return `${name}@${version}`;
 }
 
-/** The table or database collection of a version. */
 export const storedNameOf = ({ name, version }: CollectionSpec): string => `${storedPrefixOf(name)}${version}`;
 
-/** The beginning of the stored names of all versions of a collection. */
 export const storedPrefixOf = (name: string): string => `doc_${name}_`;
 
 /** The versions of a collection among stored names, ascending. */

@@ -1,5 +1,3 @@
-/** The current time, and how far clocks may be apart. */
-
 let lastMs = Number.NaN;
 let lastTime = '';
 

@@ -1,2 +1,1 @@
-/** Shown in place of a hidden value. */
 export const MASK = '***';

@@ -9,7 +9,6 @@ export type ReadText = (name: string) => string | undefined;
  */
 export type Kind<T> = (text: string, fault: (words: string) => void) => T | undefined;
 
-/** One setting: an environment variable. */
 export interface Setting<T, D extends T | undefined = T | undefined> {
   readonly name: string;
   readonly kind: Kind<T>;
@@ -21,7 +20,6 @@ export interface Setting<T, D extends T | undefined = T | undefined> {
   readonly shown: { readonly fallback: string; readonly meaning: string };
 }
 
-/** A table, by the name that a setting has in the program. */
 export type Settings = Readonly<Record<string, Setting<unknown>>>;
 
 type Always<S extends Settings> = { [K in keyof S]: undefined extends S[K]['fallback'] ? never : K }[keyof S];
@@ -65,10 +63,8 @@ export function readSettings<S extends Settings>(table: S, text: ReadText, fault
   return values as Values<S>;
 }
 
-/** Any text. */
 export const anyText: Kind<string> = (text) => text;
 
-/** A whole number within bounds, both included. */
 export function wholeNumber(min: number, max: number): Kind<number> {
   return (text, fault) => {
     const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
@@ -78,7 +74,6 @@ export function wholeNumber(min: number, max: number): Kind<number> {
   };
 }
 
-/** One of some words. */
 export function oneOf<T extends string>(words: readonly T[]): Kind<T> {
   return (text, fault) => {
     const found = words.find((word) => word === text);
@@ -95,7 +90,6 @@ export function matching(pattern: RegExp, words: string): Kind<string> {
   };
 }
 
-/** The parts of a comma-separated list. */
 export const partsOf = (text: string): string[] => text.split(',').map((part) => part.trim());
 
 /** The address of something on the web: http or https, without query; `undefined` for any other text. */

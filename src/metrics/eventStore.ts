@@ -8,7 +8,6 @@ import { histogram } from './histogram.js';
 /** Commands whose last append failed, to recognise a retry; the oldest are forgotten. */
 const REMEMBERED = 1_000;
 
-/** Why a command appends again. */
 type RetryReason = 'conflict' | 'unknown_outcome';
 
 /** Counts and times appends, and their conflicts, failures and retries. */

@@ -14,10 +14,8 @@ export interface MetricText {
   readonly labels?: readonly string[];
 }
 
-/** The present values. */
 export type ReadSamples = () => Iterable<Sample> | Promise<Iterable<Sample>>;
 
-/** As prom-client has it. */
 interface Value {
   readonly metricName?: string;
   readonly labels: Readonly<Record<string, string | number>>;

@@ -2,7 +2,6 @@ import type { FollowerHealth } from '../runtime/supervision/followers.js';
 import type { Exposition, Sample } from './exposition.js';
 
 export interface FollowersShown {
-  /** The followers of this process. */
   readonly health: () => readonly FollowerHealth[];
   /** By work: since when no process leads; `undefined`: one does. */
   readonly nobodyLeads: () => Iterable<readonly [work: string, since: Date | undefined]>;

@@ -8,7 +8,6 @@ export interface Histogram {
   readonly bounds: readonly number[];
   /** By bucket, not cumulative; the last is above every bound. */
   readonly counts: Float64Array;
-  /** Of all observations. */
   readonly sum: number;
   observe(value: number): void;
 }

@@ -15,11 +15,8 @@ import { type RequestTally, countRequests } from './requests.js';
 import { showState } from './state.js';
 
 export interface Metrics {
-  /** Called with every answer. */
   readonly requests: RequestTally;
-  /** Called with every call of a provider. */
   readonly providers: ProviderCallWatch;
-  /** Measures the engines. */
   measure(engines: Engines): Engines;
   /**
    * Adds the state of the installation and of this process's followers. Called once. `processes`: the process managers
@@ -32,7 +29,6 @@ export interface Metrics {
     followers: FollowersShown,
   ): void;
   text(): Promise<string>;
-  /** Of `text`. */
   readonly contentType: string;
   close(): Promise<void>;
 }

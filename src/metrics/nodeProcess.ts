@@ -8,7 +8,6 @@ const NANOSECONDS = 1e9;
 
 export interface ProcessOptions {
   readonly version: string;
-  /** The folder whose disk is shown. */
   readonly dataDir: string;
 }
 

@@ -21,7 +21,6 @@ const DEADLINE_MS = 1_500;
 export interface StateOptions {
   readonly engines: Engines;
   readonly projections: readonly Projection[];
-  /** The process managers of this process, where it runs them. */
   readonly processes: () => ProcessStatus | undefined;
 }
 
@@ -153,7 +152,6 @@ export function showState(show: Exposition, { engines, projections, processes }:
     show.gauge(TEXTS[key], async () => (await recent())[key]);
 }
 
-/** `otherwise` where it fails or takes too long. */
 async function orElse<T, O>(work: Promise<T>, otherwise: O): Promise<T | O> {
   return within(
     work.catch(() => otherwise),

@@ -1,4 +1,3 @@
-/** Composes the service: which engine, role and part belong together. */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';

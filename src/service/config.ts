@@ -22,7 +22,6 @@ export const ROLES = ['api', 'projector', 'processor', 'worker'] as const;
 
 export type ProcessRole = (typeof ROLES)[number];
 
-/** In pino's words. */
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 const KEY_BYTES = 32;

@@ -74,7 +74,6 @@ async function* keyedStreams(events: CheckedLog, after: Position | undefined): A
   }
 }
 
-/** Every username that a user ever had. */
 async function namesOf(events: CheckedLog, userId: string): Promise<string[]> {
   const history: readonly RecordedEvent[] = await events.read(accountStream('user', userId));
   return history.flatMap(({ type, data }) => {
@@ -83,7 +82,6 @@ async function namesOf(events: CheckedLog, userId: string): Promise<string[]> {
   });
 }
 
-/** Of the last restore without a key. */
 async function restoredWithoutKey(events: CheckedLog): Promise<Position | undefined> {
   const restores = await events.read(RESTORED_STREAM);
   return restores.findLast(({ data }) => (data as LogRestored['data']).without_key === true)?.position;

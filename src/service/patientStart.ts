@@ -1,4 +1,3 @@
-/** Starts that wait, within bounds, for engines that are not there yet. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { NoAnswerError } from '../lib/engineError.js';
@@ -37,7 +36,6 @@ export async function startPatiently<T>(
   }
 }
 
-/** Another attempt may succeed. */
 function maySettle(error: unknown): error is Error {
   return error instanceof NoAnswerError || (error instanceof UnavailableError && diskRemedy(error) === undefined);
 }

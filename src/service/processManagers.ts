@@ -12,7 +12,6 @@ export interface ProcessesOptions {
   /** Without a trailing slash. */
   readonly publicUrl: string;
   readonly logger: Logger;
-  /** Names this process. */
   readonly holder: string;
   readonly followers: Pick<Followers, 'start'>;
 }

@@ -32,10 +32,8 @@ export interface ReadinessOptions {
   readonly engines: Engines;
   readonly config: Pick<Config, 'payments' | 'notifications' | 'roles'>;
   readonly projections: readonly Projection[];
-  /** Names this process. */
   readonly holder: string;
   readonly appends: Pick<AppendWatch, 'failing'>;
-  /** Of this process's followers. */
   readonly health: () => readonly FollowerHealth[];
   readonly leaders: Pick<LeaderWatch<(typeof LED)[keyof typeof LED]>, 'nobodySince'>;
 }

@@ -1,4 +1,3 @@
-/** What `main` loads: reads the settings, starts, and stops. */
 import { writeSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { VERSION, startApp } from './app.js';
@@ -13,7 +12,6 @@ export type StopSignal = 'SIGTERM' | 'SIGINT';
 /** The longest that stopping takes; ending the process then loses nothing acknowledged. */
 const STOP_MS = 10_000;
 
-/** Closed in this order. */
 interface Closing {
   readonly app?: { close(): Promise<void> } | undefined;
   readonly telemetry?: { close(): Promise<void> } | undefined;

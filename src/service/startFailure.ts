@@ -21,7 +21,6 @@ export function startFailure(
     return `no permission${path === undefined ? '' : ` for ${path}`}: check DATA_DIR (${config.dataDir})`;
   if ((code === 'ENOSPC' || code === 'EDQUOT') && (error as Error).message.includes(config.dataDir))
     return `${(error as Error).message}: ${exhausted(config.dataDir) ?? 'see that this user has room on its disk'}`;
-  // A file of ours that can't be used.
   const remedy = diskRemedy(error);
   if (remedy !== undefined) return `${(error as Error).message}: ${remedy} (DATA_DIR is ${config.dataDir})`;
   if (error instanceof UnavailableError)

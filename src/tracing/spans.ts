@@ -9,7 +9,6 @@ export type Attribute = string | number | boolean;
 
 export interface SpanDescription {
   readonly name: string;
-  /** Default `internal`. */
   readonly kind?: 'internal' | 'server' | 'client' | 'consumer';
   readonly attributes?: Readonly<Record<string, Attribute>>;
   /** The `traceparent` of its parent; default: the current span. An invalid one starts a trace. */
@@ -30,13 +29,11 @@ export interface Span {
 export interface Tracing {
   /** Runs `work` in a span; an error marks it, and is thrown on. */
   run<T>(description: SpanDescription, work: (span: Span) => Promise<T>): Promise<T>;
-  /** The current span's `traceparent`; `undefined` outside of any. */
   current(): string | undefined;
 }
 
 let active: Tracing | undefined;
 
-/** `undefined`: off. */
 export function switchTracing(tracing: Tracing | undefined): void {
   active = tracing;
 }
@@ -45,7 +42,6 @@ export function tracingOn(): boolean {
   return active !== undefined;
 }
 
-/** Runs `work`, in a span where tracing is on. */
 export async function inSpan<T>(describe: () => SpanDescription, work: (span: Span) => Promise<T>): Promise<T> {
   return active === undefined ? work(NO_SPAN) : active.run(describe(), work);
 }

@@ -9,7 +9,6 @@ import { within } from '../lib/async/within.js';
 import { exportersWanted } from './exporters.js';
 import { type Span, type SpanDescription, switchTracing, type Tracing } from './spans.js';
 
-/** The longest that the end waits for the last traces, milliseconds. */
 const FLUSH_MS = 1_000;
 /** The least time between two log lines about failing exports, milliseconds. */
 const COMPLAIN_EVERY_MS = 60_000;

@@ -3,7 +3,6 @@ import type { Database } from 'better-sqlite3';
 import { Sqlite } from './driver.js';
 
 export interface Moved {
-  /** Pages in the WAL. */
   readonly log: number;
   /** Of these, pages in the file now: fewer where a reader still needs the old ones. */
   readonly checkpointed: number;

@@ -6,7 +6,6 @@ import { serveThread, type ThreadData } from './thread.js';
 
 /** Pages added meanwhile are moved as well, until so few are left. */
 const FEW_PAGES = 64;
-/** The most passes: others may write as fast as pages are moved. */
 const PASSES = 8;
 
 const database = new Sqlite((workerData as ThreadData).file, { fileMustExist: true, timeout: 0 });

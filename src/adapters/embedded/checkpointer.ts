@@ -13,7 +13,6 @@ export interface Checkpointer {
    * another time.
    */
   begin(): void;
-  /** Resolves when a thread that is started at once has loaded everything. */
   readonly loaded: Promise<void>;
   /**
    * Ends the thread after its current work; the connection stays open until then. `begin` may not be called any more.

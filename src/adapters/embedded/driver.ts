@@ -11,14 +11,12 @@ const require = createRequire(import.meta.url);
 /** better-sqlite3 13, which `npm ci` may leave out, and 12. */
 export type DriverName = 'better-sqlite3-napi' | 'better-sqlite3';
 
-/** As `process.versions`. */
 export interface NodeVersions {
   readonly node: string;
   /** Absent where a build has no Node-API. */
   readonly napi?: string | undefined;
 }
 
-/** The drivers that this version of Node can run, the best first. */
 export function driversFor({ node, napi }: NodeVersions): readonly [DriverName, ...DriverName[]] {
   if (!(Number(napi) >= 10)) return ['better-sqlite3'];
   const [major = 0, minor = 0] = node.split('.').map(Number);

@@ -10,7 +10,6 @@ export interface FileLock {
    */
   claim(): boolean;
   release(): void;
-  /** Releases it, too. */
   close(): void;
 }
 

@@ -25,7 +25,6 @@ export class FilesGoneError extends Error {
   readonly code = FilesGoneError.code;
 }
 
-/** Called right after opening, when SQLite has made all three. */
 export function openedFiles(file: string): OpenedFiles {
   return ENDINGS.map((ending) => inodeOf(file + ending));
 }
@@ -39,7 +38,6 @@ export function refuseUnlessInPlace(file: string, opened: OpenedFiles): void {
     );
 }
 
-/** Refuses writes that would be lost. */
 export interface WriteGuard {
   /** Before a transaction; looks only where the last look failed. @throws FilesGoneError */
   refuse(): void;
@@ -51,7 +49,6 @@ export interface WriteGuard {
 /** How often it looks without a write, ms: a removed WAL is saved before the process is killed. */
 const LOOK_MS = 250;
 
-/** `opened`: the files as the process opened them. */
 export function guardWrites(database: Database, file: string, opened: OpenedFiles): WriteGuard {
   let amiss = false;
 

@@ -48,7 +48,6 @@ type SqliteError = InstanceType<typeof Sqlite.SqliteError>;
 
 /** https://www.sqlite.org/fileformat2.html#application_id */
 const APPLICATION_ID_AT = 68;
-/** The longest wait for another process's lock, in ms. */
 const BUSY_TIMEOUT_MS = 5_000;
 /**
  * A file that another process is making, or one failed read, can look damaged for an instant: so it is checked several
@@ -173,7 +172,6 @@ function makeFile(file: string): void {
     }
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException;
-    // Another process made it first.
     if (code === 'EEXIST' && syscall === 'open') return;
     if (code === 'ENOSPC' || code === 'EDQUOT')
       throw new UnavailableError(`${file} can't be made (${code}): ${exhausted(dirname(file)) ?? 'no room is left'}`, {
@@ -252,7 +250,6 @@ function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: 
   }
 }
 
-/** @throws errors that are not the engine's */
 function refusalOf(error: unknown, file: string, { kind }: DatabaseOptions): Error {
   if (error instanceof Sqlite.SqliteError && isDamage(error))
     return refusal(file, { problem: `is damaged (${error.message})`, remedy: remedyOf(kind) });
@@ -325,7 +322,6 @@ function hasWal(file: string): boolean {
   return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
-/** Reads the first and last row of each table: a few pages. */
 function touchEnds(database: Database): void {
   const tables = database
     .prepare<[], { name: string; wr: number }>(

@@ -6,7 +6,6 @@ import { type OpenedFiles, openedFiles } from './openedFiles.js';
 export interface ThreadData {
   /** Open in the process that starts the thread. */
   readonly file: string;
-  /** The files as that process found them. */
   readonly opened: OpenedFiles;
   /** Threads that it starts in turn are started at once: see `EmbeddedEventStoreOptions.longLived`. */
   readonly longLived: boolean;
@@ -17,15 +16,12 @@ export function threadData(file: string, longLived = false): ThreadData {
   return { file, opened: openedFiles(file), longLived };
 }
 
-/** Sent by a thread that has loaded everything. */
 const READY = 'ready';
-/** Asks a thread to end, after its earlier messages. */
 const CLOSE = 'close';
 
 /** A worker thread as its user sees it: started by the first message, and again by the next one after it has died. */
 export interface ThreadClient<M> {
   send(message: M): void;
-  /** Starts the thread where none runs. */
   start(): void;
   state(): 'none' | 'loading' | 'ready';
   /** Whether the process stays alive for the thread, as long as an answer is awaited; at first it does not. */
@@ -44,7 +40,6 @@ export interface ThreadClientOptions<A> {
   readonly spawn: () => Worker;
   /** Whether the first thread is started now, not by the first message. */
   readonly atOnce: boolean;
-  /** Words for the log. */
   readonly ended: (cause: Error | undefined) => string;
   readonly onAnswer: (answer: A) => void;
   /** The thread has ended, also after `close`: nothing sent to it is answered any more. */

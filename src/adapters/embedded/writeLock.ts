@@ -7,7 +7,6 @@ import { Sqlite } from './driver.js';
 
 /** The longest wait for the lock, ms. */
 export const LOCK_WAIT_MS = 5_000;
-/** Between two tries, ms. */
 const RETRY_MS = 1;
 /** After a longer transaction, ms, other processes are left time to take the lock. */
 const LONG_MS = 25;

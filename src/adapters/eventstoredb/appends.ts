@@ -1,4 +1,3 @@
-/** The port's `append` on top of the server's. */
 import { type Appended, type ExpectedRevision, ConflictError } from '../../ports/eventStore.js';
 import type { AppendAnswer, Appender } from './batchAppend.js';
 import { type EncodedEvent, positionOf, possiblePosition } from './records.js';

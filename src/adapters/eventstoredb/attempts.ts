@@ -8,10 +8,8 @@ import { AccessRefusedError, UnsafeServerError } from './failures.js';
  * outcome, since the server drops a repeat of an append that is not replicated yet, and says so only after 2 s.
  */
 const RETRY_MS = { undone: 2_000, unknown: 5_000 };
-/** Between tries, in ms. */
 const PAUSE = { first: 25, most: 500 };
 
-/** Errors that no further try changes. */
 const LASTING = [AccessRefusedError, LogSealedError, UnsafeServerError] as const;
 
 /** Growing pauses, each at random between half and all of its length, so that callers do not return all at once. */

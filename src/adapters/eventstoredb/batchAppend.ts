@@ -34,7 +34,6 @@ interface Pending {
   readonly fail: (error: Error) => void;
 }
 
-/** A call and its unanswered appends. */
 interface Session {
   readonly calling: Promise<Calling>;
   readonly pending: Map<string, Pending>;
@@ -103,7 +102,6 @@ export function openAppender(connection: Connection, timeoutMs: number): Appende
 function answered(pending: Map<string, Pending>, response: BatchAppendResp): void {
   const correlation = response.getCorrelationId()?.getString() ?? '';
   const asked = pending.get(correlation);
-  // It was given up.
   if (asked === undefined) return;
   pending.delete(correlation);
   const answer = answerOf(response, asked);

@@ -27,7 +27,6 @@ interface Inside {
 }
 
 export interface ConnectionOptions {
-  /** `esdb://` or `esdb+discover://`, as the client reads it. */
   readonly url: string;
   /**
    * Sets this connection apart: the client's library lets connections with equal settings share one socket and its 100
@@ -92,7 +91,6 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
     channel?.close();
   }
 
-  /** Replaces a connection over which nothing came since. */
   function renew(used: Inside, since: number): void {
     if (used !== client || heardAt > since) return;
     client = connect();

@@ -172,7 +172,6 @@ function poolOf(options: PoolOptions): Pool {
   }
 }
 
-/** The fault of an address, without its credentials. */
 function withoutSecrets(error: unknown, url: string): string {
   const credentials = /:\/\/([^@]*)@/.exec(url)?.[1];
   const message = error instanceof Error ? error.message : String(error);

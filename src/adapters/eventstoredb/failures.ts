@@ -1,7 +1,6 @@
 /** What errors of the client's library and of the server mean to callers of the port. */
 import { UnavailableError } from '../../ports/unavailable.js';
 
-/** Of gRPC. */
 const CODE = {
   invalidArgument: 3,
   deadlineExceeded: 4,
@@ -18,7 +17,6 @@ interface GrpcError {
   readonly metadata?: { get(name: string): (string | Buffer)[] };
 }
 
-/** The server refuses our credentials. */
 export class AccessRefusedError extends UnavailableError {}
 
 /**
@@ -41,7 +39,6 @@ export class StreamDeletedError extends Error {
   }
 }
 
-/** The call ended by its deadline: the server is silent. */
 export function isDeadline(error: unknown): boolean {
   return (error as GrpcError | undefined)?.code === CODE.deadlineExceeded;
 }
@@ -55,7 +52,6 @@ export interface FailureContext {
 /** The error to throw in place of `error`: UnavailableError, unless it concerns the stream, or is our mistake. */
 export function failureOf(error: unknown, { stream = '$all', writes = false }: FailureContext): Error {
   if (error instanceof UnavailableError || error instanceof StreamDeletedError) return error;
-  // An event is not JSON, though it is marked as such.
   if (error instanceof SyntaxError) return error;
   if (!(error instanceof Error)) return new Error(String(error));
   const { code, details = error.message, metadata } = error as Error & GrpcError;

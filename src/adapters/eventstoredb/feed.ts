@@ -12,7 +12,6 @@ import { subscribe } from './requests.js';
 import { type Subscription, subscribed } from './subscription.js';
 
 const DEFAULT_BATCH = 1_000;
-/** Between failed subscriptions, in ms. */
 const PAUSE = { first: 50, most: 2_000 };
 /** Failures in a row that end a read of the log; a follower never gives up. */
 const READ_ALL_TRIES = 5;
@@ -21,9 +20,7 @@ export interface FeedSource {
   /** A connection with room for one more call, and its release. */
   readonly lease: () => { readonly connection: Connection; readonly release: () => void };
   readonly end: () => Promise<Position | undefined>;
-  /** The longest silence of the server, in ms. */
   readonly timeoutMs: number;
-  /** Aborted when the store is closed. */
   readonly closed: AbortSignal;
   /** For a follower; absent: the feed ends at the log's end. */
   readonly tail?: LiveTail;
@@ -53,7 +50,6 @@ export async function* feed(
   let pause = pauses(PAUSE);
   if (after !== undefined) commitOf(after);
 
-  /** Counts a batch. */
   function advance(batch: EventBatch): EventBatch {
     position = batch.position;
     if (troubled) onTrouble?.(undefined);

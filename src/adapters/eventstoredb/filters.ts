@@ -18,7 +18,6 @@ export interface ServerFilter {
 /** Everything but the server's own streams. */
 export const ALL_OURS: ServerFilter = { on: 'stream', regex: '^[^$]' };
 
-/** `undefined` when nothing can match. */
 export function serverFilter({ types, streams }: EventFilter): ServerFilter | undefined {
   if (types?.length === 0 || streams?.length === 0) return undefined;
   if (types !== undefined) return { on: 'type', regex: `^(?:${types.map(literal).join('|')})\\z` };
@@ -26,7 +25,6 @@ export function serverFilter({ types, streams }: EventFilter): ServerFilter | un
   return { on: 'stream', regex: `^(?:${streams.map(literal).join('|')})` };
 }
 
-/** Whether readers with this filter see an event. */
 export function matcher(filter: EventFilter): (stream: string, type: string) => boolean {
   const wanted = matcherOf(filter);
   return (stream, type) => !stream.startsWith(SYSTEM_MARK) && stream !== LOG_STREAM && wanted(stream, type);

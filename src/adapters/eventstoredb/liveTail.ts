@@ -1,6 +1,6 @@
 /**
- * The live end of the log, read once for all followers of a store: one subscription, and a window of what it sent last.
- * So the server sends each event once to a process, however many follow the log there.
+ * The live end of the log: one subscription for all followers of a store, and a window of its last events. So the
+ * server sends each event once to a process.
  */
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -12,35 +12,32 @@ import { subscribe } from './requests.js';
 import { type Subscription, subscribed, type Taken } from './subscription.js';
 import { openWaking, type Waking } from './waking.js';
 
-/** What the window holds at most, beside the last batch: a follower further behind reads the log by itself again. */
+/** The most that the window holds, beside the last batch; a follower further behind reads the log by itself again. */
 const WINDOW = { events: 4_096, bytes: 16_000_000 };
-/** Events taken from the subscription at once. */
 const AT_ONCE = 1_000;
 
 /** A follower at the live end. */
 export interface TailReader extends Pick<Subscription, 'take' | 'end'> {
-  /** Ends the subscription, for all who read it: it says nothing of a log that has grown. */
+  /** Ends the subscription for all its readers, since it is silent while the log grows. */
   giveUp(): void;
 }
 
-/** The live end of one store's log. */
 export interface LiveTail {
   /**
-   * Reads on after a position, what `matches` wants.
-   * @throws TooSlowError where the window begins beyond it; else what ended the subscription (see `failureOf`)
+   * Matching events after a position.
+   * @throws TooSlowError where the window begins later; else what ended the subscription (see `failureOf`)
    */
   read(after: Position | undefined, matches: (stream: string, type: string) => boolean): Promise<TailReader>;
 }
 
-/** One subscription, with what came of it last. */
 interface Window {
   readonly subscription: Subscription;
   readonly release: () => void;
   readonly waking: Waking;
   readonly batches: Taken[];
-  /** Batches that the window has let go. */
+  /** Batches dropped from the window. */
   gone: number;
-  /** What stands after it is in the window, or still to come; `''`: the log's beginning. */
+  /** The window, or what is still to come, begins after it; `''`: the log's beginning. */
   base: Position;
   events: number;
   bytes: number;
@@ -49,12 +46,11 @@ interface Window {
   readers: number;
 }
 
-/** Where the log is read, and how long the server may be silent, in ms. */
 interface Source extends Pick<Pool, 'lease'> {
   readonly timeoutMs: number;
 }
 
-/** Subscribes once a follower reads, and as long as one does. */
+/** Subscribed while at least one follower reads. */
 export function openLiveTail(source: Source): LiveTail {
   let current: Promise<Window> | undefined;
 
@@ -101,7 +97,7 @@ async function openWindow({ lease, timeoutMs }: Source, after: Position | undefi
   return window;
 }
 
-/** Moves what comes into the window, until the subscription ends. */
+/** Moves batches into the window until the subscription ends. */
 async function fill(window: Window, timeoutMs: number): Promise<void> {
   try {
     while (window.failure === undefined) {
@@ -130,7 +126,7 @@ function trim(window: Window): void {
   }
 }
 
-/** Ends it for all who read; what they have not read of it they still may. */
+/** Ends the subscription for all readers; what is in the window they may still read. */
 function fail(window: Window, failure: Error): void {
   if (window.failure !== undefined) return;
   window.failure = failure;
@@ -161,7 +157,7 @@ function readerOf(
       for (; next.event < batch.events.length && events.length < limit; next.event += 1) {
         const event = batch.events[next.event]!;
         position = event.position;
-        // What came before this follower joined.
+        // From before this follower joined.
         if (event.position > (after ?? '') && matches(event.stream, event.type)) events.push(event);
       }
       if (next.event < batch.events.length) break;

@@ -4,7 +4,6 @@
 import { type Connection, openConnection } from './connection.js';
 import { openVetting } from './version.js';
 
-/** Of one connection. */
 const SUBSCRIPTIONS = 50;
 
 export interface Lease {
@@ -21,7 +20,6 @@ export interface Pool {
 export interface PoolOptions {
   readonly url: string;
   readonly timeoutMs: number;
-  /** Called for a server that does not tell its version. */
   readonly onUnknownVersion: () => void;
 }
 

@@ -1,4 +1,3 @@
-/** Reads that end by themselves: of a stream, and of the log's end. */
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { deferred } from '../../lib/async/deferred.js';
@@ -11,7 +10,6 @@ import { readLogBack, readStream, readStreamBack } from './requests.js';
 
 /** The most reads at once; others wait here. A connection carries 100 calls, and further ones wait silently. */
 const READS_AT_ONCE = 50;
-/** Events of one read while ids are searched. */
 const PAGE = 500;
 
 /** Each throws UnavailableError when nothing came for `timeoutMs`, or the server can't be reached. */
@@ -41,7 +39,6 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
   const slots = openSlots(READS_AT_ONCE);
   const running = new Set<(error: Error) => void>();
 
-  /** Takes every record until the server ends the call. */
   async function run(
     request: ReadReq,
     stream: string | undefined,

@@ -1,4 +1,3 @@
-/** Conversion between the server's events and the port's. */
 import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { NewEvent, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -67,7 +66,6 @@ export function isOurs(record: ServerRecord, type: string): boolean {
   return !type.startsWith('$') && record.getMetadataMap().get('content-type') === 'application/json';
 }
 
-/** @throws SyntaxError when its data is not JSON */
 export function decode(record: ServerRecord, stream: string, type: string): RecordedEvent {
   const written = textOf(record.getCustomMetadata_asU8());
   const quote = written.startsWith(AT) ? written.indexOf('"', AT.length) : -1;

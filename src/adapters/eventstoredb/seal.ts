@@ -14,7 +14,6 @@ const FRESH_MS = 1_000;
 
 /** Its methods throw UnavailableError. */
 export interface Seal {
-  /** Asks the server. */
   sealed(): Promise<boolean>;
   /** Before an append is sent: mostly answered from memory. @throws LogSealedError */
   refuseWhenSealed(): Promise<void>;

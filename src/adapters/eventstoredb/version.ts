@@ -19,7 +19,6 @@ const FAULTY: readonly { readonly from: Version; readonly mended: Version }[] = 
   { from: [25, 0, 0], mended: [25, 0, 1] },
 ];
 
-/** gRPC's code for an unknown call. */
 const UNIMPLEMENTED = 12;
 
 /**
@@ -79,7 +78,6 @@ export function openVetting(onUnknown: () => void): Vetting {
   };
 }
 
-/** Calls `then` once the channel's present connection is lost. */
 function whenLost(channel: Channel, then: () => void): void {
   if (channel.getConnectivityState(false) === connectivityState.READY)
     channel.watchConnectivityState(connectivityState.READY, Number.POSITIVE_INFINITY, then);

@@ -1,14 +1,10 @@
-/** Waiting for what is changed elsewhere in this process. */
+/** Waiters for changes made elsewhere in this process. */
 
-/** Those who wait for one thing. */
 export interface Waking {
-  /** Has each who waits look again. */
   wake(): void;
-  /** Waits until `enough`, for at most `ms`. */
   until(enough: () => boolean, ms: number): Promise<void>;
 }
 
-/** Nobody waits yet. */
 export function openWaking(): Waking {
   const waiting = new Set<() => void>();
   return {

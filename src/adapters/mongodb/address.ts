@@ -29,7 +29,6 @@ const OPTIONS: MongoClientOptions = {
 
 export interface Address {
   readonly database: string;
-  /** It connects when first used. */
   readonly newClient: () => MongoClient;
 }
 

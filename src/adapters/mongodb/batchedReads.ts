@@ -18,13 +18,11 @@ interface Asked {
   readonly reject: (error: unknown) => void;
 }
 
-/** The look-ups of one collection. */
 interface Line {
   readonly waiting: Asked[];
   underWay: number;
 }
 
-/** @param connection to the server */
 export function batchedReads(connection: Pick<Connection, 'read'>): LookUp {
   const lines = new Map<string, Line>();
 

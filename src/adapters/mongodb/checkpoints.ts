@@ -9,14 +9,12 @@ export interface Checkpoints {
   stored(projection: string): Promise<Position | undefined>;
   /** A projection is at least here: wakes its waiters. */
   advanced(projection: string, position: Position): void;
-  /** The projection's checkpoint was dropped. */
   forget(projection: string): void;
   /**
    * Resolves true once the projection is at or past `position`, false after `timeoutMs` or when closed. @throws
    * UnavailableError
    */
   reached(projection: string, position: Position, timeoutMs: number): Promise<boolean>;
-  /** Ends all waiting. */
   close(): void;
 }
 
@@ -29,9 +27,7 @@ interface Waiter {
 /** Between an answer and the next query, in ms. */
 const LOOK_MS = 15;
 
-/** @param connection to the server */
 export function createCheckpoints(connection: Pick<Connection, 'read'>): Checkpoints {
-  /** The last known checkpoint of each projection. */
   const known = new Map<string, Position>();
   const waiting = new Map<string, Set<Waiter>>();
   let looking = false;

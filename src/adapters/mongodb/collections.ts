@@ -1,4 +1,3 @@
-/** Makes and drops collections with their indexes. */
 import { EngineError } from '../../lib/engineError.js';
 import { versionsAmong } from '../readStoreRules.js';
 import { storedBodyOf } from '../storedBody.js';
@@ -54,7 +53,6 @@ export async function dropCollection(connection: Connection, layout: Layout): Pr
   await connection.write((database) => database.collection<FieldsMeta>(META).deleteOne({ _id: metaIdOf(layout) }));
 }
 
-/** Ascending. */
 export async function versionsOf(connection: Connection, name: string): Promise<number[]> {
   const found = await connection.read(({ db }) => db.listCollections({}, { nameOnly: true }).toArray());
   return versionsAmong(
@@ -139,7 +137,6 @@ function metaIdOf(layout: Layout): string {
   return `fields/${layout.name}`;
 }
 
-/** Ignores expected errors, and throws the rest. */
 function ignoring(expected: (error: unknown) => boolean): (error: unknown) => undefined {
   return (error) => {
     if (!expected(error)) throw error;

@@ -15,7 +15,6 @@ export const BULK_MS = 20_000;
 /** For an index over a whole collection. */
 export const INDEX_MS = 1_800_000;
 
-/** Misses in a row before a client is replaced. */
 const MISSES = 2;
 /** The time a client is given to find its server, in ms. */
 const PATIENCE_MS = 2_000;
@@ -55,7 +54,6 @@ export interface ConnectionOptions {
 }
 
 interface Call {
-  /** Settles with the call. */
   readonly running: Promise<unknown>;
   fail(error: Error): void;
 }
@@ -166,7 +164,6 @@ function giveUp(underWay: Set<Call>): void {
   }, GIVEN_UP_MS).unref();
 }
 
-/** Resolves when it has settled, or after a while. */
 async function orGiveUp(running: Promise<unknown>): Promise<void> {
   await within(running, CLOSE_MS, () => undefined).catch(() => undefined);
 }

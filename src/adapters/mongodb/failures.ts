@@ -1,4 +1,3 @@
-/** What the driver's errors mean to the port's callers. */
 import {
   BSON,
   MongoBulkWriteError,

@@ -17,12 +17,10 @@ export interface MongoDocument {
 
 /** `_id` is the projection, `p` its position. */
 export const CHECKPOINTS = 'checkpoints';
-/** Sessions, leases and other records. */
 export const RECORDS = 'records';
 /** Pointers, the log that this store is bound to, and extracted fields of collections. */
 export const META = 'meta';
 
-/** A field that can be queried, and its key in the stored document. */
 export interface FieldKey {
   readonly field: string;
   readonly key: `f_${string}`;

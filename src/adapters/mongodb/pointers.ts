@@ -23,7 +23,6 @@ const LOG = 'log';
 const ATTEMPTS = 20;
 const PAUSE_MS = 50;
 
-/** @param connection to the server */
 export function createPointers(connection: Connection): Pointers {
   async function active(name: string): Promise<number | undefined> {
     const pointer = await connection.read((database) =>

@@ -14,7 +14,6 @@ const ANSWER = 1_000;
 /** Answers under way for one `getMany`. */
 const SIDE_BY_SIDE = 4;
 
-/** @param connection to the server */
 export function createReader(connection: Connection): Reader {
   const lookUp = batchedReads(connection);
 

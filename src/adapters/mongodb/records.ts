@@ -12,13 +12,10 @@ interface MongoRecord {
   readonly _id: string;
   /** Value as JSON text: every key survives. */
   readonly v: string;
-  /** Version. */
   readonly n: number;
-  /** Expiry. */
   readonly e: Date;
 }
 
-/** The latest date. */
 const NEVER = new Date(8.64e15);
 /** For a put without expectation, when the record appears or disappears meanwhile: hardly ever twice. */
 const ATTEMPTS = 20;

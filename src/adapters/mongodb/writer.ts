@@ -11,7 +11,6 @@ import type { Connection } from './connection.js';
  * count too.
  */
 const MAX_COMMAND_BYTES = 2_000_000;
-/** Bytes around the texts of a document. */
 const OVERHEAD = 200;
 
 /**
@@ -83,6 +82,5 @@ export function commandsOf(layout: Layout, documents: readonly StoredDocument[])
 function sizeOf(document: MongoDocument): number {
   let bytes = OVERHEAD;
   for (const value of Object.values(document)) if (typeof value === 'string') bytes += Buffer.byteLength(value);
-  // The id stands in the filter and in the document.
   return bytes + Buffer.byteLength(document._id);
 }

@@ -53,7 +53,6 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     if (closing !== undefined || connection.isClosed()) throw new UnavailableError('the bus is closed');
   };
 
-  /** Reports an invalid message once. */
   const received = (message: Msg): unknown => {
     try {
       return payloadOf(message.string(), message.subject.slice(prefix.length));
@@ -170,7 +169,6 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
   };
 }
 
-/** An error as a header may carry it. */
 function failureText(error: unknown): string {
   const text = (error instanceof Error ? error.message : String(error)).slice(0, MAX_FAILURE_LENGTH);
   // Half a character can't be encoded.

@@ -19,11 +19,9 @@ const RECOGNISED = 10_000;
 /** Header of a signal. */
 const WORKING = 'Gift-Working';
 
-/** The requesting side. */
 export interface Asking {
   /** @throws NoRespondersError, DeadlineError; NatsError when the connection is closed; the error of `end` */
   request(name: string, subject: string, body: string, timeoutMs: number): Promise<Msg>;
-  /** Rejects open requests. */
   end(error: Error): void;
 }
 
@@ -116,9 +114,7 @@ export function openAsking(connection: NatsConnection, connected: () => boolean)
   };
 }
 
-/** The answering side. */
 export interface Signs {
-  /** Whether this request was taken before. */
   known(message: Msg): boolean;
   /** Signals until `work` has ended. */
   during(message: Msg, work: Promise<void>): Promise<void>;

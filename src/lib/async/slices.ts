@@ -5,13 +5,11 @@ const SLICE_MS = 5;
 /** For work of lower priority than answers, such as folds. */
 export const LOW_PRIORITY_SLICE_MS = 3;
 
-/** The clock of one loop. */
 export interface Slices {
   /** Starts a slice, where nothing ran just before. */
   begin(): void;
   /** The slice is used up: `await rest()`. With small steps, ask once in some dozen. */
   due(): boolean;
-  /** Lets the event loop turn, then starts the next slice. */
   rest(): Promise<void>;
 }
 

@@ -5,7 +5,6 @@
 import { LOW_PRIORITY_SLICE_MS, slices } from './slices.js';
 
 export interface TickBatcher<T> {
-  /** @returns how many items wait now */
   add(item: T): number;
   size(): number;
   /** Takes what waits without waiting for the end of the turn. */

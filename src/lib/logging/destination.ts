@@ -31,7 +31,6 @@ const TROUBLE_MS = 1_000;
 export function openLogDestination(fd: number): LogDestination {
   let waiting = '';
   let dropped = 0;
-  /** Being written, from `from` on. */
   let current: Buffer | undefined;
   let from = 0;
   /** No reader is left. */

@@ -88,7 +88,7 @@ function decoded(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {
-    return path; // no router would understand it either
+    return path;
   }
 }
 

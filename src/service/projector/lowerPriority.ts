@@ -6,7 +6,6 @@ import { getPriority, setPriority } from 'node:os';
  * folding still keeps up with appends.
  */
 const NICER = 5;
-/** The highest nice value. */
 const LOWEST = 19;
 
 /**

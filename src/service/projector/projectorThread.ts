@@ -20,7 +20,6 @@ if (port === null) throw new Error('projectorThread runs as a worker thread only
 const { dataDir: dir, holder, level, version } = workerData as ProjectorThreadData;
 const post = (message: FromProjectorThread): void => port.postMessage(message);
 const logger = createLogger({ level, destination: { write: post } });
-/** Between two posts of its health, in ms. */
 const HEALTH_MS = 500;
 
 const open = resources();

@@ -16,11 +16,9 @@ export interface ProjectorThreadData {
   readonly holder: string;
   /** The lowest level that is logged, in pino's words. */
   readonly level: string;
-  /** The service's version. */
   readonly version: string;
 }
 
-/** A line of the thread's log, or its followers' health. */
 export type FromProjectorThread = string | readonly FollowerHealth[];
 
 export interface ThreadProjectorOptions extends Omit<ProjectorThreadData, 'level'> {
@@ -28,7 +26,6 @@ export interface ThreadProjectorOptions extends Omit<ProjectorThreadData, 'level
   readonly logger: Logger;
   /** Of this process: the thread is one, and has some of its own. */
   readonly followers: Followers;
-  /** Default: the projector's. */
   readonly script?: URL;
   /**
    * The first and the longest pause before a dead thread is replaced, in ms; see `followers.ts`. Default 0.1 to 30 s,
@@ -67,18 +64,15 @@ export function projectOnThread({
 }: ThreadProjectorOptions): ThreadProjector {
   const lines = (logger as unknown as Record<symbol, DestinationStream>)[symbols.streamSym] as DestinationStream;
   const workerData: ProjectorThreadData = { ...data, level: logger.level };
-  /** Last posted. */
   let told: readonly FollowerHealth[] = PARTS;
   followers.include(() => told);
 
-  /** Why the thread did not end well. */
   let failure: Error | undefined;
   let hasLoaded: () => void = () => undefined;
   const loaded = new Promise<void>((resolve) => {
     hasLoaded = resolve;
   });
 
-  /** Runs one thread to its end. @throws the error it died of */
   async function runThread({ signal, well }: FollowerRun): Promise<void> {
     const thread = new Worker(script, { workerData });
     let cause: unknown;
@@ -89,7 +83,6 @@ export function projectOnThread({
         lines.write(message);
         return;
       }
-      // The first post: it works.
       hasLoaded();
       told = message;
       well();

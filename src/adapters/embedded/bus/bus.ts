@@ -77,7 +77,6 @@ export async function openEmbeddedBus({ dir, onError }: EmbeddedBusOptions): Pro
     closing = true;
     await attachment?.close();
     await attached;
-    // An attachment made while the first was closed.
     await attachment?.close();
     rendezvous.close();
   };
@@ -183,7 +182,6 @@ function listen(path: string, welcome: (socket: Socket) => void): Promise<Server
         keepOwner(path);
         resolve(server);
       } catch (error) {
-        // The socket was removed at this moment.
         server.close();
         reject(error as Error);
       }

@@ -55,7 +55,6 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
 
   const tell = (header: Header, body = NOTHING): void => connection?.send({ header, body });
 
-  /** The connection, once there is one with room. */
   const connectionWithRoom = async (): Promise<BrokerConnection> => {
     for (;;) {
       const found = connection ?? (await attached.promise);
@@ -107,7 +106,6 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
     }
   };
 
-  /** Reports an invalid message once. */
   const received = (body: string, subject: string): unknown => {
     try {
       return payloadOf(body, subject);

@@ -13,13 +13,11 @@ export interface Connection {
   congested(): Promise<void> | undefined;
   /** Reads nothing more until then. */
   hold(until: Promise<void>): void;
-  /** Sends what waits and closes. */
   end(): Promise<void>;
 }
 
 export interface ConnectionEvents {
   readonly onFrame: (frame: Frame) => void;
-  /** Once. */
   readonly onClose: () => void;
   /** Invalid frames, and what ended the connection. */
   readonly onError: (error: Error) => void;

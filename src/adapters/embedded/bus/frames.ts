@@ -21,7 +21,6 @@ export interface Frame {
   readonly body: string;
 }
 
-/** The longest valid frame. */
 const MAX_FRAME_BYTES = MAX_PAYLOAD_BYTES + 4_096;
 
 const KINDS: Readonly<Record<Header['t'], readonly ('i' | 's' | 'q' | 'm')[]>> = {
@@ -53,12 +52,10 @@ export function encodeFrame({ header, body }: Frame): Buffer {
   return bytes;
 }
 
-/** The start of the next frame is unknown. */
 class BrokenStreamError extends Error {
   override readonly name = 'BrokenStreamError';
 }
 
-/** Cuts a stream of bytes into frames. */
 export interface FrameReader {
   /**
    * The frames completed by these bytes; an invalid one is handed to `onRefused` and skipped.

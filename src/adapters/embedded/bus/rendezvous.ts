@@ -120,7 +120,6 @@ function shortFolder(dir: string): string {
   );
 }
 
-/** A folder of this user alone. */
 function madePrivate(folder: string, uid: number): string {
   try {
     mkdirSync(folder, { mode: 0o700 });

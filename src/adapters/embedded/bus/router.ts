@@ -23,7 +23,6 @@ interface Request {
   gone: boolean;
 }
 
-/** A request as one peer was asked it. */
 interface Ask {
   readonly request: Request;
   readonly to: Peer;

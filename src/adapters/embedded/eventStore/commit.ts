@@ -19,7 +19,6 @@ export type AppendRequest = readonly [
   fields: readonly string[],
 ];
 
-/** Of one event in an `AppendRequest`. */
 export const FIELDS = 5;
 
 /** A group takes what waits, but little more than this, so that its first append need not wait long. */
@@ -49,12 +48,10 @@ export type AppendOutcome =
       readonly message: string;
       /** SQLite's, of its own errors. */
       readonly code?: string;
-      /** It may have been stored all the same. */
       readonly outcomeUnknown: boolean;
     };
 
 export interface GroupCommitOptions {
-  /** The longest wait for the file's lock, ms. */
   readonly lockWaitMs?: number;
   readonly guard?: Pick<WriteGuard, 'refuse' | 'confirm'>;
 }

@@ -67,5 +67,4 @@ function totalSize(appends: readonly AppendRequest[]): number {
   return appends.reduce((size, [, , , fields]) => size + sizeOf(fields), 0);
 }
 
-// Last, since `serve` needs everything above.
 serve(workerData as ThreadData);

@@ -11,12 +11,10 @@ import type { LogTail } from './logTail.js';
 const DEFAULT_BATCH = 1_000;
 /** A batch also ends after so many characters. */
 const BATCH_SIZE = 4_000_000;
-/** The longest time before the event loop turns. */
 const TURN_MS = 5;
 /** Positions passed over in a slice, adapted to about a turn. */
 const SPAN = { first: 1_024, least: 64, most: 131_072 };
 const SLICE_ROWS = 1_000;
-/** Pause of a follower after the engine failed, in ms. */
 const RETRY_MS = 250;
 
 export interface FeedOptions {
@@ -112,7 +110,6 @@ function turns(): () => Promise<void> {
   };
 }
 
-/** Adapts a slice's positions to about a turn. */
 function adaptive(scan: Scan): Scan {
   let span = SPAN.first;
   return (after, end, limit) => {

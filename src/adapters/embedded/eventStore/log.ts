@@ -7,7 +7,6 @@ import type { Position } from '../../../ports/eventStore.js';
 import { hasReadStore, READ_STORE_FILE } from '../readStore/file.js';
 import { DataFileError, openDatabase, unavailableOf } from '../sqlite.js';
 
-/** `GiEv`. */
 const APPLICATION_ID = 0x47_69_45_76;
 const SCHEMA_VERSION = 1;
 const POSITION_DIGITS = 16;
@@ -94,7 +93,6 @@ export function sealEventLog(file: string): void {
   }
 }
 
-/** 16 digits, so that byte order is log order. */
 export function positionOf(number: number): Position {
   const digits = String(number);
   return ZEROS.slice(digits.length) + digits;

@@ -15,9 +15,7 @@ export interface LogTail {
    */
   past(position: number, signal: AbortSignal | undefined, own?: boolean): Promise<void>;
   grew(position: number): void;
-  /** Looks now, where somebody waits. */
   look(): void;
-  /** Wakes everybody, now and from now on. */
   close(): void;
 }
 

@@ -9,7 +9,6 @@ import { positionOf } from './log.js';
 
 /** Characters of texts that end a slice (some 5 ms to parse). */
 const SLICE_SIZE = 1_000_000;
-/** Rows of a slice of one stream. */
 const STREAM_SLICE = 500;
 /** Most streams are shorter, and reading all rows at once is faster than one by one. */
 const SHORT_STREAM = 8;
@@ -41,7 +40,6 @@ export type Scan = (after: number, through: number, limit: number) => Slice;
 
 /** The event log as one connection sees it, with positions as numbers. Everything here throws UnavailableError. */
 export interface EventReader {
-  /** 0 while the log is empty. */
   end(): number;
   /** Position of the stream's last event; 0 while it has none. */
   lastOf(stream: string): number;
@@ -161,7 +159,6 @@ export function eventOf(row: EventRow): RecordedEvent {
   });
 }
 
-/** `undefined` when nothing can match. */
 function conditionOf({ types, streams }: EventFilter): { sql: string; values: string[] } | undefined {
   if (types?.length === 0 || streams?.length === 0) return undefined;
   const values: string[] = [];

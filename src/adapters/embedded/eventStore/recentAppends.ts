@@ -10,17 +10,13 @@ export interface StoredAppend {
   readonly stream: string;
   /** Of its last event. */
   readonly revision: number;
-  /** Of its last event. */
   readonly position: number;
-  /** As in `AppendRequest`. */
   readonly fields: readonly string[];
 }
 
-/** Consecutive events of the log. */
 export interface RecentSlice {
   /** Those that match; every follower is given the same objects. */
   readonly events: RecordedEvent[];
-  /** The last position looked at. */
   readonly through: number;
   /** Nothing later is in memory: that event was the log's end when it was stored. */
   readonly last: boolean;
@@ -41,7 +37,6 @@ export interface RecentAppends {
 interface Kept {
   readonly row: EventRow;
   readonly size: number;
-  /** Made at the first use. */
   event: RecordedEvent | undefined;
 }
 

@@ -22,11 +22,8 @@ import { positionOf } from './log.js';
 import type { StoredAppend } from './recentAppends.js';
 
 export interface EventWriter {
-  /** As `EventStore.append`. */
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
-  /** As `EventStore.appendInOrder`. */
   appendInOrder(appends: readonly StreamAppend[]): Promise<void>;
-  /** Resolves when a thread that is started at once has loaded everything. */
   readonly loaded: Promise<void>;
   /** Starts another thread where one has died. @throws UnavailableError until that one works */
   ping(): void;
@@ -165,7 +162,6 @@ function fieldsOf(events: readonly NewEvent[]): string[] {
   return fields;
 }
 
-/** The error as it would have been thrown on this thread. */
 function failureOf(failed: AppendOutcome & { kind: 'failed' }, file: string): Error {
   const error = errorOfFault(failed, file);
   if (!(error instanceof UnavailableError) || !failed.outcomeUnknown) return error;

@@ -22,7 +22,6 @@ export interface BatchEncoder {
 
 /** The longest encoding in one turn of the event loop, by all calls together, in ms. */
 const TURN_MS = 4;
-/** Documents between two looks at the clock. */
 const STRIDE = 32;
 
 export function createBatchEncoder(writer: Pick<WriterClient, 'call' | 'send' | 'sent' | 'deaths'>): BatchEncoder {

@@ -12,16 +12,13 @@ import type { LookupAnswer, LookupQuestion } from './messages.js';
 import { documentOf } from './reader.js';
 
 export interface BatchedReads {
-  /** @throws errors of `read` */
   get(collection: CollectionSpec, id: string): Promise<StoredDocument | undefined>;
-  /** Resolves when a thread that is started at once has loaded everything. */
   readonly loaded: Promise<void>;
   /** Ends the thread after its answers. From now on this thread reads everything. */
   close(): Promise<void>;
 }
 
 export interface BatchedReadsOptions {
-  /** Reads a document on this thread. */
   readonly read: (layout: Layout, id: string) => StoredDocument | undefined;
   /** Documents in memory, up to date. @throws errors of `read` */
   readonly memory: () => Memory;
@@ -70,7 +67,6 @@ export function openBatchedReads({
 }: BatchedReadsOptions): BatchedReads {
   let startedAt = longLived ? performance.now() : Number.NEGATIVE_INFINITY;
   let closed = false;
-  /** In the order of the thread's answers. */
   let questions: Question[] = [];
   const thread =
     start === undefined

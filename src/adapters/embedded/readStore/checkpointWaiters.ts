@@ -4,14 +4,12 @@ import type { Position } from '../../../ports/eventStore.js';
 export interface CheckpointWaiters {
   /** This process, on any of its threads, has written a projection up to here. */
   advanced(projection: string, position: Position): void;
-  /** The projection's checkpoint was dropped. */
   forget(projection: string): void;
   /**
    * Resolves true once the projection is at or past `position`, false after `timeoutMs` or when closed. @throws errors
    * of `stored`
    */
   reached(projection: string, position: Position, timeoutMs: number): Promise<boolean>;
-  /** Ends all waiting. */
   close(): void;
 }
 
@@ -26,7 +24,6 @@ export interface Stored {
 
 interface Waiter {
   readonly position: Position;
-  /** By `performance.now()`. */
   readonly deadline: number;
   readonly resolve: (reached: boolean) => void;
   readonly reject: (error: unknown) => void;
@@ -35,9 +32,7 @@ interface Waiter {
 /** How often writes of others are looked for, and the accuracy of timeouts, in ms. */
 const LOOK_MS = 10;
 
-/** @param stored reads the file */
 export function createCheckpointWaiters(stored: Stored): CheckpointWaiters {
-  /** The last known checkpoint of each projection. */
   const known = new Map<string, Position>();
   /** By projection, the lowest position first. */
   const waiting = new Map<string, Waiter[]>();
@@ -60,7 +55,6 @@ export function createCheckpointWaiters(stored: Stored): CheckpointWaiters {
     for (const { resolve } of woken) resolve(true);
   }
 
-  /** @returns whether the checkpoint in the file is there. */
   function look(projection: string, position: Position): boolean {
     const checkpoint = stored.checkpoint(projection);
     if (checkpoint === undefined) return false;

@@ -39,7 +39,6 @@ export function openWriter(file: string): Database {
   makeRoom(database, 'few');
   database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   database.pragma(`journal_size_limit = ${WAL_BYTES}`);
-  // The writer waits for other processes itself.
   database.pragma('busy_timeout = 0');
   return database;
 }

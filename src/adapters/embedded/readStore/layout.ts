@@ -19,7 +19,6 @@ export interface FieldColumn {
 export interface Layout {
   /** `gifts@3`, for messages and its checkpoint. */
   readonly name: string;
-  /** Quoted for SQL. */
   readonly table: string;
   readonly columns: readonly FieldColumn[];
   /** `fields` without `id`; the SQL index ends with the id, so that ties are already in order. */
@@ -44,7 +43,6 @@ const TRUE = new Uint8Array([1]);
 /** @throws Error when its name or version can't be part of a table's name. */
 export const layoutOf = rememberedLayouts(makeLayout);
 
-/** The versions of a collection that have a table, ascending. */
 export function versionsOf(database: Database, name: string): number[] {
   const tables = database
     .prepare<[string], string>(`SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ? || '*'`)

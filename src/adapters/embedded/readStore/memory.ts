@@ -6,7 +6,6 @@ import type { StoredDocument } from '../../../ports/readStore.js';
 import type { Layout } from './layout.js';
 
 export interface Memory {
-  /** `undefined`: not in memory. */
   known(layout: Layout, id: string): StoredDocument | undefined;
   /**
    * Keeps a document that was asked for before. `since`: the `age` when it was read; it may be outdated if anything was
@@ -15,7 +14,6 @@ export interface Memory {
   remember(layout: Layout, document: StoredDocument, since: number): void;
   /** Forgets a collection (`gifts@3`), since documents of it were written. */
   forget(collection: string): void;
-  /** Rises whenever something is forgotten. */
   age(): number;
 }
 

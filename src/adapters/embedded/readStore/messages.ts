@@ -19,7 +19,6 @@ export interface EncodedBatch {
  */
 export interface WritePart {
   readonly kind: 'write';
-  /** Equal in all parts of one `write`. */
   readonly call: number;
   /** Only the last part is answered. */
   readonly last: boolean;
@@ -70,7 +69,6 @@ export interface Answer {
   readonly fault?: ThreadFault;
 }
 
-/** Ids to look up, by table. */
 export type LookupQuestion = readonly { readonly table: string; readonly ids: readonly string[] }[];
 
 /**

@@ -4,7 +4,6 @@ import { conditionsOf } from '../../readStoreRules.js';
 import { VALUE } from '../sqlite.js';
 import { sqlScalar, type Layout, type SqlScalar } from './layout.js';
 
-/** `parameters` stand for its question marks. */
 export interface Sql {
   readonly text: string;
   readonly parameters: readonly SqlScalar[];

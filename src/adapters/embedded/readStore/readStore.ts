@@ -86,7 +86,6 @@ export async function openEmbeddedReadStore({
   });
   const signals = openSignals(dir, (signal) => {
     if (signal.kind !== 'stored') return;
-    // Reads after the signal must find what it announces.
     snapshot.renew();
     for (const { projection, position } of signal.checkpoints) waiters.advanced(projection, position);
   });

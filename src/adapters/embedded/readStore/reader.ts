@@ -30,7 +30,6 @@ const CHUNK = 256;
  * skip others.
  */
 const PAGE = 1_024;
-/** Queries are of few kinds, with ever new parameters. */
 const STATEMENTS = 300;
 
 /** @param database the reader's connection. */
@@ -113,7 +112,6 @@ export function documentOf<B extends Body>([id, position, body]: Row): StoredDoc
   return { id, position, body: storedBodyOf(body) as B };
 }
 
-/** `empty` where there is no such collection. */
 function orEmpty<T>(read: () => T, empty: T): T {
   try {
     return read();

@@ -6,10 +6,8 @@ import { recordJson } from '../../readStoreRules.js';
 import { VALUE } from '../sqlite.js';
 import type { RecordRequest } from './messages.js';
 
-/** Expired records deleted at once. */
 const SWEEP_ROWS = 200;
 
-/** Its parameter is the current time. */
 const ALIVE = `(expires_at IS NULL OR expires_at > ${VALUE})`;
 
 /** Changes to records, within the caller's transaction. Times are milliseconds since the epoch. */
@@ -20,7 +18,6 @@ export interface RecordsTable {
   sweep(now: number): boolean;
 }
 
-/** @param database the writer's connection. */
 export function recordsTable(database: Database): RecordsTable {
   const version = database
     .prepare<[string, number], number>(`SELECT version FROM record WHERE key = ? AND ${ALIVE}`)
@@ -57,7 +54,6 @@ export interface RecordsAccess {
 
 type Row = readonly [key: string, value: string, version: number, expiresAt: number | null];
 
-/** @param database the reader's connection. */
 export function openRecords(database: Database, { read, change }: RecordsAccess): Records {
   const columns = 'SELECT key, value, version, expires_at FROM record WHERE';
   const one = database.prepare<[string, number], Row>(`${columns} key = ? AND ${ALIVE}`).raw();

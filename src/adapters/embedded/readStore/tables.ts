@@ -38,7 +38,6 @@ interface Plan {
   readonly replace?: Statement<SqlScalar[]>;
 }
 
-/** @param database the writer's connection. */
 export function tablesOf(database: Database): Tables {
   const plans = new Map<string, Plan>();
   const advance = database.prepare<[string, string]>(
@@ -135,7 +134,6 @@ function writeAll({ put, replace }: Plan, rows: readonly Scalar[], width: number
   }
 }
 
-/** Rare: nothing is kept prepared. */
 function correctOne(database: Database, { table, columns }: Layout, { id, expected, row }: EncodedCorrection): boolean {
   const all = ['id', 'position', 'body', ...columns.map(({ column }) => column)];
   const values = row?.map(sqlScalar) ?? [];

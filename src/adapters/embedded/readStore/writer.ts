@@ -10,11 +10,8 @@ import { recordsTable } from './records.js';
 import { DOCUMENTS_CHANGED, tablesOf } from './tables.js';
 
 export interface WriterPort {
-  /** Requests that have come since the last call. */
   receive(): readonly Numbered[];
-  /** The answers of one group, once it is committed. */
   answer(answers: readonly Answer[]): void;
-  /** Moves the WAL into the file. */
   checkpoint(): void;
 }
 
@@ -44,7 +41,6 @@ const SWEEP_MS = 10_000;
 export interface WriterOptions {
   /** Milliseconds since the epoch, to decide what has expired. */
   readonly now?: () => number;
-  /** The longest wait for the file's lock, ms. */
   readonly lockWaitMs?: number;
   readonly guard?: Pick<WriteGuard, 'refuse' | 'confirm'>;
 }
@@ -72,7 +68,6 @@ export function createWriter(
   /** Writes with a failed part, and its fault, until their last part has come. */
   const failed = new Map<number, ThreadFault>();
   let answers: Answer[] = [];
-  /** Collections whose documents the current transaction changes. */
   const changed = new Set<string>();
   let uncheckpointed = 0;
   let lastGroup = 0;
@@ -193,7 +188,6 @@ export function createWriter(
     }
   }
 
-  /** Sizes the cache by the last groups. */
   function fitRoom(): void {
     const roomy = smallGroups < SMALL_GROUPS;
     smallGroups = lastGroup < SMALL_GROUP_CHANGES ? smallGroups + 1 : 0;

@@ -9,17 +9,14 @@ import type { Answer, Numbered, WriterRequest } from './messages.js';
 export interface WriterClient {
   /** Asks and waits for the answer. @throws UnavailableError, or the error of the fault */
   call<R>(request: WriterRequest): Promise<R>;
-  /** Asks without an answer. */
   send(request: WriterRequest): void;
   /** Resolves when every request so far was sent: in the next turn of the event loop. */
   sent(): Promise<void>;
-  /** Resolves when the first thread has loaded everything, or has died. */
   readonly loaded: Promise<void>;
   /** Starts another thread where one has died. @throws UnavailableError until that one works */
   ping(): void;
   /** How many threads have died: the next one does not repeat what one left undone. */
   deaths(): number;
-  /** Ends the thread after its requests. */
   close(): Promise<void>;
 }
 
