@@ -1,49 +1,30 @@
-/** What the process managers follow, and what it may ask of them. */
+/** The process managers, in the order in which work that is taken over is resumed. docs/process-managers.md: how they work. */
 import type { GiftCancelled, GiftIssued, GiftReassigned } from '../domain/gift.js';
 import type { NotificationEvent } from '../domain/notification.js';
 import type { WorkParked, WorkRetried } from '../domain/parked.js';
-import type { PurchaseEvent } from '../domain/purchase.js';
-import type { LateMoneyIntent } from './dispute/manager.js';
-import type { NotificationIntent } from './notification/manager.js';
-import type { PurchaseIntent } from './purchase/manager.js';
-import type { RefundIntent } from './refund/manager.js';
-import type { RetellIntent } from './notification/resends.js';
+import type { GiftsPurchased, PurchaseEvent } from '../domain/purchase.js';
+import { disputeManager } from './dispute/manager.js';
+import type { Contact } from './notification/address.js';
+import { notificationManager } from './notification/manager.js';
+import type { NotifyDeps } from './notification/notifyStep.js';
+import { resendManager } from './notification/resendManager.js';
+import type { ChargeDeps } from './purchase/chargeStep.js';
+import { purchaseManager } from './purchase/manager.js';
+import { walletPayments } from './purchase/walletPayments.js';
+import { refundManager } from './refund/manager.js';
+import { feedTypes, type ProcessManagers, type StepDeps } from './runner/session.js';
 
-/** The event types of the feed: one that is missing here, so that nobody would ever hear of it, does not compile. */
-export const FEED_TYPES = Object.keys({
-  GiftsPurchased: true,
-  ChargeStarted: true,
-  PaymentCharged: true,
-  PaymentDeclined: true,
-  RefundRequested: true,
-  RefundStarted: true,
-  GiftsRefunded: true,
-  RefundRefused: true,
-  RefundFailed: true,
-  NothingRefunded: true,
-  GiftIssued: true,
-  GiftCancelled: true,
-  GiftReassigned: true,
-  NotificationStarted: true,
-  NotificationSent: true,
-  NotificationFailed: true,
-  NotificationRequested: true,
-  WorkParked: true,
-  WorkRetried: true,
-  PaymentAuthenticationRequired: true,
-  PaymentAuthenticationFailed: true,
-  RefundedAtProvider: true,
-  ProviderRefundSettled: true,
-  DisputeOpened: true,
-  DisputeClosed: true,
-  DisputeSettled: true,
-} satisfies Readonly<Record<FeedEvent['type'], true>>) as readonly FeedEvent['type'][];
+/** Each process manager: a further one is a folder and a line here. */
+export const MANAGERS = [purchaseManager, notificationManager, resendManager, refundManager, disputeManager] as const;
+
+/** The types of the events that they follow. */
+export const FEED_TYPES = feedTypes(MANAGERS);
 
 /**
- * The events of the feed. What a provider could not deliver asks for nothing: support sees it, and may have the
- * receiver told again.
+ * The events that somebody has to follow. A message that could not be delivered asks for nothing: support sees it, and
+ * may ask for a resend.
  */
-export type FeedEvent =
+type FeedEvent =
   | PurchaseEvent
   | GiftIssued
   | GiftCancelled
@@ -52,11 +33,40 @@ export type FeedEvent =
   | WorkParked
   | WorkRetried;
 
-/** A parked purchase was retried: what became of it meanwhile is to be read, then it is open again. */
-export interface ReopenIntent {
-  readonly do: 'reopen';
-  readonly transactionId: string;
+// One that no process manager follows does not compile.
+({}) satisfies Record<Exclude<FeedEvent['type'], FollowedBy<(typeof MANAGERS)[number]>>, true>;
+
+type FollowedBy<M> = M extends { readonly events: infer E } ? keyof E : never;
+
+/** What the process managers look up outside the log's streams. */
+export interface Lookups extends Pick<ChargeDeps, 'paymentMethod'>, Pick<NotifyDeps, 'contact' | 'launchUrl'> {}
+
+/** What their jobs work with. */
+export type ManagerDeps = StepDeps & Lookups & Pick<ChargeDeps, 'wallets'> & Pick<NotifyDeps, 'senderName'>;
+
+/** The process managers with what they look things up in. */
+export function processManagers({ paymentMethod, contact, launchUrl }: Lookups): ProcessManagers<ManagerDeps> {
+  return {
+    managers: MANAGERS,
+    open: (deps) => ({
+      ...deps,
+      paymentMethod,
+      contact,
+      launchUrl,
+      senderName: senderNames(contact),
+      wallets: walletPayments(deps.events, deps.writer),
+    }),
+  };
 }
 
-/** What is to be done next. */
-export type Intent = PurchaseIntent | NotificationIntent | RefundIntent | LateMoneyIntent | RetellIntent | ReopenIntent;
+/** Looks a buyer's name up once for all receivers of a purchase. */
+function senderNames(contact: Lookups['contact']): NotifyDeps['senderName'] {
+  const names = new WeakMap<GiftsPurchased['data'], Promise<string>>();
+  return (purchase) => {
+    const known =
+      names.get(purchase) ?? contact(purchase.buyer_id).then((buyer: Contact | undefined) => buyer?.name ?? '');
+    names.set(purchase, known);
+    known.catch(() => names.delete(purchase));
+    return known;
+  };
+}

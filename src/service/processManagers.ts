@@ -2,7 +2,8 @@
 import type { Logger } from 'pino';
 import { shortcodeOf } from '../domain/giftIds.js';
 import type { Engines } from '../ports/engines.js';
-import { type Processors, runProcessors } from '../processors/runner/run.js';
+import { runProcessors } from '../processors/processors.js';
+import type { Processors } from '../processors/runner/run.js';
 import type { ReadModels } from '../projections/index.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 

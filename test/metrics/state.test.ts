@@ -210,7 +210,7 @@ test("shows process managers' leader, open work, age and flight, and no lag on a
   );
   await sleep(1_010);
   await events.append('transaction-1', [{ ...event('GiftsPurchased'), at: ago(60) }], 'none');
-  tally.begin(() => ({ caughtUp: true, position: undefined, open: 3, oldestAt: ago(20) }));
+  tally.started(() => ({ caughtUp: true, position: undefined, open: 3, oldestAt: ago(20) }));
   tally.takenOn('charge');
   tally.takenOn('charge');
   tally.failed('charge');
@@ -229,7 +229,7 @@ test("shows process managers' leader, open work, age and flight, and no lag on a
   );
   assert.ok(Math.abs(found.get('gift_process_oldest_open_seconds')! - 20) < 3);
   assert.ok(found.get('gift_process_lag_seconds')! >= 60);
-  tally.end();
+  tally.ended();
   found = await values();
   assert.equal(
     ['gift_process_leading', 'gift_process_in_flight{step="charge"}', 'gift_process_failures_total{step="charge"}'].map(
@@ -245,7 +245,7 @@ test('shows no process managers where none run, and an age of 0 where nothing is
   assert.is((await values()).size, 0);
   const idle = exposed();
   const tally = processTally();
-  tally.begin(() => ({ caughtUp: true, position: '1', open: 0, oldestAt: undefined }));
+  tally.started(() => ({ caughtUp: true, position: '1', open: 0, oldestAt: undefined }));
   showProcesses(idle.show, tally.status);
   assert.is((await idle.values()).get('gift_process_oldest_open_seconds'), 0);
 });

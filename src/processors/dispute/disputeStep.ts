@@ -23,7 +23,7 @@ import {
 import { ConflictError, type EventStore } from '../../ports/eventStore.js';
 import { cancelForProviderRefund } from './cancelForProviderRefund.js';
 import { changeGifts, type GiftChangeDeps } from '../purchase/giftChanges.js';
-import { asksFor } from './manager.js';
+import { asksFor } from './state.js';
 import { GiveUpError, NotYetError } from '../runner/retry.js';
 import { type Cause, causeOf } from '../runner/cause.js';
 
@@ -47,7 +47,7 @@ const UNPAID_MS = 1_000;
  * are, and what falls short still does, until it is discarded.
  * @throws GiveUpError with the cause to park; NotYetError; any other error: try again.
  */
-export async function settleLateMoney(
+export async function settleReversal(
   deps: GiftChangeDeps,
   transactionId: string,
   key: string,

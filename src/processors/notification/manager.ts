@@ -1,101 +1,67 @@
-/**
- * The notification process: tell the receiver of each issued gift, once (decisions 3). Pure: events come in, what to do
- * comes out.
- */
-import { type GiftIssued, isSomebody } from '../../domain/gift.js';
-import type { Channel, NotificationFailed, NotificationSent, NotificationStarted } from '../../domain/notification.js';
-import type { WorkParked } from '../../domain/parked.js';
-import type { PurchaseReceiver } from '../../domain/purchase.js';
-import type { Cause } from '../runner/cause.js';
+/** The process manager of first notifications. An instance is a gift; it is part of the gift's purchase. */
+import { parkedNameOf } from '../../domain/parked.js';
+import { idOf } from '../../domain/streamName.js';
+import { purchaseManager } from '../purchase/manager.js';
+import type { ProcessManager } from '../runner/processManager.js';
+import { isNotified, notificationJob, NOTIFY_STEP, parkNotificationAs } from './notificationJob.js';
+import { attemptMemory, notify, type NotifyDeps } from './notifyStep.js';
+import {
+  type NotificationIntent,
+  type NotificationTrigger,
+  type NotificationWork,
+  reactToNotification,
+  resumeNotification,
+} from './state.js';
 
-/** A receiver to be told. `due`: nobody has begun; `started`: somebody has, without an answer. */
-export interface NotificationWork {
-  readonly stage: 'due' | 'started';
-  readonly transactionId: string;
-  /** The gift's place in the purchase. */
-  readonly index: number;
-  /** The gift can't be used any more: nobody is to be told of it who has not been. */
-  readonly cancelled?: true;
-  /**
-   * The gift was issued in one append with something else, which may be its cancellation and come later in the feed:
-   * its stream is read before anybody is told.
-   */
-  readonly together?: true;
-  /** The gift's issue, or the start of telling. */
-  readonly last: Cause;
-}
-
-/**
- * What is to be done for a receiver: tell them; find out what became of it, and then tell them only if nobody has; go
- * on with either, for what it waited for has come.
- */
-export type NotificationIntent = { readonly do: 'tell' | 'find out' | 'go on telling'; readonly giftId: string };
-
-/** The events that move it. */
-export type NotificationTrigger = GiftIssued | NotificationStarted | NotificationSent | NotificationFailed | WorkParked;
-
-/** It after one more event; `work` undefined: there is nothing left to do. */
-export interface NotificationReaction {
-  readonly work: NotificationWork | undefined;
-  readonly intents: readonly NotificationIntent[];
-}
-
-const NOTHING: NotificationReaction = { work: undefined, intents: [] };
-
-/** The reaction. An event of a gift whose receiver is not to be told changes nothing. */
-export function reactToNotification(
-  work: NotificationWork | undefined,
-  event: NotificationTrigger,
-  giftId: string,
-  cause: Cause,
-): NotificationReaction {
-  switch (event.type) {
-    case 'GiftIssued': {
-      const { receiver, transaction_id, index } = event.data;
-      if (!isSomebody(receiver)) return NOTHING;
-      const due: NotificationWork = { stage: 'due', transactionId: transaction_id, index, last: cause };
-      return { work: due, intents: resumeNotification(due, giftId) };
+export const notificationManager: ProcessManager<
+  NotificationWork,
+  NotificationTrigger,
+  NotificationIntent,
+  NotifyDeps
+> = {
+  name: 'notification',
+  steps: [NOTIFY_STEP],
+  events: {
+    GiftIssued: true,
+    GiftCancelled: true,
+    NotificationStarted: true,
+    NotificationSent: true,
+    NotificationFailed: true,
+    WorkParked: true,
+  },
+  instancesOf(event, open) {
+    switch (event.type) {
+      case 'GiftIssued':
+        // Nobody is notified for a purchase that is done or parked: its receivers' numbers are not known any more.
+        return open.state(purchaseManager, event.data.transaction_id) === undefined ? [] : [idOf(event.stream)];
+      case 'GiftCancelled':
+        return [idOf(event.stream)];
+      case 'NotificationStarted':
+      case 'NotificationSent':
+      case 'NotificationFailed':
+        return (event.data.attempt ?? 1) === 1 ? [idOf(event.stream)] : [];
+      case 'WorkParked':
+        return parkedNameOf(event.stream) === 'notification' ? [event.data.entity] : [];
+      default:
+        return event satisfies never;
     }
-    case 'NotificationStarted':
-      // Who wrote it sends; another one takes it up only when it resumes.
-      return { work: work === undefined ? undefined : { ...work, stage: 'started', last: cause }, intents: [] };
-    case 'NotificationSent':
-    case 'NotificationFailed':
-    case 'WorkParked':
-      return NOTHING;
-    default:
-      return (event satisfies never, NOTHING);
-  }
-}
-
-/** What to do for a receiver as things stand, by who takes it up anew. */
-export function resumeNotification(work: NotificationWork, giftId: string): readonly NotificationIntent[] {
-  return [{ do: work.stage === 'due' ? 'tell' : 'find out', giftId }];
-}
-
-/** How a user can be reached. Personal. */
-export interface Contact {
-  readonly name: string;
-  readonly phone_number: string | null;
-  readonly device_tokens: readonly string[];
-  readonly locale: string | null;
-}
-
-/** Where a message goes. */
-export interface Address {
-  readonly channel: Channel;
-  readonly to: readonly string[];
-  readonly locale: string | null;
-}
-
-/**
- * Where a receiver is told: a phone number by SMS; a user by push where they have device tokens, else by SMS where they
- * have a number; else nowhere. `contact`: the user's, where the receiver is a user.
- */
-export function addressOf(receiver: PurchaseReceiver, contact: Contact | undefined): Address | undefined {
-  if (receiver.phone_number !== undefined) return { channel: 'sms', to: [receiver.phone_number], locale: null };
-  if (contact === undefined) return undefined;
-  const { phone_number, device_tokens, locale } = contact;
-  if (device_tokens.length > 0) return { channel: 'push', to: device_tokens, locale };
-  return phone_number === null ? undefined : { channel: 'sms', to: [phone_number], locale };
-}
+  },
+  react: reactToNotification,
+  resume: resumeNotification,
+  partOf: { manager: purchaseManager, ownerOf: ({ transactionId }) => transactionId },
+  parkAs: ({ instance }) => parkNotificationAs(instance),
+  jobs(intent, open, deps) {
+    const giftId = intent.instance;
+    const work = (): NotificationWork | undefined => open.state(notificationManager, giftId);
+    const transactionId = work()?.transactionId;
+    if (transactionId === undefined) return [];
+    const memory = attemptMemory();
+    const run = async (): Promise<void> => {
+      const now = work();
+      const purchase = open.state(purchaseManager, transactionId)?.purchase;
+      if (now !== undefined && purchase !== undefined) await notify(deps, { giftId, work: now, purchase }, memory);
+    };
+    return [notificationJob(giftId, { transactionId, cause: () => work()?.last, run, once: true }, open, deps)];
+  },
+  isSettled: (events, { entity }) => isNotified(events, entity),
+};

@@ -15,7 +15,8 @@ import type { GiftsPurchased, PurchaseReceiver } from '../../domain/purchase.js'
 import type { Bus } from '../../ports/bus.js';
 import type { EventStore, ExpectedRevision } from '../../ports/eventStore.js';
 import { checks, type SendLookup, type SendReply, type SendRequest, SUBJECTS } from '../../messages/messages.js';
-import { type Address, addressOf, type Contact, type NotificationWork } from './manager.js';
+import { type Address, addressOf, type Contact } from './address.js';
+import type { NotificationWork } from './state.js';
 import { answered, GiveUpError, neverStarted, type RetryPolicy } from '../runner/retry.js';
 import { type Cause, causeOf } from '../runner/cause.js';
 import type { Writer } from '../runner/writing.js';

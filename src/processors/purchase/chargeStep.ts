@@ -27,7 +27,7 @@ import {
   checks,
   SUBJECTS,
 } from '../../messages/messages.js';
-import type { PurchaseWork } from './manager.js';
+import type { PurchaseWork } from './state.js';
 import { answered, GiveUpError, NotYetError, type RetryPolicy } from '../runner/retry.js';
 import { type Cause, causeOf } from '../runner/cause.js';
 import type { WalletPayments } from './walletPayments.js';

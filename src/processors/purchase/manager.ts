@@ -1,127 +1,106 @@
-/**
- * The purchase process: charge what was bought, then issue its gifts (decisions 3). Pure: events come in, what to do
- * comes out.
- */
-import type { NotificationFailed, NotificationSent } from '../../domain/notification.js';
-import type { WorkParked } from '../../domain/parked.js';
-import type {
-  ChargeStarted,
-  GiftsPurchased,
-  PaymentAuthenticationFailed,
-  PaymentAuthenticationRequired,
-  PaymentCharged,
-  PaymentDeclined,
-  PurchaseReceiver,
-} from '../../domain/purchase.js';
-import type { GiftIssued } from '../../domain/gift.js';
-import type { Cause } from '../runner/cause.js';
+/** The process manager of purchases. An instance is a transaction. */
+import { giftStream } from '../../domain/gift.js';
+import { deriveGiftIds } from '../../domain/giftIds.js';
+import { parkedNameOf } from '../../domain/parked.js';
+import type { MadePurchase } from '../../domain/purchase.js';
+import { idOf } from '../../domain/streamName.js';
+import { inParallel } from '../../lib/async/inParallel.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import type { Job, PoolSize } from '../runner/jobs.js';
+import type { ProcessManager } from '../runner/processManager.js';
+import { charge, type ChargeDeps } from './chargeStep.js';
+import { purchaseHistory } from './history.js';
+import { issueJobs } from './issueJobs.js';
+import { readPurchase } from './readPurchase.js';
+import {
+  type PurchaseIntent,
+  type PurchaseTrigger,
+  type PurchaseWork,
+  reactToPurchase,
+  resumePurchase,
+} from './state.js';
 
-/**
- * A purchase with something left to do. `bought`: nobody has asked for the charge; `charging`: asked, without an
- * answer; `authenticating`: waiting for its buyer; `charged`: gifts are being issued and told.
- */
-export interface PurchaseWork {
-  readonly stage: 'bought' | 'charging' | 'authenticating' | 'charged';
-  readonly purchase: GiftsPurchased['data'];
-  readonly purchasedAt: string;
-  /** The last event of the transaction's stream: what the next one follows. */
-  readonly last: Cause;
-  /** Gifts whose issue has not been cause. */
-  readonly toIssue: number;
-  /** Receivers with an address who have been neither told nor given up. */
-  readonly toTell: number;
-}
+const CHARGES: PoolSize = { atOnce: 128 };
+const READS_AT_ONCE = 32;
 
-/** What is to be done for a purchase. */
-export type PurchaseIntent = { readonly do: 'charge' | 'issue'; readonly transactionId: string };
-
-/**
- * The events that move a purchase. Those of its notifications count too: it is kept while its receivers' numbers are
- * needed.
- */
-export type PurchaseTrigger =
-  | GiftsPurchased
-  | ChargeStarted
-  | PaymentAuthenticationRequired
-  | PaymentAuthenticationFailed
-  | PaymentCharged
-  | PaymentDeclined
-  | GiftIssued
-  | NotificationSent
-  | NotificationFailed
-  | WorkParked;
-
-/** A purchase after one more event; `work` undefined: there is nothing left to do. */
-export interface PurchaseReaction {
-  readonly work: PurchaseWork | undefined;
-  readonly intents: readonly PurchaseIntent[];
-}
-
-/** Whether a receiver is to be told at all: a gift to be shared by URL tells nobody. */
-function isToBeTold(receiver: PurchaseReceiver): boolean {
-  return receiver.phone_number !== undefined || receiver.user_id !== undefined;
-}
-
-/** The reaction. An event of a purchase that is not open changes nothing. */
-export function reactToPurchase(
-  work: PurchaseWork | undefined,
-  event: PurchaseTrigger,
-  cause: Cause,
-): PurchaseReaction {
-  if (event.type === 'GiftsPurchased') return bought(event.data, cause);
-  if (work === undefined) return NOTHING;
-  switch (event.type) {
-    case 'ChargeStarted':
-      // Who wrote it asks; another one takes it up only when it resumes.
-      return { work: { ...work, stage: 'charging', last: cause }, intents: [] };
-    case 'PaymentAuthenticationRequired':
-      // Who wrote it waits, and looks now and then.
-      return { work: { ...work, stage: 'authenticating', last: cause }, intents: [] };
-    case 'PaymentAuthenticationFailed': {
-      const failed: PurchaseWork = { ...work, last: cause };
-      return { work: failed, intents: resumePurchase(failed) };
+export const purchaseManager: ProcessManager<PurchaseWork, PurchaseTrigger, PurchaseIntent, ChargeDeps> = {
+  name: 'purchase',
+  steps: ['charge', 'issue'],
+  events: {
+    GiftsPurchased: true,
+    ChargeStarted: true,
+    PaymentAuthenticationRequired: true,
+    PaymentAuthenticationFailed: true,
+    PaymentCharged: true,
+    PaymentDeclined: true,
+    GiftIssued: true,
+    NotificationSent: true,
+    NotificationFailed: true,
+    WorkParked: true,
+    WorkRetried: true,
+  },
+  instancesOf(event) {
+    switch (event.type) {
+      case 'GiftIssued':
+        return [event.data.transaction_id];
+      case 'NotificationSent':
+      case 'NotificationFailed':
+        // They don't name the transaction: its open notification does.
+        return [];
+      case 'WorkParked':
+      case 'WorkRetried':
+        return parkedNameOf(event.stream) === 'purchase' ? [event.data.entity] : [];
+      default:
+        return [idOf(event.stream)];
     }
-    case 'PaymentCharged': {
-      const charged: PurchaseWork = { ...work, stage: 'charged', last: cause };
-      return { work: charged, intents: resumePurchase(charged) };
+  },
+  react: reactToPurchase,
+  resume: resumePurchase,
+  parkAs: ({ do: step, instance }) => ({ name: 'purchase', entity: instance, step }),
+  jobs(intent, open, deps) {
+    const work = (): PurchaseWork | undefined => open.state(purchaseManager, intent.instance);
+    switch (intent.do) {
+      case 'charge':
+        return [chargeJob(intent, work, deps)];
+      case 'issue':
+        return issueJobs(work, purchaseManager.parkAs(intent), deps.writer);
+      default:
+        return intent.do satisfies never;
     }
-    case 'PaymentDeclined':
-      return NOTHING;
-    case 'GiftIssued':
-      return left({ ...work, toIssue: work.toIssue - 1 });
-    case 'NotificationSent':
-    case 'NotificationFailed':
-      return left({ ...work, toTell: work.toTell - 1 });
-    case 'WorkParked':
-      // Parked is the purchase itself, or only the telling of one of its receivers.
-      return event.data.entity === work.purchase.transaction_id ? NOTHING : left({ ...work, toTell: work.toTell - 1 });
-    default:
-      return (event satisfies never, NOTHING);
-  }
-}
+  },
+  async isSettled(events, { entity }) {
+    const purchase = await readPurchase(events, entity);
+    return purchase.status === 'declined' || (purchase.status === 'charged' && (await isIssued(events, purchase)));
+  },
+  history: purchaseHistory,
+  ends: ({ type }) => type === 'PaymentDeclined' || type === 'WorkParked',
+};
 
-/** What to do for a purchase as it stands, by who takes it up anew. */
-export function resumePurchase(work: PurchaseWork): readonly PurchaseIntent[] {
-  const transactionId = work.purchase.transaction_id;
-  if (work.stage !== 'charged') return [{ do: 'charge', transactionId }];
-  return work.toIssue > 0 ? [{ do: 'issue', transactionId }] : [];
-}
-
-const NOTHING: PurchaseReaction = { work: undefined, intents: [] };
-
-function bought(purchase: GiftsPurchased['data'], cause: Cause): PurchaseReaction {
-  const toTell = purchase.receivers.reduce((count, receiver) => (isToBeTold(receiver) ? count + 1 : count), 0);
-  const work: PurchaseWork = {
-    stage: 'bought',
-    purchase,
-    purchasedAt: cause.at,
-    last: cause,
-    toIssue: purchase.receivers.length,
-    toTell,
+function chargeJob(intent: PurchaseIntent, work: () => PurchaseWork | undefined, deps: ChargeDeps): Job {
+  return {
+    key: `charge/${intent.instance}`,
+    pool: CHARGES,
+    transactionId: intent.instance,
+    parkAs: purchaseManager.parkAs(intent),
+    cause: () => work()?.last,
+    run: async (attempt) => {
+      const now = work();
+      const fresh = attempt === 1 && intent.fresh === true && now?.stage === 'bought';
+      if (now !== undefined && now.stage !== 'charged') await charge(deps, now, fresh);
+    },
   };
-  return { work, intents: resumePurchase(work) };
 }
 
-function left(work: PurchaseWork): PurchaseReaction {
-  return work.toIssue <= 0 && work.toTell <= 0 ? NOTHING : { work, intents: [] };
+async function isIssued(events: EventStore, { purchase }: MadePurchase): Promise<boolean> {
+  const missing = new AbortController();
+  await inParallel(
+    deriveGiftIds(purchase.seed, purchase.receivers.length),
+    READS_AT_ONCE,
+    async ({ gift_id }) => {
+      const issued = await events.read(giftStream(gift_id), { limit: 1 });
+      if (issued.length === 0) missing.abort();
+    },
+    missing.signal,
+  );
+  return !missing.signal.aborted;
 }

@@ -1,80 +1,71 @@
-/**
- * The refund process: cancel the gifts of a refund that was asked for, then give their share back. Pure: events come
- * in, what to do comes out.
- */
-import type { WorkParked, WorkRetried } from '../../domain/parked.js';
-import type { RefundEvent } from '../../domain/refund.js';
-import type { Position } from '../../ports/eventStore.js';
-import type { Cause } from '../runner/cause.js';
+/** The process manager of refunds. An instance is a refund. */
+import { parkedNameOf } from '../../domain/parked.js';
+import { notificationKey } from '../notification/notificationKey.js';
+import { readPurchase } from '../purchase/readPurchase.js';
+import type { PoolSize } from '../runner/jobs.js';
+import type { ProcessManager } from '../runner/processManager.js';
+import { refund, type RefundDeps } from './refundStep.js';
+import { reactToRefund, type RefundIntent, type RefundTrigger, type RefundWork, releases } from './state.js';
 
-/** A refund with something left to do. */
-export interface RefundWork {
-  readonly transactionId: string;
-  /** Its last event. */
-  readonly last: Cause;
-  /** Support's last retry: what was refused before it is tried again. */
-  readonly retried?: Retry;
-}
+const REFUNDS: PoolSize = { atOnce: 16 };
+const STEP = 'refund';
 
-/** Support has handed it back: the event that says so, and where that stands in the log. */
-export interface Retry {
-  readonly at: Position;
-  readonly cause: Cause;
-}
+export const refundManager: ProcessManager<
+  RefundWork,
+  RefundTrigger,
+  RefundIntent,
+  RefundDeps & { readonly wake: (key: string) => void }
+> = {
+  name: 'refund',
+  steps: [STEP],
+  events: {
+    RefundRequested: true,
+    RefundStarted: true,
+    GiftsRefunded: true,
+    RefundRefused: true,
+    RefundFailed: true,
+    NothingRefunded: true,
+    WorkParked: true,
+    WorkRetried: true,
+  },
+  instancesOf(event) {
+    if (event.type !== 'WorkParked' && event.type !== 'WorkRetried') return [event.data.refund_id];
+    const { entity, step } = event.data;
+    return parkedNameOf(event.stream) === 'refund' && step === STEP ? [entity] : [];
+  },
+  react: reactToRefund,
+  resume: (_work, instance) => [{ do: 'refund', instance }],
+  // Of one that was retried after its end no further event tells.
+  done: (work, { instance }) => ({ state: undefined, intents: releases(work, instance) }),
+  parkAs: ({ instance }) => ({ name: 'refund', entity: instance, step: STEP }),
+  jobs(intent, open, deps) {
+    if (intent.do === 'release') {
+      deps.wake(notificationKey(intent.giftId));
+      return [];
+    }
+    const work = (): RefundWork | undefined => open.state(refundManager, intent.instance);
+    const transactionId = work()?.transactionId;
+    if (transactionId === undefined) return [];
+    const run = async (): Promise<void> => {
+      if (work() !== undefined) await refund(deps, transactionId, intent.instance, work()?.retried);
+    };
+    return [
+      {
+        key: `refund/${intent.instance}`,
+        pool: REFUNDS,
+        transactionId,
+        parkAs: refundManager.parkAs(intent),
+        cause: () => work()?.last,
+        run,
+      },
+    ];
+  },
+  keysOf: ({ undecided }) => undecided ?? NONE,
+  async isSettled(events, { entity, transaction_id }) {
+    const purchase = await readPurchase(events, transaction_id);
+    const status = purchase.status === 'none' ? undefined : purchase.refunds.get(entity)?.status;
+    return status === 'refunded' || status === 'nothing';
+  },
+};
 
-/** What is to be done for a refund: whatever its stream says is next. */
-export type RefundIntent = { readonly do: 'refund'; readonly refundId: string };
-
-/** A refund after one more event; `work` undefined: there is nothing left to do. */
-export interface RefundReaction {
-  readonly work: RefundWork | undefined;
-  readonly intents: readonly RefundIntent[];
-}
-
-const NOTHING: RefundReaction = { work: undefined, intents: [] };
-
-/** The events that move a refund, with their place in the log. */
-export type RefundTrigger = (RefundEvent | WorkParked | WorkRetried) & { readonly position: Position };
-
-/** The reaction. */
-export function reactToRefund(
-  work: RefundWork | undefined,
-  event: RefundTrigger,
-  refundId: string,
-  transactionId: string,
-  cause: Cause,
-): RefundReaction {
-  switch (event.type) {
-    case 'RefundRequested':
-      return opened(refundId, transactionId, cause);
-    case 'RefundStarted':
-      // Who asked for it goes on; one that nobody asked for begins here.
-      return work === undefined
-        ? opened(refundId, transactionId, cause)
-        : { work: { ...work, last: cause }, intents: [] };
-    case 'RefundRefused':
-      // It is open until it is parked: a person must see to it. Who asked parks it; where it had been given up before
-      // the provider's word came, it begins here.
-      return work === undefined
-        ? opened(refundId, transactionId, cause)
-        : { work: { ...work, last: cause }, intents: [] };
-    case 'RefundFailed':
-      // It was over: it is opened for its turn to say so, and to be parked.
-      return opened(refundId, transactionId, cause);
-    case 'GiftsRefunded':
-    case 'NothingRefunded':
-    case 'WorkParked':
-      return NOTHING;
-    case 'WorkRetried':
-      return {
-        work: { transactionId, last: cause, retried: { at: event.position, cause } },
-        intents: [{ do: 'refund', refundId }],
-      };
-    default:
-      return (event satisfies never, NOTHING);
-  }
-}
-
-function opened(refundId: string, transactionId: string, last: Cause): RefundReaction {
-  return { work: { transactionId, last }, intents: [{ do: 'refund', refundId }] };
-}
+const NONE: readonly string[] = [];

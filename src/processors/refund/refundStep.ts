@@ -28,7 +28,7 @@ import {
 } from '../../domain/refund.js';
 import { ConflictError, type EventStore, type RecordedEvent } from '../../ports/eventStore.js';
 import type { RefundRequest } from '../../messages/messages.js';
-import type { Retry } from './manager.js';
+import type { Retry } from './state.js';
 import { madeMeanwhile, refundMoney, type RefundMoneyDeps } from './refundMoney.js';
 import { changeGift, type PaidGift } from '../purchase/giftChanges.js';
 import { GiveUpError } from '../runner/retry.js';

@@ -6,7 +6,6 @@ import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import { LOOKS, positionFault, type ReachedLog, shownPosition } from '../../ports/storedPosition.js';
-import { FEED_TYPES } from '../managers.js';
 
 /** The key of the checkpoint among the records. */
 export const PROCESS_CHECKPOINT = 'checkpoint/purchase-process';
@@ -28,8 +27,8 @@ export interface CheckpointOptions {
   /** Losing it loses and repeats nothing: the log is read from its beginning then. */
   readonly records: Records;
   readonly logger: Logger;
-  /** The types of events that sessions follow; default those of this release. */
-  readonly types?: readonly string[];
+  /** The types of events that sessions follow. */
+  readonly types: readonly string[];
 }
 
 /** The checkpoint of one log's process managers. */
@@ -47,7 +46,7 @@ export interface Checkpoints {
 }
 
 /** The checkpoint among these records. */
-export function processCheckpoints({ events, records, logger, types = FEED_TYPES }: CheckpointOptions): Checkpoints {
+export function processCheckpoints({ events, records, logger, types }: CheckpointOptions): Checkpoints {
   async function save(position: Position): Promise<void> {
     const checkpoint: ProcessCheckpoint = { logId: events.logId, types: types.join(' '), position };
     await records

@@ -2,31 +2,49 @@
  * Tries each piece of work until it is done, or parks it: side by side, each once at a time, with pauses in between.
  */
 import type { Logger } from 'pino';
-import { parkedId, type ParkedName, parkedStream, parkingId, type WorkParked } from '../../domain/parked.js';
+import {
+  parkedId,
+  type ParkedName,
+  parkedStream,
+  type ParkedWork,
+  parkingId,
+  type WorkParked,
+} from '../../domain/parked.js';
 import { inSpan, type SpanDescription } from '../../tracing/spans.js';
-import type { Pool } from './pool.js';
+import { openPool, type Pool } from './pool.js';
 import { afterFailure, LaterError, NotOursError, NotYetError, type RetryPolicy } from './retry.js';
 import type { Cause } from './cause.js';
 import type { ProcessTally } from './status.js';
 import type { Writer } from './writing.js';
 
+/** How many jobs of one kind run at once. Jobs with the same object share a pool. */
+export interface PoolSize {
+  readonly atOnce: number;
+}
+
+/** Where work is parked, and under which step, when it can't be done. */
+export type ParkAs = Pick<ParkedWork, 'entity' | 'step'> & { readonly name: ParkedName };
+
 /** One piece of work, tried until it is done or parked. */
 export interface Job {
   /** The same for the same work: it is in hand once. */
   readonly key: string;
-  readonly pool: Pool;
+  readonly pool: PoolSize;
+  /** Transactions take turns in a pool. */
   readonly transactionId: string;
-  readonly parkAs: { readonly name: ParkedName; readonly entity: string; readonly step: string };
+  readonly parkAs: ParkAs;
   readonly run: (attempt: number) => Promise<void>;
   /** The event that asked for it; `undefined`: it is not open any more. */
   readonly cause: () => Cause | undefined;
   /** Called when it is done, unless it was asked for anew meanwhile. */
   readonly done?: () => void;
+  /** Asked for again while it is in hand, it is not done again: what it saw can't have changed. */
+  readonly once?: true;
 }
 
 /** Work in hand. */
 interface InHand {
-  /** Asked for again while it ran, as this: what it saw may be old. */
+  /** The job that asked for it again while it ran: what it saw may be old. */
   again: Job | undefined;
   /** Ends the wait for the next attempt; `undefined` while it runs or stands in line. */
   wake: (() => void) | undefined;
@@ -59,16 +77,17 @@ export interface JobDeps {
 
 /** Runs jobs. */
 export interface JobRunner {
-  /** Takes it on, unless it is in hand. */
+  /**
+   * Takes it on. What is in hand is done again after the present attempt, or at once where it waits for its next one;
+   * but for jobs that are done once.
+   */
   takeOn(job: Job): void;
-  /** Takes it on, or goes on with it at once: what it waits for has come, or what it saw has changed. */
-  takeOnAnew(job: Job): void;
   /** Goes on at once with what waits for its next attempt: what it waits for has come. */
   wake(key: string): void;
-  /** What was parked here is to be done again. */
-  takeBack(name: ParkedName, entity: string): void;
-  /** Drops what waits for another attempt. */
-  stop(): void;
+  /** The feed has told that this was parked: from now on it may be parked again. `name` undefined: by no manager. */
+  parkingSeen(name: ParkedName | undefined, entity: string): void;
+  /** Drops what waits for another attempt, and what has not started; resolves when what runs has ended. */
+  stop(): Promise<void>;
 }
 
 /** A runner with nothing in hand. */
@@ -83,14 +102,15 @@ export function jobRunner({
   timesParked,
 }: JobDeps): JobRunner {
   const inHand = new Map<string, InHand>();
-  /** Parked here: the feed tells so a little later. */
-  const givenUp = new Set<string>();
+  /** Parked here, and not told by the feed yet. */
+  const parkedHere = new Set<string>();
+  const pools = new Map<PoolSize, Pool>();
   const waits = new Set<NodeJS.Timeout>();
 
   const park = async ({ parkAs: { name, entity, step }, transactionId, cause }: Job, why: string): Promise<void> => {
     const asked = cause();
     const id = parkedId(name, entity);
-    if (asked === undefined || givenUp.has(id)) return;
+    if (asked === undefined || parkedHere.has(id)) return;
     mayAct();
     const data = {
       entity,
@@ -101,7 +121,7 @@ export function jobRunner({
       times: timesParked(name, entity) + 1,
     };
     const event: WorkParked = { type: 'WorkParked', data };
-    givenUp.add(id);
+    parkedHere.add(id);
     try {
       await writer.append(parkedStream(name), event, 'any', {
         commandId: `park-${step}-${entity}`,
@@ -109,18 +129,26 @@ export function jobRunner({
         eventId: parkingId(name, data),
       });
     } catch (error) {
-      givenUp.delete(id);
+      parkedHere.delete(id);
       throw error;
     }
     tally.parked(step);
     logger.error({ step, entity: entity.slice(0, 6), cause: why }, 'parked: it could not be done');
   };
 
-  const begin = (job: Job, own: InHand): void => attempt(job, own, 1, { since: ticks(), before: 0 });
+  const poolOf = (size: PoolSize): Pool => {
+    const known = pools.get(size);
+    if (known !== undefined) return known;
+    const pool = openPool(size.atOnce);
+    pools.set(size, pool);
+    return pool;
+  };
+
+  const start = (job: Job, own: InHand): void => attempt(job, own, 1, { since: ticks(), before: 0 });
 
   const attempt = (job: Job, own: InHand, number: number, failing: Failing): void => {
     own.again = undefined;
-    job.pool.add(job.transactionId, async () => {
+    poolOf(job.pool).add(job.transactionId, async () => {
       let again: { waitMs: number } | { cause: string } | undefined;
       let held = false;
       try {
@@ -147,7 +175,7 @@ export function jobRunner({
         logger.warn({ err: error }, 'not parked yet');
         again = { waitMs: retryPolicy.retryAtMostMs };
       }
-      if (own.again !== undefined) return begin(own.again, own);
+      if (own.again !== undefined) return start(own.again, own);
       if (again === undefined || 'cause' in again) {
         inHand.delete(job.key);
         tally.done(job.parkAs.step);
@@ -166,26 +194,25 @@ export function jobRunner({
     });
   };
 
-  const takeOn = (job: Job): void => {
-    if (signal.aborted || inHand.has(job.key)) return;
-    const own: InHand = { again: undefined, wake: undefined };
-    inHand.set(job.key, own);
-    tally.takenOn(job.parkAs.step);
-    begin(job, own);
-  };
-
   return {
-    takeOn,
-    takeOnAnew(job) {
-      const own = inHand.get(job.key);
-      if (own === undefined) return takeOn(job);
-      own.again = job;
-      return own.wake?.();
+    takeOn(job) {
+      if (signal.aborted) return undefined;
+      const known = inHand.get(job.key);
+      if (known !== undefined) {
+        if (job.once === true) return undefined;
+        known.again = job;
+        return known.wake?.();
+      }
+      const own: InHand = { again: undefined, wake: undefined };
+      inHand.set(job.key, own);
+      tally.takenOn(job.parkAs.step);
+      return start(job, own);
     },
     wake: (key) => inHand.get(key)?.wake?.(),
-    takeBack: (name, entity) => void givenUp.delete(parkedId(name, entity)),
-    stop() {
+    parkingSeen: (name, entity) => void (name !== undefined && parkedHere.delete(parkedId(name, entity))),
+    async stop() {
       for (const wait of waits) clearTimeout(wait);
+      await Promise.all([...pools.values()].map((pool) => pool.stop()));
     },
   };
 }

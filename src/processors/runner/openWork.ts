@@ -2,388 +2,221 @@
  * All that is open, folded from the feed: the state of all process managers. Purely in memory; it holds only what has
  * something left to do, so it stays small however long the log is.
  */
-import type { GiftIssued } from '../../domain/gift.js';
-import { attemptOf } from '../../domain/notification.js';
 import { parkedId, type ParkedName, parkedNameOf, type WorkParked, type WorkRetried } from '../../domain/parked.js';
-import { idOf } from '../../domain/streamName.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
-import type { FeedEvent, Intent } from '../managers.js';
-import {
-  LATE_MONEY_STEPS,
-  type LateMoneyTrigger,
-  type LateMoneyWork,
-  overLateMoney,
-  parkLateMoneyAs,
-  reactToLateMoney,
-  resumeLateMoney,
-} from '../dispute/manager.js';
-import { type NotificationWork, reactToNotification, resumeNotification } from '../notification/manager.js';
-import { type PurchaseTrigger, type PurchaseWork, reactToPurchase, resumePurchase } from '../purchase/manager.js';
-import { reactToRefund, type RefundTrigger, type RefundWork } from '../refund/manager.js';
-import { openRefundHolds } from '../refund/refundHolds.js';
-import { openRetellings } from '../notification/resends.js';
-import { causeOf } from './cause.js';
-import type { OpenWork, Reopening } from './work.js';
-import { issueCommand } from './writing.js';
+import { type Cause, causeOf } from './cause.js';
+import { type Instances, openInstances, type Opened, type Reopening } from './instances.js';
+import type { AnyManager, Intent, OpenStates, Stateful } from './processManager.js';
 
-/** What is open, and where the feed stood before it was. */
-interface Entry<W> {
-  readonly before: Position | undefined;
-  /** The time of the event that opened it. */
-  readonly at: string;
-  work: W;
+/** An intent, and the manager that asks for it. */
+export interface Asked<D> {
+  readonly manager: AnyManager<D>;
+  /** The manager's own, or `REOPEN`: read the instance's history, and open it again. */
+  readonly intent: Intent;
 }
 
-/** An open purchase; without work while it waits to be opened again. */
-interface PurchaseEntry extends Entry<PurchaseWork | undefined> {
-  reopening?: Reopening;
-  /** Events since its history has been asked for. */
-  kept?: RecordedEvent[];
-}
+/** The runner's own intent, for any manager. */
+export const REOPEN = 'reopen';
 
-/** Open work of one kind: what is taken up anew, and holds the checkpoint back. */
-interface Kind {
+/** The open work. */
+export interface OpenWork<D> extends OpenStates {
+  /** Takes one event in, in log order. @returns what it asks for */
+  apply(event: RecordedEvent): readonly Asked<D>[];
+  /** How far the feed has been looked at. */
+  lookedAt(position: Position): void;
+  /** What is to be done for all that is open, by a process that takes it over. */
+  resume(): Iterable<Asked<D>>;
+  /** The streams say that nothing is left to do for this. @returns what that asks for */
+  done(asked: Asked<D>): readonly Asked<D>[];
+  /** An instance that waits for its history. */
+  reopening(manager: AnyManager<D>, instance: string): Omit<Reopening, 'kept'> | undefined;
+  /**
+   * Its history is about to be read: from now on its events are kept. @returns the position up to which the history is
+   * wanted
+   */
+  startReading(manager: AnyManager<D>, instance: string): Position | undefined;
+  /** Opens it again from its history. @returns what is to be done for it */
+  reopen(manager: AnyManager<D>, instance: string, history: readonly RecordedEvent[]): readonly Asked<D>[];
+  /** How often work that is being retried has been parked in a row. */
+  timesParked(name: ParkedName, entity: string): number;
+  /** The highest position with nothing unfinished at or below it; `undefined` at the log's beginning. */
+  checkpoint(): Position | undefined;
+  /** How many instances are open, parts of others not counted. */
   readonly size: number;
-  /** What was opened first. */
-  oldest(): Pick<Entry<unknown>, 'before' | 'at'> | undefined;
-  resume(): Iterable<Intent>;
+  /** How far the feed has been looked at; `undefined` at the log's beginning. */
+  readonly position: Position | undefined;
+  /** The time of the event that opened what has been open for longest: ISO 8601; `undefined` where nothing is open. */
+  readonly oldestAt: string | undefined;
 }
 
-/** Work as its parking, and its handing back, tell of it. */
-type GivenUp = Pick<WorkParked['data'], 'entity' | 'transaction_id' | 'step'>;
-/** What is to be done after that. */
-type Handing = (work: GivenUp, event: RecordedEvent) => readonly Intent[];
-
-/** Whether the first telling of a receiver may end with it. */
-function endsTelling(event: RecordedEvent): boolean {
-  const known = event as unknown as FeedEvent;
-  switch (known.type) {
-    case 'GiftCancelled':
-      return true;
-    case 'NotificationSent':
-    case 'NotificationFailed':
-      return attemptOf(known) === 1;
-    case 'WorkParked':
-      return parkedNameOf(event.stream) === 'notification';
-    default:
-      return false;
-  }
-}
+/** An instance that an event concerns. */
+type Target = readonly [of: Instances, instance: string];
 
 /** Nothing open; the feed begins after `from`. */
-export function openWork(from: Position | undefined): OpenWork {
-  // In the order in which they were opened: the first is the one that holds the checkpoint back.
-  const purchases = new Map<string, PurchaseEntry>();
-  const refunds = new Map<string, Entry<RefundWork>>();
-  const late = new Map<string, Entry<LateMoneyWork>>();
-  const notifications = new Map<string, NotificationWork>();
-  const retellings = openRetellings();
-  const holds = openRefundHolds();
-  /** Purchases whose history is being read. */
-  const reading = new Set<PurchaseEntry>();
-  /**
-   * By the id of parked work: how often it has been parked in a row, from its retry until it is done or parked again.
-   */
-  const parkings = new Map<string, number>();
+export function openWork<D>(managers: readonly AnyManager<D>[], from: Position | undefined): OpenWork<D> {
+  const all: readonly Instances[] = managers.map((manager) => openInstances(manager));
+  const byManager = new Map<object, Instances>(all.map((one) => [one.manager, one]));
+  const byType = new Map<string, Instances[]>();
+  for (const one of all)
+    for (const type of Object.keys(one.manager.events)) byType.set(type, [...(byType.get(type) ?? []), one]);
+  /** By the id of parked work: how often it has been parked in a row, from its retry until it is done or parked again. */
+  const timesParked = new Map<string, number>();
   let position = from;
 
-  const kind = <W>(entries: ReadonlyMap<string, Entry<W>>, resume: Kind['resume']): Kind => ({
-    get size() {
-      return entries.size;
-    },
-    oldest: () => entries.values().next().value,
-    resume,
-  });
+  const of = (manager: object): Instances => {
+    const found = byManager.get(manager);
+    if (found === undefined) throw new Error('a process manager that is not listed');
+    return found;
+  };
+  const partsOf = (owner: Instances): readonly Instances[] =>
+    all.filter(({ manager: { partOf } }) => partOf?.manager === owner.manager);
 
-  const kinds: readonly Kind[] = [
-    // Receivers wait for nothing by themselves: they are told while their purchase is open.
-    kind(purchases, function* () {
-      for (const [transactionId, { work }] of purchases) {
-        if (work === undefined) yield { do: 'reopen', transactionId };
-        else yield* resumePurchase(work);
+  const states: OpenStates = {
+    state: <S>(manager: Stateful<S>, instance: string) => of(manager).states.get(instance) as S | undefined,
+    byKey: <S>(manager: Stateful<S>, key: string) => of(manager).byKey(key) as S | undefined,
+  };
+
+  const ask = ({ manager }: Instances, intents: readonly Intent[]): readonly Asked<D>[] =>
+    intents.map((intent) => ({ manager: manager as AnyManager<D>, intent }));
+
+  const forget = (name: ParkedName, entity: string): void => {
+    if (timesParked.size > 0) timesParked.delete(parkedId(name, entity));
+  };
+
+  const set = (one: Instances, instance: string, state: unknown, opened: Opened): void => {
+    if (state !== undefined) return one.set(instance, state, opened);
+    one.close(instance);
+    if (one.manager.partOf === undefined) forget(one.manager.name, instance);
+  };
+
+  /** Whom it concerns, before anybody reacts. An owner hears of its parts' events. */
+  const targetsOf = (event: RecordedEvent, type: string, among: readonly Instances[]): Target[] => {
+    const targets: Target[] = [];
+    for (const one of among) {
+      const { manager } = one;
+      for (const instance of manager.instancesOf(event, states)) {
+        targets.push([one, instance]);
+        const part = one.states.get(instance);
+        if (part === undefined || manager.partOf === undefined || !Object.hasOwn(manager.partOf.manager.events, type))
+          continue;
+        targets.push([of(manager.partOf.manager), manager.partOf.ownerOf(part)]);
       }
-      for (const [giftId, work] of notifications) yield* resumeNotification(work, giftId);
-    }),
-    retellings,
-    kind(refunds, function* () {
-      for (const refundId of refunds.keys()) yield { do: 'refund', refundId };
-    }),
-    kind(late, function* () {
-      for (const [transactionId, { work }] of late) yield* resumeLateMoney(work, transactionId);
-    }),
-  ];
-
-  const forgetParking = (name: ParkedName, entity: string): void => void parkings.delete(parkedId(name, entity));
-
-  const keep = <W>(entries: Map<string, Entry<W>>, id: string, work: W | undefined, at: string): void => {
-    const entry = entries.get(id);
-    if (work === undefined) entries.delete(id);
-    else if (entry === undefined) entries.set(id, { before: position, at, work });
-    else entry.work = work;
+    }
+    return targets;
   };
 
-  const close = (transactionId: string): void => {
-    const entry = purchases.get(transactionId);
-    if (entry === undefined) return;
-    purchases.delete(transactionId);
-    reading.delete(entry);
-    forgetParking('purchase', transactionId);
+  /** The parts of an instance that was parked can't be done without it. */
+  const dropParts = (owner: Instances, instance: string): void => {
+    for (const parts of partsOf(owner))
+      for (const [part, state] of parts.states)
+        if (parts.manager.partOf?.ownerOf(state) === instance) parts.close(part);
   };
 
-  const wait = (transactionId: string, event: RecordedEvent, step: string): readonly Intent[] => {
-    purchases.set(transactionId, {
-      before: position,
-      at: event.at,
-      work: undefined,
-      reopening: { cause: causeOf(event), step },
-    });
-    return [{ do: 'reopen', transactionId }];
+  const wait = (one: Instances, instance: string, step: string, event: RecordedEvent): readonly Asked<D>[] => {
+    one.awaitHistory(instance, { cause: causeOf(event), step }, { before: position, at: event.at });
+    return ask(one, [{ do: REOPEN, instance }]);
   };
 
-  const move = (transactionId: string, event: RecordedEvent): readonly Intent[] => {
-    const entry = purchases.get(transactionId);
-    if (entry?.reopening !== undefined) {
-      entry.kept?.push(event);
-      if (event.type === 'PaymentDeclined') close(transactionId);
+  const react = (
+    [one, instance]: Target,
+    event: RecordedEvent,
+    cause: Cause,
+    type: string,
+    live: boolean,
+  ): readonly Asked<D>[] => {
+    const { manager } = one;
+    const waiting = one.reopening.get(instance);
+    if (waiting !== undefined) {
+      waiting.kept?.push(event);
+      if (manager.ends?.(event, instance) === true) set(one, instance, undefined, NEVER);
       return [];
     }
-    // One that is charged and not open was parked before the provider's word came: it goes on where it was.
-    if (entry === undefined && event.type === 'PaymentCharged') return wait(transactionId, event, 'charge');
-    const { work, intents } = reactToPurchase(entry?.work, event as unknown as PurchaseTrigger, causeOf(event));
-    if (work === undefined) close(transactionId);
-    else if (entry === undefined) purchases.set(transactionId, { before: position, at: event.at, work });
-    else entry.work = work;
-    return intents;
+    const before = one.states.get(instance);
+    const { state, intents, reopen } = manager.react(before, event, instance, cause);
+    if (reopen !== undefined && live) return wait(one, instance, reopen, event);
+    if (state === undefined && before === undefined) {
+      // Whose part it is is not known while the owners' histories are read: all of them keep it.
+      if (live && manager.partOf !== undefined)
+        for (const owner of of(manager.partOf.manager).reading) owner.kept?.push(event);
+    } else set(one, instance, state, { before: position, at: event.at });
+    if (type === 'WorkParked' && state === undefined && (event.data as WorkParked['data']).entity === instance)
+      dropParts(one, instance);
+    return ask(one, intents);
   };
 
-  const moveRefund = (refundId: string, transactionId: string, event: RecordedEvent): readonly Intent[] => {
-    const known = event as unknown as RefundTrigger;
-    const { work, intents } = reactToRefund(
-      refunds.get(refundId)?.work,
-      known,
-      refundId,
-      transactionId,
-      causeOf(event),
-    );
-    keep(refunds, refundId, work, event.at);
-    if (work === undefined) forgetParking('refund', refundId);
-    return [...intents, ...holds.apply(known, refundId).map((giftId): Intent => ({ do: 'go on telling', giftId }))];
+  /** `live`: told by the feed; else it is part of a history that is gone through. */
+  const dispatch = (event: RecordedEvent, among: ReadonlySet<Instances> | undefined): readonly Asked<D>[] => {
+    const { type } = event;
+    const listening = byType.get(type) ?? [];
+    const targets = targetsOf(event, type, among === undefined ? listening : listening.filter((one) => among.has(one)));
+    if (targets.length === 0) return [];
+    const cause = causeOf(event);
+    return targets.flatMap((target) => react(target, event, cause, type, among === undefined));
   };
 
-  const moveLate = (transactionId: string, event: RecordedEvent): readonly Intent[] => {
-    const { work, intents } = reactToLateMoney(
-      late.get(transactionId)?.work,
-      event as unknown as LateMoneyTrigger,
-      transactionId,
-      causeOf(event),
-    );
-    keep(late, transactionId, work, event.at);
-    return intents;
-  };
-
-  /** The first telling of one receiver has ended: its purchase counts it. */
-  const end = (giftId: string, event: RecordedEvent): readonly Intent[] => {
-    const work = notifications.get(giftId);
-    if (work === undefined) return [];
-    notifications.delete(giftId);
-    return move(work.transactionId, event);
-  };
-
-  const refundMoves: Handing = ({ entity, transaction_id }, event) => moveRefund(entity, transaction_id, event);
-  const lateMoneyMoves: Handing = ({ transaction_id }, event) => moveLate(transaction_id, event);
-
-  const handings: Readonly<Record<ParkedName, { readonly parked: Handing; readonly retried: Handing }>> = {
-    refund: { parked: refundMoves, retried: refundMoves },
-    dispute: { parked: lateMoneyMoves, retried: lateMoneyMoves },
-    notification: {
-      parked({ entity }, event) {
-        retellings.end(entity);
-        return end(entity, event);
-      },
-      // What is open by itself was never given up.
-      retried: ({ entity, transaction_id }, event) =>
-        notifications.has(entity) ? [] : ask(entity, transaction_id, event),
-    },
-    purchase: {
-      parked({ entity, step }) {
-        // Given up just as the provider's word came: the gifts are to be issued all the same.
-        if (step === 'charge' && purchases.get(entity)?.work?.stage === 'charged')
-          return [{ do: 'issue', transactionId: entity }];
-        // With the purchase goes the telling of its receivers: it can't be done without it.
-        for (const [giftId, work] of notifications) if (work.transactionId === entity) notifications.delete(giftId);
-        close(entity);
-        return [];
-      },
-      retried: ({ entity, step }, event) => (purchases.has(entity) ? [] : wait(entity, event, step)),
-    },
-  };
-
-  const handed = (
-    how: 'parked' | 'retried',
-    name: ParkedName,
-    work: GivenUp,
-    event: RecordedEvent,
-  ): readonly Intent[] => (LATE_MONEY_STEPS.has(work.step) ? lateMoneyMoves : handings[name][how])(work, event);
-
-  const parked = (work: WorkParked['data'], event: RecordedEvent): readonly Intent[] => {
+  const noteParking = (event: RecordedEvent): void => {
+    if (event.type !== 'WorkParked' && event.type !== 'WorkRetried') return;
     const name = parkedNameOf(event.stream);
-    if (name === undefined) return [];
-    forgetParking(name, work.entity);
-    return handed('parked', name, work, event);
+    if (name === undefined) return;
+    if (event.type === 'WorkParked') return forget(name, (event.data as WorkParked['data']).entity);
+    const { entity, times } = event.data as WorkRetried['data'];
+    timesParked.set(parkedId(name, entity), times);
   };
 
-  const retried = (work: WorkRetried['data'], event: RecordedEvent): readonly Intent[] => {
-    const name = parkedNameOf(event.stream);
-    if (name === undefined) return [];
-    parkings.set(parkedId(name, work.entity), work.times);
-    return handed('retried', name, work, event);
-  };
-
-  const ask = (giftId: string, transactionId: string, event: RecordedEvent): readonly Intent[] =>
-    retellings.ask(giftId, { before: position, at: event.at, transactionId, cause: causeOf(event) });
-
-  const issued = (data: GiftIssued['data'], event: RecordedEvent): readonly Intent[] => {
-    const entry = purchases.get(data.transaction_id);
-    if (entry === undefined) return [];
-    if (entry.reopening !== undefined) return move(data.transaction_id, event);
-    const giftId = idOf(event.stream);
-    const { work, intents } = reactToNotification(undefined, { type: 'GiftIssued', data }, giftId, causeOf(event));
-    if (work !== undefined)
-      notifications.set(giftId, event.metadata.commandId === issueCommand(giftId) ? work : { ...work, together: true });
-    move(data.transaction_id, event);
-    return intents;
-  };
-
-  /**
-   * Kept for every purchase whose history is being read: whose gift it is is not known until then. Only as the feed
-   * gives it, never from a history that is gone through: each of those who are read would hand all that it has kept to
-   * the others, twice as much for one more of them.
-   */
-  const keepForReading = (event: RecordedEvent): void => {
-    if (reading.size === 0 || !endsTelling(event)) return;
-    for (const entry of reading) entry.kept?.push(event);
-  };
-
-  const react = (event: RecordedEvent): readonly Intent[] => {
-    const known = event as unknown as FeedEvent;
-    switch (known.type) {
-      case 'GiftsPurchased':
-      case 'ChargeStarted':
-      case 'PaymentAuthenticationRequired':
-      case 'PaymentAuthenticationFailed':
-      case 'PaymentCharged':
-      case 'PaymentDeclined':
-        return move(idOf(event.stream), event);
-      case 'RefundRequested':
-      case 'RefundStarted':
-      case 'GiftsRefunded':
-      case 'RefundRefused':
-      case 'RefundFailed':
-      case 'NothingRefunded':
-        return moveRefund(known.data.refund_id, idOf(event.stream), event);
-      case 'GiftCancelled': {
-        const giftId = idOf(event.stream);
-        const work = notifications.get(giftId);
-        if (work !== undefined) notifications.set(giftId, { ...work, cancelled: true });
-        return [];
-      }
-      case 'GiftIssued':
-        return issued(known.data, event);
-      case 'NotificationStarted': {
-        if (attemptOf(known) !== 1) return [];
-        if (purchases.get(known.data.transaction_id)?.reopening !== undefined)
-          return move(known.data.transaction_id, event);
-        const giftId = idOf(event.stream);
-        const { work } = reactToNotification(notifications.get(giftId), known, giftId, causeOf(event));
-        if (work !== undefined) notifications.set(giftId, work);
-        return [];
-      }
-      case 'NotificationSent':
-      case 'NotificationFailed':
-        return attemptOf(known) === 1 ? end(idOf(event.stream), event) : [];
-      case 'NotificationRequested':
-        return ask(idOf(event.stream), known.data.transaction_id, event);
-      case 'GiftReassigned':
-        return ask(idOf(event.stream), known.data.transaction_id, event);
-      case 'WorkParked':
-        return parked(known.data, event);
-      case 'WorkRetried':
-        return retried(known.data, event);
-      case 'RefundedAtProvider':
-      case 'ProviderRefundSettled':
-      case 'DisputeOpened':
-      case 'DisputeClosed':
-      case 'DisputeSettled':
-        return moveLate(idOf(event.stream), event);
-      default:
-        return (known satisfies never, []);
-    }
-  };
-
-  /** What has been open for longest, of each kind. */
-  const oldest = (): readonly Pick<Entry<unknown>, 'before' | 'at'>[] => kinds.flatMap((one) => one.oldest() ?? []);
+  /** What has been open for longest, of each manager. */
+  const oldest = (): readonly Opened[] => all.flatMap(({ opened }) => opened.values().next().value ?? []);
 
   return {
+    ...states,
     apply(event) {
-      keepForReading(event);
-      const intents = react(event);
+      noteParking(event);
+      const asked = dispatch(event, undefined);
       position = event.position;
-      return intents;
+      return asked;
     },
     lookedAt: (at) => void (position = at),
     *resume() {
-      for (const one of kinds) yield* one.resume();
-    },
-    purchase: (transactionId) => purchases.get(transactionId)?.work,
-    notification: (giftId) => notifications.get(giftId),
-    refund: (refundId) => refunds.get(refundId)?.work,
-    refundDone(refundId) {
-      refunds.delete(refundId);
-      forgetParking('refund', refundId);
-    },
-    beingRefunded: (giftId) => holds.has(giftId),
-    lateMoney: (transactionId) => late.get(transactionId)?.work,
-    lateMoneyDone(transactionId, key) {
-      const entry = late.get(transactionId);
-      if (entry !== undefined) keep(late, transactionId, overLateMoney(entry.work, key), entry.at);
-      const { name, entity } = parkLateMoneyAs(transactionId, key);
-      forgetParking(name, entity);
-    },
-    retelling: (giftId) => retellings.get(giftId),
-    retold(giftId, generation) {
-      retellings.end(giftId, generation);
-      if (retellings.get(giftId) === undefined) forgetParking('notification', giftId);
-    },
-    reopening: (transactionId) => purchases.get(transactionId)?.reopening,
-    beginReopen(transactionId) {
-      const entry = purchases.get(transactionId);
-      if (entry?.reopening !== undefined) {
-        entry.kept = [];
-        reading.add(entry);
+      for (const one of all) {
+        const instances = one.manager.partOf === undefined ? one.opened : one.states;
+        for (const instance of instances.keys()) {
+          if (one.reopening.has(instance)) yield* ask(one, [{ do: REOPEN, instance }]);
+          else yield* ask(one, one.manager.resume(one.states.get(instance), instance));
+        }
       }
+    },
+    done({ manager, intent }) {
+      const one = of(manager);
+      const before = one.states.get(intent.instance);
+      const { name, entity } = manager.parkAs(intent);
+      if (before === undefined || manager.done === undefined) return (forget(name, entity), []);
+      const { state, intents } = manager.done(before, intent);
+      if (state === before) return [];
+      forget(name, entity);
+      set(one, intent.instance, state, NEVER);
+      return ask(one, intents);
+    },
+    reopening: (manager, instance) => of(manager).reopening.get(instance),
+    startReading(manager, instance) {
+      of(manager).read(instance);
       return position;
     },
-    reopen(transactionId, history) {
-      const entry = purchases.get(transactionId);
-      if (entry?.reopening === undefined) return [];
-      const kept = entry.kept ?? [];
-      delete entry.reopening;
-      delete entry.kept;
-      reading.delete(entry);
-      for (const event of [...history, ...kept]) {
-        // That it was parked by itself says only that it is no part of its purchase any more: a retry may be under way.
-        if (event.type === 'WorkParked') end((event.data as WorkParked['data']).entity, event);
-        else react(event);
-      }
-      const { work } = entry;
-      if (work === undefined) close(transactionId);
-      if (work === undefined || !purchases.has(transactionId)) return [];
-      const intents: Intent[] = [...resumePurchase(work)];
-      for (const [giftId, telling] of notifications)
-        if (telling.transactionId === transactionId) intents.push(...resumeNotification(telling, giftId));
-      return intents;
+    reopen(manager, instance, history) {
+      const one = of(manager);
+      const kept = one.endReading(instance);
+      if (kept === undefined) return [];
+      const parts = partsOf(one);
+      const group = new Set([one, ...parts]);
+      for (const event of [...history, ...kept]) dispatch(event, group);
+      const state = one.states.get(instance);
+      if (state === undefined) return (set(one, instance, undefined, NEVER), []);
+      const asked = [...ask(one, manager.resume(state, instance))];
+      for (const { manager: partManager, states: partStates } of parts)
+        for (const [part, partState] of partStates)
+          if (partManager.partOf?.ownerOf(partState) === instance)
+            asked.push(...ask(of(partManager), partManager.resume(partState, part)));
+      return asked;
     },
-    timesParked: (name, entity) => parkings.get(parkedId(name, entity)) ?? 0,
+    timesParked: (name, entity) => timesParked.get(parkedId(name, entity)) ?? 0,
     checkpoint() {
       let held = position;
       for (const one of oldest()) {
@@ -394,7 +227,7 @@ export function openWork(from: Position | undefined): OpenWork {
       return held;
     },
     get size() {
-      return kinds.reduce((sum, one) => sum + one.size, 0);
+      return all.reduce((sum, { opened }) => sum + opened.size, 0);
     },
     get position() {
       return position;
@@ -406,3 +239,6 @@ export function openWork(from: Position | undefined): OpenWork {
     },
   };
 }
+
+/** For what is open already, or closed. */
+const NEVER: Opened = { before: undefined, at: '' };

@@ -1,18 +1,18 @@
-/** Runs the process managers: of several processes the one with the lease works, the others stand by. */
+/** Runs process managers: of several processes the one with the lease works, the others stand by. */
 import { randomUUID } from 'node:crypto';
 import type { Records } from '../../ports/readStore.js';
 import { acquireLease, LEASE_MS } from '../../runtime/coordination/lease.js';
+import { type Followers, followers as ownFollowers } from '../../runtime/supervision/followers.js';
 import { processCheckpoints } from './checkpoint.js';
 import { RETRY_POLICY, type RetryPolicy } from './retry.js';
-import { type SessionDeps, workThrough } from './session.js';
+import { feedTypes, type SessionDeps, workThrough } from './session.js';
 import { type ProcessStatus, processTally } from './status.js';
-import { type Followers, followers as ownFollowers } from '../../runtime/supervision/followers.js';
 
 /** The process managers' lease. */
 export const PROCESS_LEASE = 'purchase-process';
 
-/** What the process managers work with. */
-export interface ProcessorDeps extends Omit<SessionDeps, 'now' | 'retryPolicy' | 'tally' | 'health'> {
+/** What the runner works with. */
+export interface RunnerDeps<D> extends Omit<SessionDeps<D>, 'now' | 'retryPolicy' | 'tally' | 'health'> {
   /** Keeps lease and checkpoint. Losing either loses and repeats nothing. */
   readonly records: Records;
   /** Names this process; see `LeaseOptions.holder`. Default a random name. */
@@ -28,14 +28,13 @@ export interface ProcessorDeps extends Omit<SessionDeps, 'now' | 'retryPolicy' |
 
 /** The running process managers. */
 export interface Processors {
-  /** How they fare in this process. */
   status(): ProcessStatus;
-  /** Takes on nothing new, finishes what runs, gives the lease to whoever waits for it. */
+  /** Takes on nothing new, finishes what runs, gives the lease to the process that waits for it. */
   close(): Promise<void>;
 }
 
-/** Starts. What goes wrong is logged and tried again; it never throws later on. */
-export function runProcessors({
+/** Starts. Failures are logged and tried again; it never throws later on. */
+export function runManagers<D>({
   records,
   now = Date.now,
   retryPolicy,
@@ -43,10 +42,10 @@ export function runProcessors({
   holder = randomUUID(),
   followers,
   ...deps
-}: ProcessorDeps): Processors {
-  const { events, logger } = deps;
+}: RunnerDeps<D>): Processors {
+  const { events, logger, processes } = deps;
   const tally = processTally();
-  const checkpoints = processCheckpoints({ events, records, logger });
+  const checkpoints = processCheckpoints({ events, records, logger, types: feedTypes(processes.managers) });
   const session = { ...deps, now, tally, retryPolicy: { ...RETRY_POLICY, ...retryPolicy } };
 
   const follower = (followers ?? ownFollowers({ logger })).start('process managers', async (health) => {

@@ -23,16 +23,16 @@ export interface ProcessStatus {
   readonly open: number;
   /** When the oldest of them was asked for: ISO 8601. */
   readonly oldestAt: string | undefined;
-  /** By step: `charge`, `issue`, `tell`, `refund`, `dispute`, `provider refund`. */
+  /** By step, as the process managers name them. */
   readonly steps: ReadonlyMap<string, StepStatus>;
 }
 
 /** What a session of work notes about itself. */
 export interface ProcessTally {
-  /** A session begins; it is asked for what is open. */
-  begin(look: () => Pick<ProcessStatus, 'caughtUp' | 'position' | 'open' | 'oldestAt'>): void;
-  /** It has ended: what it had in hand is another's now. */
-  end(): void;
+  /** A session has started; `look` tells what is open. */
+  started(look: () => Pick<ProcessStatus, 'caughtUp' | 'position' | 'open' | 'oldestAt'>): void;
+  /** It has ended: another process has its work now. */
+  ended(): void;
   takenOn(step: string): void;
   done(step: string): void;
   failed(step: string): void;
@@ -45,17 +45,17 @@ const IDLE = { caughtUp: false, position: undefined, open: 0, oldestAt: undefine
 /** Nothing has been done yet. */
 export function processTally(): ProcessTally {
   const steps = new Map<string, { inFlight: number; failed: number; parked: number }>();
-  let look: Parameters<ProcessTally['begin']>[0] | undefined;
+  let look: Parameters<ProcessTally['started']>[0] | undefined;
   const of = (step: string): { inFlight: number; failed: number; parked: number } => {
     const known = steps.get(step) ?? { inFlight: 0, failed: 0, parked: 0 };
     steps.set(step, known);
     return known;
   };
   return {
-    begin(asked) {
+    started(asked) {
       look = asked;
     },
-    end() {
+    ended() {
       look = undefined;
       for (const step of steps.values()) step.inFlight = 0;
     },

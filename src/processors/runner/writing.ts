@@ -8,9 +8,6 @@ import type { Cause } from './cause.js';
 /** Who the process managers' events are by. */
 const PROCESS_USER = 'system:purchase-process';
 
-/** The command of a gift's issue, where nothing else is appended with it. */
-export const issueCommand = (giftId: string): string => `issue-${giftId}`;
-
 /** Why an event is appended. */
 export interface Reason {
   /** Names the step and its entity; the same whoever does it, however often. */

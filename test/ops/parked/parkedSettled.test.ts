@@ -8,8 +8,13 @@ import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEve
 const test = suite('audit/parkedSettled');
 const SEED = 'ab'.repeat(32);
 const [one, two] = deriveGiftIds(SEED, 2).map(({ gift_id }) => gift_id) as [string, string];
-const settled = async (events: MemoryEvents, name: ParkedName, entity: string): Promise<boolean> =>
-  isSettled(events, { name, work: { entity, transaction_id: 't' } });
+const STEPS = { purchase: 'charge', notification: 'notify', refund: 'refund', dispute: 'dispute' } as const;
+const settled = async (
+  events: MemoryEvents,
+  name: ParkedName,
+  entity: string,
+  step: string = STEPS[name],
+): Promise<boolean> => isSettled(events, { name, work: { entity, transaction_id: 't', step } });
 const given =
   (stream: string, events: MemoryEvents) =>
   (type: string, data: object = {}): void =>
@@ -106,11 +111,11 @@ test('late money: once the gifts answer it', async () => {
   transaction('DisputeOpened', { provider: 'p', dispute_id: 'dp', amount: 200, reason: 'fraudulent' });
   transaction('RefundedAtProvider', { provider: 'p', charge_id: 'c', amount: 100, total: 100 });
   assert.is(await settled(events, 'dispute', 'dp'), false);
-  assert.is(await settled(events, 'refund', 't'), false);
+  assert.is(await settled(events, 'refund', 't', 'provider refund'), false);
   transaction('DisputeSettled', { dispute_id: 'dp', blocked: true, gifts: 2 });
   transaction('ProviderRefundSettled', { total: 100, cancelled: 1, vouchered: 0, difference: 0 });
   assert.is(await settled(events, 'dispute', 'dp'), true);
-  assert.is(await settled(events, 'refund', 't'), true);
+  assert.is(await settled(events, 'refund', 't', 'provider refund'), true);
 });
 
 test.run();

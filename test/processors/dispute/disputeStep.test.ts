@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert';
 import { disputeKey, PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../../src/domain/disputes.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import type { GiftChangeDeps } from '../../../src/processors/purchase/giftChanges.js';
-import { settleLateMoney } from '../../../src/processors/dispute/disputeStep.js';
+import { settleReversal } from '../../../src/processors/dispute/disputeStep.js';
 import { GiveUpError, NotOursError, NotYetError } from '../../../src/processors/runner/retry.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import type { Bought, House } from '../../support/service/house.js';
@@ -39,7 +39,7 @@ function settle(
   more: Partial<GiftChangeDeps> = {},
 ): Promise<void> {
   const events = more.events ?? house.events;
-  return settleLateMoney(
+  return settleReversal(
     { events, writer: openWriter(events, Date.now), mayAct: () => undefined, ...more },
     transactionId,
     key,

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import type { GiftsPurchased } from '../../../src/domain/purchase.js';
 import { charge, type ChargeDeps } from '../../../src/processors/purchase/chargeStep.js';
-import type { PurchaseWork } from '../../../src/processors/purchase/manager.js';
+import type { PurchaseWork } from '../../../src/processors/purchase/state.js';
 import { NotOursError, NotYetError, RETRY_POLICY } from '../../../src/processors/runner/retry.js';
 import { causeOf } from '../../../src/processors/runner/cause.js';
 import { walletPayments } from '../../../src/processors/purchase/walletPayments.js';
@@ -63,7 +63,7 @@ async function bought(
     purchasedAt: first.at,
     last: causeOf(first),
     toIssue: 1,
-    toTell: 0,
+    toNotify: 0,
   };
   return { stream, asked, charge: (fresh, more) => charge({ ...deps, ...more }, work, fresh) };
 }

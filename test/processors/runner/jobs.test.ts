@@ -4,7 +4,6 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { RemoteError } from '../../../src/ports/bus.js';
 import { type Job, type JobRunner, jobRunner } from '../../../src/processors/runner/jobs.js';
-import { openPool } from '../../../src/processors/runner/pool.js';
 import { GiveUpError, LaterError, NotOursError, RETRY_POLICY } from '../../../src/processors/runner/retry.js';
 import { processTally } from '../../../src/processors/runner/status.js';
 import type { Writer } from '../../../src/processors/runner/writing.js';
@@ -33,7 +32,7 @@ function working(run: (attempt: number, name: string) => Promise<void>): {
     signal: stopping.signal,
     timesParked: () => 0,
   });
-  const pool = openPool(4);
+  const pool = { atOnce: 4 };
   const job = (name: string): Job => ({
     key: 'refund/r',
     pool,
@@ -69,8 +68,8 @@ test('what a limit of our own has held back for a day is not given up at the nex
   const attempts: number[] = [];
   const done = new Promise<void>((resolve) => {
     const job: Job = {
-      key: 'tell',
-      pool: openPool(1),
+      key: 'notify',
+      pool: { atOnce: 1 },
       transactionId: 't',
       parkAs: { name: 'notification', entity: 'gift', step: 'notify' },
       cause: () => SEEN,
@@ -113,7 +112,7 @@ test('what could not be tried, since another process may have the work, is told 
       if (!ours) throw new NotOursError('the work may have passed to another process');
     },
   });
-  const pool = openPool(4);
+  const pool = { atOnce: 4 };
   let runs = 0;
   const done = Promise.all(
     Array.from(
@@ -160,7 +159,7 @@ test('what can’t be done is parked only by a process that may still act: anoth
   let runs = 0;
   runner.takeOn({
     key: 'charge',
-    pool: openPool(1),
+    pool: { atOnce: 1 },
     transactionId: 't',
     parkAs: { name: 'purchase', entity: 't', step: 'charge' },
     cause: () => SEEN,
@@ -181,9 +180,9 @@ test('what is in hand is not taken on twice; what is asked for anew while it run
   });
   const { runner, job, told } = working(() => running);
   runner.takeOn(job('first'));
-  runner.takeOn(job('second'));
-  runner.takeOnAnew(job('third'));
-  runner.takeOnAnew(job('fourth'));
+  runner.takeOn({ ...job('second'), once: true });
+  runner.takeOn(job('third'));
+  runner.takeOn(job('fourth'));
   end();
   await settled();
   assert.equal(told.splice(0), ['first 1', 'fourth 1', 'fourth done']);
@@ -195,7 +194,7 @@ test('what is in hand is not taken on twice; what is asked for anew while it run
 test('also where that attempt gives it up: what it saw has changed', async () => {
   const { runner, job, told } = working(async (_attempt, name) => {
     if (name !== 'first') return;
-    runner.takeOnAnew(job('retried'));
+    runner.takeOn(job('retried'));
     throw new GiveUpError('refused');
   });
   runner.takeOn(job('first'));
@@ -212,7 +211,7 @@ test('what waits for its next attempt goes on at once when it is woken, or asked
   runner.wake('refund/r');
   await settled();
   assert.equal(told, ['first 1', 'first 2']);
-  runner.takeOnAnew(job('second'));
+  runner.takeOn(job('second'));
   await settled();
   assert.equal(told, ['first 1', 'first 2', 'second 3', 'second done']);
 });
@@ -222,7 +221,7 @@ test('what is parked is not done, and is parked once until it is taken back', as
     throw new GiveUpError('refused');
   });
   for (const name of ['first', 'second', 'third']) {
-    if (name === 'third') runner.takeBack('refund', 'r');
+    if (name === 'third') runner.parkingSeen('refund', 'r');
     runner.takeOn(job(name));
     await settled();
   }
@@ -233,7 +232,7 @@ test('once it is to end, nothing is taken on', async () => {
   const { runner, job, told, stopping } = working(async () => undefined);
   stopping.abort();
   runner.takeOn(job('first'));
-  runner.takeOnAnew(job('second'));
+  runner.takeOn(job('second'));
   await settled();
   assert.equal(told, []);
 });

@@ -1,10 +1,46 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RecordedEvent } from '../../../src/ports/eventStore.js';
-import { openWork } from '../../../src/processors/runner/openWork.js';
+import { disputeManager } from '../../../src/processors/dispute/manager.js';
+import { type ManagerDeps, MANAGERS } from '../../../src/processors/managers.js';
+import { notificationManager } from '../../../src/processors/notification/manager.js';
+import { resendManager } from '../../../src/processors/notification/resendManager.js';
+import { purchaseManager } from '../../../src/processors/purchase/manager.js';
+import { refundManager } from '../../../src/processors/refund/manager.js';
+import { type Asked, openWork as openAll } from '../../../src/processors/runner/openWork.js';
 import { eventOf } from '../../support/service/house.js';
 
 const test = suite('open work');
+
+/** The open work of all process managers, asked in short. */
+function openWork(from: string | undefined) {
+  const open = openAll<ManagerDeps>(MANAGERS, from);
+  const intents = (asked: Iterable<Asked<ManagerDeps>>): object[] => [...asked].map(({ intent }) => intent);
+  return {
+    apply: (event: RecordedEvent) => intents(open.apply(event)),
+    resume: () => intents(open.resume()),
+    lookedAt: open.lookedAt,
+    timesParked: open.timesParked,
+    checkpoint: open.checkpoint,
+    size: () => open.size,
+    position: () => open.position,
+    oldestAt: () => open.oldestAt,
+    purchase: (id: string) => open.state(purchaseManager, id),
+    reopening: (id: string) => open.reopening(purchaseManager, id),
+    startReading: (id: string) => open.startReading(purchaseManager, id),
+    reopen: (id: string, history: readonly RecordedEvent[]) => intents(open.reopen(purchaseManager, id, history)),
+    notification: (id: string) => open.state(notificationManager, id),
+    resend: (id: string) => open.state(resendManager, id),
+    resendDone: (instance: string, generation: number) =>
+      void open.done({ manager: resendManager, intent: { do: 'resend', instance, generation } as never }),
+    refund: (id: string) => open.state(refundManager, id),
+    refundDone: (instance: string) =>
+      intents(open.done({ manager: refundManager, intent: { do: 'refund', instance } })),
+    isUndecided: (giftId: string) => open.byKey(refundManager, giftId) !== undefined,
+    reversalDone: (instance: string, key: string) =>
+      void open.done({ manager: disputeManager, intent: { do: 'settle', instance, key } as never }),
+  };
+}
 
 let last = 0;
 function happened(stream: string, type: string, data: object): RecordedEvent {
@@ -32,7 +68,7 @@ test('the checkpoint is the highest position with nothing unfinished at or below
   open.apply(bought('b', {}));
   open.apply(charged('a'));
   open.apply(issued('a', 'ga', {}));
-  assert.is(open.size, 1);
+  assert.is(open.size(), 1);
   assert.is(open.checkpoint(), '0011', 'a is done, b is open');
   open.apply(happened('transaction-a', 'RefundRequested', { refund_id: 'r', gift_ids: [] }));
   assert.is(open.checkpoint(), '0011', 'b has been open for longer than the refund');
@@ -50,18 +86,18 @@ test('what is open is taken up anew', () => {
   open.apply(bought('asked', {}));
   open.apply(happened('transaction-asked', 'ChargeStarted', {}));
   open.apply(bought('paid', phone, phone, phone));
-  assert.equal(open.apply(charged('paid')), [{ do: 'issue', transactionId: 'paid' }]);
-  assert.equal(open.apply(issued('paid', 'g1', phone)), [{ do: 'tell', giftId: 'g1' }]);
+  assert.equal(open.apply(charged('paid')), [{ do: 'issue', instance: 'paid' }]);
+  assert.equal(open.apply(issued('paid', 'g1', phone)), [{ do: 'notify', instance: 'g1' }]);
   open.apply(issued('paid', 'g2', phone));
   open.apply(told('g2', 'NotificationStarted'));
   assert.equal(
     [...open.resume()],
     [
-      { do: 'charge', transactionId: 'new' },
-      { do: 'charge', transactionId: 'asked' },
-      { do: 'issue', transactionId: 'paid' },
-      { do: 'tell', giftId: 'g1' },
-      { do: 'find out', giftId: 'g2' },
+      { do: 'charge', instance: 'new' },
+      { do: 'charge', instance: 'asked' },
+      { do: 'issue', instance: 'paid' },
+      { do: 'notify', instance: 'g1' },
+      { do: 'find out', instance: 'g2' },
     ],
   );
   assert.is(open.notification('g2')?.stage, 'started');
@@ -78,11 +114,11 @@ test('a parked telling ends only itself; a parked purchase ends with all its tel
   open.apply(charged('b'));
   open.apply(issued('b', 'g3', phone));
   open.apply(parked('g1', 'a'));
-  assert.is(open.purchase('a')?.toTell, 1);
+  assert.is(open.purchase('a')?.toNotify, 1);
   open.apply(parked('a', 'a'));
   assert.is(open.purchase('a'), undefined);
   assert.is(open.notification('g2'), undefined);
-  assert.equal([...open.resume()], [{ do: 'tell', giftId: 'g3' }]);
+  assert.equal([...open.resume()], [{ do: 'notify', instance: 'g3' }]);
 });
 
 test('what was finished before the feed began is left alone', () => {
@@ -97,7 +133,7 @@ test('a refund is open from when it was asked for until its answer, a refused on
   const open = openWork('0010');
   const step = (type: string, refund_id: string): object =>
     open.apply(happened('transaction-a', type, { refund_id, gift_ids: [] }));
-  assert.equal(step('RefundRequested', 'r1'), [{ do: 'refund', refundId: 'r1' }]);
+  assert.equal(step('RefundRequested', 'r1'), [{ do: 'refund', instance: 'r1' }]);
   open.apply(bought('b', {}));
   assert.is(open.checkpoint(), '0010');
   assert.equal(step('RefundStarted', 'r1'), [], 'who wrote it goes on');
@@ -106,21 +142,21 @@ test('a refund is open from when it was asked for until its answer, a refused on
   assert.is(open.checkpoint(), '0011');
   assert.equal(
     step('RefundStarted', 'late'),
-    [{ do: 'refund', refundId: 'late' }],
+    [{ do: 'refund', instance: 'late' }],
     'nobody asked for it: it begins here',
   );
   open.apply(happened('transaction-b', 'PaymentDeclined', {}));
   assert.is(open.checkpoint(), '0014');
   step('RefundRefused', 'late');
-  assert.equal([...open.resume()], [{ do: 'refund', refundId: 'late' }]);
+  assert.equal([...open.resume()], [{ do: 'refund', instance: 'late' }]);
   open.apply(happened('parked-refund', 'WorkParked', { entity: 'late', transaction_id: 'a', step: 'refund' }));
-  assert.is(open.size, 0);
+  assert.is(open.size(), 0);
   assert.equal(
     step('RefundRefused', 'late'),
-    [{ do: 'refund', refundId: 'late' }],
+    [{ do: 'refund', instance: 'late' }],
     'it had been given up: nobody has it in hand',
   );
-  assert.is(open.size, 1);
+  assert.is(open.size(), 1);
   open.apply(happened('parked-refund', 'WorkParked', { entity: 'late', transaction_id: 'a', step: 'refund' }));
   step('RefundRequested', 'r2');
   step('NothingRefunded', 'r2');
@@ -146,7 +182,7 @@ test('a purchase that is retried holds the checkpoint back, and is open again on
   ];
   open.lookedAt('0020');
   last = 20;
-  assert.equal(open.apply(retried('purchase', 'a', 'issue', 3)), [{ do: 'reopen', transactionId: 'a' }]);
+  assert.equal(open.apply(retried('purchase', 'a', 'issue', 3)), [{ do: 'reopen', instance: 'a' }]);
   assert.equal(
     [open.purchase('a'), open.reopening('a')?.step, open.timesParked('purchase', 'a')],
     [undefined, 'issue', 3],
@@ -154,17 +190,17 @@ test('a purchase that is retried holds the checkpoint back, and is open again on
   assert.equal(open.apply(retried('purchase', 'a')), [], 'again: it is being opened');
   open.apply(told('g2'));
   open.apply(issued('a', 'g3', phone));
-  assert.equal([...open.resume()], [{ do: 'reopen', transactionId: 'a' }]);
-  assert.is(open.beginReopen('a'), '0024');
+  assert.equal([...open.resume()], [{ do: 'reopen', instance: 'a' }]);
+  assert.is(open.startReading('a'), '0024');
   // While its history is read, more happens.
   open.apply(told('g1', 'NotificationStarted'));
   open.apply(told('g1'));
   open.apply(happened('gift-g2', 'GiftCancelled', { reason: 'x' }));
-  assert.equal([open.size, open.checkpoint()], [1, '0020']);
-  assert.equal(open.reopen('a', history), [{ do: 'find out', giftId: 'g2' }]);
+  assert.equal([open.size(), open.checkpoint()], [1, '0020']);
+  assert.equal(open.reopen('a', history), [{ do: 'find out', instance: 'g2' }]);
   assert.equal(
     [
-      open.purchase('a')?.toTell,
+      open.purchase('a')?.toNotify,
       open.purchase('a')?.toIssue,
       open.notification('g1'),
       open.notification('g2')?.cancelled,
@@ -173,7 +209,7 @@ test('a purchase that is retried holds the checkpoint back, and is open again on
   );
   assert.is(open.checkpoint(), '0020');
   open.apply(told('g2'));
-  assert.equal([open.size, open.checkpoint()], [0, '0028']);
+  assert.equal([open.size(), open.checkpoint()], [0, '0028']);
   assert.equal(open.reopen('a', history), []);
 });
 
@@ -181,24 +217,24 @@ test('a purchase with nothing left to do closes when it was read; one that was d
   const open = openWork('0000');
   const history = [bought('a', {}), charged('a'), issued('a', 'g1', {})];
   open.apply(retried('purchase', 'a'));
-  open.beginReopen('a');
-  assert.equal([open.reopen('a', history), open.size], [[], 0]);
+  open.startReading('a');
+  assert.equal([open.reopen('a', history), open.size()], [[], 0]);
   open.apply(retried('purchase', 'a'));
-  assert.equal([open.reopen('a', []), open.size], [[], 0], 'nothing is known of it');
+  assert.equal([open.reopen('a', []), open.size()], [[], 0], 'nothing is known of it');
   open.apply(retried('purchase', 'a'));
-  open.beginReopen('a');
+  open.startReading('a');
   open.apply(happened('transaction-a', 'PaymentDeclined', {}));
-  assert.is(open.size, 0);
+  assert.is(open.size(), 0);
   open.apply(retried('purchase', 'a'));
   open.apply(parked('a', 'a'));
-  assert.equal([open.size, open.timesParked('purchase', 'a')], [0, 0]);
+  assert.equal([open.size(), open.timesParked('purchase', 'a')], [0, 0]);
 });
 
 test('a charge that comes after its purchase was parked opens it again', () => {
   const open = openWork('0000');
-  assert.equal(open.apply(charged('a')), [{ do: 'reopen', transactionId: 'a' }]);
-  open.beginReopen('a');
-  assert.equal(open.reopen('a', [bought('a', {}), charged('a')]), [{ do: 'issue', transactionId: 'a' }]);
+  assert.equal(open.apply(charged('a')), [{ do: 'reopen', instance: 'a' }]);
+  open.startReading('a');
+  assert.equal(open.reopen('a', [bought('a', {}), charged('a')]), [{ do: 'issue', instance: 'a' }]);
 });
 
 test('a charge that was given up just after the provider told of it stops nothing', () => {
@@ -207,14 +243,14 @@ test('a charge that was given up just after the provider told of it stops nothin
   open.apply(charged('a'));
   assert.equal(
     open.apply(happened('parked-purchase', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'charge' })),
-    [{ do: 'issue', transactionId: 'a' }],
+    [{ do: 'issue', instance: 'a' }],
   );
-  assert.equal(open.apply(issued('a', 'g1', phone)), [{ do: 'tell', giftId: 'g1' }]);
+  assert.equal(open.apply(issued('a', 'g1', phone)), [{ do: 'notify', instance: 'g1' }]);
   assert.equal(
     open.apply(happened('parked-purchase', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'issue' })),
     [],
   );
-  assert.equal([open.size, open.notification('g1')], [0, undefined]);
+  assert.equal([open.size(), open.notification('g1')], [0, undefined]);
 });
 
 test('tellings that were parked by themselves don’t come back with their purchase, and don’t end a retry of their own', () => {
@@ -227,15 +263,15 @@ test('tellings that were parked by themselves don’t come back with their purch
     parked('g1', 'a'),
   ];
   open.apply(retried('purchase', 'a', 'issue'));
-  open.apply(retried('notification', 'g1', 'tell', 2));
-  open.beginReopen('a');
-  assert.equal(open.reopen('a', history), [{ do: 'tell', giftId: 'g2' }]);
-  assert.is(open.retelling('g1')?.transactionId, 'a');
+  open.apply(retried('notification', 'g1', 'notify', 2));
+  open.startReading('a');
+  assert.equal(open.reopen('a', history), [{ do: 'notify', instance: 'g2' }]);
+  assert.is(open.resend('g1')?.transactionId, 'a');
   assert.equal(
     [...open.resume()],
     [
-      { do: 'tell', giftId: 'g2' },
-      { do: 'retell', giftId: 'g1' },
+      { do: 'notify', instance: 'g2' },
+      { do: 'resend', instance: 'g1', generation: 1 },
     ],
   );
 });
@@ -243,9 +279,9 @@ test('tellings that were parked by themselves don’t come back with their purch
 test('a telling that is parked while its purchase is being read does not come back with it', () => {
   const open = openWork('0000');
   open.apply(retried('purchase', 'a', 'issue'));
-  open.beginReopen('a');
+  open.startReading('a');
   open.apply(parked('g1', 'a'));
-  assert.equal([open.reopen('a', [bought('a', phone), charged('a'), issued('a', 'g1', phone)]), open.size], [[], 0]);
+  assert.equal([open.reopen('a', [bought('a', phone), charged('a'), issued('a', 'g1', phone)]), open.size()], [[], 0]);
 });
 
 test('of many purchases that are opened again at once each goes through its own history alone', () => {
@@ -267,11 +303,11 @@ test('of many purchases that are opened again at once each goes through its own 
     counted(happened(`gift-g-${id}`, 'GiftCancelled', { reason: 'x' })),
   ]);
   for (const id of ids) open.apply(retried('purchase', id));
-  for (const id of ids) open.beginReopen(id);
+  for (const id of ids) open.startReading(id);
   // What happens now is kept for whomever it concerns.
   open.apply(counted(told('g-a11')));
   for (const [index, id] of ids.entries()) assert.equal(open.reopen(id, histories[index] ?? []), []);
-  assert.is(open.size, 0);
+  assert.is(open.size(), 0);
   assert.ok(looks < 200, `an event of theirs was looked at ${looks} times`);
 });
 
@@ -279,34 +315,34 @@ test('whoever is to be told again holds the checkpoint back until nothing is lef
   last = 10;
   const open = openWork('0010');
   assert.equal(open.apply(happened('notification-g1', 'NotificationRequested', { transaction_id: 'a', attempt: 2 })), [
-    { do: 'retell', giftId: 'g1' },
+    { do: 'resend', instance: 'g1', generation: 1 },
   ]);
   open.apply(happened('notification-g1', 'NotificationStarted', { transaction_id: 'a', attempt: 2 }));
   open.apply(happened('notification-g1', 'NotificationSent', { attempt: 2 }));
-  assert.equal([open.size, open.checkpoint()], [1, '0010']);
-  const { generation = 0 } = open.retelling('g1') ?? {};
+  assert.equal([open.size(), open.checkpoint()], [1, '0010']);
+  const { generation = 0 } = open.resend('g1') ?? {};
   open.apply(happened('gift-g1', 'GiftReassigned', { transaction_id: 'a' }));
-  open.retold('g1', generation);
-  assert.is(open.size, 1, 'what was asked for since is still to be done');
-  open.retold('g1', generation + 1);
-  assert.equal([open.size, open.checkpoint(), open.oldestAt], [0, '0014', undefined]);
+  open.resendDone('g1', generation);
+  assert.is(open.size(), 1, 'what was asked for since is still to be done');
+  open.resendDone('g1', generation + 1);
+  assert.equal([open.size(), open.checkpoint(), open.oldestAt()], [0, '0014', undefined]);
   open.apply(happened('gift-g1', 'GiftReassigned', { transaction_id: 'a' }));
   open.apply(parked('g1', 'a'));
-  assert.is(open.size, 0);
-  open.apply(retried('notification', 'g1', 'tell', 4));
+  assert.is(open.size(), 0);
+  open.apply(retried('notification', 'g1', 'notify', 4));
   assert.is(open.timesParked('notification', 'g1'), 4);
-  open.retold('g1', open.retelling('g1')?.generation ?? 0);
+  open.resendDone('g1', open.resend('g1')?.generation ?? 0);
   assert.is(open.timesParked('notification', 'g1'), 0, 'what is parked later is parked for the first time');
 });
 
 test('a refund that was retried and is over in its stream holds nothing open', () => {
   const open = openWork(undefined);
   open.apply(retried('refund', 'r1', 'refund'));
-  assert.equal([open.size, open.timesParked('refund', 'r1'), open.checkpoint()], [1, 1, undefined]);
+  assert.equal([open.size(), open.timesParked('refund', 'r1'), open.checkpoint()], [1, 1, undefined]);
   open.refundDone('r1');
   assert.equal(
-    [open.refund('r1'), open.size, open.timesParked('refund', 'r1'), open.checkpoint()],
-    [undefined, 0, 0, open.position],
+    [open.refund('r1'), open.size(), open.timesParked('refund', 'r1'), open.checkpoint()],
+    [undefined, 0, 0, open.position()],
   );
   open.refundDone('r1');
   assert.equal([...open.resume()], []);
@@ -314,20 +350,20 @@ test('a refund that was retried and is over in its stream holds nothing open', (
 
 test('refunds and late money that are retried are open again; of work of unknown processes nothing is known', () => {
   const open = openWork('0000');
-  assert.equal(open.apply(retried('refund', 'r1', 'refund')), [{ do: 'refund', refundId: 'r1' }]);
-  assert.is(open.refund('r1')?.retried?.at, open.position);
+  assert.equal(open.apply(retried('refund', 'r1', 'refund')), [{ do: 'refund', instance: 'r1' }]);
+  assert.is(open.refund('r1')?.retried?.at, open.position());
   assert.equal(open.apply(retried('refund', 'a', 'provider refund')), [
-    { do: 'late money', transactionId: 'a', key: 'provider-refund' },
+    { do: 'settle', instance: 'a', key: 'provider-refund' },
   ]);
   assert.equal(open.apply(retried('dispute', 'dp', 'dispute', 2)), [
-    { do: 'late money', transactionId: 'a', key: 'dispute:dp' },
+    { do: 'settle', instance: 'a', key: 'dispute:dp' },
   ]);
-  assert.equal([open.size, open.timesParked('dispute', 'dp')], [2, 2]);
-  open.lateMoneyDone('a', 'dispute:dp');
+  assert.equal([open.size(), open.timesParked('dispute', 'dp')], [2, 2]);
+  open.reversalDone('a', 'dispute:dp');
   assert.is(open.timesParked('dispute', 'dp'), 0, 'it is done');
   open.apply(happened('parked-refund', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'provider refund' }));
   open.apply(happened('parked-refund', 'WorkParked', { entity: 'r1', transaction_id: 'a', step: 'refund' }));
-  assert.is(open.size, 0);
+  assert.is(open.size(), 0);
   assert.equal(open.apply(retried('later', 'x')), []);
   assert.equal(open.apply(happened('parked-later', 'WorkParked', { entity: 'x', transaction_id: 'x', step: 'y' })), []);
 });
@@ -351,37 +387,37 @@ test('of a gift that a refund may cancel nobody is told until that has decided o
   open.apply(charged('a'));
   step('RefundRequested', 'r1', 'g1', 'g2');
   for (const gift of ['g1', 'g2', 'g3'])
-    assert.equal(open.apply(issued('a', gift, phone)), [{ do: 'tell', giftId: gift }]);
+    assert.equal(open.apply(issued('a', gift, phone)), [{ do: 'notify', instance: gift }]);
   assert.equal(
-    ['g1', 'g2', 'g3'].map((gift) => open.beingRefunded(gift)),
+    ['g1', 'g2', 'g3'].map((gift) => open.isUndecided(gift)),
     [true, true, false],
   );
   open.apply(happened('gift-g1', 'GiftCancelled', { reason: 'x' }));
-  assert.is(open.beingRefunded('g1'), true);
+  assert.is(open.isUndecided('g1'), true);
   assert.equal(step('RefundStarted', 'r1', 'g1'), [
-    { do: 'go on telling', giftId: 'g1' },
-    { do: 'go on telling', giftId: 'g2' },
+    { do: 'release', instance: 'r1', giftId: 'g1' },
+    { do: 'release', instance: 'r1', giftId: 'g2' },
   ]);
   assert.equal(
-    [open.beingRefunded('g1'), open.notification('g1')?.cancelled, open.notification('g2')?.cancelled],
+    [open.isUndecided('g1'), open.notification('g1')?.cancelled, open.notification('g2')?.cancelled],
     [false, true, undefined],
   );
   open.apply(told('g2'));
   step('RefundRequested', 'r2', 'g2', 'g3');
   open.apply(happened('notification-g2', 'NotificationRequested', { transaction_id: 'a', attempt: 2 }));
   assert.equal(step('NothingRefunded', 'r2'), [
-    { do: 'go on telling', giftId: 'g2' },
-    { do: 'go on telling', giftId: 'g3' },
+    { do: 'release', instance: 'r2', giftId: 'g2' },
+    { do: 'release', instance: 'r2', giftId: 'g3' },
   ]);
   step('RefundRequested', 'r3', 'g3', 'unknown');
   assert.equal(
     open.apply(happened('parked-refund', 'WorkParked', { entity: 'r3', transaction_id: 'a', step: 'refund' })),
     [
-      { do: 'go on telling', giftId: 'g3' },
-      { do: 'go on telling', giftId: 'unknown' },
+      { do: 'release', instance: 'r3', giftId: 'g3' },
+      { do: 'release', instance: 'r3', giftId: 'unknown' },
     ],
   );
-  assert.equal([open.beingRefunded('g3'), open.beingRefunded('unknown')], [false, false]);
+  assert.equal([open.isUndecided('g3'), open.isUndecided('unknown')], [false, false]);
 });
 
 test.run();

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { processManagers } from '../../../src/processors/managers.js';
 import { RETRY_POLICY } from '../../../src/processors/runner/retry.js';
 import { workThrough } from '../../../src/processors/runner/session.js';
 import { processTally } from '../../../src/processors/runner/status.js';
@@ -225,6 +226,7 @@ test('acts at no moment at which the work may have passed to another process, an
   const tally = processTally();
   const session = {
     ...house.deps,
+    processes: processManagers(house.deps),
     now: Date.now,
     retryPolicy: { ...RETRY_POLICY, ...house.deps.retryPolicy },
     tally,

@@ -2,7 +2,7 @@
  * A process's view of the engines that can die at a chosen moment: from then on nothing it asks for is done or
  * answered.
  */
-import type { ProcessorDeps } from '../../../src/processors/runner/run.js';
+import type { ProcessorDeps } from '../../../src/processors/processors.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 
 /** What can die. */

@@ -17,8 +17,9 @@ import { type PurchaseReceiver, transactionStream } from '../../../src/domain/pu
 import type { Bus } from '../../../src/ports/bus.js';
 import type { EventStore, NewEvent, RecordedEvent } from '../../../src/ports/eventStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
-import type { Contact } from '../../../src/processors/notification/manager.js';
-import { type ProcessorDeps, type Processors, runProcessors } from '../../../src/processors/runner/run.js';
+import type { Contact } from '../../../src/processors/notification/address.js';
+import { type ProcessorDeps, runProcessors } from '../../../src/processors/processors.js';
+import type { Processors } from '../../../src/processors/runner/run.js';
 import { startWorkers, type WorkerDeps } from '../../../src/providers/workers.js';
 
 /** What was bought. */

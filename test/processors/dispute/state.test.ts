@@ -1,62 +1,62 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
-  type LateMoneyTrigger,
-  type LateMoneyWork,
-  overLateMoney,
-  parkLateMoneyAs,
-  reactToLateMoney,
-  resumeLateMoney,
-} from '../../../src/processors/dispute/manager.js';
+  type ReversalTrigger,
+  type ReversalWork,
+  endStep,
+  parkReversalAs,
+  reactToReversal,
+  resumeReversals,
+} from '../../../src/processors/dispute/state.js';
 
-const test = suite('late-money process');
+const test = suite('dispute process');
 
 const provider = 'p';
-const opened: LateMoneyTrigger = {
+const opened: ReversalTrigger = {
   type: 'DisputeOpened',
   data: { provider, dispute_id: 'dp', amount: 1, reason: 'r' },
 };
-const closed = (outcome: 'won' | 'lost'): LateMoneyTrigger => ({
+const closed = (outcome: 'won' | 'lost'): ReversalTrigger => ({
   type: 'DisputeClosed',
   data: { provider, dispute_id: 'dp', outcome },
 });
-const settled: LateMoneyTrigger = { type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 1 } };
-const refunded = (total: number): LateMoneyTrigger => ({
+const settled: ReversalTrigger = { type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 1 } };
+const refunded = (total: number): ReversalTrigger => ({
   type: 'RefundedAtProvider',
   data: { provider, charge_id: 'c', amount: total, total },
 });
-const answered = (total: number, difference = 0): LateMoneyTrigger => ({
+const answered = (total: number, difference = 0): ReversalTrigger => ({
   type: 'ProviderRefundSettled',
   data: { total, cancelled: 1, vouchered: 0, difference },
 });
-const parked = (step: string, entity: string): LateMoneyTrigger => ({
+const parked = (step: string, entity: string): ReversalTrigger => ({
   type: 'WorkParked',
   data: { entity, transaction_id: 't', step, cause: 'y', event_id: 'e' },
 });
-const retried = (step: string, entity: string): LateMoneyTrigger => ({
+const retried = (step: string, entity: string): ReversalTrigger => ({
   type: 'WorkRetried',
   data: { entity, transaction_id: 't', step, times: 1, reason: 'r' },
 });
 
 /** Given these events: what is open, and what the last of them asks for. */
-function given(...events: readonly LateMoneyTrigger[]): {
-  work: LateMoneyWork | undefined;
+function given(...events: readonly ReversalTrigger[]): {
+  work: ReversalWork | undefined;
   asked: readonly string[];
   left: readonly string[];
 } {
-  let work: LateMoneyWork | undefined;
+  let work: ReversalWork | undefined;
   let asked: readonly string[] = [];
   for (const [revision, event] of events.entries()) {
-    const reaction = reactToLateMoney(work, event, 't', {
+    const reaction = reactToReversal(work, event, 't', {
       id: `e${revision}`,
       at: '2026-01-01T00:00:00.000Z',
       revision,
       correlationId: 'r',
     });
-    work = reaction.work;
+    work = reaction.state;
     asked = reaction.intents.map(({ key }) => key);
   }
-  return { work, asked, left: work === undefined ? [] : resumeLateMoney(work, 't').map(({ key }) => key) };
+  return { work, asked, left: work === undefined ? [] : resumeReversals(work, 't').map(({ key }) => key) };
 }
 
 test('a dispute is to be answered, when it begins and when it ends', () => {
@@ -100,20 +100,20 @@ test('what support hands back is open, whatever is known of it here, until it is
   );
   assert.is(given(back, parked('provider refund', 't')).work, undefined);
   const { work } = given(back);
-  assert.is(work === undefined ? work : overLateMoney(work, 'provider-refund'), undefined);
+  assert.is(work === undefined ? work : endStep(work, 'provider-refund'), undefined);
 });
 
 test('what the stream says is done is over', () => {
   const { work } = given(opened, refunded(250));
   if (work === undefined) throw new Error('nothing is open');
-  const rest = overLateMoney(work, 'dispute:dp');
-  assert.equal(rest === undefined ? [] : resumeLateMoney(rest, 't').map(({ key }) => key), ['provider-refund']);
-  assert.is(rest === undefined ? undefined : overLateMoney(rest, 'provider-refund'), undefined);
+  const rest = endStep(work, 'dispute:dp');
+  assert.equal(rest === undefined ? [] : resumeReversals(rest, 't').map(({ key }) => key), ['provider-refund']);
+  assert.is(rest === undefined ? undefined : endStep(rest, 'provider-refund'), undefined);
 });
 
 test('it is parked under what it is about', () => {
-  assert.equal(parkLateMoneyAs('t', 'dispute:dp:1'), { name: 'dispute', entity: 'dp:1', step: 'dispute' });
-  assert.equal(parkLateMoneyAs('t', 'provider-refund'), { name: 'refund', entity: 't', step: 'provider refund' });
+  assert.equal(parkReversalAs('t', 'dispute:dp:1'), { name: 'dispute', entity: 'dp:1', step: 'dispute' });
+  assert.equal(parkReversalAs('t', 'provider-refund'), { name: 'refund', entity: 't', step: 'provider refund' });
 });
 
 test.run();

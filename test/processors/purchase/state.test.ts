@@ -5,7 +5,7 @@ import {
   type PurchaseWork,
   reactToPurchase,
   resumePurchase,
-} from '../../../src/processors/purchase/manager.js';
+} from '../../../src/processors/purchase/state.js';
 import type { GiftsPurchased, PurchaseReceiver } from '../../../src/domain/purchase.js';
 
 const test = suite('purchase process');
@@ -57,19 +57,19 @@ function given(...events: readonly PurchaseTrigger[]): { work: PurchaseWork | un
   let work: PurchaseWork | undefined;
   let asked: readonly string[] = [];
   for (const [revision, event] of events.entries()) {
-    const reaction = reactToPurchase(work, event, {
+    const reaction = reactToPurchase(work, event, 't1', {
       id: `e${revision}`,
       at: '2026-01-01T00:00:00.000Z',
       revision,
       correlationId: 'r',
     });
-    work = reaction.work;
-    asked = reaction.intents.map((intent) => `${intent.do} ${intent.transactionId}`);
+    work = reaction.state;
+    asked = reaction.intents.map((intent) => `${intent.do} ${intent.instance}`);
   }
   return { work, asked };
 }
 const resumed = (work: PurchaseWork | undefined): readonly string[] =>
-  work === undefined ? [] : resumePurchase(work).map((intent) => intent.do);
+  work === undefined ? [] : resumePurchase(work, 't1').map((intent) => intent.do);
 
 const phone = { phone_number: '+447700900001', phone_hash: 'h' };
 
@@ -122,9 +122,9 @@ test('issued to nobody in particular: done', () => {
 test('issued to receivers: kept until each was told, given up or parked', () => {
   const all = [bought([phone, { user_id: 'bea' }, phone, {}]), started, charged, issued, issued, issued, issued];
   const { work } = given(...all);
-  assert.is(work?.toTell, 3);
+  assert.is(work?.toNotify, 3);
   assert.equal(resumed(work), [], 'issuing is over');
-  assert.is(given(...all, sent, failed).work?.toTell, 1);
+  assert.is(given(...all, sent, failed).work?.toNotify, 1);
   assert.is(given(...all, sent, failed, parked('some gift')).work, undefined);
 });
 

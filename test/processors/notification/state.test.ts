@@ -1,18 +1,19 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Receiver } from '../../../src/domain/gift.js';
+import { addressOf } from '../../../src/processors/notification/address.js';
 import {
-  addressOf,
   type NotificationTrigger,
   type NotificationWork,
   reactToNotification,
   resumeNotification,
-} from '../../../src/processors/notification/manager.js';
+} from '../../../src/processors/notification/state.js';
 
 const test = suite('notification process');
 
 const issued = (receiver: Receiver): NotificationTrigger => ({
   type: 'GiftIssued',
+  metadata: { commandId: 'issue-g1' },
   data: {
     transaction_id: 't1',
     index: 3,
@@ -46,8 +47,8 @@ function given(...events: readonly NotificationTrigger[]): {
       revision,
       correlationId: 'r',
     });
-    work = reaction.work;
-    asked = reaction.intents.map((intent) => `${intent.do} ${intent.giftId}`);
+    work = reaction.state;
+    asked = reaction.intents.map((intent) => `${intent.do} ${intent.instance}`);
   }
   return { work, asked };
 }
@@ -57,8 +58,8 @@ const resumed = (work: NotificationWork | undefined): readonly string[] =>
 test('a gift issued to a number or a user: tell them', () => {
   for (const receiver of [{ phone_hash: 'h' }, { user_id: 'bea' }]) {
     const { work, asked } = given(issued(receiver));
-    assert.equal(asked, ['tell g1']);
-    assert.equal(resumed(work), ['tell']);
+    assert.equal(asked, ['notify g1']);
+    assert.equal(resumed(work), ['notify']);
     assert.is(work?.index, 3);
   }
 });

@@ -1,0 +1,53 @@
+/** What first notifications and resends have in common. */
+import { giftStream } from '../../domain/gift.js';
+import { notificationStream } from '../../domain/notification.js';
+import { notificationAttempts } from '../../domain/notificationAttempts.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import { refundManager } from '../refund/manager.js';
+import type { Job, ParkAs, PoolSize } from '../runner/jobs.js';
+import type { OpenStates } from '../runner/processManager.js';
+import { NotYetError } from '../runner/retry.js';
+import { notificationKey } from './notificationKey.js';
+import type { NotifyDeps } from './notifyStep.js';
+
+const NOTIFICATIONS: PoolSize = { atOnce: 64 };
+
+/** The step of first notifications and resends. */
+export const NOTIFY_STEP = 'notify';
+
+/** Where a gift's notification is parked. */
+export const parkNotificationAs = (giftId: string): ParkAs => ({
+  name: 'notification',
+  entity: giftId,
+  step: NOTIFY_STEP,
+});
+
+/** A job with the gift's one key, so that its receiver is notified by one job at a time. */
+export function notificationJob(
+  giftId: string,
+  { run, ...job }: Pick<Job, 'transactionId' | 'cause' | 'run' | 'once'>,
+  open: OpenStates,
+  { retryPolicy }: Pick<NotifyDeps, 'retryPolicy'>,
+): Job {
+  return {
+    ...job,
+    key: notificationKey(giftId),
+    pool: NOTIFICATIONS,
+    parkAs: parkNotificationAs(giftId),
+    run: async (attempt) => {
+      // It may cancel the gift at any moment, and wakes the jobs of those that it leaves.
+      if (open.byKey(refundManager, giftId) !== undefined)
+        throw new NotYetError('a refund decides on the gift first', retryPolicy.retryAtMostMs);
+      await run(attempt);
+    },
+  };
+}
+
+/** Whether the receiver was notified, or can't be. @throws UnavailableError */
+export async function isNotified(events: EventStore, giftId: string): Promise<boolean> {
+  const [gift, notification] = await Promise.all([
+    events.read(giftStream(giftId)),
+    events.read(notificationStream(giftId)),
+  ]);
+  return gift.length > 0 && notificationAttempts(gift, notification).next.do === 'nothing';
+}

@@ -1,0 +1,74 @@
+/**
+ * The process manager of every notification but the first: a resend by support, a gift's new receiver, or a retry of a
+ * parked notification. An instance is a gift.
+ */
+import type { GiftReassigned } from '../../domain/gift.js';
+import type { NotificationRequested } from '../../domain/notification.js';
+import { parkedNameOf, type WorkParked, type WorkRetried } from '../../domain/parked.js';
+import { idOf } from '../../domain/streamName.js';
+import type { Cause } from '../runner/cause.js';
+import type { ProcessManager } from '../runner/processManager.js';
+import { notificationManager } from './manager.js';
+import { isNotified, notificationJob, NOTIFY_STEP, parkNotificationAs } from './notificationJob.js';
+import { attemptMemory, type NotifyDeps } from './notifyStep.js';
+import { resend } from './resendStep.js';
+
+/** A gift with a receiver to be notified. */
+export interface ResendWork {
+  readonly transactionId: string;
+  /** The event that asked last. */
+  readonly last: Cause;
+  /** Rises with each event that asks. */
+  readonly generation: number;
+}
+
+/** Look at the gift's streams, and do what they say is next. */
+export interface ResendIntent {
+  readonly do: 'resend';
+  readonly instance: string;
+  readonly generation: number;
+}
+
+/** The events that move it. */
+export type ResendTrigger = NotificationRequested | GiftReassigned | WorkParked | WorkRetried;
+
+const resume = ({ generation }: ResendWork, instance: string): readonly ResendIntent[] => [
+  { do: 'resend', instance, generation },
+];
+
+export const resendManager: ProcessManager<ResendWork, ResendTrigger, ResendIntent, NotifyDeps> = {
+  name: 'notification',
+  steps: [NOTIFY_STEP],
+  events: { NotificationRequested: true, GiftReassigned: true, WorkParked: true, WorkRetried: true },
+  instancesOf(event, open) {
+    if (event.type !== 'WorkParked' && event.type !== 'WorkRetried') return [idOf(event.stream)];
+    const { entity } = event.data;
+    if (parkedNameOf(event.stream) !== 'notification') return [];
+    // A first notification that is open was never given up.
+    return event.type === 'WorkRetried' && open.state(notificationManager, entity) !== undefined ? [] : [entity];
+  },
+  react(state, event, instance, cause) {
+    if (event.type === 'WorkParked') return { state: undefined, intents: [] };
+    const asked = {
+      transactionId: event.data.transaction_id,
+      last: cause,
+      generation: (state?.generation ?? 0) + 1,
+    };
+    return { state: asked, intents: resume(asked, instance) };
+  },
+  resume,
+  done: (state, { generation }) => ({ state: generation === state.generation ? undefined : state, intents: [] }),
+  parkAs: ({ instance }) => parkNotificationAs(instance),
+  jobs({ instance: giftId }, open, deps) {
+    const work = (): ResendWork | undefined => open.state(resendManager, giftId);
+    const transactionId = work()?.transactionId;
+    if (transactionId === undefined) return [];
+    const memory = attemptMemory();
+    const run = async (): Promise<void> => {
+      for (let now = work(); now !== undefined; now = work()) if (await resend(deps, giftId, now.last, memory)) return;
+    };
+    return [notificationJob(giftId, { transactionId, cause: () => work()?.last, run }, open, deps)];
+  },
+  isSettled: (events, { entity }) => isNotified(events, entity),
+  settledBefore: (events, { instance }) => isNotified(events, instance),
+};

@@ -1,0 +1,83 @@
+/** The notification process: notify the receiver of each issued gift, once (decisions 3). Pure. */
+import { type GiftCancelled, type GiftIssued, isSomebody } from '../../domain/gift.js';
+import type { NotificationFailed, NotificationSent, NotificationStarted } from '../../domain/notification.js';
+import type { WorkParked } from '../../domain/parked.js';
+import { issueCommand } from '../purchase/issueJobs.js';
+import type { Cause } from '../runner/cause.js';
+import type { Reaction } from '../runner/processManager.js';
+
+/** A receiver to be notified. `due`: nobody has started; `started`: somebody has, without an answer. */
+export interface NotificationWork {
+  readonly stage: 'due' | 'started';
+  readonly transactionId: string;
+  /** The gift's place in the purchase. */
+  readonly index: number;
+  /** The gift can't be used any more: a receiver who has not been notified is not to be. */
+  readonly cancelled?: true;
+  /**
+   * The gift was issued in one append with something else, which may be its cancellation and come later in the feed:
+   * its stream is read before its receiver is notified.
+   */
+  readonly together?: true;
+  /** The gift's issue, or the start of the notification. */
+  readonly last: Cause;
+}
+
+/** What is to be done for a receiver; `instance` is the gift. `find out`: notify only if nobody has. */
+export interface NotificationIntent {
+  readonly do: 'notify' | 'find out';
+  readonly instance: string;
+}
+
+/** The events that move it. */
+export type NotificationTrigger =
+  | (GiftIssued & { readonly metadata: { readonly commandId: string } })
+  | GiftCancelled
+  | NotificationStarted
+  | NotificationSent
+  | NotificationFailed
+  | WorkParked;
+
+type NotificationReaction = Reaction<NotificationWork, NotificationIntent>;
+
+const NOTHING: NotificationReaction = { state: undefined, intents: [] };
+
+/** The reaction. An event of a gift whose receiver is not to be notified changes nothing. */
+export function reactToNotification(
+  state: NotificationWork | undefined,
+  event: NotificationTrigger,
+  instance: string,
+  cause: Cause,
+): NotificationReaction {
+  switch (event.type) {
+    case 'GiftIssued': {
+      const { receiver, transaction_id, index } = event.data;
+      if (!isSomebody(receiver)) return NOTHING;
+      const together = event.metadata.commandId !== issueCommand(instance);
+      const due: NotificationWork = {
+        stage: 'due',
+        transactionId: transaction_id,
+        index,
+        last: cause,
+        ...(together ? { together } : {}),
+      };
+      return { state: due, intents: resumeNotification(due, instance) };
+    }
+    case 'GiftCancelled':
+      return state === undefined ? NOTHING : { state: { ...state, cancelled: true }, intents: [] };
+    case 'NotificationStarted':
+      // The process that wrote it sends; another one only when it takes the work over.
+      return state === undefined ? NOTHING : { state: { ...state, stage: 'started', last: cause }, intents: [] };
+    case 'NotificationSent':
+    case 'NotificationFailed':
+    case 'WorkParked':
+      return NOTHING;
+    default:
+      return (event satisfies never, NOTHING);
+  }
+}
+
+/** What is to be done for a receiver as things stand. */
+export function resumeNotification(work: NotificationWork, instance: string): readonly NotificationIntent[] {
+  return [{ do: work.stage === 'due' ? 'notify' : 'find out', instance }];
+}

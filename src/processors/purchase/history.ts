@@ -1,0 +1,58 @@
+/** What the feed told of a purchase, read again from the streams: it was parked, and the checkpoint may be past it. */
+import { giftStream } from '../../domain/gift.js';
+import { deriveGiftIds } from '../../domain/giftIds.js';
+import { attemptOf, type NotificationEvent, notificationStream } from '../../domain/notification.js';
+import { parkedStream, type WorkParked } from '../../domain/parked.js';
+import { type GiftsPurchased, transactionStream } from '../../domain/purchase.js';
+import { inParallel } from '../../lib/async/inParallel.js';
+import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import type { PurchaseTrigger } from './state.js';
+
+const READS_AT_ONCE = 32;
+/** Refunds, disputes and external refunds are open by themselves. */
+const OWN_TYPES: ReadonlySet<string> = new Set<PurchaseTrigger['type']>([
+  'GiftsPurchased',
+  'ChargeStarted',
+  'PaymentAuthenticationRequired',
+  'PaymentAuthenticationFailed',
+  'PaymentCharged',
+  'PaymentDeclined',
+]);
+
+/**
+ * Its own events, the issues and cancellations of its gifts, their first notifications and the parkings of these.
+ * @throws UnavailableError
+ */
+export async function purchaseHistory(events: EventStore, transactionId: string): Promise<RecordedEvent[]> {
+  const own = await events.read(transactionStream(transactionId));
+  const history = own.filter(({ type }) => OWN_TYPES.has(type));
+  const bought = own.find(
+    (event): event is RecordedEvent & { readonly data: GiftsPurchased['data'] } => event.type === 'GiftsPurchased',
+  );
+  if (bought === undefined || !own.some(({ type }) => type === 'PaymentCharged')) return history;
+  const ids = deriveGiftIds(bought.data.seed, bought.data.receivers.length).map(({ gift_id }) => gift_id);
+  return [...history, ...(await giftEvents(events, ids)), ...(await parkedNotifications(events, transactionId))];
+}
+
+async function giftEvents(events: EventStore, giftIds: readonly string[]): Promise<RecordedEvent[]> {
+  const found: RecordedEvent[] = [];
+  await inParallel(giftIds, READS_AT_ONCE, async (giftId) => {
+    const [gift, notification] = await Promise.all([
+      events.read(giftStream(giftId)),
+      events.read(notificationStream(giftId)),
+    ]);
+    found.push(
+      ...gift.filter(({ type }) => type === 'GiftIssued' || type === 'GiftCancelled'),
+      ...notification.filter((event) => attemptOf(event as unknown as NotificationEvent) === 1),
+    );
+  });
+  return found;
+}
+
+/** A notification that was parked by itself is retried by itself: it does not come back with its purchase. */
+async function parkedNotifications(events: EventStore, transactionId: string): Promise<RecordedEvent[]> {
+  const all = await events.read(parkedStream('notification'));
+  return all.filter(
+    ({ type, data }) => type === 'WorkParked' && (data as WorkParked['data']).transaction_id === transactionId,
+  );
+}

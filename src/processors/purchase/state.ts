@@ -1,0 +1,137 @@
+/** The purchase process: charge what was bought, then issue its gifts (decisions 3). Pure. */
+import type { GiftIssued } from '../../domain/gift.js';
+import type { NotificationFailed, NotificationSent } from '../../domain/notification.js';
+import { CHARGE_STEP, type WorkParked, type WorkRetried } from '../../domain/parked.js';
+import type {
+  ChargeStarted,
+  GiftsPurchased,
+  PaymentAuthenticationFailed,
+  PaymentAuthenticationRequired,
+  PaymentCharged,
+  PaymentDeclined,
+  PurchaseReceiver,
+} from '../../domain/purchase.js';
+import type { Cause } from '../runner/cause.js';
+import type { Reaction } from '../runner/processManager.js';
+
+/**
+ * A purchase with something left to do. `bought`: nobody has asked for the charge; `charging`: asked, without an
+ * answer; `authenticating`: waiting for its buyer; `charged`: gifts are being issued and receivers notified.
+ */
+export interface PurchaseWork {
+  readonly stage: 'bought' | 'charging' | 'authenticating' | 'charged';
+  readonly purchase: GiftsPurchased['data'];
+  readonly purchasedAt: string;
+  /** The last event of the transaction's stream: what the next one follows. */
+  readonly last: Cause;
+  /** Gifts whose issue the feed has not told. */
+  readonly toIssue: number;
+  /** Receivers with an address whose first notification has not ended. */
+  readonly toNotify: number;
+}
+
+/** What is to be done for a purchase; `instance` is its transaction. */
+export interface PurchaseIntent {
+  readonly do: 'charge' | 'issue';
+  readonly instance: string;
+  /** Nobody has asked for the charge, as far as the feed tells. */
+  readonly fresh?: true;
+}
+
+/**
+ * The events that move a purchase. Those of its notifications count too: it is kept while its receivers' numbers are
+ * needed.
+ */
+export type PurchaseTrigger =
+  | GiftsPurchased
+  | ChargeStarted
+  | PaymentAuthenticationRequired
+  | PaymentAuthenticationFailed
+  | PaymentCharged
+  | PaymentDeclined
+  | GiftIssued
+  | NotificationSent
+  | NotificationFailed
+  | WorkParked
+  | WorkRetried;
+
+type PurchaseReaction = Reaction<PurchaseWork, PurchaseIntent>;
+
+const NOTHING: PurchaseReaction = { state: undefined, intents: [] };
+
+/** A gift to be shared by URL notifies nobody. */
+function isToBeNotified(receiver: PurchaseReceiver): boolean {
+  return receiver.phone_number !== undefined || receiver.user_id !== undefined;
+}
+
+/** The reaction. Of a purchase that is not open, only a retry and the provider's late word open it again. */
+export function reactToPurchase(
+  state: PurchaseWork | undefined,
+  event: PurchaseTrigger,
+  instance: string,
+  cause: Cause,
+): PurchaseReaction {
+  if (event.type === 'GiftsPurchased') return bought(event.data, instance, cause);
+  if (state === undefined) {
+    if (event.type === 'WorkRetried') return { ...NOTHING, reopen: event.data.step };
+    // It was parked before the provider's word came: it goes on where it was.
+    return event.type === 'PaymentCharged' ? { ...NOTHING, reopen: CHARGE_STEP } : NOTHING;
+  }
+  switch (event.type) {
+    case 'ChargeStarted':
+      // The process that wrote it asks; another one only when it takes the purchase over.
+      return { state: { ...state, stage: 'charging', last: cause }, intents: [] };
+    case 'PaymentAuthenticationRequired':
+      // The process that wrote it waits, and looks now and then.
+      return { state: { ...state, stage: 'authenticating', last: cause }, intents: [] };
+    case 'PaymentAuthenticationFailed':
+      return goOn({ ...state, last: cause }, instance);
+    case 'PaymentCharged':
+      return goOn({ ...state, stage: 'charged', last: cause }, instance);
+    case 'PaymentDeclined':
+      return NOTHING;
+    case 'GiftIssued':
+      return left({ ...state, toIssue: state.toIssue - 1 });
+    case 'NotificationSent':
+    case 'NotificationFailed':
+      return left({ ...state, toNotify: state.toNotify - 1 });
+    case 'WorkParked':
+      if (event.data.entity !== instance) return left({ ...state, toNotify: state.toNotify - 1 });
+      // A charge that was given up just as the provider's word came: the gifts are to be issued all the same.
+      return event.data.step === CHARGE_STEP && state.stage === 'charged'
+        ? { state, intents: [{ do: 'issue', instance }] }
+        : NOTHING;
+    case 'WorkRetried':
+      // It was never given up.
+      return { state, intents: [] };
+    default:
+      return (event satisfies never, NOTHING);
+  }
+}
+
+/** What is to be done for an open purchase. */
+export function resumePurchase({ stage, toIssue }: PurchaseWork, instance: string): readonly PurchaseIntent[] {
+  if (stage !== 'charged') return [{ do: 'charge', instance }];
+  return toIssue > 0 ? [{ do: 'issue', instance }] : [];
+}
+
+function goOn(state: PurchaseWork, instance: string): PurchaseReaction {
+  return { state, intents: resumePurchase(state, instance) };
+}
+
+function bought(purchase: GiftsPurchased['data'], instance: string, cause: Cause): PurchaseReaction {
+  const toNotify = purchase.receivers.reduce((count, receiver) => (isToBeNotified(receiver) ? count + 1 : count), 0);
+  const state: PurchaseWork = {
+    stage: 'bought',
+    purchase,
+    purchasedAt: cause.at,
+    last: cause,
+    toIssue: purchase.receivers.length,
+    toNotify,
+  };
+  return { state, intents: [{ do: 'charge', instance, fresh: true }] };
+}
+
+function left(state: PurchaseWork): PurchaseReaction {
+  return state.toIssue <= 0 && state.toNotify <= 0 ? NOTHING : { state, intents: [] };
+}

@@ -1,0 +1,104 @@
+/** The open instances of one process manager. */
+import type { Position, RecordedEvent } from '../../ports/eventStore.js';
+import type { Cause } from './cause.js';
+import type { AnyManager } from './processManager.js';
+
+/** Where the feed stood before an instance was opened, and when: ISO 8601. */
+export interface Opened {
+  readonly before: Position | undefined;
+  readonly at: string;
+}
+
+/** An instance that is open without a state until its history is read. */
+export interface Reopening {
+  /** The event that opened it again. */
+  readonly cause: Cause;
+  /** Under which it is parked where the history can't be read. */
+  readonly step: string;
+  /** What the feed has told since the history was asked for. */
+  kept?: RecordedEvent[];
+}
+
+/** The instances. */
+export interface Instances {
+  readonly manager: AnyManager;
+  readonly states: ReadonlyMap<string, unknown>;
+  /** Those that hold the checkpoint back, in the order in which they were opened; empty for parts of others. */
+  readonly opened: ReadonlyMap<string, Opened>;
+  readonly reopening: ReadonlyMap<string, Reopening>;
+  /** Those of `reopening` whose history is being read. */
+  readonly reading: ReadonlySet<Reopening>;
+  set(instance: string, state: unknown, opened: Opened): void;
+  /** Opens an instance whose state its history is to tell. */
+  awaitHistory(instance: string, reopening: Reopening, opened: Opened): void;
+  /** Events are kept for it from now on. */
+  read(instance: string): void;
+  /** Its history has been read. @returns the events kept meanwhile; `undefined`: it does not wait for its history */
+  endReading(instance: string): readonly RecordedEvent[] | undefined;
+  close(instance: string): void;
+  byKey(key: string): unknown;
+}
+
+/** No instance is open. */
+export function openInstances(manager: AnyManager): Instances {
+  const states = new Map<string, unknown>();
+  const opened = new Map<string, Opened>();
+  const reopening = new Map<string, Reopening>();
+  const reading = new Set<Reopening>();
+  const instanceByKey = new Map<string, string>();
+
+  const keysOf = (state: unknown): readonly string[] =>
+    state === undefined ? NO_KEYS : (manager.keysOf?.(state) ?? NO_KEYS);
+
+  /** Where two instances have the same key, it finds the one that got it last. */
+  const index = (instance: string, before: unknown, after: unknown): void => {
+    const [old, now] = [keysOf(before), keysOf(after)];
+    if (old === now) return;
+    for (const key of old) if (instanceByKey.get(key) === instance) instanceByKey.delete(key);
+    for (const key of now) instanceByKey.set(key, instance);
+  };
+
+  const endReading = (instance: string): readonly RecordedEvent[] | undefined => {
+    const waiting = reopening.get(instance);
+    if (waiting === undefined) return undefined;
+    reopening.delete(instance);
+    reading.delete(waiting);
+    return waiting.kept ?? [];
+  };
+
+  return {
+    manager,
+    states,
+    opened,
+    reopening,
+    reading,
+    set(instance, state, mark) {
+      index(instance, states.get(instance), state);
+      states.set(instance, state);
+      if (manager.partOf === undefined && !opened.has(instance)) opened.set(instance, mark);
+    },
+    awaitHistory(instance, waiting, mark) {
+      reopening.set(instance, waiting);
+      opened.set(instance, mark);
+    },
+    read(instance) {
+      const waiting = reopening.get(instance);
+      if (waiting === undefined) return;
+      waiting.kept = [];
+      reading.add(waiting);
+    },
+    endReading,
+    close(instance) {
+      index(instance, states.get(instance), undefined);
+      states.delete(instance);
+      opened.delete(instance);
+      endReading(instance);
+    },
+    byKey(key) {
+      const instance = instanceByKey.get(key);
+      return instance === undefined ? undefined : states.get(instance);
+    },
+  };
+}
+
+const NO_KEYS: readonly string[] = [];
