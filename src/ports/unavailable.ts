@@ -4,10 +4,10 @@ export class UnavailableError extends Error {
   /** The request may have been carried out all the same. */
   readonly outcomeUnknown: boolean;
   /** The cause in words for the public, without path or address; absent: the engine can't be reached. */
-  readonly told: string | undefined;
-  constructor(message: string, options: { outcomeUnknown?: boolean; cause?: unknown; told?: string } = {}) {
+  readonly publicReason: string | undefined;
+  constructor(message: string, options: { outcomeUnknown?: boolean; cause?: unknown; publicReason?: string } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.outcomeUnknown = options.outcomeUnknown ?? false;
-    this.told = options.told;
+    this.publicReason = options.publicReason;
   }
 }

@@ -51,7 +51,7 @@ export function readinessOf({
   const asked = async (part: string, ask: () => Promise<PartHealth>): Promise<[string, PartHealth]> => {
     const answer = ask().catch((error: unknown) => ({
       ready: false,
-      detail: (error instanceof UnavailableError ? error.told : undefined) ?? 'cannot be reached',
+      detail: (error instanceof UnavailableError ? error.publicReason : undefined) ?? 'cannot be reached',
     }));
     return [part, await within(answer, DEADLINE_MS, () => ({ ready: false, detail: 'does not answer' }))];
   };
@@ -95,7 +95,10 @@ export function readinessOf({
       () => read,
       (error: unknown) => {
         if (!(error instanceof UnavailableError)) throw error;
-        return { ready: false, detail: `${read.detail}, takes no writes: ${error.told ?? 'it can not be reached'}` };
+        return {
+          ready: false,
+          detail: `${read.detail}, takes no writes: ${error.publicReason ?? 'it can not be reached'}`,
+        };
       },
     );
   };

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { VERSION, startApp } from './app.js';
 import { type Config, ConfigError, loadConfig } from './config.js';
 import { createLogger } from '../lib/logging/logger.js';
-import { startPatiently } from './patientStart.js';
+import { startWithRetries } from './startWithRetries.js';
 import { startFailure } from './startFailure.js';
 import { startTelemetry } from '../tracing/telemetry.js';
 
@@ -28,7 +28,7 @@ export async function serve(started: (stop: (signal: StopSignal) => void) => voi
   let telemetry: Closing['telemetry'];
   try {
     telemetry = await startTelemetry({ version: VERSION, logger });
-    const app = await startPatiently(async () => startApp(config, logger), logger, { waitMs: config.enginesWaitMs });
+    const app = await startWithRetries(async () => startApp(config, logger), logger, { waitMs: config.enginesWaitMs });
     started(stopping({ app, telemetry }, logger));
     logger.info(
       {

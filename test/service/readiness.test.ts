@@ -177,7 +177,7 @@ test(
     let full = true;
     const append: EventStore['append'] = async (...asked) =>
       full
-        ? Promise.reject(new UnavailableError('events.db', { told: 'its disk is full' }))
+        ? Promise.reject(new UnavailableError('events.db', { publicReason: 'its disk is full' }))
         : house.events.append(...asked);
     const watch = watchAppends({ ...house.events, append }, 1_500);
     const logPart = async () => (await parts({ ...house, events: watch.events }, { appends: watch }))['event store'];
@@ -209,7 +209,7 @@ test(
     let full = true;
     const put: ReadStore['records']['put'] = async (...asked) =>
       full
-        ? Promise.reject(new UnavailableError('read.db', { told: 'its disk is full' }))
+        ? Promise.reject(new UnavailableError('read.db', { publicReason: 'its disk is full' }))
         : house.store.records.put(...asked);
     const store = { ...house.store, records: { ...house.store.records, put } };
     assert.equal((await parts({ ...house, store }))['read store'], {

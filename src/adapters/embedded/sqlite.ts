@@ -104,22 +104,22 @@ export function standsThere(file: string, { applicationId }: Pick<DatabaseOption
  */
 export function unavailableOf(error: unknown, file: string): UnavailableError {
   if (error instanceof FilesGoneError)
-    return new UnavailableError(`${file}: ${error.message}`, { cause: error, told: error.message });
+    return new UnavailableError(`${file}: ${error.message}`, { cause: error, publicReason: error.message });
   if (!(error instanceof Sqlite.SqliteError)) throw error;
-  const told = TOLD.find(([code]) => code.test(error.code))?.[1];
-  if (told === undefined) throw error;
+  const publicReason = PUBLIC_REASONS.find(([code]) => code.test(error.code))?.[1];
+  if (publicReason === undefined) throw error;
   // SQLite says so of a file system without free inodes, too.
   const lacks = /^SQLITE_(FULL|CANTOPEN|IOERR)/.test(error.code) ? noInodes(dirname(file)) : undefined;
   if (lacks !== undefined)
     return new UnavailableError(`${file}: ${error.message}; ${lacks}`, {
-      told: 'no inodes are free on its disk',
+      publicReason: 'no inodes are free on its disk',
       cause: Object.assign(new Error(error.message, { cause: error }), { code: 'ENOSPC' }),
     });
-  return new UnavailableError(`${file}: ${error.message} (${error.code})`, { cause: error, told });
+  return new UnavailableError(`${file}: ${error.message} (${error.code})`, { cause: error, publicReason });
 }
 
 /** Failures that may pass, by the beginning of their code, in words for the public. */
-const TOLD: readonly (readonly [code: RegExp, words: string])[] = [
+const PUBLIC_REASONS: readonly (readonly [code: RegExp, words: string])[] = [
   [/^SQLITE_FULL/, 'its disk is full'],
   [/^SQLITE_IOERR/, 'its disk fails, or takes no more'],
   [/^SQLITE_(CORRUPT|NOTADB)/, 'what its disk gives is damaged'],

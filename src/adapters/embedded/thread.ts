@@ -88,7 +88,7 @@ export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: Th
       failure = new UnavailableError(ended(cause), {
         outcomeUnknown: true,
         cause,
-        told: 'the thread that writes it has ended',
+        publicReason: 'the thread that writes it has ended',
       });
       onEnd(failure);
       endLoading();

@@ -25,7 +25,7 @@ export class AccessRefusedError extends UnavailableError {}
  */
 export class UnsafeServerError extends UnavailableError {
   constructor(message: string) {
-    super(message, { told: 'is of a version that is refused (the log says which to take)' });
+    super(message, { publicReason: 'is of a version that is refused (the log says which to take)' });
   }
 }
 

@@ -38,7 +38,7 @@ export function watchAppends(events: EventStore, toldMs = TOLD_MS): AppendWatch 
       return done;
     } catch (error) {
       if (error instanceof UnavailableError && !(error instanceof LogSealedError))
-        failed = { since: failed?.since ?? new Date(), why: error.told, at: performance.now() };
+        failed = { since: failed?.since ?? new Date(), why: error.publicReason, at: performance.now() };
       throw error;
     }
   }

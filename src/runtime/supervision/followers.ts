@@ -214,7 +214,7 @@ export function failingWords({
 
 /** A failure for anybody to read: no path, no address, nothing that a caller sent. */
 function failureWords(error: unknown): string {
-  if (error instanceof UnavailableError) return error.told ?? 'an engine does not answer';
+  if (error instanceof UnavailableError) return error.publicReason ?? 'an engine does not answer';
   if (error === ENDED) return ENDED.message;
   return `${error instanceof Error ? error.name : 'an error of no class'}: see the log of that process`;
 }

@@ -64,8 +64,11 @@ const refusedFor =
   (name: string) =>
   (error: unknown): void => {
     assert.instance(error, UnavailableError);
-    const { told } = error as UnavailableError;
-    assert.is(told, `${name} was removed or replaced under the service: writes are refused until it is started again`);
+    const { publicReason } = error as UnavailableError;
+    assert.is(
+      publicReason,
+      `${name} was removed or replaced under the service: writes are refused until it is started again`,
+    );
   };
 
 test("keeps acknowledged events when the log's WAL is removed, and refuses everything after", async ({ dir, log }) => {

@@ -124,7 +124,7 @@ versions('checks a server again that is replaced while the service runs', () =>
         assert.instance(error, UnavailableError);
         assert.match((error as Error).message, /24\.10\.4 is refused.*use 24\.10\.5/);
         assert.equal(
-          [(error as UnavailableError).outcomeUnknown, (error as UnavailableError).told],
+          [(error as UnavailableError).outcomeUnknown, (error as UnavailableError).publicReason],
           [false, 'is of a version that is refused (the log says which to take)'],
         );
       }

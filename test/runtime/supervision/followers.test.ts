@@ -106,7 +106,7 @@ test('one failure is no failing; two are, with since when and why, until it has 
   assert.ok(Math.abs(Date.now() - Date.parse(since)) < 5_000);
   await until(() => lines.length === 1);
   await sleep(10);
-  fail(new UnavailableError('/data/events.db', { told: 'its disk is full' }));
+  fail(new UnavailableError('/data/events.db', { publicReason: 'its disk is full' }));
   await until(() => health()?.failures === 2);
   assert.equal(health(), { part: 'f', failing: true, since, failures: 2, why: 'its disk is full' });
   await sleep(10);

@@ -84,7 +84,7 @@ export function eventReader(database: Database, file: string): EventReader {
       if (error instanceof SyntaxError) {
         throw new UnavailableError(`${file}: an event is no JSON (${error.message})`, {
           cause: error,
-          told: 'what its disk gives is damaged',
+          publicReason: 'what its disk gives is damaged',
         });
       }
       forgetPages(database, error);

@@ -168,6 +168,6 @@ function failureOf(failed: AppendOutcome & { kind: 'failed' }, file: string): Er
   return new UnavailableError(error.message, {
     outcomeUnknown: true,
     cause: error.cause,
-    ...(error.told === undefined ? {} : { told: error.told }),
+    ...(error.publicReason === undefined ? {} : { publicReason: error.publicReason }),
   });
 }

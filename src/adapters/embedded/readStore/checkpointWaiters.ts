@@ -40,7 +40,7 @@ export function createCheckpointWaiters(stored: Stored): CheckpointWaiters {
   const own = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   /** Whether waiters were announced in this turn, and more came since. */
-  let told: 'once' | 'more' | undefined;
+  let announced: 'once' | 'more' | undefined;
   let version: number | undefined;
 
   function stands(projection: string, position: Position): void {
@@ -71,20 +71,20 @@ export function createCheckpointWaiters(stored: Stored): CheckpointWaiters {
     waiters.splice(after + 1, 0, waiter);
     waiting.set(projection, waiters);
     timer ??= setInterval(tick, LOOK_MS);
-    tell();
+    announce();
   }
 
-  function tell(): void {
-    if (told !== undefined) {
-      told = 'more';
+  function announce(): void {
+    if (announced !== undefined) {
+      announced = 'more';
       return;
     }
-    told = 'once';
+    announced = 'once';
     stored.wanted();
     setImmediate(() => {
       // The projector may have looked before the events of later waiters were there.
-      if (told === 'more') stored.wanted();
-      told = undefined;
+      if (announced === 'more') stored.wanted();
+      announced = undefined;
     });
   }
 

@@ -30,7 +30,7 @@ test('reports deep damage when it is read, and not before', () =>
     const isDamage = (error: unknown): void => {
       assert.instance(error, UnavailableError);
       assert.match((error as Error).message, /events\.db: .+ \(SQLITE_CORRUPT/);
-      assert.is((error as UnavailableError).told, 'what its disk gives is damaged');
+      assert.is((error as UnavailableError).publicReason, 'what its disk gives is damaged');
     };
     isDamage(await failureOf(batchesOf(damaged.readAll(undefined))));
     isDamage(await failureOf(Promise.all(Array.from({ length: 40 }, (_, n) => damaged.read(`stream-${n}`)))));

@@ -90,7 +90,7 @@ test('reports damage that is met later as damage', async () => {
   const met = await rejectionOf(damaged.getMany(collection, ids));
   assert.instance(met, UnavailableError);
   assert.match(met.message, /read\.db: .+ \(SQLITE_CORRUPT/);
-  assert.is((met as UnavailableError).told, 'what its disk gives is damaged');
+  assert.is((met as UnavailableError).publicReason, 'what its disk gives is damaged');
   const write = damaged.write([
     batch(
       collection,

@@ -2,7 +2,7 @@ import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EngineError, NoAnswerError } from '../../src/lib/engineError.js';
-import { startPatiently } from '../../src/service/patientStart.js';
+import { startWithRetries } from '../../src/service/startWithRetries.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 
 const test = suite('a start that meets engines that are not there yet');
@@ -19,7 +19,7 @@ async function starting(
     if (failure !== undefined) throw failure;
     return 'started';
   };
-  const came = await startPatiently(
+  const came = await startWithRetries(
     start,
     pino({}, { write: (line: string) => void lines.push((JSON.parse(line) as { msg: string }).msg) }),
     { waitMs, betweenMs: 5 },

@@ -7,7 +7,7 @@ import { UnavailableError } from '../ports/unavailable.js';
 /** Between two attempts, in ms; each leaves a line in the log. */
 const BETWEEN_MS = 2_000;
 
-export interface Patience {
+export interface RetryPolicy {
   readonly waitMs: number;
   readonly betweenMs?: number;
 }
@@ -18,10 +18,10 @@ export interface Patience {
  * @throws the last attempt's error; at once, errors that waiting does not change: refused credentials, a damaged file,
  * a full disk
  */
-export async function startPatiently<T>(
+export async function startWithRetries<T>(
   start: () => Promise<T>,
   logger: Logger,
-  { waitMs, betweenMs = BETWEEN_MS }: Patience,
+  { waitMs, betweenMs = BETWEEN_MS }: RetryPolicy,
 ): Promise<T> {
   const until = performance.now() + waitMs;
   for (;;) {
