@@ -6,11 +6,12 @@ import { within } from '../lib/async/within.js';
 import type { Engines } from '../ports/engines.js';
 import { FEED_TYPES } from '../processors/managers.js';
 import type { ProcessStatus } from '../processors/runner/status.js';
-import { checkpointName, type Projection } from '../runtime/readmodels/projection.js';
-import { buildOf, keptBuild, sameVersion } from '../runtime/readmodels/builds.js';
+import type { Projection } from '../runtime/readmodels/projection.js';
+import { buildOf } from '../runtime/readmodels/builds.js';
 import { lagBehind } from '../runtime/log/lag.js';
 import { listQuarantined } from '../runtime/readmodels/quarantine.js';
 import type { Exposition, MetricText, Sample } from './exposition.js';
+import { buildPosition, logProgress, modelBuilds } from '../ops/status/buildStatus.js';
 import { parkedWork } from '../ops/status/parkedWork.js';
 
 /** The state is shared by all requests within this time, milliseconds. */
@@ -74,37 +75,28 @@ export function showState(show: Exposition, { engines, projections, processes }:
     return [[part, one.engine], up];
   };
 
-  const buildSamples = async ({ name, types }: Projection, version: number, active: number | undefined) => {
-    const build = { name, version };
-    const [position, quarantined] = await Promise.all([
-      store.checkpoint(checkpointName(build)),
-      listQuarantined(store.records, build),
+  const buildSamples = async ({ name, types }: Projection, number: number, active: number | undefined) => {
+    const [stored, quarantined] = await Promise.all([
+      buildPosition(engines, name, number),
+      listQuarantined(store.records, { name, version: number }),
     ]);
     return {
-      labels: [name, String(buildOf(version).version)],
-      lag: await lagBehind(events, position, types),
-      active: active === version ? 1 : 0,
+      labels: [name, String(buildOf(number).version)],
+      progress: await logProgress(events, stored, types),
+      active: active === number ? 1 : 0,
       quarantined: quarantined.length,
     };
   };
 
-  const keptSamples = async (projection: Projection, activeNow: Promise<number | undefined>) => {
-    const active = await activeNow;
-    const kept = await keptBuild(store, projection, active);
-    return buildSamples(projection, kept.version, active);
-  };
-
-  /** Before a deployed version is built, readers use that of another release. */
-  const servedSamples = async (projection: Projection, activeNow: Promise<number | undefined>) => {
-    const active = await activeNow;
-    return active === undefined || sameVersion(active, projection.version)
-      ? undefined
-      : buildSamples(projection, active, active);
-  };
-
+  /** The build of this program's version, and where readers use another release's, that one. */
   const projectionSamples = (projection: Projection) => {
-    const activeNow = store.active(projection.name);
-    return [keptSamples(projection, activeNow), servedSamples(projection, activeNow)];
+    const builds = modelBuilds(store, projection);
+    return [
+      builds.then(async ({ active, own }) => buildSamples(projection, own, active)),
+      builds.then(async ({ active, other }) =>
+        other === undefined ? undefined : buildSamples(projection, other, active),
+      ),
+    ];
   };
 
   const processLag = async (): Promise<readonly Sample[]> => {
@@ -130,11 +122,11 @@ export function showState(show: Exposition, { engines, projections, processes }:
     const known = states.filter((state) => state !== undefined);
     return {
       up,
-      lagSeconds: known.flatMap(({ labels, lag: { seconds } }): Sample[] =>
-        seconds === undefined ? [] : [[labels, seconds]],
+      lagSeconds: known.flatMap(({ labels, progress: { lag_seconds: seconds } }): Sample[] =>
+        seconds === null ? [] : [[labels, seconds]],
       ),
-      lagEvents: known.flatMap(({ labels, lag: { seconds, events: count } }): Sample[] =>
-        seconds === undefined ? [] : [[labels, count]],
+      lagEvents: known.flatMap(({ labels, progress: { lag_seconds: seconds, lag_events: count } }): Sample[] =>
+        seconds === null ? [] : [[labels, count]],
       ),
       active: known.map(({ labels, active }) => [labels, active]),
       quarantined: known.map(({ labels, quarantined }) => [labels, quarantined]),

@@ -7,12 +7,12 @@ import type { PartHealth, Readiness } from '../api/health.js';
 import { within } from '../lib/async/within.js';
 import type { Config } from './config.js';
 import type { Engines } from '../ports/engines.js';
-import { storedPosition } from '../ports/storedPosition.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { PROCESS_LEASE } from '../processors/runner/run.js';
 import { checkpointName, type Projection } from '../runtime/readmodels/projection.js';
 import { buildOf, sameVersion } from '../runtime/readmodels/builds.js';
 import type { LeaderWatch } from '../runtime/coordination/leaderWatch.js';
+import { buildPosition } from '../ops/status/buildStatus.js';
 import { orphanOf } from '../runtime/readmodels/orphanedModels.js';
 import { isReadBySome } from '../projections/index.js';
 import type { AppendWatch } from '../runtime/supervision/appendWatch.js';
@@ -112,7 +112,7 @@ export function readinessOf({
     }
     const [orphan, end] = await Promise.all([orphanOf(store, name), events.end()]);
     const checkpoint = checkpointName({ name, version: active });
-    const { invalid } = await storedPosition(events, await store.checkpoint(checkpoint));
+    const { invalid } = await buildPosition({ events, store }, name, active);
     if (invalid !== null)
       return { ready: false, detail: `its stored position, ${invalid}, is no place in the log: it is built anew` };
     const ready = end === undefined || (await store.reached(checkpoint, end, CATCH_UP_MS));

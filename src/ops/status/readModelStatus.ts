@@ -1,57 +1,46 @@
-/** How a projection stands: what is built, what readers use, what is rebuilt and what can be gone back to. */
-import type { EventStore } from '../../ports/eventStore.js';
+/** How a read model stands: what is built, what readers use, what is rebuilt and what can be gone back to. */
 import type { ReadStore } from '../../ports/readStore.js';
-import { storedPosition } from '../../ports/storedPosition.js';
-import { checkpointName, type Projection } from '../../runtime/readmodels/projection.js';
-import { type RebuildProgress, lastProgress } from '../../runtime/readmodels/maintenance/progress.js';
+import { buildOf, keptPreviousBuilds, type Rebuild, rebuildOf } from '../../runtime/readmodels/builds.js';
+import { lastProgress, type RebuildProgress } from '../../runtime/readmodels/maintenance/progress.js';
 import { rate } from '../../runtime/readmodels/maintenance/rate.js';
-import { buildOf, keptBuild, keptPreviousBuilds, type Rebuild, rebuildOf } from '../../runtime/readmodels/builds.js';
-import { lagBehind } from '../../runtime/log/lag.js';
-import { listQuarantined } from '../../runtime/readmodels/quarantine.js';
 import { keeperLease, orphanOf } from '../../runtime/readmodels/orphanedModels.js';
-import { type StatusSamples, holderOf, lastHolderOf } from './statusSampler.js';
+import type { Projection } from '../../runtime/readmodels/projection.js';
+import { listQuarantined } from '../../runtime/readmodels/quarantine.js';
+import { buildPosition, logProgress, modelBuilds, type StatusEngines } from './buildStatus.js';
 import { COUNT, inTenths, type ReadModelStatus, type RebuildStatus, type ServedBuildStatus } from './status.js';
+import { holderOf, lastHolderOf, type StatusSamples } from './statusSampler.js';
 
 /** How it stands now. @throws UnavailableError */
 export async function readModelStatus(
-  events: EventStore,
-  store: ReadStore,
+  engines: StatusEngines,
   projection: Projection,
   samples: StatusSamples,
 ): Promise<ReadModelStatus> {
+  const { events, store } = engines;
   const { name, types } = projection;
   const { seen, was } = samples;
-  const active = await store.active(name);
-  const kept = await keptBuild(store, projection, active);
-  // What readers use where it is another release's.
-  const other = active === kept.version ? undefined : active;
-  const position = seen.positions.get(name);
-  const [lag, quarantined, rebuild, formers, served, perSecond, begun] = await Promise.all([
-    lagBehind(events, position, types, COUNT),
-    listQuarantined(store.records, kept),
+  const { active, own, other } = await modelBuilds(store, projection);
+  const stored = { position: seen.positions.get(name), invalid: seen.invalid.get(name) ?? null };
+  const [progress, quarantined, rebuild, previous, served, perSecond, isStarted] = await Promise.all([
+    logProgress(events, stored, types, COUNT),
+    listQuarantined(store.records, { name, version: own }),
     rebuildStatus(store, name, samples),
     keptPreviousBuilds(store, name),
-    other === undefined ? null : servedStatus(events, store, projection, other, samples),
-    rate(events, types, { from: was.positions.get(name), to: position, ms: seen.at - was.at }),
-    other === undefined || store.versions(name).then((known) => known.includes(kept.version)),
+    other === undefined ? null : servedStatus(engines, projection, other, samples),
+    rate(events, types, { from: was.positions.get(name), to: stored.position, ms: seen.at - was.at }),
+    other === undefined || store.versions(name).then((known) => known.includes(own)),
   ]);
-  const { version, build } = buildOf(kept.version);
-  const [former = null, formerRelease = null] = formers
+  const [former = null, formerRelease = null] = previous
     .filter(({ number }) => number !== active)
     .map(({ number, until }) => ({ ...buildOf(number), until: new Date(until).toISOString() }));
   return {
     kind: 'projection',
     name,
-    version,
-    build,
-    in_use: active === kept.version,
-    position: position ?? null,
-    invalid_position: seen.invalid.get(name) ?? null,
-    lag_events: lag.events,
-    lag_exact: lag.whole,
-    lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds),
+    ...buildOf(own),
+    in_use: active === own,
+    ...progress,
     per_second: perSecond,
-    holder: begun ? holderOf('projector', samples) : null,
+    holder: isStarted ? holderOf('projector', samples) : null,
     last_holder: lastHolderOf('projector', samples),
     quarantined: quarantined.length,
     rebuild,
@@ -62,28 +51,15 @@ export async function readModelStatus(
 }
 
 async function servedStatus(
-  events: EventStore,
-  store: ReadStore,
+  engines: StatusEngines,
   { name, types }: Projection,
   number: number,
   samples: StatusSamples,
 ): Promise<ServedBuildStatus> {
-  const [stored, orphan] = await Promise.all([
-    store.checkpoint(checkpointName({ name, version: number })),
-    orphanOf(store, name),
-  ]);
-  const { position, invalid } = await storedPosition(events, stored);
-  const lag = await lagBehind(events, position, types, COUNT);
+  const [stored, orphan] = await Promise.all([buildPosition(engines, name, number), orphanOf(engines.store, name)]);
+  const progress = await logProgress(engines.events, stored, types, COUNT);
   const holder = holderOf(orphan?.number === number ? keeperLease(name, number) : 'projector', samples);
-  return {
-    ...buildOf(number),
-    position: position ?? null,
-    invalid_position: invalid,
-    lag_events: lag.events,
-    lag_exact: lag.whole,
-    lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds),
-    holder,
-  };
+  return { ...buildOf(number), ...progress, holder };
 }
 
 async function rebuildStatus(store: ReadStore, name: string, samples: StatusSamples): Promise<RebuildStatus | null> {
@@ -94,7 +70,7 @@ async function rebuildStatus(store: ReadStore, name: string, samples: StatusSamp
   return rebuildShown(rebuild, { progress: (await lastProgress(store, name, rebuild.target))?.progress, holder });
 }
 
-/** A rebuild as it is shown. `holder`: who builds; null: nobody does. */
+/** A rebuild as it is shown. `holder`: the process that builds; null: none does. */
 export function rebuildShown(
   { kind, state, target, by, reason, at }: Rebuild,
   { progress, holder }: { readonly progress: RebuildProgress | undefined; readonly holder: string | null },

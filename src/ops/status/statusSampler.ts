@@ -1,38 +1,30 @@
 /** Samples who works and how far it is: two of them, some time apart, tell who is alive and how fast things go. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EventStore, Position } from '../../ports/eventStore.js';
-import type { ReadStore } from '../../ports/readStore.js';
-import { storedPosition } from '../../ports/storedPosition.js';
+import type { Position } from '../../ports/eventStore.js';
+import { storedPosition, type StoredPosition } from '../../ports/storedPosition.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../../processors/runner/checkpoint.js';
 import { PROCESS_LEASE } from '../../processors/runner/run.js';
-import { checkpointName, type Projection } from '../../runtime/readmodels/projection.js';
-import { keptBuild } from '../../runtime/readmodels/builds.js';
+import type { Projection } from '../../runtime/readmodels/projection.js';
 import { leaseState, type LeaseState } from '../../runtime/coordination/lease.js';
 import { keeperLease } from '../../runtime/readmodels/orphanedModels.js';
+import { buildPosition, modelBuilds, type StatusEngines } from './buildStatus.js';
 import type { OwnParts } from './failingParts.js';
 import type { LastHolder } from './status.js';
 
 /** Two samples so far apart tell who is alive (a lease is renewed once a second) and how fast things go, in ms. */
 const APART_MS = 1_600;
-/** An older sample tells nothing any more: who was alive then may have died since, and must not look alive. In ms. */
+/** An older sample says nothing: a process that was alive then may have died since. In ms. */
 const OLD_MS = 3_000;
-/**
- * Somebody who has looked will look again: for so long samples are had every second, so that the next look need not
- * wait. In ms.
- */
+/** For so long after a look samples are taken every second, so that the next look need not wait. In ms. */
 const WATCHED_MS = 60_000;
 const SAMPLE_MS = 1_000;
 
-/** What one sample has found. */
 interface StatusSample {
   /** As `performance.now()` counts. */
   readonly at: number;
-  /** By name of projection, and `PROCESS_LEASE`: what is stored, as far as it counts. */
+  /** By name of read model, and `PROCESS_LEASE`: what is stored, if it is a place in the log. */
   readonly positions: ReadonlyMap<string, Position | undefined>;
-  /**
-   * What is stored there in place of a position, by the same names, where it is no place in the log: it counts as
-   * absent.
-   */
+  /** By the same names: what is stored and is no place in the log. */
   readonly invalid: ReadonlyMap<string, string>;
   /** By name of lease. */
   readonly leases: ReadonlyMap<string, LeaseState | undefined>;
@@ -46,18 +38,13 @@ export interface StatusSamples {
 
 /** Takes samples. */
 export interface StatusSampler {
-  /**
-   * A new one, and one before; takes two seconds unless somebody has looked within the last minute. @throws
-   * UnavailableError
-   */
+  /** A new sample and one before: takes two seconds where none was asked for in the last minute. @throws UnavailableError */
   two(): Promise<StatusSamples>;
   close(): Promise<void>;
 }
 
 /** What is looked at. */
-export interface StatusOptions {
-  readonly events: EventStore;
-  readonly store: ReadStore;
+export interface StatusOptions extends StatusEngines {
   readonly projections: readonly Projection[];
   /** The followers of the process that looks, where it is one of the service. */
   readonly own?: OwnParts;
@@ -88,7 +75,7 @@ export function statusSampler({ events, store, projections }: StatusOptions): St
     }
     const timer = setInterval(() => {
       if (watched === undefined || performance.now() > watched.until) unwatch();
-      // An engine that does not answer is met by whoever looks.
+      // The next look meets an engine that does not answer.
       else underWay = sample().then(keep, () => undefined);
     }, SAMPLE_MS);
     timer.unref();
@@ -98,20 +85,18 @@ export function statusSampler({ events, store, projections }: StatusOptions): St
   async function sample(): Promise<StatusSample> {
     const positions = new Map<string, Position | undefined>();
     const invalid = new Map<string, string>();
-    const note = async (name: string, stored: unknown): Promise<void> => {
-      const found = await storedPosition(events, stored);
-      positions.set(name, found.position);
-      if (found.invalid !== null) invalid.set(name, found.invalid);
+    const note = (name: string, stored: StoredPosition): void => {
+      positions.set(name, stored.position);
+      if (stored.invalid !== null) invalid.set(name, stored.invalid);
     };
     const keepers: string[] = [];
     for (const projection of projections) {
       const { name } = projection;
-      const active = await store.active(name);
-      const kept = await keptBuild(store, projection, active);
-      await note(name, await store.checkpoint(checkpointName(kept)));
-      if (active !== undefined && active !== kept.version) keepers.push(keeperLease(name, active));
+      const { own, other } = await modelBuilds(store, projection);
+      note(name, await buildPosition({ events, store }, name, own));
+      if (other !== undefined) keepers.push(keeperLease(name, other));
     }
-    await note(PROCESS_LEASE, await processCheckpoint());
+    note(PROCESS_LEASE, await storedPosition(events, await processCheckpoint()));
     const leases = new Map(
       await Promise.all(
         [...leaseNames, ...keepers].map(async (name) => [name, await leaseState(store.records, name)] as const),
@@ -143,13 +128,13 @@ export function statusSampler({ events, store, projections }: StatusOptions): St
   };
 }
 
-/** Who has a lease: only if it was renewed in between; null: nobody. */
+/** The process that has a lease, and has renewed it in between; null: none. */
 export function holderOf(name: string, { seen, was }: StatusSamples): string | null {
   const [now, then] = [seen.leases.get(name), was.leases.get(name)];
   return now === undefined || now.holder === null || now.version === then?.version ? null : now.holder;
 }
 
-/** Who had a lease last that nobody has; null: somebody has it, gave it up, or nobody ever had it. */
+/** The process that had a lease last and lost it; null: one has it, gave it up, or none ever had it. */
 export function lastHolderOf(name: string, samples: StatusSamples): LastHolder | null {
   const last = samples.seen.leases.get(name);
   if (last === undefined || last.holder === null || holderOf(name, samples) !== null) return null;

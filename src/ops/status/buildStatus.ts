@@ -1,0 +1,57 @@
+/** The builds of a read model and how they stand, from the engines alone: for status, readiness and metrics. */
+import type { EventStore } from '../../ports/eventStore.js';
+import type { ReadStore } from '../../ports/readStore.js';
+import { storedPosition, type StoredPosition } from '../../ports/storedPosition.js';
+import { lagBehind, type LagOptions } from '../../runtime/log/lag.js';
+import { keptBuild } from '../../runtime/readmodels/builds.js';
+import { checkpointName, type Projection } from '../../runtime/readmodels/projection.js';
+import { inTenths, type LogProgress } from './status.js';
+
+/** The engines that status is read from. */
+export interface StatusEngines {
+  readonly events: EventStore;
+  readonly store: ReadStore;
+}
+
+/** The numbers of a read model's builds. */
+export interface ModelBuilds {
+  /** What readers use; `undefined`: none has ever served. */
+  readonly active: number | undefined;
+  /** The build of this program's version. */
+  readonly own: number;
+  /** What readers use where it is of another release. */
+  readonly other: number | undefined;
+}
+
+/** Looks them up. @throws UnavailableError */
+export async function modelBuilds(store: ReadStore, projection: Projection): Promise<ModelBuilds> {
+  const active = await store.active(projection.name);
+  const { version: own } = await keptBuild(store, projection, active);
+  return { active, own, other: active === own ? undefined : active };
+}
+
+/** Where a build stands. @throws UnavailableError */
+export async function buildPosition(
+  { events, store }: StatusEngines,
+  name: string,
+  number: number,
+): Promise<StoredPosition> {
+  return storedPosition(events, await store.checkpoint(checkpointName({ name, version: number })));
+}
+
+/** How far that is from the log's end, of these events. @throws UnavailableError */
+export async function logProgress(
+  events: EventStore,
+  { position, invalid }: StoredPosition,
+  types: readonly string[],
+  bounds?: LagOptions,
+): Promise<LogProgress> {
+  const lag = await lagBehind(events, position, types, bounds);
+  return {
+    position: position ?? null,
+    invalid_position: invalid,
+    lag_events: lag.events,
+    lag_exact: lag.whole,
+    lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds),
+  };
+}
