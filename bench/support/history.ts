@@ -165,7 +165,7 @@ export function generateHistory(options: HistoryOptions): History {
     const at = log.append(stream, 0, { type: 'GiftsPurchased', data: purchase });
     log.append(stream, 1, {
       type: 'ChargeStarted',
-      data: { amount: purchase.total, payment_reference: purchase.payment_reference },
+      data: { amount: purchase.total, payment_reference: purchase.payment_reference, kind: 'card', prepaid: false },
     });
     log.append(stream, 2, {
       type: 'PaymentCharged',

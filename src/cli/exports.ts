@@ -90,7 +90,7 @@ export async function recordTaking(
 ): Promise<void> {
   const { recorder, asker } = cliAccess(events);
   try {
-    await recorder.begin(asker, accessRequest(what, asked, { personal: true, reason }));
+    await recorder.start(asker, accessRequest(what, asked, { personal: true, reason }));
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
     await writeLines(terminal.stderr, [

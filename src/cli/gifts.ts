@@ -1,6 +1,6 @@
 /** `gift gifts …`: the support actions of `/ops/gifts/{id}`. */
 import { Command } from 'commander';
-import { type CareView, careView } from '../ops/history/supportedGift.js';
+import { type SupportedGift, supportedGift } from '../ops/history/supportedGift.js';
 import { blockGift, supportCause, TICKET_ID, unblockGift } from '../commands/blockGift.js';
 import type { CommandContext } from '../commands/context.js';
 import { extendGift } from '../commands/extendGift.js';
@@ -20,7 +20,7 @@ import { refusalInWords, toldRefusal } from './refusals.js';
 import { CommandFailure, EXIT, readStandardInput, type Terminal, writeLines } from './terminal.js';
 import { isDay } from './times.js';
 
-interface CareFlags {
+interface SupportFlags {
   readonly reason?: string;
   readonly json?: true;
   readonly toUser?: string;
@@ -29,30 +29,30 @@ interface CareFlags {
   readonly ticket?: string;
 }
 
-interface Ticket {
+interface SupportAction {
   readonly name: string;
   readonly summary: string;
   readonly description: string;
   readonly options: readonly (readonly [flags: string, description: string])[];
   readonly examples: readonly string[];
   /** Refuses contradictory flags. @throws CommandFailure */
-  readonly check?: (flags: CareFlags) => void;
+  readonly check?: (flags: SupportFlags) => void;
   readonly run: (
     deps: ReassignDeps,
     giftId: string,
     context: CommandContext,
-    flags: CareFlags,
+    flags: SupportFlags,
     reason: string,
   ) => Promise<Transacted>;
   /** Reports what was done, or why nothing was. */
-  readonly done: (view: CareView) => string;
-  readonly already: (view: CareView) => string;
+  readonly done: (view: SupportedGift) => string;
+  readonly already: (view: SupportedGift) => string;
 }
 
 const GIFT = '5f2c9d6a1b7e4c80d3a1';
 const TICKET = ['--ticket <id>', 'the ticket that asks for it: a cause of its own; the same ticket frees it'] as const;
 
-const TICKETS: readonly Ticket[] = [
+const ACTIONS: readonly SupportAction[] = [
   {
     name: 'resend',
     summary: 'tell the receiver again',
@@ -153,14 +153,14 @@ export function giftsCommand(terminal: Terminal): Command {
       'after',
       `
 Example:
-  $ ${TICKETS[0]?.examples[0] ?? ''}`,
+  $ ${ACTIONS[0]?.examples[0] ?? ''}`,
     );
-  for (const ticket of TICKETS) group.addCommand(ticketCommand(terminal, ticket));
+  for (const action of ACTIONS) group.addCommand(actionCommand(terminal, action));
   return group;
 }
 
-function ticketCommand(terminal: Terminal, ticket: Ticket): Command {
-  const { name, summary, description, options, examples } = ticket;
+function actionCommand(terminal: Terminal, action: SupportAction): Command {
+  const { name, summary, description, options, examples } = action;
   const command = new Command(name)
     .summary(summary)
     .description(description)
@@ -171,17 +171,17 @@ function ticketCommand(terminal: Terminal, ticket: Ticket): Command {
       'after',
       `\n${examples.length === 1 ? 'Example' : 'Examples'}:\n${examples.map((example) => `  $ ${example}`).join('\n')}`,
     )
-    .action(async (gift: string, flags: CareFlags) => runTicket(terminal, ticket, gift, flags));
+    .action(async (gift: string, flags: SupportFlags) => runAction(terminal, action, gift, flags));
 }
 
 /** The most bytes that are read of a phone number. */
 const MAX_TYPED = 1_000;
 
-async function runTicket(
+async function runAction(
   terminal: Terminal,
-  { name, check, run, done, already }: Ticket,
+  { name, check, run, done, already }: SupportAction,
   gift: string,
-  given: CareFlags,
+  given: SupportFlags,
 ): Promise<void> {
   const reason = neededReason(given.reason, name);
   check?.(given);
@@ -196,18 +196,18 @@ async function runTicket(
     await refuseUnlessHashKeyFits(events, () => findHashKey(config));
     const deps: ReassignDeps = { events, gifts, accounts, hash: keyedHash(loadKeys(config).hashKey) };
     const { own } = await run(deps, giftId, context, flags, reason);
-    return careView(deps, giftId, own);
+    return supportedGift(deps, giftId, own);
   }).catch(toldRefusal);
   await writeLines(terminal.stdout, [
     flags.json === true ? jsonLine(view) : `gift ${giftId}: ${view.events.length > 0 ? done(view) : already(view)}`,
   ]);
 }
 
-function checkTicket({ ticket }: CareFlags): void {
+function checkTicket({ ticket }: SupportFlags): void {
   if (ticket !== undefined && !TICKET_ID.test(ticket))
     throw new CommandFailure('--ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -', EXIT.usage);
 }
 
-function blockedBy({ blocked_by }: CareView): string {
+function blockedBy({ blocked_by }: SupportedGift): string {
   return blocked_by.length === 0 ? 'nothing blocks it' : `it is blocked by ${blocked_by.join(', ')}`;
 }

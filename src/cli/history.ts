@@ -88,7 +88,7 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
         // Events are shown in UTC: the zone concerns only the given time.
         const { timeZone, ...asked } = flags;
         const request = { gift, ...asked, ...(time === undefined ? {} : { timeZone }) };
-        await access.recorder.seen(access.asker, accessRequest('gift history', request, sight), count);
+        await access.recorder.shown(access.asker, accessRequest('gift history', request, sight), count);
       };
       if (time !== undefined)
         return showThen(terminal, { deps, opened, found, time, flags, personal: sight.personal, seen });

@@ -52,7 +52,7 @@ async function runReconcile(terminal: Terminal, flags: ReconcileFlags): Promise<
     async ({ config, events, store }) => {
       const day = dayOf(flags.day, flags.timeZone, { now: Date.now(), settings: config });
       const { recorder, asker } = cliAccess(events);
-      const access = await recorder.begin(
+      const access = await recorder.start(
         asker,
         accessRequest('gift payments reconcile', { ...flags }, { personal: false, reason: null }),
       );

@@ -1,6 +1,6 @@
 /** `gift purchases refund TRANSACTION` and `gift purchases refunds TRANSACTION`. */
 import { Command } from 'commander';
-import { listRefunds, refundGifts, type RefundStanding } from '../commands/refundGifts.js';
+import { listRefunds, refundGifts, type RefundStatus } from '../commands/refundGifts.js';
 import { giftIdOf } from '../domain/giftIds.js';
 import { pounds } from '../domain/money.js';
 import { commandLineContext } from './caller.js';
@@ -109,7 +109,7 @@ async function runRefund(
   if (terminal.signal.aborted) throw new CommandFailure('interrupted: the refund goes on', EXIT.interrupted);
 }
 
-function asJson(transaction_id: string, { giftIds, ref, ...refund }: RefundStanding): object {
+function asJson(transaction_id: string, { giftIds, ref, ...refund }: RefundStatus): object {
   return { transaction_id, ...refund, gift_ids: giftIds, provider_ref: ref };
 }
 
@@ -120,7 +120,7 @@ const WORDS: Readonly<Record<string, string>> = {
   cancelled: 'cancelled before',
 };
 
-function inWords({ id, status, amount, giftIds, kept, provider, ref }: RefundStanding): string[] {
+function inWords({ id, status, amount, giftIds, kept, provider, ref }: RefundStatus): string[] {
   const gifts = (count: number): string => `${count} ${count === 1 ? 'gift' : 'gifts'}`;
   const left = Object.entries(kept).map(([why, ids]) => `left as they are: ${gifts(ids.length)} ${WORDS[why] ?? why}`);
   switch (status) {

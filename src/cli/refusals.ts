@@ -1,5 +1,4 @@
 /** Refusals on the command line: the API's message, and what to do about it. */
-import { ERRORS } from '../api/pipeline/errors.js';
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import { CommandFailure } from './terminal.js';
 
@@ -10,7 +9,7 @@ const WHAT_TO_DO: Partial<Readonly<Record<RefusalCode, string>>> = {
   gift_has_voucher:
     'whoever has it could still use it; refund the gift with --voided once the code is worthless, and buy another',
   gift_has_no_receiver: 'give it to one (gift gifts reassign)',
-  gift_being_told:
+  notification_pending:
     'gift history shows how far that is; a telling that is parked is retried or discarded first (gift parked list)',
   receiver_not_found: 'there is no active user with this id',
   invalid_phone_number: 'give a mobile number such as 07700 900102 or +447700900102',
@@ -24,7 +23,7 @@ const WHAT_TO_DO: Partial<Readonly<Record<RefusalCode, string>>> = {
 /** A refusal as a CommandFailure; any other error as it is. */
 export function refusalInWords(error: unknown): unknown {
   if (!(error instanceof Refusal)) return error;
-  const message = ERRORS[error.code][1];
+  const { message } = error;
   const advice = WHAT_TO_DO[error.code];
   return new CommandFailure(advice === undefined ? message : `${message.replace(/\.$/, '')}: ${advice}`);
 }

@@ -24,8 +24,8 @@ export interface VoucherRequest {
 }
 
 /**
- * Assigns a voucher, unless the gift has one: that one stays and is answered, whatever has become of its product's
- * segments and its brand's integration.
+ * Assigns a voucher. A gift that has one keeps it, whatever has become of its product's segments and its brand's
+ * integration.
  * @throws Refusal `cannot_redeem`; `voucher_not_available`, `invalid_segment`; the state's; UnavailableError
  */
 export async function assignGiftVoucher(
@@ -39,8 +39,7 @@ export async function assignGiftVoucher(
     if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
     const catalogue = deps.catalogue.current();
     if (gift.voucher !== undefined) {
-      // What was asked for when it was made may be gone from the product and its brand by now: only what never was a
-      // segment is refused.
+      // The segment may be gone from the product by now: only what never was a segment is refused.
       if (request.segmentId !== undefined && !catalogue.segments.has(request.segmentId))
         throw new Refusal('invalid_segment');
       return [];
@@ -60,10 +59,7 @@ export async function assignGiftVoucher(
   });
 }
 
-/**
- * The segments that the gift's product has today. @throws Refusal `voucher_not_available`, `invalid_segment` where the
- * request names none of them
- */
+/** The segments that the gift's product has today. @throws Refusal `voucher_not_available`, `invalid_segment` */
 function segmentsFor(
   catalogue: Catalogue,
   gift: { readonly product_id: string; readonly brand_id: string },

@@ -1,22 +1,19 @@
-/**
- * Tells who waits for it that a transaction's charge has been settled, or waits for its buyer, by whatever process: one
- * follower of the log a process.
- */
+/** Waits for a charge's outcome, whichever process records it: one follower of the log in each process. */
 import { idOf } from '../domain/streamName.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 
 /** One wait for one transaction. */
 export interface OutcomeWatch {
-  /** Resolves true once an outcome has come into the log since the watch began, false after `timeoutMs` without one. */
+  /** True once an outcome has come into the log since the watch started, false after `timeoutMs` without one. */
   settled(timeoutMs: number): Promise<boolean>;
   /** Ends the watch. */
   end(): void;
 }
 
-/** The waiting room. */
+/** All waits. */
 export interface ChargeOutcomes {
-  /** Begins to watch; an outcome that stood in the log before is not told: read the stream after this call. */
+  /** Starts a watch, which does not see earlier outcomes: read the stream after this call. */
   watch(transactionId: string): OutcomeWatch;
   close(): Promise<void>;
 }
@@ -25,20 +22,20 @@ export interface ChargeOutcomes {
 const OUTCOMES = { types: ['PaymentCharged', 'PaymentDeclined', 'PaymentAuthenticationRequired'] };
 
 /**
- * Starts following the log from its present end. A follower that fails goes on behind what it has told, so that no
- * watch misses an outcome. @throws UnavailableError where the log can't be read now
+ * Follows the log from its present end. A follower that fails goes on behind what it has passed on, so that no watch
+ * misses an outcome. @throws UnavailableError
  */
 export async function openChargeOutcomes(
   events: EventStore,
   followers: Pick<Followers, 'start'>,
 ): Promise<ChargeOutcomes> {
   const watches = new Map<string, Set<() => void>>();
-  let told = await events.end();
+  let passedOn = await events.end();
 
   const follower = followers.start('charge outcomes', async ({ signal, well, onTrouble }) => {
-    for await (const batch of events.follow(told, OUTCOMES, { signal, onTrouble })) {
-      for (const { stream } of batch.events) for (const tell of watches.get(idOf(stream)) ?? []) tell();
-      told = batch.position;
+    for await (const batch of events.follow(passedOn, OUTCOMES, { signal, onTrouble })) {
+      for (const { stream } of batch.events) for (const notify of watches.get(idOf(stream)) ?? []) notify();
+      passedOn = batch.position;
       well();
     }
   });
@@ -47,12 +44,12 @@ export async function openChargeOutcomes(
     watch(transactionId) {
       let settled = false;
       let wake = (): void => undefined;
-      const tell = (): void => {
+      const notify = (): void => {
         settled = true;
         wake();
       };
       const present = watches.get(transactionId) ?? new Set();
-      watches.set(transactionId, present.add(tell));
+      watches.set(transactionId, present.add(notify));
       return {
         settled: (timeoutMs) =>
           new Promise((resolve) => {
@@ -64,7 +61,7 @@ export async function openChargeOutcomes(
             };
           }),
         end() {
-          present.delete(tell);
+          present.delete(notify);
           if (present.size === 0) watches.delete(transactionId);
         },
       };

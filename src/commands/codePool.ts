@@ -1,7 +1,4 @@
-/**
- * Draws voucher codes from a segment's imported pool: each code goes to one gift, whatever runs side by side (decisions
- * 6).
- */
+/** Draws voucher codes from a segment's imported pool; each code goes to one gift (decisions 6). */
 import { Refusal } from '../domain/refusal.js';
 import { assignVoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
 import type { EventStore } from '../ports/eventStore.js';
@@ -16,7 +13,7 @@ import {
 import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 
-/** So many free codes are looked at in one go; all of them taken by others meanwhile: the next go. */
+/** Free codes that are looked at in one round; another round follows where others took all of them meanwhile. */
 const CANDIDATES = 20;
 const ROUNDS = 50;
 
@@ -29,8 +26,8 @@ export interface DrawnCode {
 /** The imported pools. */
 export interface CodePool {
   /**
-   * A code of the segment's pool for this gift; the one it has, where an earlier attempt drew one and got no further.
-   * `undefined`: the segment has no pool.
+   * A code of the segment's pool for this gift: that of an earlier attempt, where there was one. `undefined`: the
+   * segment has no pool.
    * @throws Refusal `voucher_not_available` when the pool is empty; UnavailableError
    */
   draw(segmentId: string, giftId: string, context: CommandContext): Promise<DrawnCode | undefined>;
@@ -38,10 +35,7 @@ export interface CodePool {
 
 /** The pools of this log. */
 export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocument>): CodePool {
-  /**
-   * Two draws for one gift look at the same codes in the same order, so they meet at the first free one and both get
-   * it.
-   */
+  /** Two draws for one gift look at the same codes in the same order, so both get the first free one. */
   const take = async (candidate: PoolCode, giftId: string, context: CommandContext): Promise<boolean> => {
     let taken = true;
     await transact(events, voucherCodeAggregate, candidate.stream, context, (code) => {
@@ -54,8 +48,7 @@ export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocumen
   return {
     async draw(segmentId, giftId, context) {
       for (let round = 0; round < ROUNDS; round++) {
-        // Free codes first: one that another draw for this gift takes meanwhile is still among them, or is found to be
-        // the gift's own.
+        // Free codes first: what another draw for this gift takes meanwhile is among them, or among the gift's own.
         const candidates = await freeCodes(codes, segmentId, giftId, CANDIDATES);
         const [own] = await codesOfGift(codes, segmentId, giftId);
         if (own !== undefined) return { code: own.code, pin: own.pin };

@@ -1,10 +1,7 @@
 /** Ids that a command gives to what it makes: the same for every repetition of the command. */
 import { createHash } from 'node:crypto';
 
-/**
- * The id of what a command makes: hexadecimal, `bits` of a SHA-256 over the command's id; it does not tell the
- * command's id.
- */
+/** `bits` of a SHA-256 over the command's id, in hexadecimal; the command's id can't be found from it. */
 export function idFrom(
   commandId: string,
   kind: 'transaction' | 'redemption' | 'voucher' | 'refund',

@@ -1,4 +1,4 @@
-/** What every command is told about who gives it and why; it becomes the metadata of what it appends. */
+/** Who gives a command, when and why: the metadata of what it appends. */
 import { randomUUID } from 'node:crypto';
 import type { DomainEvent } from '../domain/decider.js';
 import type { Caller, EventMetadata, NewEvent, RecordedEvent } from '../ports/eventStore.js';
@@ -21,10 +21,7 @@ export interface CommandContext {
   readonly now: string;
 }
 
-/**
- * Turns decided events into events to append. `upcasters`: what makes an event's present version, which it notes;
- * default those of this release.
- */
+/** Decided events as events to append, each with its version. `upcasters`: default those of this release. */
 export function recordable(events: readonly DomainEvent[], context: CommandContext, upcasters?: Upcasters): NewEvent[] {
   const metadata: EventMetadata = {
     commandId: context.commandId,
@@ -48,8 +45,8 @@ export function recordable(events: readonly DomainEvent[], context: CommandConte
 }
 
 /**
- * The events that an earlier run of this very command appended to a stream; none on a first run.
- * @throws Refusal `idempotency_key_reused` when they came from another body under the same key.
+ * The events that an earlier run of this command appended to a stream.
+ * @throws Refusal `idempotency_key_reused` when they came from another body under the same key
  */
 export function ownEvents(
   history: readonly RecordedEvent[],

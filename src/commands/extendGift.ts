@@ -1,24 +1,24 @@
-/** ExtendGift: lets a gift be valid for longer, its voucher with it. */
+/** ExtendGift: lets a gift and its voucher be valid for longer. */
 import { catalogueStream, type Segment } from '../domain/catalogue.js';
 import { type Entry, evolveEntry } from '../domain/entry.js';
 import { extend } from '../domain/supportActions.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { type CareDeps, careForGift } from './supportAction.js';
 import type { CommandContext } from './context.js';
+import { type SupportDeps, supportAction } from './supportAction.js';
 import type { Transacted } from './transact.js';
 
 /**
- * Extends to the end of a day (`YYYY-MM-DD`, UTC); the day it has: nothing is appended.
+ * Extends to the end of a day (`YYYY-MM-DD`, UTC); the day it has: no event.
  * @throws Refusal `gift_not_found`, `invalid_expiry_date`, or the state's; UnavailableError
  */
 export async function extendGift(
-  deps: CareDeps,
+  deps: SupportDeps,
   giftId: string,
   context: CommandContext,
   expiresOn: string,
   reason: string,
 ): Promise<Transacted> {
-  return careForGift(deps, giftId, context, async ({ gift, payment }) => {
+  return supportAction(deps, giftId, context, async ({ gift, payment }) => {
     const segmentDays = gift.voucher === undefined ? undefined : await daysOf(deps.events, gift.voucher.segment_id);
     return extend(gift, { now: context.now, payment }, { expires_on: expiresOn, reason, segmentDays });
   });

@@ -1,7 +1,4 @@
-/**
- * Records that a purchase is not charged any more: its gifts are cancelled, and a wallet that had paid gets its money
- * back.
- */
+/** GiveUpCharge: a purchase is charged no more; its gifts are cancelled, and a wallet that had paid is credited. */
 import { fold } from '../domain/decider.js';
 import { purchaseAggregate, settleCharge, transactionStream } from '../domain/purchase.js';
 import { giveUpDebit, walletAggregate, walletStream } from '../domain/wallet.js';
@@ -9,13 +6,13 @@ import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 
-/** Who answers in a card provider's place, and its word for why. */
+/** Stands in for a card provider's answer. */
 const BY_SUPPORT = { provider: 'support', code: 'discarded' } as const;
 
 /**
- * Settles a charge that is still open as declined. Whether a card's provider took money all the same is for a person to
- * look at before: what it tells of later is given back by itself, and the reconciliation finds the rest. Again, or once
- * it is settled: nothing is left to give up. @throws UnavailableError
+ * Declines a charge that is still open; a settled one: no event. Whether a card's provider took money all the same is
+ * for a person to check first: what the provider reports later is refunded, and the reconciliation finds the rest.
+ * @throws UnavailableError
  */
 export async function giveUpCharge(events: EventStore, transactionId: string, context: CommandContext): Promise<void> {
   const stream = transactionStream(transactionId);

@@ -1,20 +1,22 @@
-/**
- * Records that a gift's receiver is not told on account of what was asked so far: what has begun has failed, what is
- * due will not begin.
- */
+/** GiveUpNotification: a gift's receiver is not notified on account of what was asked so far. */
 import { giftStream } from '../domain/gift.js';
-import { type NotificationFailed, notificationAggregate, notificationStream } from '../domain/notification.js';
-import { type Placed, notificationAttempts } from '../domain/notificationAttempts.js';
+import {
+  type NotificationFailed,
+  notificationAggregate,
+  notificationAttempts,
+  notificationStream,
+  type Placed,
+} from '../domain/notification.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 
-/** The cause that stands in the notification's stream; the reason stands with the discarding. */
+/** The cause in the notification's stream; the reason stands with the discarding. */
 const GIVEN_UP = 'given up by support';
 
 /**
- * Gives up every telling of a gift that is not settled and that was asked for before `before`: what was asked for since
- * is somebody's wish of today. Again: nothing is left to give up. @throws UnavailableError
+ * Fails each notification of a gift that is not settled and was asked for before the position `before`; what was asked
+ * for since is a new wish. Again: no event. @throws UnavailableError
  */
 export async function giveUpNotification(
   events: EventStore,
@@ -29,11 +31,11 @@ export async function giveUpNotification(
     for (;;) {
       const { next } = notificationAttempts(gift, log);
       if (next.do === 'nothing') return given;
-      const { number, ask } = next.do === 'find out' ? next.attempt : next;
-      if (ask.position > before) return given;
+      const { number, occasion } = next.do === 'find out' ? next.attempt : next;
+      if (occasion.position > before) return given;
       const failed: NotificationFailed = {
         type: 'NotificationFailed',
-        data: { cause: GIVEN_UP, attempt: number, asked_by: ask.id },
+        data: { cause: GIVEN_UP, attempt: number, asked_by: occasion.id },
       };
       given.push(failed);
       log = [...log, { ...failed, id: `${given.length}`, at: context.now, position: '', revision: 0 }];

@@ -1,4 +1,4 @@
-/** NotePaymentNews: what the payment provider tells by itself goes into the transaction's stream, once. */
+/** NotePaymentNews: records once what the payment provider reports of a transaction. */
 import { decideNews, type PaymentNews, unsureCharge } from '../domain/paymentNews.js';
 import { type MadePurchase, purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import type { EventStore } from '../ports/eventStore.js';
@@ -6,7 +6,7 @@ import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 import type { PaymentQuestions } from './paymentAction.js';
 
-/** What came of it: `recorded` now; `known`: nothing new in it; `foreign`: no transaction of ours. */
+/** `known`: nothing new in it; `foreign`: no transaction of ours. */
 export type NewsOutcome = 'recorded' | 'known' | 'foreign';
 
 /** Who such events are by. */
@@ -15,9 +15,8 @@ export const PROVIDER_USER = 'system:payment-provider';
 class Foreign extends Error {}
 
 /**
- * Notes the news. `questions`: to whom the provider's ledger is open; absent where there is none, and news say all that
- * can be known.
- * @throws UnavailableError, also where the provider must be asked and can't be; ConflictError after many lost races
+ * Records the news. `questions`: asks the provider's ledger; absent where there is none.
+ * @throws UnavailableError, also where the provider must be asked and can't be; ConflictError
  */
 export async function notePaymentNews(
   events: EventStore,
@@ -39,10 +38,7 @@ export async function notePaymentNews(
   }
 }
 
-/**
- * Messages come late, and a total of an hour ago may hold what has failed since: then the provider's own list says what
- * was given back there.
- */
+/** A message may be late and its total hold what has failed since: then the provider's own list decides. */
 async function madeSure(
   state: MadePurchase,
   news: PaymentNews,

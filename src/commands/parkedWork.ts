@@ -1,4 +1,4 @@
-/** RetryParked and DiscardParked: what support does about work that a process manager could not do. */
+/** RetryParked and DiscardParked: what support does about work that a process manager gave up. */
 import {
   CHARGE_STEP,
   discardWork,
@@ -28,7 +28,7 @@ import { type StreamState, transactOn } from './transact.js';
 export interface ParkedDeps {
   readonly events: EventStore;
   readonly parked: ReadModel<ParkedDocument>;
-  /** Asked only for the transaction of a gift that is not issued yet. */
+  /** Read only for a gift that is not issued yet. */
   readonly gifts: { get(giftId: string): Promise<{ readonly transaction_id: string } | undefined> };
 }
 
@@ -48,10 +48,9 @@ export interface ParkedOutcome extends FoundWork {
 }
 
 /**
- * The work with this id. The id of a transaction, a refund or a dispute, and a gift's id or shortcode, find all work of
- * the purchase that they belong to: its charge and issue, its gifts' messages (of a gift: its own), its refunds and
- * disputes. Of several it is the one that waits for a person, of those the entity's own first. The read model says
- * where its events stand, the stream what they are: one that the model has not got to yet is found all the same.
+ * The work with this id. The id of a transaction, refund or dispute, and a gift's id or shortcode, find all work of
+ * their purchase: charge, issue, refunds, disputes, notifications (of a gift: its own). Of several it is one that waits
+ * for a person, the entity's own first. Work that the read model lacks is looked for in the log.
  * @throws Refusal `parked_work_not_found`, UnavailableError
  */
 export async function findParked(deps: ParkedDeps, idOrEntity: string): Promise<FoundWork> {
@@ -72,10 +71,9 @@ export async function retryParked(
 }
 
 /**
- * Takes parked work off the list for good: a person has seen to it. Then a telling is recorded as failed, so that
- * nobody will ever tell it on its account, and a charge as declined, so that its gifts don't stay pending for ever:
- * only then, for a discard that loses against a retry must not have ended what that one promised. A crash in between is
- * healed by discarding it again.
+ * Takes parked work off the list for good. A notification is then recorded as failed and a charge as declined, so that
+ * neither stays open for ever. Only then: a discard that loses against a retry must not end what the retry promised. A
+ * crash in between is healed by discarding again.
  * @throws Refusal `parked_work_not_found`, `parked_work_ambiguous`, `work_retried`; UnavailableError
  */
 export async function discardParked(
@@ -121,8 +119,8 @@ async function decided(
 }
 
 /**
- * Of several works: the one that this very command has decided on in an earlier run; else one that waits, else any, of
- * those the one whose own id was given first. A command means no other one's work where there is any of its own.
+ * Which of several is meant: the one of an earlier run of this command; else one that waits, else any; among those the
+ * entity's own. A command never means another entity's work where the entity has some.
  * @throws Refusal `parked_work_ambiguous` where a command could mean several that wait
  */
 function meant(
@@ -141,11 +139,10 @@ function meant(
   return waiting.find(isOwn) ?? waiting[0] ?? owned[0] ?? all[0];
 }
 
-/** @param context the command's, where it is looked for by a command that may be repeated */
+/** @param context of a command; absent: it is only read */
 async function lookFor(deps: ParkedDeps, idOrEntity: string, context?: CommandContext): Promise<Looked> {
   const own = [idOrEntity, ...PARKED_NAMES.map((name) => parkedId(name, idOrEntity))];
   const direct = await worksWith(deps, own);
-  // Its very id leaves nothing to choose.
   const exact = direct.find(({ found }) => found.id === idOrEntity);
   if (exact !== undefined) return exact;
   const related = (await relatedIds(deps, idOrEntity)).filter((id) => !own.includes(id));
@@ -154,10 +151,7 @@ async function lookFor(deps: ParkedDeps, idOrEntity: string, context?: CommandCo
   return found;
 }
 
-/**
- * The works with these ids that were ever parked, in the order of the ids where the read model knows any, else as the
- * log has them.
- */
+/** The works with these ids: in their order where the read model knows any, else in that of the log. */
 async function worksWith(deps: ParkedDeps, ids: readonly string[]): Promise<Looked[]> {
   const documents = await deps.parked.getMany(ids).catch((error: unknown): undefined[] => {
     // The log knows what the read model can't say.
@@ -172,7 +166,7 @@ async function worksWith(deps: ParkedDeps, ids: readonly string[]): Promise<Look
     : Promise.all(known.map(async ({ id, document }) => readKnown(deps.events, id, document)));
 }
 
-/** The ids of all work that could be parked around what this names: a transaction, or a gift (id or shortcode). */
+/** The ids of all work that can be parked for a transaction, or for a gift (id or shortcode). */
 async function relatedIds(deps: ParkedDeps, named: string): Promise<string[]> {
   const giftId = giftIdOf(named);
   const transactionId = giftId === undefined ? named : await transactionOf(deps, giftId);
@@ -186,9 +180,9 @@ async function relatedIds(deps: ParkedDeps, named: string): Promise<string[]> {
     );
   const { seed, receivers } = bought.data as GiftsPurchased['data'];
   const gifts = giftId === undefined ? deriveGiftIds(seed, receivers.length).map((ids) => ids.gift_id) : [giftId];
-  // A refund of other gifts alone is none of this one's.
+  // Not a refund of other gifts alone.
   const concernsGift = (data: object): boolean => {
-    // None: money that bought nothing is given back.
+    // A refund of money that bought nothing names no gifts.
     const { gift_ids: concerned = [] } = data as { readonly gift_ids?: readonly string[] };
     return giftId === undefined || concerned.length === 0 || concerned.includes(giftId);
   };
@@ -213,7 +207,7 @@ async function transactionOf({ events, gifts }: ParkedDeps, giftId: string): Pro
   );
 }
 
-/** Its events one by one, and whatever the stream has gained since. */
+/** Reads its events one by one, then all that the stream has gained since. */
 async function readKnown(events: EventStore, id: string, { name, entity, revisions }: ParkedDocument): Promise<Looked> {
   const stream = parkedStream(name);
   const before = await Promise.all(revisions.slice(0, -1).map(async (from) => events.read(stream, { from, limit: 1 })));
@@ -221,7 +215,7 @@ async function readKnown(events: EventStore, id: string, { name, entity, revisio
   return looked(id, name, [...before.flat(), ...ofEntity(since, entity)], since.at(-1)?.revision ?? -1);
 }
 
-/** The whole streams: the read model has not got to it yet, or there is none. */
+/** Reads the whole streams, for what the read model lacks. */
 async function searched(events: EventStore, ids: ReadonlySet<string>): Promise<Looked[]> {
   const all: Looked[] = [];
   for (const name of PARKED_NAMES) {

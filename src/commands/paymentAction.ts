@@ -1,7 +1,4 @@
-/**
- * What a buyer needs to prove who they are: asked of the payment provider whenever it is shown, since it is a secret
- * that nobody here keeps.
- */
+/** Questions to the payment provider on behalf of a request. */
 import type { Bus } from '../ports/bus.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -9,33 +6,27 @@ import { type Check, checks, isTrouble, type RefundLookup, SUBJECTS, type Troubl
 
 /** How long the provider may take, milliseconds. */
 const ANSWER_MS = 10_000;
-/** None of ours, asked for at no time: whoever looks it up is told of all that are not ours. */
+/** No refund of ours: to look it up finds all that are not ours. */
 const NO_REFUND = { refund_id: 'none', attempt: 1, started_at: new Date(0).toISOString() };
 
 /** Asks the payment provider on behalf of a request. */
 export interface PaymentQuestions {
   /**
-   * The secret with which the buyer goes on (never to be logged or kept), and whether the payment still waits for that;
-   * `undefined`: the provider does not know the payment. Who asks while the same is being asked gets the same answer.
+   * The secret with which the buyer authenticates (never logged or stored), and whether the payment waits for that;
+   * `undefined`: the provider does not know the payment. Equal questions at a time share one answer.
    * @throws UnavailableError when the provider can't be asked
    */
   action(
     transactionId: string,
     paymentId: string,
   ): Promise<{ readonly clientSecret: string; readonly waiting: boolean } | undefined>;
-  /**
-   * The transaction that a payment of the provider's belongs to; `undefined`: none that this provider knows of. @throws
-   * UnavailableError when the provider can't be asked
-   */
+  /** The transaction of a payment; `undefined`: the provider knows of none. @throws UnavailableError */
   transactionOf(paymentId: string): Promise<string | undefined>;
-  /**
-   * Pence of a charge that were given back at the provider so far, and not by us. @throws UnavailableError when the
-   * provider can't be asked
-   */
+  /** Pence of a charge that were refunded at the provider and not by us. @throws UnavailableError */
   givenBackByOthers(provider: string, chargeId: string): Promise<number>;
 }
 
-/** Questions asked over the bus. */
+/** Asks over the bus. */
 export function paymentQuestions(bus: Bus): PaymentQuestions {
   const ask = async <R extends { readonly outcome: string }>(
     subject: string,
@@ -57,7 +48,7 @@ export function paymentQuestions(bus: Bus): PaymentQuestions {
   };
   const underWay = new Map<string, ReturnType<PaymentQuestions['action']>>();
   return {
-    // A buyer who looks at a purchase all the time must not use up what the provider grants us for everybody's charges.
+    // A buyer who polls must not use up the provider's rate limit, which all charges share.
     async action(transactionId, paymentId) {
       const key = JSON.stringify([transactionId, paymentId]);
       let asked = underWay.get(key);

@@ -57,8 +57,8 @@ const transactionIdOf = (context: Pick<CommandContext, 'commandId'>): string =>
   idFrom(context.commandId, 'transaction', 128);
 
 /**
- * The transaction that an earlier run of this command made; with `upTo`, as it stood with the event there. @throws
- * Refusal `idempotency_key_reused`
+ * The transaction that an earlier run of this command made; with `upTo`, as it stood at that event.
+ * @throws Refusal `idempotency_key_reused`
  */
 export async function findPurchase(
   deps: PurchaseDeps,
@@ -75,8 +75,8 @@ export async function findPurchase(
 }
 
 /**
- * Buys. @throws Refusal in the order of decisions 1 (reference, access, product, amount, receivers), naming the first
- * receiver that is refused by its field in the request; UnavailableError
+ * Buys. @throws Refusal in the order of decisions 1 (reference, access, product, amount, receivers), with the field of
+ * the first receiver that is refused; UnavailableError
  */
 export async function purchaseGifts(
   deps: PurchaseDeps,
@@ -180,7 +180,7 @@ async function receiversOf(
   return receivers;
 }
 
-/** The date (UTC, `YYYY-MM-DD`) so many days after a time. */
+/** The date (UTC, `YYYY-MM-DD`) some days after a time. */
 function daysAfter(time: string, days: number): string {
   return new Date(Date.parse(time) + days * 86_400_000).toISOString().slice(0, 10);
 }

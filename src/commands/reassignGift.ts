@@ -1,20 +1,19 @@
-/** ReassignGift: gives a gift to another receiver, who is then told by the notification process. */
+/** ReassignGift: gives a gift to another receiver, whom the notification process then notifies. */
 import { type GiftReassigned, giftStream, isSomebody } from '../domain/gift.js';
 import { reassign } from '../domain/supportActions.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
-import { notificationStream } from '../domain/notification.js';
+import { notificationAttempts, notificationStream } from '../domain/notification.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { Refusal } from '../domain/refusal.js';
-import { notificationAttempts } from '../domain/notificationAttempts.js';
 import type { AccountDocument } from '../projections/accounts.js';
 import { getAtLogEnd, MISSING_WAIT_MS } from '../runtime/readmodels/getAtLogEnd.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
-import { type CareDeps, careForGift } from './supportAction.js';
 import type { CommandContext } from './context.js';
+import { type SupportDeps, supportAction } from './supportAction.js';
 import type { Transacted } from './transact.js';
 
 /** What the command works with. */
-export interface ReassignDeps extends CareDeps {
+export interface ReassignDeps extends SupportDeps {
   readonly accounts: ReadModel<AccountDocument>;
   readonly hash: KeyedHash;
 }
@@ -26,9 +25,9 @@ export interface NewReceiver {
 }
 
 /**
- * Gives it. The receiver it had may not redeem it any more; the one it has already: nothing is appended. Refused while
- * that one is still being told: who is told what would be anybody's guess.
- * @throws Refusal `gift_not_found`; `receiver_not_found`, `invalid_phone_number`; the state's, `gift_being_told`;
+ * Gives the gift to another receiver; to the one it has: no event. The former receiver may not redeem it any more.
+ * Refused while a notification of the former receiver is under way.
+ * @throws Refusal `gift_not_found`, `receiver_not_found`, `invalid_phone_number`, the state's, `notification_pending`;
  * UnavailableError
  */
 export async function reassignGift(
@@ -38,16 +37,19 @@ export async function reassignGift(
   to: NewReceiver,
   reason: string,
 ): Promise<Transacted> {
-  return careForGift(deps, giftId, context, async ({ gift, payment, issue }) => {
+  return supportAction(deps, giftId, context, async ({ gift, payment, issue }) => {
     const target = await targetOf(deps, to);
     const events = reassign(gift, { now: context.now, payment }, { ...target, reason });
-    if (events.length > 0 && (issue !== undefined ? isSomebody(issue.data.receiver) : await beingTold(deps, giftId)))
-      throw new Refusal('gift_being_told');
+    if (
+      events.length > 0 &&
+      (issue !== undefined ? isSomebody(issue.data.receiver) : await isBeingNotified(deps, giftId))
+    )
+      throw new Refusal('notification_pending');
     return events;
   });
 }
 
-async function beingTold({ events }: ReassignDeps, giftId: string): Promise<boolean> {
+async function isBeingNotified({ events }: ReassignDeps, giftId: string): Promise<boolean> {
   const [gift, notification] = await Promise.all([
     events.read(giftStream(giftId)),
     events.read(notificationStream(giftId)),

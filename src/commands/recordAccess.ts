@@ -1,4 +1,4 @@
-/** RecordAccess: leaves the record of who saw what (decisions 11). What can't be recorded is not shown. */
+/** RecordAccess: records who saw or did what (decisions 11). What can't be recorded is not shown. */
 import { randomUUID } from 'node:crypto';
 import { type AccessEvent, type AccessRequest, accessStream } from '../domain/access.js';
 import type { Caller, EventStore, Position } from '../ports/eventStore.js';
@@ -11,8 +11,8 @@ export interface Asker {
   readonly requestId?: string;
 }
 
-/** An export or a repair under way. */
-export interface BegunExport {
+/** An export, a repair or a rebuild under way. */
+export interface StartedOperation {
   /** Records its end; again it does nothing. @throws UnavailableError */
   end(count: number, position: Position | null, complete: boolean): Promise<void>;
 }
@@ -20,9 +20,9 @@ export interface BegunExport {
 /** Appends the records. Everything throws UnavailableError, LogSealedError. */
 export interface AccessRecorder {
   /** Before an answer with `count` records goes out. */
-  seen(asker: Asker, request: AccessRequest, count: number): Promise<void>;
-  /** Before the first record of an export goes out, or the first document is put right. */
-  begin(asker: Asker, request: AccessRequest): Promise<BegunExport>;
+  shown(asker: Asker, request: AccessRequest, count: number): Promise<void>;
+  /** Before an operation shows its first record or changes anything. */
+  start(asker: Asker, request: AccessRequest): Promise<StartedOperation>;
 }
 
 /** A recorder. `now`: ISO 8601, UTC, milliseconds. */
@@ -39,22 +39,19 @@ export function accessRecorder(events: EventStore, now: () => string): AccessRec
     await append(events, accessStream(at), recorded, 'any');
   };
   return {
-    seen: async (asker, request, count) =>
-      record({ type: 'RecordsSeen', data: { ...request, count } }, asker, asker.requestId ?? randomUUID()),
-    async begin(asker, request) {
-      const exportId = randomUUID();
-      const correlationId = asker.requestId ?? exportId;
-      await record({ type: 'ExportBegun', data: { ...request, export_id: exportId } }, asker, correlationId);
+    shown: async (asker, request, count) =>
+      record({ type: 'RecordsShown', data: { ...request, count } }, asker, asker.requestId ?? randomUUID()),
+    async start(asker, request) {
+      const operation_id = randomUUID();
+      const correlationId = asker.requestId ?? operation_id;
+      await record({ type: 'OperationStarted', data: { ...request, operation_id } }, asker, correlationId);
       let ended = false;
       return {
         async end(count, position, complete) {
           if (ended) return;
           ended = true;
-          await record(
-            { type: 'ExportEnded', data: { export_id: exportId, count, position, complete } },
-            asker,
-            correlationId,
-          );
+          const data = { operation_id, count, position, complete };
+          await record({ type: 'OperationEnded', data }, asker, correlationId);
         },
       };
     },

@@ -7,17 +7,14 @@ import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
 import { type GiftDeps, type LoadedGift, handleGift, loadGift, withPhoneOwner } from './loadGift.js';
 
-/** A redemption as it was made: its event's data and time. */
+/** A redemption as it was made. */
 export interface Redeemed {
   readonly redemption: GiftRedeemed['data'];
   readonly event: RecordedEvent;
   readonly replayed: boolean;
 }
 
-/**
- * Loads a gift to be redeemed: who owns it does not matter yet where a merchant user may redeem it. @throws as
- * `loadGift`
- */
+/** Loads a gift; its owner is looked up only where no merchant user may redeem it. @throws as `loadGift` */
 export async function loadToRedeem(
   deps: GiftDeps,
   giftId: string,
@@ -43,7 +40,7 @@ export async function redeemGift(
       merchantId === undefined
         ? undefined
         : { id: locationId, merchant_id: merchantId, valid: catalogue.validFor(gift.issued, merchantId) };
-    // Elsewhere than at the merchant's own locations only the owner may.
+    // At other locations than the caller's merchant's only the owner may.
     const elsewhere =
       merchantId !== undefined && merchantId !== facts.caller.merchant?.id && !loaded.ownerWanted(facts.caller);
     const known = elsewhere ? await withPhoneOwner(deps, gift, facts) : facts;

@@ -1,7 +1,4 @@
-/**
- * RefundGifts: support asks for gifts of a purchase to be cancelled and paid back. What is asked for stands in the log,
- * and the refund process does it, whatever happens.
- */
+/** RefundGifts: support asks for gifts of a purchase to be cancelled and refunded; the refund process does it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fold } from '../domain/decider.js';
 import { giftAggregate, giftStream } from '../domain/gift.js';
@@ -19,24 +16,24 @@ import { inParallel } from '../lib/async/inParallel.js';
 export interface RefundOrder {
   readonly transactionId: string;
   /**
-   * Ids; absent: every gift of the purchase that belongs to no refund yet. Those that are used or whose code is out are
-   * then left as they are.
+   * Ids; absent: every gift of the purchase that belongs to no refund yet, apart from those that are used or whose code
+   * is out.
    */
   readonly giftIds?: readonly string[];
-  /** The codes that are out have been made worthless where they were issued: their gifts are paid back as well. */
+  /** Codes that are out have been made worthless by their issuer: their gifts are refunded as well. */
   readonly voided: boolean;
   readonly reason: string;
 }
 
 /** A refund as it stands. Money is pence. */
-export interface RefundStanding {
+export interface RefundStatus {
   readonly id: string;
   /**
-   * `requested`: gifts are being cancelled; `started`: the money is being given back; `refunded`: it has been;
-   * `refused`: the provider will not, a person must see to it; `nothing`: no gift could be cancelled.
+   * `requested`: gifts are being cancelled; `started`: money is being refunded; `refused`: the provider refuses, and a
+   * person must see to it; `nothing`: no gift could be cancelled.
    */
   readonly status: Refund['status'];
-  /** Those that were cancelled and paid for; while `requested` those asked for. */
+  /** The cancelled gifts; while `requested` those asked for. */
   readonly giftIds: readonly string[];
   readonly kept: Kept;
   readonly amount: number;
@@ -49,7 +46,7 @@ export interface RefundStanding {
 
 /** What became of the order, as far as it was waited for. */
 export interface Refunding {
-  readonly refund: RefundStanding;
+  readonly refund: RefundStatus;
   /** Of the last event seen. */
   readonly position: Position | undefined;
   readonly replayed: boolean;
@@ -63,13 +60,13 @@ const REFUSALS: Readonly<Record<KeptFor, RefusalCode>> = {
   cancelled: 'gift_already_cancelled',
 };
 
-const LOOKED_AT_AT_ONCE = 64;
-/** How often the transaction is looked at while its refund is waited for, ms. */
-const LOOK_MS = 50;
+const GIFTS_AT_ONCE = 64;
+/** Between two reads of the transaction while its refund is waited for, ms. */
+const POLL_MS = 50;
 
 /**
- * Asks for the refund, and waits for it up to `waitMs`. Gifts that are named must be such that they can be paid back as
- * things stand; whoever changes them meanwhile may still be first, and then they are left as they are.
+ * Asks for the refund, and waits for it `wait.ms` at most. Gifts that are named must be refundable as they stand; a
+ * change that comes first afterwards leaves them as they are.
  * @throws Refusal `transaction_not_found`, `transaction_pending`, `nothing_to_refund`, `gift_not_in_transaction`,
  * `gift_already_refunded`, `gift_already_redeemed`,
  *   `gift_code_out`, `gift_disputed`, `gift_already_cancelled`; UnavailableError
@@ -109,14 +106,14 @@ async function refuseUnlessCancellable(
   asked: Parameters<typeof cancelForRefund>[1],
   disputed: boolean,
 ): Promise<void> {
-  await inParallel(giftIds, LOOKED_AT_AT_ONCE, async (giftId) => {
+  await inParallel(giftIds, GIFTS_AT_ONCE, async (giftId) => {
     const gift = fold(giftAggregate, await events.read(giftStream(giftId)));
     const decided = gift.status === 'none' ? undefined : cancelForRefund(gift, asked, disputed);
     if (decided !== undefined && 'kept' in decided) throw new Refusal(REFUSALS[decided.kept]);
   });
 }
 
-/** Looks at the transaction, reading only what is new, until the refund has ended or the wait has. */
+/** Reads what is new of the transaction, until the refund or the wait ends. */
 async function outcomeOf(
   events: EventStore,
   transactionId: string,
@@ -140,22 +137,22 @@ async function outcomeOf(
       signal?.aborted === true
     )
       return { refund, position };
-    await sleep(LOOK_MS);
+    await sleep(POLL_MS);
   }
 }
 
 /** All refunds of a purchase, in order of time. @throws Refusal `transaction_not_found`; UnavailableError */
-export async function listRefunds(events: EventStore, transactionId: string): Promise<RefundStanding[]> {
+export async function listRefunds(events: EventStore, transactionId: string): Promise<RefundStatus[]> {
   const state = fold(purchaseAggregate, await events.read(transactionStream(transactionId)));
   if (state.status === 'none') throw new Refusal('transaction_not_found');
   return refundsOf(state);
 }
 
-function refundsOf(state: Purchase): RefundStanding[] {
-  return state.status === 'none' ? [] : [...state.refunds].map(([id, refund]) => standingOf(id, refund));
+function refundsOf(state: Purchase): RefundStatus[] {
+  return state.status === 'none' ? [] : [...state.refunds].map(([id, refund]) => statusOf(id, refund));
 }
 
-function standingOf(id: string, refund: Refund): RefundStanding {
+function statusOf(id: string, refund: Refund): RefundStatus {
   const none = { id, status: refund.status, giftIds: [], kept: {}, amount: 0, provider: null, ref: null, code: null };
   if (refund.status === 'requested') return { ...none, giftIds: refund.asked.gift_ids };
   if (refund.status === 'nothing') return { ...none, kept: refund.kept };

@@ -1,21 +1,20 @@
-/** ResendGift: tells a gift's receiver again, deliberately, once for each time it is asked for. */
+/** ResendGift: notifies a gift's receiver once more for each time that support asks for it. */
 import { giftStream, isSomebody, refuseUnlessUsable } from '../domain/gift.js';
-import { notificationAggregate, notificationStream } from '../domain/notification.js';
+import { notificationAggregate, notificationAttempts, notificationStream } from '../domain/notification.js';
 import { Refusal } from '../domain/refusal.js';
-import { notificationAttempts } from '../domain/notificationAttempts.js';
-import type { CareDeps } from './supportAction.js';
 import type { CommandContext } from './context.js';
 import { foundGift } from './loadGift.js';
+import type { SupportDeps } from './supportAction.js';
 import { type Transacted, transact } from './transact.js';
 
 /**
- * Asks for one more telling of the gift's present receiver; the notification process does it. Only once the tellings
- * before are settled: sent, failed or discarded.
- * @throws Refusal `gift_not_found`, `gift_has_no_receiver`, `gift_being_told`, or the state's (a gift that can't be
- * used is not told of); UnavailableError
+ * Asks for one more notification of the gift's present receiver, once those before are settled: sent, failed or
+ * discarded. The notification process sends it.
+ * @throws Refusal `gift_not_found`, `gift_has_no_receiver`, `notification_pending`, or that of a gift that can't be
+ * used; UnavailableError
  */
 export async function resendGift(
-  deps: CareDeps,
+  deps: SupportDeps,
   giftId: string,
   context: CommandContext,
   reason: string,
@@ -26,11 +25,10 @@ export async function resendGift(
     refuseUnlessUsable(gift, { now: context.now, payment });
     if (!isSomebody(gift.issued.receiver)) throw new Refusal('gift_has_no_receiver');
     const { next, nextNumber } = notificationAttempts(stream, history);
+    // The revision names the receiver: one who gets the gift meanwhile is notified by the reassignment.
     const gift_revision = stream.at(-1)?.revision;
-    // Charged and not issued yet: it is told once it is.
-    if (gift_revision === undefined || next.do !== 'nothing') throw new Refusal('gift_being_told');
-    // The gift may go to another receiver before this stands in the log: that one is told by its reassignment, and not
-    // once more by this.
+    // A gift that is charged and not issued yet is notified of once it is.
+    if (gift_revision === undefined || next.do !== 'nothing') throw new Refusal('notification_pending');
     return [
       {
         type: 'NotificationRequested',

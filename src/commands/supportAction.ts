@@ -1,4 +1,4 @@
-/** Runs what support or a process decides about a gift: as for its users, but nobody's permission is asked. */
+/** What support or a process manager decides about a gift, whoever owns it. */
 import type { GiftEvent } from '../domain/gift.js';
 import type { CommandContext } from './context.js';
 import { type FoundGift, giftSource, withIssue } from './giftSource.js';
@@ -6,15 +6,14 @@ import { type GiftDeps, unissuedGift } from './loadGift.js';
 import { type Transacted, transactOn } from './transact.js';
 
 /** What these commands work with. */
-export type CareDeps = Pick<GiftDeps, 'events' | 'gifts'>;
+export type SupportDeps = Pick<GiftDeps, 'events' | 'gifts'>;
 
 /**
- * Decides on a gift and appends; a gift whose payment is charged and that is not issued yet is issued in the same
- * append. Repeating a command finds its own events and changes nothing.
+ * Runs a decision on a gift; a gift that is paid for and not issued yet is issued in the same append.
  * @throws Refusal `gift_not_found`, or the decision's; UnavailableError
  */
-export async function careForGift(
-  deps: CareDeps,
+export async function supportAction(
+  deps: SupportDeps,
   giftId: string,
   context: CommandContext,
   decide: (found: FoundGift) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>,

@@ -1,13 +1,13 @@
 /**
- * Who saw what: the record that calls under `/ops` and exports leave (decisions 11). Stream `access-{yyyy-mm-dd}`, the
- * day in UTC; nothing decides by it.
+ * Who saw or did what: the record that calls under `/ops` and exports leave (decisions 11). Stream
+ * `access-{yyyy-mm-dd}`, the day in UTC; no decision depends on it.
  */
 import type { DomainEvent } from './decider.js';
 
 /** The stream of a day's records; `at` is ISO 8601, UTC. */
 export const accessStream = (at: string): string => `access-${at.slice(0, 10)}`;
 
-/** What was asked for, as whoever asked spelled it. */
+/** What was asked for, as the caller spelled it. */
 export interface AccessRequest {
   /** A route (`GET /ops/gifts/:id/history`) or a command (`gift history`). */
   readonly what: string;
@@ -15,27 +15,24 @@ export interface AccessRequest {
   readonly asked: Readonly<Record<string, unknown>>;
   /** Personal fields were shown unmasked. */
   readonly personal: boolean;
-  /** Why, in the words of whoever asked; null where none was given. */
+  /** In the caller's words; null where none was given. */
   readonly reason: string | null;
 }
 
-/** Records were shown, all at once; `count` of them. Appended before the answer goes out. */
-export type RecordsSeen = DomainEvent<'RecordsSeen', AccessRequest & { readonly count: number }>;
+/** `count` records were shown, all at once. Appended before the answer goes out. */
+export type RecordsShown = DomainEvent<'RecordsShown', AccessRequest & { readonly count: number }>;
+
+/** An export, a repair or a rebuild started. Appended before it shows the first record or changes anything. */
+export type OperationStarted = DomainEvent<'OperationStarted', AccessRequest & { readonly operation_id: string }>;
 
 /**
- * An export, or a repair of documents, began; from now on records may have been seen or put right. Appended before the
- * first of them is.
+ * The operation ended after `count` records. Not `complete`: it was broken off or refused; what a repair was asked for
+ * may still be done. `position`: where it had come to, null where it counts no positions.
  */
-export type ExportBegun = DomainEvent<'ExportBegun', AccessRequest & { readonly export_id: string }>;
-
-/**
- * It ended after so many records; not `complete`: it was broken off or refused, and of a repair what was asked for may
- * still be done. `position` is where it had come to, null where it counts no positions.
- */
-export type ExportEnded = DomainEvent<
-  'ExportEnded',
+export type OperationEnded = DomainEvent<
+  'OperationEnded',
   {
-    readonly export_id: string;
+    readonly operation_id: string;
     readonly count: number;
     readonly position: string | null;
     readonly complete: boolean;
@@ -43,4 +40,4 @@ export type ExportEnded = DomainEvent<
 >;
 
 /** Events of a day's stream. */
-export type AccessEvent = RecordsSeen | ExportBegun | ExportEnded;
+export type AccessEvent = RecordsShown | OperationStarted | OperationEnded;

@@ -59,24 +59,23 @@ export interface PhoneHolder {
 }
 
 /**
- * The owner of what was sent to a number at `sentAt` (decisions 2): who had the number then, or else the first who has
- * it later. `holders` are in order of time.
+ * The owner of what was sent to a number at `sentAt` (decisions 2): the holder at that time, else the first one later.
+ * `holders` are in order of time.
  */
 export function ownerByPhone(holders: readonly PhoneHolder[], sentAt: string): string | undefined {
   return holders.find((holder) => holder.to === undefined || holder.to > sentAt)?.user_id;
 }
 
-/** Entry kinds of accounts, with their entries. The kind is the first part of the stream's name. */
+/** Entries by kind. The kind is the first part of the stream's name. */
 export interface AccountKinds {
   readonly user: User;
   readonly client: Client;
   readonly paymentMethod: PaymentMethod;
 }
 
-/** The name of an entry kind. */
 export type AccountKind = keyof AccountKinds;
 
-/** The names of all entry kinds, in the order in which imports bring them in. */
+/** In the order of an import. */
 export const ACCOUNT_KINDS = ['user', 'client', 'paymentMethod'] as const satisfies readonly AccountKind[];
 
 /** The stream of an account; a payment method's id is its reference. */
@@ -84,8 +83,7 @@ export const accountStream = (kind: AccountKind, id: string): string => `${kind}
 
 /**
  * Events of a user's stream. Secret in `UserAdded` and `UserChanged`: `password_hash`. Personal there: `username`,
- * `name`, `phone_number`, `device_tokens`. A pruned user (`UserRetired`) can't be reached or log in any more: the
- * number and the username are free for others.
+ * `name`, `phone_number`, `device_tokens`. After `UserRetired` number and username are free for others.
  */
 export type UserEvent = EntryEvent<'user', User>;
 
@@ -95,7 +93,7 @@ export type ClientEvent = EntryEvent<'client', Client>;
 /** Events of a payment method's stream. Personal in `PaymentMethodAdded` and `PaymentMethodChanged`: `customer`. */
 export type PaymentMethodEvent = EntryEvent<'paymentMethod', PaymentMethod>;
 
-/** The user after one more event: a retired one has no number and no devices any more. */
+/** The user after one more event: a retired one has no number and no devices. */
 export function evolveUser(state: Entry<User>, event: DomainEvent): Entry<User> {
   const next = evolveEntry(state, event);
   return next.status === 'retired'
@@ -103,25 +101,22 @@ export function evolveUser(state: Entry<User>, event: DomainEvent): Entry<User> 
     : next;
 }
 
-/** What a reservation keeps for one user at a time. */
 export type ReservationKind = 'username' | 'phone';
 
 /** The stream of a reservation; `hash` is the keyed hash of the normalised username, or of the number in E.164. */
 export const reservationStream = (kind: ReservationKind, hash: string): string => `${kind}-${hash}`;
 
-/** The stream of a phone number, by the keyed hash of its E.164 form. */
 export const phoneStream = (hash: string): string => reservationStream('phone', hash);
 
-/** The stream of a username, by the keyed hash of its normalised form. */
 export const usernameStream = (hash: string): string => reservationStream('username', hash);
 
-/** The name is the user's. The stream's name tells it only to who holds the key. */
+/** The name is the user's. The stream's name has it as a keyed hash only. */
 export type UsernameTaken = DomainEvent<'UsernameTaken', { readonly user_id: string }>;
 
 /** The name is free again. */
 export type UsernameGivenUp = DomainEvent<'UsernameGivenUp', { readonly user_id: string }>;
 
-/** The number is the user's. The stream's name tells it only to who holds the key. */
+/** The number is the user's. The stream's name has it as a keyed hash only. */
 export type PhoneTaken = DomainEvent<'PhoneTaken', { readonly user_id: string }>;
 
 /** The number is free again. */
@@ -133,10 +128,9 @@ export type ReservationEvent = UsernameTaken | UsernameGivenUp | PhoneTaken | Ph
 /** Events of accounts. */
 export type AccountEvent = UserEvent | ClientEvent | PaymentMethodEvent | ReservationEvent;
 
-/** Everyone who has or had it, in order of time; the present holder is the last, without `to`. */
+/** All holders in order of time; the present one is the last, without `to`. */
 export type Reservation = readonly PhoneHolder[];
 
-/** The fold. */
 export const reservationAggregate: Aggregate<Reservation, AccountEvent> = {
   initial: [],
   evolve(holders: Reservation, event: Happened<AccountEvent>): Reservation {
@@ -153,20 +147,20 @@ export const reservationAggregate: Aggregate<Reservation, AccountEvent> = {
   },
 };
 
-/** Whose it is now. */
+/** The present holder. */
 export function holderOf(reservation: Reservation): string | undefined {
   const last = reservation.at(-1);
   return last?.to === undefined ? last?.user_id : undefined;
 }
 
-/** Takes it for a user; no event when it is the user's already. The caller has made sure that nobody else's it is. */
+/** Takes it for a user; again: no event. The caller has made sure that it is free. */
 export function takeReservation(kind: ReservationKind, reservation: Reservation, userId: string): ReservationEvent[] {
   return holderOf(reservation) === userId
     ? []
     : [{ type: kind === 'username' ? 'UsernameTaken' : 'PhoneTaken', data: { user_id: userId } }];
 }
 
-/** Gives up what the user holds; no event when it isn't the user's. */
+/** Gives up what the user holds; else: no event. */
 export function giveUpReservation(kind: ReservationKind, reservation: Reservation, userId: string): ReservationEvent[] {
   return holderOf(reservation) === userId
     ? [{ type: kind === 'username' ? 'UsernameGivenUp' : 'PhoneGivenUp', data: { user_id: userId } }]

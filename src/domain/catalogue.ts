@@ -1,6 +1,6 @@
 /**
- * The catalogue's entries as imports bring them (decisions 9), one stream each: `product-{id}`, `brand-{id}` …
- * An entry that an import prunes is retired: inactive, never unknown to history and embeds.
+ * The catalogue's entries (decisions 9), one stream each: `product-{id}`, `brand-{id}` … An entry that an import prunes
+ * is retired: inactive, and still known to history and embeds.
  */
 import type { EntryEvent } from './entry.js';
 
@@ -10,7 +10,6 @@ export interface Integration {
   readonly name: string;
 }
 
-/** Who redeems gifts at points of sale. */
 export interface Merchant {
   readonly id: string;
   readonly name: string;
@@ -31,7 +30,6 @@ export interface Brand {
   readonly visible_to: readonly string[] | null;
 }
 
-/** A location. */
 export interface Store {
   readonly id: string;
   readonly brand_id: string;
@@ -64,7 +62,6 @@ export interface Product {
   readonly valid_days: number;
 }
 
-/** A group of products. */
 export interface Category {
   readonly id: string;
   readonly name: string;
@@ -73,7 +70,7 @@ export interface Category {
   readonly products: readonly string[];
 }
 
-/** Entry kinds of the catalogue, with their entries. The kind is the first part of the stream's name. */
+/** Entries by kind. The kind is the first part of the stream's name. */
 export interface CatalogueKinds {
   readonly integration: Integration;
   readonly merchant: Merchant;
@@ -84,10 +81,9 @@ export interface CatalogueKinds {
   readonly category: Category;
 }
 
-/** The name of an entry kind. */
 export type CatalogueKind = keyof CatalogueKinds;
 
-/** The names of all entry kinds, in the order in which imports bring them in: what is referred to comes first. */
+/** In the order of an import: what is referred to comes first. */
 export const CATALOGUE_KINDS = [
   'integration',
   'merchant',
@@ -98,11 +94,7 @@ export const CATALOGUE_KINDS = [
   'category',
 ] as const satisfies readonly CatalogueKind[];
 
-/** The stream of an entry. */
 export const catalogueStream = (kind: CatalogueKind, id: string): string => `${kind}-${id}`;
 
-/**
- * Events of the catalogue. None has secret or personal fields; `BrandAdded` and `BrandChanged` name users by id in
- * `visible_to`.
- */
+/** Events of the catalogue: none has secret or personal fields. */
 export type CatalogueEvent = { [K in CatalogueKind]: EntryEvent<K, CatalogueKinds[K]> }[CatalogueKind];

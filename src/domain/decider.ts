@@ -1,18 +1,14 @@
-/** The shape every aggregate has: its state is a fold of its events; decisions are pure functions of that state. */
+/** The shape of an aggregate: its state is a fold of its events; decisions are pure functions of that state. */
 
-/** An event as an aggregate knows it: its type, its data. */
+/** An event as an aggregate knows it. */
 export interface DomainEvent<T extends string = string, D extends object = object> {
   readonly type: T;
   readonly data: D;
 }
 
-/**
- * A domain event that stands in the log: with its time (ISO 8601, UTC, milliseconds). A recorded event of the event
- * store is one.
- */
+/** A recorded event, with its time: ISO 8601, UTC, milliseconds. */
 export type Happened<E extends DomainEvent> = E & { readonly at: string };
 
-/** How an aggregate's state comes from its events. */
 export interface Aggregate<S, E extends DomainEvent> {
   /** The state before the first event. */
   readonly initial: S;
@@ -20,10 +16,7 @@ export interface Aggregate<S, E extends DomainEvent> {
   evolve(state: S, event: Happened<E>): S;
 }
 
-/**
- * Folds a stream, or what has come since `state`. Whose events a stream holds, its name alone says: they are taken for
- * the aggregate's, as the log has them.
- */
+/** Folds a stream, or what has come since `state`. The events are taken for the aggregate's. */
 export function fold<S, E extends DomainEvent>(
   aggregate: Aggregate<S, E>,
   events: Iterable<Happened<DomainEvent>>,

@@ -1,14 +1,12 @@
 /**
- * What is done with a purchase's money at the provider once it was charged: refunds that are none of ours, disputes.
- * Events of the transaction's stream; each stands there once, however often and in whatever order the provider tells of
- * it. Money is pence.
+ * Reversals: disputes, and external refunds, which are made at the provider and not by us. Events of the transaction's
+ * stream, each once, however often and in whatever order the provider reports it. Money is pence.
  */
 import type { DomainEvent } from './decider.js';
 
-/**
- * Somebody gave money back at the provider. `total`: all so far that was given back there and not by us; `amount`: how
- * much more that is than was known.
- */
+// Events
+
+/** An external refund. `total`: all external refunds so far; `amount`: how much more that is than was known. */
 export type RefundedAtProvider = DomainEvent<
   'RefundedAtProvider',
   {
@@ -20,9 +18,9 @@ export type RefundedAtProvider = DomainEvent<
 >;
 
 /**
- * The gifts that this money had paid for are cancelled. `total`: of the refunds that this answers; `cancelled`: gifts
- * so far, `vouchered` of them with a code that is out; `difference`: what no unredeemed gift makes up for. Where a
- * person must see to that, the work is parked as well.
+ * Gifts are cancelled for external refunds. `total`: of the refunds that this answers; `cancelled`: gifts so far,
+ * `vouchered` of them with a code that is out; `difference`: what no unredeemed gift makes up for. Where a person must
+ * see to that, the work is parked as well.
  */
 export type ProviderRefundSettled = DomainEvent<
   'ProviderRefundSettled',
@@ -34,9 +32,7 @@ export type ProviderRefundSettled = DomainEvent<
   }
 >;
 
-/**
- * The buyer's bank asks for the money back, or asks about it. `reason` is the provider's word. The gifts are blocked.
- */
+/** The buyer's bank claims the money, or inquires about it. `reason` is the provider's. The gifts are blocked. */
 export type DisputeOpened = DomainEvent<
   'DisputeOpened',
   {
@@ -47,13 +43,13 @@ export type DisputeOpened = DomainEvent<
   }
 >;
 
-/** The dispute is over: `won`, the money stays (an inquiry that came to nothing is won too), or `lost`. */
+/** The dispute is over. `won`: the money stays, also where an inquiry came to nothing. */
 export type DisputeClosed = DomainEvent<
   'DisputeClosed',
   { readonly provider: string; readonly dispute_id: string; readonly outcome: 'won' | 'lost' }
 >;
 
-/** Every gift stands as the dispute wants it: `blocked`, or freed of it. `gifts`: how many it blocks now. */
+/** Every gift is blocked by the dispute, or freed of it. `gifts`: how many it blocks now. */
 export type DisputeSettled = DomainEvent<
   'DisputeSettled',
   { readonly dispute_id: string; readonly blocked: boolean; readonly gifts: number }
@@ -63,10 +59,12 @@ export type DisputeSettled = DomainEvent<
 export const fallsShort = ({ difference, vouchered }: ProviderRefundSettled['data']): boolean =>
   difference > 0 || vouchered > 0;
 
-/** Events of late money. */
+/** Events of reversals. */
 export type ReversalEvent = RefundedAtProvider | ProviderRefundSettled | DisputeOpened | DisputeClosed | DisputeSettled;
 
-/** A dispute. `settled`: its gifts stand as it wants them, as far as is known. */
+// State
+
+/** A dispute. `settled`: its gifts are blocked or freed, as far as is known. */
 export interface Dispute {
   readonly dispute_id: string;
   readonly reason: string;
@@ -74,17 +72,16 @@ export interface Dispute {
   readonly settled: boolean;
 }
 
-/** Whether the buyer's bank has, or may take, the money: then it decides about it, and nothing is given back by us. */
+/** Whether the buyer's bank has the money or may take it: then we refund nothing. */
 export const isDisputed = ({ disputes }: Reversals): boolean => disputes.some(({ status }) => status !== 'won');
 
-/** What is known of a transaction's late money. */
+/** The reversals of a transaction. */
 export interface Reversals {
   readonly disputes: readonly Dispute[];
-  /** Given back at the provider and not by us; of that, what the gifts have been settled for. */
+  /** External refunds, and what of them the gifts have been settled for. */
   readonly refunded: { readonly total: number; readonly settled: number };
 }
 
-/** Nothing came late. */
 export const NO_REVERSALS: Reversals = { disputes: [], refunded: { total: 0, settled: 0 } };
 
 /** The fold. */
@@ -126,9 +123,11 @@ function disputeOf(state: Reversals, disputeId: string): Dispute | undefined {
   return state.disputes.find(({ dispute_id }) => dispute_id === disputeId);
 }
 
+// Decisions
+
 /**
- * The provider says how much of a charge has been given back in all; `ours`: what we have asked it to. No event where
- * the rest is known, or less: the provider's messages come in any order.
+ * The provider reports how much of a charge has been refunded in all; `ours`: what we have asked it to. No event where
+ * the rest is known, or less: messages come in any order.
  */
 export function noteProviderRefund(
   state: Reversals,
@@ -139,7 +138,7 @@ export function noteProviderRefund(
   return amount > 0 ? [{ type: 'RefundedAtProvider', data: { provider, charge_id, amount, total: outside } }] : [];
 }
 
-/** The gifts answer the refunds made at the provider: no event where they did before. */
+/** The gifts answer external refunds: no event where they did before. */
 export function settleProviderRefund(
   state: Reversals,
   settled: ProviderRefundSettled['data'],
@@ -147,14 +146,14 @@ export function settleProviderRefund(
   return settled.total > state.refunded.settled ? [{ type: 'ProviderRefundSettled', data: settled }] : [];
 }
 
-/** A dispute begins: noted once, and not after its end. */
+/** A dispute is opened: recorded once, and not after its end. */
 export function openDispute(state: Reversals, dispute: DisputeOpened['data']): DisputeOpened[] {
   return disputeOf(state, dispute.dispute_id) === undefined ? [{ type: 'DisputeOpened', data: dispute }] : [];
 }
 
 /**
- * A dispute ends: noted once, also where its beginning has not been told yet. One that was lost may still be won, on
- * appeal; one that was won stays so, since messages come late.
+ * A dispute is closed: recorded once, also where its opening is not recorded yet. A lost one may still be won, on
+ * appeal; a won one stays so, since messages come late.
  */
 export function closeDispute(state: Reversals, dispute: DisputeClosed['data']): DisputeClosed[] {
   const known = disputeOf(state, dispute.dispute_id);
@@ -162,7 +161,7 @@ export function closeDispute(state: Reversals, dispute: DisputeClosed['data']): 
   return news ? [{ type: 'DisputeClosed', data: dispute }] : [];
 }
 
-/** Its gifts stand as it wants them: no event where that was noted. */
+/** Its gifts are blocked or freed: no event where that was recorded. */
 export function settleDispute(
   state: Reversals,
   { dispute_id, blocked, gifts }: DisputeSettled['data'],
@@ -173,7 +172,7 @@ export function settleDispute(
     : [{ type: 'DisputeSettled', data: { dispute_id, blocked, gifts } }];
 }
 
-/** One thing to be done about late money. `key` is the same for the same thing. */
+/** One step about a reversal. `key` is the same for the same step. */
 export type ReversalStep = { readonly key: string } & (
   | { readonly step: 'settle dispute'; readonly dispute: Dispute }
   | { readonly step: 'settle provider refund'; readonly total: number }
@@ -181,10 +180,10 @@ export type ReversalStep = { readonly key: string } & (
 
 /** The key of a dispute's step. */
 export const disputeKey = (disputeId: string): string => `dispute:${disputeId}`;
-/** The key of the step of money that the provider gave back by itself: one a purchase, for whatever total. */
+/** The key of the step of external refunds: one for each purchase. */
 export const PROVIDER_REFUND_KEY = 'provider-refund';
 
-/** All that is left to do. */
+/** The steps that are left. */
 export function reversalSteps({ disputes, refunded }: Reversals): readonly ReversalStep[] {
   return [
     ...disputes

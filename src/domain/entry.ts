@@ -1,25 +1,23 @@
 /**
- * The life that every imported entry has (decisions 9): `{Kind}Added` with the whole entry, `{Kind}Changed` with the
- * fields that changed, `{Kind}Retired` when an import pruned it. A retired entry that comes back is added again.
+ * The life of an imported entry (decisions 9): `{Kind}Added` with the whole entry, `{Kind}Changed` with the fields that
+ * changed, `{Kind}Retired` when an import pruned it. A retired entry that comes back is added again.
  */
 import type { DomainEvent } from './decider.js';
 
 /** The event types of an entry kind: `product` has `ProductAdded`, `ProductChanged`, `ProductRetired`. */
 export type EntryEventType<K extends string> = `${Capitalize<K>}${'Added' | 'Changed' | 'Retired'}`;
 
-/** The entry as it stands from now on. */
 export type EntryAdded<K extends string, V extends object> = DomainEvent<`${Capitalize<K>}Added`, V>;
 
-/** New values of the fields that changed. */
 export type EntryChanged<K extends string, V extends object> = DomainEvent<`${Capitalize<K>}Changed`, Partial<V>>;
 
-/** An import pruned the entry; `reason` is what its operator gave. */
+/** `reason` is the operator's. */
 export type EntryRetired<K extends string> = DomainEvent<`${Capitalize<K>}Retired`, { readonly reason: string }>;
 
 /** Events of an entry's stream. */
 export type EntryEvent<K extends string, V extends object> = EntryAdded<K, V> | EntryChanged<K, V> | EntryRetired<K>;
 
-/** What is known of an entry. A retired one keeps its last values. */
+/** An entry. A retired one keeps its last values. */
 export type Entry<V extends object> =
   { readonly status: 'none' } | { readonly status: 'live' | 'retired'; readonly value: V };
 
@@ -28,10 +26,7 @@ export function entryEventType<K extends string>(kind: K, what: 'Added' | 'Chang
   return `${kind.charAt(0).toUpperCase()}${kind.slice(1)}${what}` as EntryEventType<K>;
 }
 
-/**
- * The entry after one more event of its stream; other event types leave it as it is. What has an `active` is inactive
- * once retired. Works on any kind, since a stream has events of one kind only.
- */
+/** The entry after one more event of its stream, of whatever kind. An entry with `active` is inactive once retired. */
 export function evolveEntry<V extends object>(state: Entry<V>, event: DomainEvent): Entry<V> {
   if (event.type.endsWith('Added')) return { status: 'live', value: event.data as V };
   if (state.status === 'none') return state;
@@ -49,14 +44,14 @@ function changedFields<V extends object>(present: V, wanted: V): Partial<V> {
   return changed;
 }
 
-/** Brings the entry to `wanted`: no event when it stands so already. */
+/** Brings the entry to `wanted`; again: no event. */
 export function putEntry<K extends string, V extends object>(kind: K, state: Entry<V>, wanted: V): DomainEvent[] {
   if (state.status !== 'live') return [{ type: entryEventType(kind, 'Added'), data: wanted }];
   const changed = changedFields(state.value, wanted);
   return Object.keys(changed).length === 0 ? [] : [{ type: entryEventType(kind, 'Changed'), data: changed }];
 }
 
-/** Retires the entry: no event when there is none, or when it is retired already. */
+/** Retires a live entry; else: no event. */
 export function retireEntry<K extends string, V extends object>(
   kind: K,
   state: Entry<V>,
@@ -65,7 +60,7 @@ export function retireEntry<K extends string, V extends object>(
   return state.status === 'live' ? [{ type: entryEventType(kind, 'Retired'), data: { reason } }] : [];
 }
 
-/** Whether two JSON values say the same: the order of fields doesn't matter, and -0 is 0 (JSON writes it so). */
+/** Whether two JSON values are equal, whatever the order of fields; -0 is 0. */
 export function sameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false;

@@ -26,7 +26,7 @@ export type AnyDomainEvent =
   | VoucherCodeEvent
   | WalletEvent;
 
-/** The classified fields of one event type; what is named in neither list may be shown. */
+/** The classified fields of an event type; others may be shown. */
 export interface FieldClasses<P extends string = string> {
   readonly secret: readonly P[];
   readonly personal: readonly P[];
@@ -46,7 +46,7 @@ const USER = {
 const CLIENT = { secret: ['secret_hash'], personal: [] } as const satisfies FieldClasses;
 const PAYMENT_METHOD = { secret: [], personal: ['customer'] } as const satisfies FieldClasses;
 
-/** The classes of every event type: a path that leads to no field of it, because that was renamed, does not compile. */
+/** By event type. A path that leads to no field does not compile. */
 export const FIELD_CLASSES = {
   IntegrationAdded: OPEN,
   IntegrationChanged: OPEN,
@@ -126,21 +126,15 @@ export const FIELD_CLASSES = {
   WorkParked: OPEN,
   WorkRetried: OPEN,
   WorkDiscarded: OPEN,
-  RecordsSeen: OPEN,
-  ExportBegun: OPEN,
-  ExportEnded: OPEN,
+  RecordsShown: OPEN,
+  OperationStarted: OPEN,
+  OperationEnded: OPEN,
 } as const satisfies { readonly [E in AnyDomainEvent as E['type']]: FieldClasses<PathsOf<E['data']>> };
 
-/**
- * Fields that are secret whatever event they stand in: keyed hashes, which tell of two events that they are about one
- * number, seeds and PINs.
- */
+/** Fields that are secret in any event: keyed hashes (which show that two events are about one number), seeds, PINs. */
 type SecretByName<P extends string> = P extends `${string}_hash` | `${string}seed` | `${string}pin` ? P : never;
 
-/**
- * Fields that are secret by their name and that no list above names: must be `never`, which
- * `test/domain/fieldClasses.test.ts` holds at compile time.
- */
+/** Fields that are secret by name and in no list: `never`, which `test/domain/fieldClasses.test.ts` holds. */
 export type UnlistedSecret = {
   [E in AnyDomainEvent as E['type']]: Exclude<
     SecretByName<PathsOf<E['data']>>,

@@ -6,13 +6,15 @@ import { Refusal } from './refusal.js';
 /** The stream of a gift. */
 export const giftStream = (id: string): string => `gift-${id}`;
 
-/** Who a gift was sent to; nobody: it is shared by URL. A phone number stands here as its HMAC only. */
+// Events
+
+/** Who a gift was sent to; empty: it is shared by URL. A phone number stands here as its HMAC only. */
 export interface Receiver {
   readonly user_id?: string;
   readonly phone_hash?: string;
 }
 
-/** Whether it names anybody: a gift without a receiver is its sender's until somebody claims it. */
+/** Whether it names anybody; else the gift is its sender's until somebody claims it. */
 export const isSomebody = ({ user_id, phone_hash }: Receiver): boolean =>
   user_id !== undefined || phone_hash !== undefined;
 
@@ -36,13 +38,12 @@ export type GiftIssued = DomainEvent<
   }
 >;
 
-/** A gift without a receiver was made one's own. */
+/** A user made a gift without a receiver their own. */
 export type GiftClaimed = DomainEvent<'GiftClaimed', { readonly user_id: string }>;
 
 /**
- * Redeemed at a location, with the brand, product and value of the day. `location_merchant_id` is the location's
- * merchant; `merchant_id` is the same where the gift was valid for it, else null (decisions 2: it decides who may
- * unredeem).
+ * Redeemed at a location. `location_merchant_id` is the location's merchant; `merchant_id` is the same where the gift
+ * was valid for it, else null: it decides who may unredeem (decisions 2).
  */
 export type GiftRedeemed = DomainEvent<
   'GiftRedeemed',
@@ -75,24 +76,21 @@ export type VoucherAssigned = DomainEvent<
 /** The gift can no longer be used; `reason` says why. `refund_id`: for the refund that gives its price back. */
 export type GiftCancelled = DomainEvent<'GiftCancelled', { readonly reason: string; readonly refund_id?: string }>;
 
-/**
- * Why a gift is blocked, or no longer: `cause` names what asks for it (`support`, `dispute:{id}`), `reason` says it in
- * words.
- */
+/** Why a gift is blocked or freed. `cause` names what asks for it: `support`, `support:{ticket}`, `dispute:{id}`. */
 export interface Block {
   readonly cause: string;
   readonly reason: string;
 }
 
-/** Not to be redeemed, claimed or vouchered until this cause, and every other one, has been freed. */
+/** Not to be redeemed, claimed or vouchered until no cause blocks it. */
 export type GiftBlocked = DomainEvent<'GiftBlocked', Block>;
 
-/** This cause no longer blocks the gift; others may. */
+/** This cause blocks the gift no longer; others may. */
 export type GiftUnblocked = DomainEvent<'GiftUnblocked', Block>;
 
 /**
- * The gift is another receiver's: whoever had it may not redeem it any more. Secret: `receiver.phone_hash`. Personal:
- * `phone_number` (E.164; null for a user), `reason` is support's.
+ * The gift is another receiver's; the former one may not redeem it any more. Secret: `receiver.phone_hash`. Personal:
+ * `phone_number` (E.164; null for a user). `reason` is support's.
  */
 export type GiftReassigned = DomainEvent<
   'GiftReassigned',
@@ -126,6 +124,8 @@ export type GiftEvent =
   | GiftReassigned
   | GiftExtended;
 
+// State
+
 /** A redemption as decisions need it. */
 export interface RedemptionState {
   readonly id: string;
@@ -138,10 +138,10 @@ export interface IssuedGift {
   readonly status: 'issued' | 'redeemed' | 'cancelled';
   /** As it was issued, with its receiver and its last valid day as they are now. */
   readonly issued: GiftIssued['data'];
-  /** When its receiver became its receiver: ISO 8601; absent: when it was bought. */
+  /** When its present receiver got it: ISO 8601; absent: when it was bought. */
   readonly receiverSince?: string;
   readonly claimedBy?: string;
-  /** In order of time; only the last can be redeemed. */
+  /** In order of time; only the last one counts. */
   readonly redemptions: readonly RedemptionState[];
   readonly voucher?: VoucherAssigned['data'] & { readonly assignedAt: string };
   /** The causes that block it, in order of time; absent or empty: it is not blocked. */
@@ -153,7 +153,6 @@ export interface IssuedGift {
 /** What is known of a gift. */
 export type Gift = { readonly status: 'none' } | IssuedGift;
 
-/** The fold. */
 export const giftAggregate: Aggregate<Gift, GiftEvent> = {
   initial: { status: 'none' },
   evolve(state: Gift, event: Happened<GiftEvent>): Gift {
@@ -200,34 +199,36 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
   },
 };
 
+// Decisions
+
 /** How the payment of a gift stands; an issued gift is `charged`. */
 export type PaymentState = 'pending' | 'charged' | 'declined';
 
-/** Who asks, as far as a gift's decisions care. */
+/** The caller, as decisions need them. */
 export interface GiftCaller {
   readonly user_id: string;
-  /** The user's merchant, and whether the gift is valid for it by today's catalogue; absent for customers. */
+  /** Absent for customers. `valid`: by today's catalogue the gift is valid for the merchant. */
   readonly merchant?: { readonly id: string; readonly valid: boolean; readonly permissions: readonly string[] };
 }
 
-/** What every decision about a gift is told from outside. */
+/** What decisions about a gift need from outside its stream. */
 export interface GiftFacts {
   /** ISO 8601, UTC. */
   readonly now: string;
   readonly payment: PaymentState;
   readonly caller: GiftCaller;
-  /** Who owns the number the gift was sent to, where it was sent to one and somebody does. */
+  /** The present owner of the phone number that the gift was sent to. */
   readonly phoneOwner?: string;
 }
 
-/** What of a gift says whose it is. */
+/** What says whose a gift is. */
 export interface OwnedGift {
   readonly issued: Pick<GiftIssued['data'], 'receiver' | 'sender_id'>;
   readonly claimedBy?: string | undefined;
 }
 
 /**
- * The gift's owner (decisions 2): its receiver; without one who claimed it, else its sender; `undefined` while nobody
+ * The gift's owner (decisions 2): its receiver, else the user who claimed it, else its sender; `undefined` while nobody
  * has the phone number.
  */
 export function ownerOf(gift: OwnedGift, phoneOwner: string | undefined): string | undefined {
@@ -242,16 +243,13 @@ export function isExpired(expiresOn: string, now: string): boolean {
   return now.slice(0, 10) > expiresOn;
 }
 
-/**
- * Whether the caller may redeem the gift: its owner, or a merchant user with the permission, for whose merchant it is
- * valid (spec 5.3).
- */
+/** Whether the caller owns the gift or may redeem it for a merchant (spec 5.3). */
 export function mayRedeem(gift: OwnedGift, facts: Pick<GiftFacts, 'caller' | 'phoneOwner'>): boolean {
   const { caller, phoneOwner } = facts;
   return mayRedeemForMerchant(caller) || ownerOf(gift, phoneOwner) === caller.user_id;
 }
 
-/** Whether the caller may redeem the gift whoever owns it: then only at the merchant's own locations (spec 5.3). */
+/** Whether the caller may redeem the gift whoever owns it, at the merchant's own locations (spec 5.3). */
 export function mayRedeemForMerchant({ merchant }: GiftCaller): boolean {
   return merchant?.valid === true && merchant.permissions.includes('redeem');
 }
@@ -260,10 +258,7 @@ export function mayRedeemForMerchant({ merchant }: GiftCaller): boolean {
 export function redeem(
   gift: IssuedGift,
   facts: GiftFacts & {
-    /**
-     * The location asked for; `undefined` when there is no such location. `valid`: the gift is valid for the location's
-     * merchant.
-     */
+    /** `undefined`: there is no such location. `valid`: the gift is valid for the location's merchant. */
     readonly location: { readonly id: string; readonly merchant_id: string; readonly valid: boolean } | undefined;
     readonly redemptionId: string;
   },
@@ -296,10 +291,7 @@ function redemptionNamed(gift: IssuedGift, redemptionId: string): RedemptionStat
   return redemptionId === 'latest' ? gift.redemptions.at(-1) : gift.redemptions.find((one) => one.id === redemptionId);
 }
 
-/**
- * Whether the caller may reverse the redemption named; where there is none such: any redemption of this gift (decisions
- * 2).
- */
+/** Whether the caller may reverse the redemption named, or any where there is none such (decisions 2). */
 export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: string): boolean {
   const { merchant } = caller;
   const redemption = redemptionNamed(gift, redemptionId);
@@ -310,8 +302,8 @@ export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: 
 }
 
 /**
- * Reverses a redemption, `latest` or one by id. @throws Refusal `cannot_unredeem`; `gift_not_found` (`latest` of a gift
- * that has none); `redemption_not_found`; `gift_not_redeemed`.
+ * Reverses a redemption, `latest` or one by id. @throws Refusal `cannot_unredeem`; `gift_not_found` (`latest` where
+ * there is none); `redemption_not_found`; `gift_not_redeemed`
  */
 export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redemptionId: string }): GiftUnredeemed[] {
   const redemption = redemptionNamed(gift, facts.redemptionId);
@@ -323,8 +315,8 @@ export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redempt
 }
 
 /**
- * Makes the caller the owner of a gift without a receiver; the owner again: no event. @throws Refusal `cannot_claim`,
- * `gift_already_claimed`, or the state's.
+ * Makes the caller the owner of a gift without a receiver; again: no event.
+ * @throws Refusal `cannot_claim`, `gift_already_claimed`, or the state's
  */
 export function claim(gift: IssuedGift, facts: GiftFacts): GiftClaimed[] {
   const { receiver } = gift.issued;
@@ -335,7 +327,7 @@ export function claim(gift: IssuedGift, facts: GiftFacts): GiftClaimed[] {
   return [{ type: 'GiftClaimed', data: { user_id: facts.caller.user_id } }];
 }
 
-/** Refuses a new voucher where the caller or the gift's state does not allow one. @throws Refusal */
+/** Refuses a new voucher where caller or state do not allow one. @throws Refusal */
 export function refuseNewVoucher(gift: IssuedGift, facts: GiftFacts): void {
   if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
   refuseUnlessUsable(gift, facts);
@@ -354,8 +346,7 @@ export function cancel(gift: IssuedGift, why: GiftCancelled['data']): GiftCancel
 }
 
 /**
- * Refuses what can't be used, in this order: payment, cancelled, redeemed, expired (decisions 1, 3), and last blocked,
- * which passes.
+ * Refuses a gift that can't be used, in this order (decisions 1, 3); last what passes: blocked.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_already_redeemed`, `gift_expired`, `gift_blocked`
  */
 export function refuseUnlessUsable(gift: IssuedGift, facts: Pick<GiftFacts, 'now' | 'payment'>): void {

@@ -1,7 +1,6 @@
 /**
- * Gift ids and shortcodes: two spellings of the same random 80 bits (decisions 4), so either names the gift's stream
- * without a look-up. The id is 20 hexadecimal digits; the shortcode is 16 characters of Crockford's base 32 (no I, L,
- * O, U).
+ * Gift ids and shortcodes: two spellings of the same random 80 bits (decisions 4). The id is 20 hexadecimal digits; the
+ * shortcode is 16 characters of Crockford's base 32 (no I, L, O, U).
  */
 import { createHash } from 'node:crypto';
 import { BASE32 } from './base32.js';
@@ -16,7 +15,6 @@ export interface GiftIds {
   readonly message_id: string;
 }
 
-/** The shortcode of a gift id. */
 export function shortcodeOf(giftId: string): string {
   let code = '';
   for (let at = 0; at < 20; at += 5) {
@@ -48,16 +46,13 @@ export function giftIdOf(identifier: string): string | undefined {
   return id;
 }
 
-/**
- * The ids of a purchase's gifts, by index, from its random 256-bit seed (hexadecimal): one SHAKE256 output, 80 bits an
- * id.
- */
+/** The ids of a purchase's gifts from its random 256-bit seed (hexadecimal): SHAKE256, 80 bits for each id. */
 export function deriveGiftIds(seed: string, count: number): GiftIds[] {
   const idsAt = giftIdsIn(seed, count);
   return Array.from({ length: count }, (_, index) => idsAt(index));
 }
 
-/** As `deriveGiftIds`, but each gift's only when asked for: `index` is to be a whole number below `count`. */
+/** As `deriveGiftIds`, one gift at a time: `index` is a whole number below `count`. */
 export function giftIdsIn(seed: string, count: number): (index: number) => GiftIds {
   const output = createHash('shake256', { outputLength: count * BYTES * 2 })
     .update(seed, 'hex')

@@ -1,7 +1,4 @@
-/**
- * The HMACs in stream names and command ids (design: every `{hash}` is an HMAC, since a plain hash of a phone number is
- * soon undone).
- */
+/** The HMACs in stream names and command ids; a plain hash of a phone number is soon undone (design). */
 import { createHmac } from 'node:crypto';
 
 /** What is hashed; it separates equal texts of different meaning. */
@@ -10,7 +7,6 @@ export type HashKind = 'phone' | 'username' | 'code' | 'command' | 'transaction'
 /** HMAC-SHA-256 under HASH_KEY, cut to 128 bits, as 22 characters of base64url. */
 export type KeyedHash = (kind: HashKind, text: string) => string;
 
-/** The hash under a key. */
 export function keyedHash(key: Buffer): KeyedHash {
   return (kind, text) =>
     createHmac('sha256', key).update(kind).update('\0').update(text).digest('base64url').slice(0, 22);

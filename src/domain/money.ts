@@ -1,8 +1,6 @@
-/** Money: whole pence everywhere, and pounds only where people or the API's prices show it. */
-
 /**
- * Pence as pounds with two decimals: `1050` is `"10.50"`, `-5` is `"-0.05"`. Exact: no division leaves a fraction.
- * @throws RangeError for what is not a whole number of pence, or so large that a number no longer holds each penny
+ * Pence, as money is kept everywhere, as pounds with two decimals: `1050` is `"10.50"`, `-5` is `"-0.05"`.
+ * @throws RangeError for what is no safe integer
  */
 export function pounds(pence: number): string {
   if (!Number.isSafeInteger(pence)) throw new RangeError(`${pence} is no whole number of pence`);

@@ -1,50 +1,54 @@
-/** What became of telling one gift's receiver. Stream `notification-{giftId}`. */
+/** Who is notified of one gift, and what became of it. Stream `notification-{giftId}`. */
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
+import { type GiftEvent, isSomebody } from './gift.js';
+import type { PurchaseReceiver } from './purchase.js';
 
-/** The stream of a gift's notification. */
+/** The stream of a gift's notifications. */
 export const notificationStream = (giftId: string): string => `notification-${giftId}`;
 
-/** How a receiver is told. */
+// Events
+
+/** How a receiver is notified. */
 export type Channel = 'sms' | 'push';
 
-/** Which telling of the receiver it is. */
-interface Attempted {
+/** Which notification of the receiver it is. */
+interface Numbered {
   /** From 1; absent: 1. */
   readonly attempt?: number;
-  /** The event that asked for this attempt: a reassignment or a request; absent: the gift's issue. */
+  /** The event that asked for it: a reassignment or a request; absent: the gift's issue. */
   readonly asked_by?: string;
 }
 
-/** Only who wrote this sends (the first: expected no stream). */
+/** Only the process that wrote this sends. */
 export type NotificationStarted = DomainEvent<
   'NotificationStarted',
-  Attempted & {
+  Numbered & {
     readonly transaction_id: string;
     readonly channel: Channel;
   }
 >;
 
-/** The provider took it. `message_id` is the provider's. */
+/** The provider took the message. `message_id` is the provider's. */
 export type NotificationSent = DomainEvent<
   'NotificationSent',
-  Attempted & {
+  Numbered & {
     readonly channel: Channel;
     readonly provider: string;
     readonly message_id: string;
   }
 >;
 
-/** It can't be told: `no address`, or the provider's reason. */
+/** The receiver can't be notified: `no address`, or the provider's reason. */
 export type NotificationFailed = DomainEvent<
   'NotificationFailed',
-  Attempted & {
+  Numbered & {
     readonly cause: string;
   }
 >;
 
 /**
- * The provider took it and told later that it could not be delivered. `message_id` is that of its `NotificationSent`,
- * `cause` the provider's reason.
+ * The provider took the message and could not deliver it. `message_id` is that of its `NotificationSent`, `cause` the
+ * provider's reason.
  */
 export type NotificationUndelivered = DomainEvent<
   'NotificationUndelivered',
@@ -56,16 +60,15 @@ export type NotificationUndelivered = DomainEvent<
 >;
 
 /**
- * Support wants the receiver told again, once more for each of these. `attempt`: the one that this asks for.
- * `gift_revision`: of the last event of the gift's stream that this was decided on, so of the receiver that is meant;
- * absent in events from before it was kept.
+ * Support wants the receiver notified once more. `attempt`: the one that this asks for. `gift_revision`: the last event
+ * of the gift's stream that this was decided on, and so the receiver that is meant.
  */
 export type NotificationRequested = DomainEvent<
   'NotificationRequested',
   {
     readonly transaction_id: string;
     readonly attempt: number;
-    readonly gift_revision?: number;
+    readonly gift_revision: number;
     readonly reason: string;
   }
 >;
@@ -74,7 +77,9 @@ export type NotificationRequested = DomainEvent<
 export type NotificationEvent =
   NotificationStarted | NotificationSent | NotificationFailed | NotificationUndelivered | NotificationRequested;
 
-/** What is known of the first telling. */
+// State
+
+/** What is known of the first notification. */
 export type Notification =
   | { readonly status: 'none' }
   | { readonly status: 'started'; readonly channel: Channel; readonly startedAt: string }
@@ -87,7 +92,7 @@ export function attemptOf(event: NotificationEvent): number {
     : (event.data.attempt ?? 1);
 }
 
-/** The fold of the first telling; `notificationAttempts.ts` knows of further ones. */
+/** The fold of the first notification; `notificationAttempts` knows of further ones. */
 export const notificationAggregate: Aggregate<Notification, NotificationEvent> = {
   initial: { status: 'none' },
   evolve(state: Notification, event: Happened<NotificationEvent>): Notification {
@@ -108,10 +113,121 @@ export const notificationAggregate: Aggregate<Notification, NotificationEvent> =
   },
 };
 
-/**
- * A message could not be delivered: noted once, after it was noted as sent. `undefined`: it has not been noted as sent
- * (yet).
- */
+/** An event with its place in the log. */
+export type Placed<E extends DomainEvent = DomainEvent> = Happened<E> & {
+  readonly id: string;
+  readonly position: string;
+  readonly revision: number;
+};
+
+/** Why a receiver is notified: the gift's issue, a reassignment, or a request of support. */
+export interface Occasion {
+  /** The id of its event. */
+  readonly id: string;
+  readonly position: string;
+  /** Who is notified; `bought`: the receiver that the purchase names. Personal: `phone_number`. */
+  readonly receiver: PurchaseReceiver | 'bought';
+  /** The gift has gone to another receiver since. */
+  readonly outdated: boolean;
+}
+
+/** A notification that was started and has no end yet. */
+export interface Attempt {
+  /** From 1. */
+  readonly number: number;
+  readonly occasion: Occasion;
+  readonly channel: Channel;
+  readonly startedAt: string;
+}
+
+/** What is to be done next: find out what became of an attempt that was started; start one; nothing. */
+export type NextAttempt =
+  | { readonly do: 'find out'; readonly attempt: Attempt }
+  | { readonly do: 'start'; readonly occasion: Occasion; readonly number: number }
+  | { readonly do: 'nothing' };
+
+/** How the notifications of a gift's receivers stand. */
+export interface NotificationAttempts {
+  readonly next: NextAttempt;
+  /** Of the next attempt that is requested. */
+  readonly nextNumber: number;
+}
+
+/** Folds the gift's stream and its notification's, each in its own order. */
+export function notificationAttempts(
+  ofGift: readonly Placed[],
+  ofNotification: readonly Placed[],
+): NotificationAttempts {
+  const notification = ofNotification as readonly Placed<NotificationEvent>[];
+  const occasions = occasionsOf(ofGift as readonly Placed<GiftEvent>[], notification);
+  const attempts = [...attemptsOf(occasions, notification).values()];
+  const answered = new Set(attempts.map(({ occasion }) => occasion.id));
+  const nextNumber = attempts.length + 1;
+  const open = attempts.find(({ attempt }) => attempt !== undefined)?.attempt;
+  const due = occasions.find(({ id, outdated }) => !outdated && !answered.has(id));
+  const next: NextAttempt =
+    open !== undefined
+      ? { do: 'find out', attempt: open }
+      : due !== undefined
+        ? { do: 'start', occasion: due, number: nextNumber }
+        : { do: 'nothing' };
+  return { next, nextNumber };
+}
+
+/** In order of the log. */
+function occasionsOf(
+  gift: readonly Placed<GiftEvent>[],
+  notification: readonly Placed<NotificationEvent>[],
+): Occasion[] {
+  const given = gift.flatMap((event): (Omit<Occasion, 'outdated'> & { readonly revision: number })[] => {
+    const { id, position, revision } = event;
+    if (event.type === 'GiftIssued')
+      return isSomebody(event.data.receiver) ? [{ id, position, revision, receiver: 'bought' }] : [];
+    if (event.type !== 'GiftReassigned') return [];
+    const { receiver, phone_number } = event.data;
+    return [{ id, position, revision, receiver: phone_number === null ? receiver : { ...receiver, phone_number } }];
+  });
+  const latest = given.at(-1);
+  const requested = notification.flatMap((event): Occasion[] => {
+    if (event.type !== 'NotificationRequested') return [];
+    const { id, position, data } = event;
+    // A reassignment since the decision is an occasion of its own.
+    const to = given.findLast((one) => one.revision <= data.gift_revision);
+    return to === undefined ? [] : [{ id, position, receiver: to.receiver, outdated: to !== latest }];
+  });
+  const own = given.map(({ id, position, receiver }, index): Occasion => ({
+    id,
+    position,
+    receiver,
+    outdated: index < given.length - 1,
+  }));
+  return [...own, ...requested].sort((one, other) => (one.position < other.position ? -1 : 1));
+}
+
+/** By number; `attempt` while it has no end. */
+function attemptsOf(
+  occasions: readonly Occasion[],
+  notification: readonly Placed<NotificationEvent>[],
+): Map<number, { readonly occasion: Occasion; readonly attempt?: Attempt }> {
+  const attempts = new Map<number, { readonly occasion: Occasion; readonly attempt?: Attempt }>();
+  for (const event of notification) {
+    if (event.type === 'NotificationRequested' || event.type === 'NotificationUndelivered') continue;
+    const { attempt: number = 1, asked_by } = event.data;
+    const occasion = asked_by === undefined ? occasions[0] : occasions.find(({ id }) => id === asked_by);
+    if (occasion === undefined) continue;
+    attempts.set(
+      number,
+      event.type === 'NotificationStarted'
+        ? { occasion, attempt: { number, occasion, channel: event.data.channel, startedAt: event.at } }
+        : { occasion },
+    );
+  }
+  return attempts;
+}
+
+// Decisions
+
+/** A message could not be delivered: recorded once, after it was sent. `undefined`: it is not recorded as sent (yet). */
 export function failDelivery(
   history: readonly NotificationEvent[],
   failed: NotificationUndelivered['data'],
@@ -123,10 +239,7 @@ export function failDelivery(
     : [{ type: 'NotificationUndelivered', data: failed }];
 }
 
-/**
- * A telling whose message could not be delivered has failed, whoever hears of it: no event where it was not begun, or
- * its end is noted. `number`: which telling, from 1.
- */
+/** Fails an attempt (from 1) whose message could not be delivered: no event where it is not started or has an end. */
 export function failAttempt(
   history: readonly NotificationEvent[],
   number: number,

@@ -1,4 +1,4 @@
-/** What a process manager could not do, kept for support, and what support did about it. Stream `parked-{name}`. */
+/** Work that a process manager gave up, and what support did about it. Stream `parked-{name}`. */
 import { createHash } from 'node:crypto';
 import type { DomainEvent } from './decider.js';
 import { Refusal } from './refusal.js';
@@ -21,16 +21,18 @@ export function parkedNameOf(stream: string): ParkedName | undefined {
 }
 
 /**
- * The id of parked work: one for each entity of a process manager, however often it is parked; 32 hexadecimal digits
- * that don't tell the entity's id, which may be all that it takes to use a gift.
+ * The id of parked work, one for each entity of a process manager: 32 hexadecimal digits that hide the entity's id,
+ * which may be all that it takes to use a gift.
  */
 export function parkedId(name: ParkedName, entity: string): string {
   return createHash('sha256').update(`parked\0${name}\0${entity}`).digest('hex').slice(0, 32);
 }
 
+// Events
+
 /**
- * What work it is. `entity` is the transaction's id (`purchase`), the gift's (`notification`), the refund's (`refund`;
- * the transaction's for refunds made at the provider) or the dispute's (`dispute`), `step` what was tried.
+ * What work it is. `entity` is the id of the transaction (`purchase`), the gift (`notification`), the refund (`refund`;
+ * for external refunds the transaction) or the dispute (`dispute`); `step` is what was tried.
  */
 interface Work {
   readonly entity: string;
@@ -39,41 +41,39 @@ interface Work {
 }
 
 /**
- * Given up for good, with its cause; all other work went on. `event_id` is the event that asked for it, `times` how
- * often it has been parked in a row, this time included (absent: once).
+ * Given up, with its cause. `event_id` is the event that asked for it, `times` how often it has been parked in a row,
+ * this time included.
  */
 export type WorkParked = DomainEvent<
   'WorkParked',
-  Work & { readonly cause: string; readonly event_id: string; readonly times?: number }
+  Work & { readonly cause: string; readonly event_id: string; readonly times: number }
 >;
 
 /**
- * The id of the event that parks work, a UUID (RFC 9562, version 8): the same for the same work that is given up on
- * account of the same event, by whichever process and however often. So one whose append was given up and is stored
- * late does not stand twice.
+ * The id of the event that parks work, a UUID (RFC 9562, version 8): the same for the same work and the same event that
+ * asked for it. So an append that is stored late does not stand twice.
  */
 export function parkingId(
   name: ParkedName,
-  { entity, step, event_id, times = 1 }: Omit<WorkParked['data'], 'cause'>,
+  { entity, step, event_id, times }: Omit<WorkParked['data'], 'cause'>,
 ): string {
   const hash = createHash('sha256').update(['parking', name, entity, step, event_id, times].join('\0')).digest('hex');
   const variant = ((Number.parseInt(hash.charAt(16), 16) & 3) | 8).toString(16);
   return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-${variant}${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
 }
 
-/**
- * To be done again, by whichever process holds the lease, from what the streams and the provider say. `times`: how
- * often it had been parked.
- */
+/** To be done again, from what the streams and the provider say. `times`: how often it had been parked. */
 export type WorkRetried = DomainEvent<'WorkRetried', Work & { readonly times: number; readonly reason: string }>;
 
-/** Not to be done: a person has seen to it, or decided that it need not be done. */
+/** Not to be done: a person has seen to it. */
 export type WorkDiscarded = DomainEvent<'WorkDiscarded', Work & { readonly times: number; readonly reason: string }>;
 
 /** Events of such a stream. */
 export type ParkedEvent = WorkParked | WorkRetried | WorkDiscarded;
 
-/** How parked work stands: it waits for a person; it was handed back to its process manager; nobody will do it. */
+// State
+
+/** `parked`: it waits for a person; `retried`: it was handed back to its process manager. */
 export type ParkedState = 'parked' | 'retried' | 'discarded';
 
 /** Parked work, as decisions and lists need it. */
@@ -83,19 +83,21 @@ export interface ParkedWork extends Work {
   readonly times: number;
 }
 
-/** It after one more event of its entity. @throws Error for work that was never parked */
+/** The work after one more event of its entity. @throws Error for work that was never parked */
 export function evolveParked(work: ParkedWork | undefined, { type, data }: ParkedEvent): ParkedWork {
   if (type === 'WorkParked') {
-    const { entity, transaction_id, step, cause, times = 1 } = data;
+    const { entity, transaction_id, step, cause, times } = data;
     return { entity, transaction_id, step, cause, times, state: 'parked' };
   }
   if (work === undefined) throw new Error(`${type} of what was never parked`);
   return { ...work, state: type === 'WorkRetried' ? 'retried' : 'discarded' };
 }
 
+// Decisions
+
 /**
- * Hands it back; where it has been already: no event. A telling that was discarded has been recorded as failed (it is
- * told again by a resend), and a charge as declined (the gifts are bought again).
+ * Hands work back; again: no event. A discarded notification has been recorded as failed (a resend sends another), and
+ * a charge as declined (the gifts can be bought again).
  * @throws Refusal `work_discarded`
  */
 export function retryWork(
@@ -109,7 +111,7 @@ export function retryWork(
   return [{ type: 'WorkRetried', data: { entity, transaction_id, step, times, reason } }];
 }
 
-/** Discards it; again: no event. @throws Refusal `work_retried`: its process manager has it */
+/** Discards work; again: no event. @throws Refusal `work_retried`: its process manager has it */
 export function discardWork(
   { state, entity, transaction_id, step, times }: ParkedWork,
   reason: string,

@@ -1,6 +1,6 @@
 /**
- * What a payment provider tells of a transaction's money by itself, and what it means for the transaction. Told again,
- * or late, or in another order, it changes nothing more.
+ * What a payment provider reports of a transaction by itself, and what follows for the transaction. Repeated, late or in
+ * another order it changes nothing more.
  */
 import { closeDispute, noteProviderRefund, openDispute } from './disputes.js';
 import { failAuthentication, reversalsOf, type MadePurchase, type PurchaseEvent, settleCharge } from './purchase.js';
@@ -10,12 +10,9 @@ import { failRefund, givenBack, lateChargeRefundId, refundLateCharge } from './r
 export type PaymentNews = { readonly provider: string } & (
   | { readonly kind: 'succeeded'; readonly charge_id: string; readonly amount: number }
   | { readonly kind: 'failed'; readonly charge_id: string; readonly code: string }
-  /**
-   * `total`: all of this charge that had been given back by then. `others`: all of it that was not given back by us,
-   * where the provider was asked (`unsureCharge`).
-   */
+  /** `total`: all of this charge that was refunded. `others`: external refunds, where `unsureCharge` was asked about. */
   | { readonly kind: 'refunded'; readonly charge_id: string; readonly total: number; readonly others?: number }
-  /** One of ours, which the provider had taken on. `others`: as above. */
+  /** One of ours, which the provider had accepted. `others`: as above. */
   | {
       readonly kind: 'refund failed';
       readonly refund_id: string;
@@ -41,7 +38,7 @@ export type PaymentNews = { readonly provider: string } & (
     }
 );
 
-/** The news as events; none: nothing new, or nothing to do with it. */
+/** The news as events; none where nothing is new. */
 export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEvent[] {
   const money = reversalsOf(state);
   const { provider } = news;
@@ -63,7 +60,7 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
     case 'refund failed': {
       const { others } = news;
       const charge_id = unsureCharge(state, news);
-      // What somebody gave back in its place, before we heard that it had failed, was taken for it.
+      // An external refund before we heard of the failure was taken for this one.
       return [
         ...failed(state, news),
         ...(charge_id === undefined || others === undefined
@@ -79,7 +76,7 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
     case 'dispute closed': {
       const { charge_id, dispute_id, amount, reason, outcome } = news;
       if (boughtNothing(state, charge_id) && !money.disputes.some((one) => one.dispute_id === dispute_id)) return [];
-      // Of one whose beginning was never told, or comes late, the log knows all the same what was disputed, and why.
+      // A dispute whose opening was not reported is recorded as opened, too.
       return [
         ...openDispute(money, { provider, dispute_id, amount, reason }),
         ...closeDispute(money, { provider, dispute_id, outcome }),
@@ -91,9 +88,8 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
 }
 
 /**
- * The charge of which the news don't say by themselves what was given back by others than us: a total that holds more
- * than we know of may hold an attempt of ours that was refused or has failed since; and until an attempt is heard to
- * have failed, another refund of its amount is taken for it.
+ * The charge whose external refunds the news leave open. A total above what we know of may hold an attempt of ours that
+ * was refused or has failed since; and an external refund may have been taken for an attempt that failed.
  */
 export function unsureCharge(state: MadePurchase, news: PaymentNews): string | undefined {
   if (news.kind === 'refund failed') {
@@ -122,14 +118,14 @@ function failed(
   return failRefund(refunds.get(refund_id), { attempt, provider, refund_ref, code });
 }
 
-/** Whether it is another charge than the one that paid: that is given back whole, and no gift depends on it. */
+/** Whether it is another charge than the one that paid: it is refunded whole, and no gift depends on it. */
 function boughtNothing({ charge, refunds }: MadePurchase, chargeId: string): boolean {
   return (charge !== undefined && charge.charge_id !== chargeId) || refunds.has(lateChargeRefundId(chargeId));
 }
 
 /**
- * It pays for the purchase while that is open. A success after a decline, or a second one, bought nothing: it goes back
- * at once. One of another amount than the purchase's is left to whoever asked for the charge.
+ * Pays for the purchase while that is open. A charge after a decline, or a second one, bought nothing and is refunded
+ * at once. A charge of another amount is left to the charge step.
  */
 function succeeded(
   state: MadePurchase,

@@ -1,18 +1,16 @@
 /**
- * Usernames and passwords as they are compared, by RFC 8265: one that looks the same is the same, however a keyboard or
- * another system wrote it. Own code, since no kept package has these profiles. Left out: contextual rules (what has one
- * is refused) and the rule of directions.
+ * Usernames and passwords as they are compared, by RFC 8265: what looks the same is the same. Own code, since no
+ * maintained package has these profiles. Left out: contextual rules (such characters are refused), and directions.
  */
 
-/** Characters of a full or half width, and the ideographic space: another one of them is meant. */
+/** Characters of full or half width, and the ideographic space. */
 const OTHER_WIDTH = /[\u3000\uff01-\uffee]/g;
-/** Blanks, and what can't be seen, such as the marks of direction that are copied along. */
+/** Blanks and invisible characters, such as marks of direction. */
 const AROUND = /^[\s\p{Cf}]+|[\s\p{Cf}]+$/gu;
 
 /**
- * The one spelling of a username (UsernameCaseMapped, RFC 8265 3.3): the usual width, lower case, composed, without
- * blanks around it; `ＡDA ` is `ada`. It is personal as the name itself. Where it holds what no username may, so that it
- * is none, it is a spelling all the same.
+ * The one spelling of a username (UsernameCaseMapped, RFC 8265 3.3): usual width, lower case, composed, without blanks
+ * around it; `ＡDA ` is `ada`. Personal. Also of a text that is no username.
  */
 export function normaliseUsername(username: string): string {
   const narrow = username.replace(OTHER_WIDTH, (character) => character.normalize('NFKC'));
@@ -21,25 +19,16 @@ export function normaliseUsername(username: string): string {
 
 /** Letters, marks, digits and ASCII's visible characters (RFC 8264 4.2.1), in parts with one space between. */
 const PARTS = /^[\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}!-~]+(?: [\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}!-~]+)*$/u;
-/**
- * Letters and marks that are none of an identifier's (RFC 5892 2.6 and 2.9), and those that can't be seen (RFC 8264
- * 9.13).
- */
+/** Letters and marks outside of identifiers (RFC 5892 2.6 and 2.9), and invisible ones (RFC 8264 9.13). */
 const NEVER =
   /[\u302e-\u302f\u0640\u07fa\u3031-\u3035\u303b\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff\p{Default_Ignorable_Code_Point}]/u;
 
-/**
- * Whether a normalised username is one (RFC 8265 3.1): a character that stands for others, such as `ﬁ` or `²`, would
- * make two names that look the same.
- */
+/** Whether a normalised username is one (RFC 8265 3.1): without characters that stand for others, such as `ﬁ`. */
 export function isUsername(normalised: string): boolean {
   return PARTS.test(normalised) && !NEVER.test(normalised) && normalised.normalize('NFKC') === normalised;
 }
 
-/**
- * A password as it is hashed (OpaqueString, RFC 8265 4.2): every space is ASCII's, and it is composed; nothing else of
- * it is changed. Secret as the password itself.
- */
+/** A password as it is hashed (OpaqueString, RFC 8265 4.2): with ASCII spaces, composed. Secret. */
 export function opaqueString(password: string): string {
   return password.replace(/\p{Zs}/gu, ' ').normalize('NFC');
 }

@@ -22,9 +22,9 @@ import { Refusal } from './refusal.js';
 /** The stream of a transaction. */
 export const transactionStream = (id: string): string => `transaction-${id}`;
 
-/**
- * One receiver as a purchase names it: by phone (E.164, personal; with its HMAC), by user, or neither (shared by URL).
- */
+// Events
+
+/** A receiver: a phone number (E.164, personal; with its HMAC), a user, or neither (shared by URL). */
 export interface PurchaseReceiver {
   readonly phone_number?: string;
   readonly phone_hash?: string;
@@ -32,7 +32,7 @@ export interface PurchaseReceiver {
 }
 
 /**
- * All gifts of one purchase, atomically. Secret: `seed` (32 random bytes, hexadecimal; every id comes from it),
+ * All gifts of one purchase. Secret: `seed` (32 random bytes, hexadecimal, from which ids come),
  * `receivers[].phone_hash`. Personal: `receivers[].phone_number`, `message`. `sale_price` and `total` are pence;
  * `expires_on` is the last valid day (UTC).
  */
@@ -55,17 +55,17 @@ export type GiftsPurchased = DomainEvent<
 >;
 
 /**
- * The charge is about to be asked for; only who wrote this asks. `at` of the first one is when the provider's key began
- * to count. `kind` and `prepaid` are the payment method's at that time: who was asked once is asked again, whatever an
- * import makes of the method (absent in events from before they were kept).
+ * The charge is about to be asked for, by the process that wrote this. `at` of the first one is when the provider's
+ * idempotency key started to count. `kind` and `prepaid` are the payment method's at that time: the same provider is
+ * asked again, whatever an import makes of the method.
  */
 export type ChargeStarted = DomainEvent<
   'ChargeStarted',
   {
     readonly amount: number;
     readonly payment_reference: string;
-    readonly kind?: PaymentMethod['kind'];
-    readonly prepaid?: boolean;
+    readonly kind: PaymentMethod['kind'];
+    readonly prepaid: boolean;
   }
 >;
 
@@ -89,10 +89,9 @@ export type PaymentDeclined = DomainEvent<
 >;
 
 /**
- * The provider takes the money only once the buyer has proved who they are. `payment_id` is the provider's name of the
- * payment, `action` its word for what the buyer has to do; `until` (ISO 8601, UTC): not done by then, payment and gifts
- * are cancelled. The secret that the buyer does it with is the provider's alone: it is asked for when it is shown, and
- * never kept.
+ * The provider takes the money only once the buyer has authenticated. `payment_id` is the provider's name of the
+ * payment, `action` its word for what the buyer has to do; after `until` (ISO 8601, UTC) payment and gifts are
+ * cancelled. The secret for it is asked of the provider whenever it is shown, and never stored.
  */
 export type PaymentAuthenticationRequired = DomainEvent<
   'PaymentAuthenticationRequired',
@@ -104,10 +103,7 @@ export type PaymentAuthenticationRequired = DomainEvent<
   }
 >;
 
-/**
- * The buyer could not prove it, or the card was refused after that: the payment is to be cancelled. `code` is the
- * provider's.
- */
+/** Authentication failed, or the card was refused after it: the payment is to be cancelled. `code` is the provider's. */
 export type PaymentAuthenticationFailed = DomainEvent<
   'PaymentAuthenticationFailed',
   {
@@ -128,16 +124,15 @@ export type PurchaseEvent =
   | RefundEvent
   | ReversalEvent;
 
-/**
- * A payment that waits for its buyer. `required`: since when; `failed`: the provider's code, where it won't come to
- * anything.
- */
+// State
+
+/** A payment that waits for its buyer. `required`: since when; `failed`: the provider's code, once it has failed. */
 export type Authentication = PaymentAuthenticationRequired['data'] & {
   readonly required: string;
   readonly failed?: string;
 };
 
-/** What of a payment method says who holds the money. */
+/** What says who takes the money. */
 export type ChargeBy = Pick<PaymentMethod, 'kind' | 'prepaid'>;
 
 /** What is known of a transaction. */
@@ -149,12 +144,12 @@ export type Purchase =
       readonly purchasedAt: string;
       /** When the charge was first asked for. */
       readonly chargeStartedAt?: string;
-      /** Who was asked: the payment method's kind as it was then. Absent: not asked yet, or before that was kept. */
+      /** The payment method's kind as it was then. Absent: not asked for yet. */
       readonly chargeBy?: ChargeBy;
       /** What the provider took. */
       readonly charge?: PaymentCharged['data'];
       readonly refunds: Refunds;
-      /** Where the buyer had to prove who they are. */
+      /** Where the buyer had to authenticate. */
       readonly authentication?: Authentication;
       /** Absent: nothing came late. */
       readonly reversals?: Reversals;
@@ -163,7 +158,6 @@ export type Purchase =
 /** A purchase that was made. */
 export type MadePurchase = Exclude<Purchase, { status: 'none' }>;
 
-/** The fold. */
 export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
   initial: { status: 'none' },
   evolve(state: Purchase, event: Happened<PurchaseEvent>): Purchase {
@@ -173,7 +167,10 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
     switch (event.type) {
       case 'ChargeStarted':
         return state.chargeStartedAt === undefined
-          ? copyWith(state, { chargeStartedAt: event.at, ...chargeByOf(event.data) })
+          ? copyWith(state, {
+              chargeStartedAt: event.at,
+              chargeBy: { kind: event.data.kind, prepaid: event.data.prepaid },
+            })
           : state;
       case 'PaymentAuthenticationRequired':
         return copyWith(state, { authentication: copyWith(event.data, { required: event.at }) });
@@ -212,12 +209,9 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
 /** What came late for a purchase. */
 export const reversalsOf = ({ reversals }: Pick<MadePurchase, 'reversals'>): Reversals => reversals ?? NO_REVERSALS;
 
-const chargeByOf = ({ kind, prepaid }: ChargeStarted['data']): { readonly chargeBy?: ChargeBy } =>
-  kind === undefined || prepaid === undefined ? {} : { chargeBy: { kind, prepaid } };
+// Decisions
 
-/**
- * Starting the charge, from a payment method that is such now: no event when it has been started or settled already.
- */
+/** Starts the charge of a payment method that is such now: no event when it has been started or settled. */
 export function startCharge(state: Purchase, { kind, prepaid }: ChargeBy): ChargeStarted[] {
   if (state.status !== 'pending' || state.chargeStartedAt !== undefined) return [];
   return [
@@ -228,7 +222,7 @@ export function startCharge(state: Purchase, { kind, prepaid }: ChargeBy): Charg
   ];
 }
 
-/** The provider's answer: recorded once; a second one changes nothing. */
+/** Records the provider's answer, once. */
 export function settleCharge(
   state: Purchase,
   outcome: PaymentCharged | PaymentDeclined,
@@ -242,16 +236,16 @@ export function settleCharge(
  */
 export const CARD_LIMITS = { least: 30, most: 99_999_999 } as const;
 
-/** Which limit an amount (pence) breaks; nothing is never charged, and so breaks none. Wallets have none. */
+/** Which limit an amount (pence) breaks; 0 is never charged, and so breaks none. Wallets have none. */
 export function brokenCardLimit(amount: number): 'amount_too_small' | 'amount_too_large' | undefined {
   if (amount === 0) return undefined;
   return amount < CARD_LIMITS.least ? 'amount_too_small' : amount > CARD_LIMITS.most ? 'amount_too_large' : undefined;
 }
 
-/** How long a buyer has to prove who they are, milliseconds. */
+/** How long a buyer has to authenticate, milliseconds. */
 export const AUTHENTICATION_MS = 15 * 60_000;
 
-/** The buyer has to prove who they are: noted once, and only while the charge is open. */
+/** The buyer has to authenticate: recorded once, while the charge is open. */
 export function requireAuthentication(
   state: Purchase,
   required: PaymentAuthenticationRequired['data'],
@@ -261,10 +255,7 @@ export function requireAuthentication(
     : [];
 }
 
-/**
- * The buyer failed to: noted once, for the payment that waits for it. A charge that nobody waits for is answered to
- * whoever asked for it.
- */
+/** The buyer failed to: recorded once, and only of a payment that waits for its buyer. */
 export function failAuthentication(
   state: Purchase,
   failed: PaymentAuthenticationFailed['data'],
@@ -278,16 +269,14 @@ export function failAuthentication(
   return [{ type: 'PaymentAuthenticationFailed', data: failed }];
 }
 
-/** Who a gift is for, as its stream keeps it: never a phone number. */
+/** The receiver as a gift's stream has it: never a phone number. */
 export function receiverOf(receiver: PurchaseReceiver | undefined): Receiver {
   if (receiver?.user_id !== undefined) return { user_id: receiver.user_id };
   if (receiver?.phone_hash !== undefined) return { phone_hash: receiver.phone_hash };
   return {};
 }
 
-/**
- * The event that issues one gift of a purchase. The same purchase always gives the same event. `own`: the gift's ids.
- */
+/** The event that issues one gift of a purchase: always the same. `own`: the gift's ids. */
 export function issueGift(
   purchase: GiftsPurchased['data'],
   purchasedAt: string,
@@ -311,10 +300,7 @@ export function issueGift(
   };
 }
 
-/**
- * The events that issue the gifts of a purchase, with each gift's id, in their order; made one by one as they are asked
- * for.
- */
+/** The events that issue the gifts of a purchase, with each gift's id, in their order. */
 export function* issueGifts(
   purchase: GiftsPurchased['data'],
   purchasedAt: string,
@@ -328,8 +314,7 @@ export function* issueGifts(
 }
 
 /**
- * Asking for a refund of some gifts of a purchase, or of all that belong to no refund yet: no event when this refund
- * has been asked for before.
+ * Asks for a refund of some gifts of a purchase, or of all that belong to no refund yet; again: no event.
  * @throws Refusal `transaction_pending`, `gift_not_in_transaction`, `gift_already_refunded`, `nothing_to_refund` (also
  * of a declined purchase)
  */
@@ -353,10 +338,7 @@ export function requestRefund(
   return [{ type: 'RefundRequested', data: { refund_id, gift_ids, voided, reason } }];
 }
 
-/**
- * Starting a refund that was asked for, once its gifts are cancelled: exactly what they cost. No event when it has been
- * started already.
- */
+/** Starts a refund of exactly what the cancelled gifts cost: no event when it has been started already. */
 export function startRefund(
   state: Purchase,
   refundId: string,
@@ -385,7 +367,7 @@ export function startRefund(
   ];
 }
 
-/** What of the charge has not been given back, pence. */
+/** What of the charge has not been refunded, pence. */
 export function leftOfCharge(state: Purchase): number {
   if (state.status === 'none' || state.charge === undefined) return 0;
   return state.charge.amount - givenBack(state.refunds, state.charge.charge_id) - reversalsOf(state).refunded.total;

@@ -1,16 +1,16 @@
 /**
- * Refunds of a purchase: asked for, its gifts cancelled each in its own stream, then exactly their share given back by
- * whoever took the money. They stand in the transaction's stream; each gift belongs to at most one refund that is
- * alive. Money is pence.
+ * Refunds of a purchase, in the transaction's stream: asked for, gifts cancelled each in its own stream, then their
+ * price refunded by whoever took the money. A gift belongs to one open refund at most. Money is pence.
  */
 import type { DomainEvent, Happened } from './decider.js';
 import type { GiftCancelled, IssuedGift } from './gift.js';
 import { isDisputeCause } from './supportActions.js';
 
+// Events
+
 /**
- * Asked for by support. `gift_ids`: those to be cancelled and paid back, where they are neither redeemed nor vouchered
- * when their turn comes; `voided`: the codes of vouchered ones have been made worthless where they were issued, so
- * these are paid back as well.
+ * Asked for by support. `gift_ids` are cancelled and refunded where they are neither redeemed nor vouchered by then;
+ * `voided`: codes of vouchered ones have been made worthless by their issuer, so these are refunded as well.
  */
 export type RefundRequested = DomainEvent<
   'RefundRequested',
@@ -22,20 +22,17 @@ export type RefundRequested = DomainEvent<
   }
 >;
 
-/**
- * Why a refund leaves a gift as it is: used; its code is out; its payment is disputed (so the card's bank decides);
- * cancelled for another reason.
- */
+/** Why a refund skips a gift. A disputed payment is for the card's bank to decide. */
 export type KeptFor = 'redeemed' | 'code_out' | 'disputed' | 'cancelled';
 
-/** The gifts that a refund has left as they are. */
+/** The gifts that a refund has skipped. */
 export type Kept = Readonly<Partial<Record<KeptFor, readonly string[]>>>;
 
 /**
- * The money is about to be asked for; only who wrote this asks. `gift_ids` are cancelled (none: money is given back
- * that bought nothing). `at` of the event is when the attempt's key at the provider began to count; a further `attempt`
- * (from 1) has a key of its own. `amount` is what these gifts cost. `provider`, `charge_id`, `payment_reference`: who
- * took the money, under which name, from what. `cause`: why, where nobody asked for the refund.
+ * The money is about to be asked for, by the process that wrote this. `gift_ids` are cancelled (none: the money bought
+ * nothing). `at` is when the attempt's idempotency key at the provider started to count; each `attempt` (from 1) has a
+ * key of its own. `amount` is what these gifts cost. `provider`, `charge_id`, `payment_reference`: who took the money,
+ * under which name, from what. `cause`: why, where nobody asked for the refund.
  */
 export type RefundStarted = DomainEvent<
   'RefundStarted',
@@ -52,7 +49,7 @@ export type RefundStarted = DomainEvent<
   }
 >;
 
-/** The provider gives the money back. `refund_ref` is the provider's id of that. */
+/** The provider refunds. `refund_ref` is its id of the refund. */
 export type GiftsRefunded = DomainEvent<
   'GiftsRefunded',
   {
@@ -65,10 +62,7 @@ export type GiftsRefunded = DomainEvent<
   }
 >;
 
-/**
- * The provider will not give it back under this attempt; `code` is the provider's. The gifts stay cancelled: a person
- * must see to it.
- */
+/** The provider refuses this attempt; `code` is its reason. The gifts stay cancelled: a person must see to it. */
 export type RefundRefused = DomainEvent<
   'RefundRefused',
   {
@@ -80,18 +74,17 @@ export type RefundRefused = DomainEvent<
   }
 >;
 
-/**
- * The provider had taken the attempt on, and could not deliver it: the money is not the buyer's. `code` is the
- * provider's. The gifts stay cancelled, and a person must see to it, as where it was refused.
- */
+/** The provider accepted the attempt and failed to deliver the money. Otherwise as `RefundRefused`. */
 export type RefundFailed = DomainEvent<'RefundFailed', GiftsRefunded['data'] & { readonly code: string }>;
 
-/** Not one of the gifts could be cancelled: nothing is given back. */
+/** No gift could be cancelled: nothing is refunded. */
 export type NothingRefunded = DomainEvent<'NothingRefunded', { readonly refund_id: string; readonly kept: Kept }>;
 
 /** Events of a refund. */
 export type RefundEvent =
   RefundRequested | RefundStarted | GiftsRefunded | RefundRefused | RefundFailed | NothingRefunded;
+
+// State
 
 /** What is known of one refund. */
 export type Refund =
@@ -101,14 +94,11 @@ export type Refund =
       readonly started: RefundStarted['data'];
       /** When the present attempt was first asked for. */
       readonly startedAt: string;
-      /** The provider's id of it, once it is given. */
+      /** The provider's id of it, once it is made. */
       readonly ref?: string;
       /** What the provider said when it refused, or could not deliver it. */
       readonly code?: string;
-      /**
-       * Since its last event somebody gave money of the charge back at the provider itself: that may be this refund, so
-       * it is not tried again.
-       */
+      /** Since its last event money was refunded at the provider itself. As that may be this one, it is not repeated. */
       readonly outside?: true;
     }
   | { readonly status: 'nothing'; readonly kept: Kept };
@@ -145,10 +135,7 @@ function evolveRefund(refund: Refund | undefined, event: Happened<RefundEvent>):
   }
 }
 
-/**
- * Money of the charge was given back at the provider and not by us: it may be what a refund that was refused, or never
- * answered, was about.
- */
+/** Marks refunds that were refused or not answered: money refunded at the provider itself may stand for them. */
 export function evolveOutside(refunds: Refunds, chargeId: string): Refunds {
   const after = new Map(refunds);
   for (const [id, refund] of refunds) {
@@ -158,17 +145,12 @@ export function evolveOutside(refunds: Refunds, chargeId: string): Refunds {
   return after;
 }
 
-/**
- * Whether money that was given back at the provider counts as this refund's: the provider had refused it before. Its
- * gifts are cancelled already.
- */
+/** Whether money refunded at the provider counts for this refund, which the provider had refused. */
 export function madeByHand(refund: Refund | undefined): boolean {
   return refund?.status === 'refused' && refund.outside === true;
 }
 
-/**
- * The gifts that belong to a refund: asked for, or cancelled by it. Those that it has left as they are belong to none.
- */
+/** The gifts that belong to a refund: asked for, or cancelled by it; skipped ones do not. */
 export function giftsInRefunds(refunds: Refunds): Set<string> {
   const held = new Set<string>();
   for (const refund of refunds.values()) {
@@ -178,10 +160,7 @@ export function giftsInRefunds(refunds: Refunds): Set<string> {
   return held;
 }
 
-/**
- * What of a charge has been given back by us or is being given back, pence: never more than was charged. What the
- * provider refused was not: who makes it by hand there has made a refund that is none of ours.
- */
+/** Pence of a charge that we have refunded or are refunding. A refused refund does not count. */
 export function givenBack(refunds: Refunds, chargeId: string): number {
   let sum = 0;
   for (const refund of refunds.values())
@@ -190,10 +169,12 @@ export function givenBack(refunds: Refunds, chargeId: string): number {
   return sum;
 }
 
+// Decisions
+
 /** The refund of a charge that bought nothing. */
 export const lateChargeRefundId = (chargeId: string): string => `late-${chargeId}`;
 
-/** Gives back a charge that bought nothing, once for ever: no event when that has been started. */
+/** Refunds a charge that bought nothing, once: no event when that has been started. */
 export function refundLateCharge(
   refunds: Refunds,
   charge: Required<Pick<RefundStarted['data'], 'provider' | 'charge_id' | 'amount' | 'payment_reference' | 'cause'>>,
@@ -204,13 +185,13 @@ export function refundLateCharge(
     : [{ type: 'RefundStarted', data: { refund_id, attempt: 1, gift_ids: [], kept: {}, ...charge } }];
 }
 
-/** What a refund does to one gift. `already`: this very refund has cancelled it before. */
+/** What a refund does to one gift. `already`: this refund has cancelled it before. */
 export type Cancellation = { readonly cancel: GiftCancelled } | { readonly already: true } | { readonly kept: KeptFor };
 
 /**
- * Cancels a gift for a refund, unless it has been used or its code is out. An expired gift is cancelled like any other:
- * whether its price goes back is for support to judge.
- * @param disputed the purchase's payment is, whether or not the gift has been blocked for it yet
+ * Cancels a gift for a refund, unless it has been used or its code is out. Whether an expired gift is refunded, support
+ * decides.
+ * @param disputed the payment is disputed, whether or not the gift has been blocked for it yet
  */
 export function cancelForRefund(
   gift: IssuedGift,
@@ -224,7 +205,7 @@ export function cancelForRefund(
   return { cancel: { type: 'GiftCancelled', data: { reason, refund_id } } };
 }
 
-/** The provider's answer to the present attempt: recorded once; a second one changes nothing. */
+/** Records the provider's answer to the present attempt, once. */
 export function settleRefund(
   refund: Refund | undefined,
   answer:
@@ -241,10 +222,7 @@ export function settleRefund(
   ];
 }
 
-/**
- * The provider says that it could not deliver an attempt: noted once, for the present attempt, also where its answer
- * has not been recorded yet.
- */
+/** The provider could not deliver the present attempt: recorded once, also where its answer is not recorded yet. */
 export function failRefund(
   refund: Refund | undefined,
   failed: Pick<RefundFailed['data'], 'attempt' | 'provider' | 'refund_ref' | 'code'>,
@@ -255,7 +233,7 @@ export function failRefund(
   return [{ type: 'RefundFailed', data: { refund_id, gift_ids, amount, ...failed } }];
 }
 
-/** Another attempt: after the provider refused the one before, or has certainly never been asked for it. */
+/** Another attempt, after the one before was refused or certainly never reached the provider. */
 export function startAgain(refund: Refund | undefined): RefundStarted[] {
   if (refund === undefined || !('started' in refund) || refund.status === 'refunded') return [];
   return [{ type: 'RefundStarted', data: { ...refund.started, attempt: refund.started.attempt + 1 } }];

@@ -1,56 +1,57 @@
-/** What a decision may refuse. The API's error table gives each its status and message. */
-export type RefusalCode =
-  | 'gift_not_found'
-  | 'transaction_not_found'
-  | 'redemption_not_found'
-  | 'cannot_redeem'
-  | 'cannot_unredeem'
-  | 'cannot_claim'
-  | 'gift_already_redeemed'
-  | 'gift_already_claimed'
-  | 'gift_expired'
-  | 'gift_not_paid'
-  | 'gift_cancelled'
-  | 'gift_blocked'
-  | 'gift_has_voucher'
-  | 'gift_has_no_receiver'
-  | 'gift_being_told'
-  | 'invalid_expiry_date'
-  | 'parked_work_not_found'
-  | 'parked_work_ambiguous'
-  | 'work_retried'
-  | 'work_discarded'
-  | 'gift_not_redeemed'
-  | 'invalid_location'
-  | 'invalid_segment'
-  | 'voucher_not_available'
-  | 'invalid_product'
-  | 'invalid_payment_reference'
-  | 'cannot_use_payment_method'
-  | 'amount_too_small'
-  | 'amount_too_large'
-  | 'receiver_not_found'
-  | 'invalid_phone_number'
-  | 'transaction_pending'
-  | 'gift_not_in_transaction'
-  | 'gift_already_refunded'
-  | 'nothing_to_refund'
-  | 'gift_code_out'
-  | 'gift_disputed'
-  | 'gift_already_cancelled'
-  | 'idempotency_key_reused';
+/** What a decision may refuse, in words for the caller. */
+export const REFUSALS = {
+  gift_not_found: 'gift not found',
+  transaction_not_found: 'transaction not found',
+  redemption_not_found: 'Redemption not found',
+  cannot_redeem: 'Cannot redeem this gift.',
+  cannot_unredeem: 'Cannot unredeem this gift.',
+  cannot_claim: 'Cannot claim this gift.',
+  gift_already_redeemed: 'gift already redeemed.',
+  gift_already_claimed: 'gift already claimed.',
+  gift_expired: 'gift is expired and cannot be redeemed.',
+  gift_not_paid: 'gift is not paid for yet.',
+  gift_cancelled: 'gift is cancelled and cannot be redeemed.',
+  gift_blocked: 'gift is blocked.',
+  gift_has_voucher: 'a voucher code of this gift is out.',
+  gift_has_no_receiver: 'gift has no receiver.',
+  notification_pending: 'the receiver is still being told.',
+  invalid_expiry_date: 'expiry_date must be a day to come, later than the present one and at most ten years ahead.',
+  parked_work_not_found: 'Parked work not found',
+  parked_work_ambiguous: 'several pieces of parked work wait here: name one by its id.',
+  work_retried: 'this work has been retried.',
+  work_discarded: 'this work was discarded.',
+  gift_not_redeemed: 'gift not redeemed.',
+  invalid_location: 'Invalid location.',
+  invalid_segment: 'Invalid segment.',
+  voucher_not_available: 'Voucher not available.',
+  invalid_product: 'Invalid product.',
+  invalid_payment_reference: 'Invalid payment reference.',
+  cannot_use_payment_method: 'Cannot use this payment method.',
+  amount_too_small: 'Amount too small: a card is charged at least 0.30.',
+  amount_too_large: 'Amount too large: a card is charged at most 999999.99.',
+  receiver_not_found: 'Receiver not found.',
+  invalid_phone_number: 'Invalid phone number.',
+  transaction_pending: 'transaction is not settled yet.',
+  gift_not_in_transaction: 'gift not in this transaction.',
+  gift_already_refunded: 'gift already refunded.',
+  nothing_to_refund: 'nothing to refund.',
+  gift_code_out: 'gift has a voucher: say voided once its code is worthless.',
+  gift_disputed: "gift's payment is disputed.",
+  gift_already_cancelled: 'gift is cancelled already.',
+  idempotency_key_reused: 'Idempotency key already used with another request.',
+} as const satisfies Readonly<Record<string, string>>;
+
+/** The name of a refusal. */
+export type RefusalCode = keyof typeof REFUSALS;
 
 /** A command was understood and refused: nothing was appended. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: RefusalCode;
-  /**
-   * The field of the request that it is about, `purchase.receivers[1].phone_number`; empty: the request as a whole, or
-   * the state.
-   */
+  /** The field of the request that it is about, `purchase.receivers[1].phone_number`; empty: no field. */
   readonly field: string;
   constructor(code: RefusalCode, field = '') {
-    super(code);
+    super(REFUSALS[code]);
     this.code = code;
     this.field = field;
   }

@@ -1,7 +1,4 @@
-/**
- * What support, or a process, may do to a gift that is not its own: block it, give it to another receiver, let it be
- * valid for longer.
- */
+/** Decisions of support, and of process managers, about a gift: block, reassign, extend. */
 import type { Block, GiftBlocked, GiftExtended, GiftFacts, GiftReassigned, GiftUnblocked, IssuedGift } from './gift.js';
 import { isExpired } from './gift.js';
 import { Refusal } from './refusal.js';
@@ -16,8 +13,8 @@ export const disputeCause = (disputeId: string): string => `${DISPUTE}${disputeI
 export const isDisputeCause = (cause: string): boolean => cause.startsWith(DISPUTE);
 
 /**
- * Blocks the gift for one cause, whatever others block it; again for the same one, or once it is cancelled for good: no
- * event. A redeemed gift is blocked too: it could be unredeemed. @throws Refusal `gift_not_paid`
+ * Blocks the gift for one cause; again, or once it is cancelled: no event. A redeemed gift is blocked, too, since it
+ * could be unredeemed. @throws Refusal `gift_not_paid`
  */
 export function block(
   gift: IssuedGift,
@@ -29,14 +26,14 @@ export function block(
   return [{ type: 'GiftBlocked', data: { cause, reason } }];
 }
 
-/** Frees the gift of one cause; one that does not block it: no event. */
+/** Frees the gift of one cause; where that does not block it: no event. */
 export function unblock(gift: IssuedGift, { cause, reason }: Block): GiftUnblocked[] {
   return gift.blockedBy?.includes(cause) === true ? [{ type: 'GiftUnblocked', data: { cause, reason } }] : [];
 }
 
 /**
- * Gives the gift to another receiver; to the one it has: no event. Not once its code is out: whoever has that could
- * still use it. A blocked one may be given.
+ * Gives the gift to another receiver; to the one it has: no event. Not with a voucher: its code can be used by whoever
+ * has it. A blocked gift may be given.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_already_redeemed`, `gift_has_voucher`, `gift_expired`
  */
 export function reassign(
@@ -57,8 +54,8 @@ export function reassign(
 const YEARS = 10;
 
 /**
- * Lets the gift be valid to the end of a later day (UTC); the day it has: no event. Its voucher follows the rule of
- * decisions 6, with the segment's days as they are today (`segmentDays`), but never ends earlier than it did.
+ * Lets the gift be valid to the end of a later day (UTC); the day it has: no event. Its voucher follows decisions 6,
+ * with `segmentDays` of today, but never ends earlier than it did.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`; `invalid_expiry_date`: past, not later than the present one, or
  * over ten years ahead
  */

@@ -1,6 +1,4 @@
-/**
- * Vouchers: codes and how long they are good for (decisions 6). The voucher itself is an event of its gift's stream.
- */
+/** A voucher's code and validity (decisions 6). The voucher itself is an event of its gift's stream. */
 import { BASE32 } from './base32.js';
 
 const CODE_LENGTH = 12;
@@ -9,10 +7,7 @@ const DAY_MS = 86_400_000;
 /** Integrations whose brands have V1 vouchers (spec 4.3). */
 export const V1_INTEGRATIONS: ReadonlySet<string> = new Set(['1', '2', '3', '4', '5', '6']);
 
-/**
- * The check character of a code: Luhn's algorithm modulo 32 over the code's alphabet; it finds every single wrong
- * character and most swaps.
- */
+/** Luhn's algorithm modulo 32: it finds every single wrong character and most swaps. */
 function checkCharacter(code: string): string {
   let sum = 0;
   let factor = 2;
@@ -36,10 +31,7 @@ export const PINS = 10_000;
 /** A PIN of four digits, zeros in front included, from a random whole number below `PINS`. */
 export const pinOf = (random: number): string => String(random).padStart(4, '0');
 
-/**
- * When a voucher made at `now` ends: with the gift's last valid day (UTC) or the segment's days after it was made,
- * whichever is earlier. ISO 8601.
- */
+/** The end of a voucher made at `now` (ISO 8601): the gift's last valid day (UTC) or the segment's, if earlier. */
 export function voucherExpiry(now: string, expiresOn: string, segmentDays: number): string {
   const endOfGift = Date.parse(expiresOn) + DAY_MS - 1;
   return new Date(Math.min(endOfGift, Date.parse(now) + segmentDays * DAY_MS)).toISOString();

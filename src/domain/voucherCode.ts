@@ -1,19 +1,15 @@
-/**
- * One code of a segment's imported pool (decisions 6). Stream `voucherCode-{segmentId}-{hash}`: the expected revision
- * hands each code out once.
- */
+/** One code of a segment's imported pool (decisions 6). Stream `voucherCode-{segmentId}-{hash}`. */
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 
-/** The stream of a code; `hash` is its keyed hash of kind `code`. */
+/** `hash` is the code's keyed hash of kind `code`. */
 export const voucherCodeStream = (segmentId: string, hash: string): string => `voucherCode-${segmentId}-${hash}`;
 
-/**
- * The segment and the hash that a code's stream name is made of. The hash has a fixed length, so a segment's id may
- * hold dashes.
- */
+/** The parts of a code's stream name. The hash has a fixed length, so a segment's id may hold dashes. */
 export function voucherCodeOfStream(stream: string): { segment_id: string; hash: string } {
   return { segment_id: stream.slice('voucherCode-'.length, -23), hash: stream.slice(-22) };
 }
+
+// Events
 
 /** The code came into the pool, or back into it. Secret: `code`, `pin`. */
 export type VoucherCodeAdded = DomainEvent<
@@ -21,17 +17,19 @@ export type VoucherCodeAdded = DomainEvent<
   { readonly segment_id: string; readonly code: string; readonly pin: string | null }
 >;
 
-/** The code's pin was corrected while nobody had it. Secret: `pin`. */
+/** The pin of a free code was corrected. Secret: `pin`. */
 export type VoucherCodeChanged = DomainEvent<'VoucherCodeChanged', { readonly pin: string | null }>;
 
 /** The code is a gift's voucher, for ever. */
 export type VoucherCodeAssigned = DomainEvent<'VoucherCodeAssigned', { readonly gift_id: string }>;
 
-/** An import pruned the code before anybody had it; `reason` is what its operator gave. */
+/** An import pruned the free code; `reason` is its operator's. */
 export type VoucherCodeWithdrawn = DomainEvent<'VoucherCodeWithdrawn', { readonly reason: string }>;
 
 /** Events of a code's stream. */
 export type VoucherCodeEvent = VoucherCodeAdded | VoucherCodeChanged | VoucherCodeAssigned | VoucherCodeWithdrawn;
+
+// State
 
 /** What is known of a code. */
 export type VoucherCode =
@@ -50,7 +48,6 @@ export type VoucherCode =
       readonly gift_id: string;
     };
 
-/** The fold. */
 export const voucherCodeAggregate: Aggregate<VoucherCode, VoucherCodeEvent> = {
   initial: { status: 'none' },
   evolve(state: VoucherCode, event: Happened<VoucherCodeEvent>): VoucherCode {
@@ -69,23 +66,22 @@ export const voucherCodeAggregate: Aggregate<VoucherCode, VoucherCodeEvent> = {
   },
 };
 
-/** Brings the code into the pool: no event when it is there. A code that a gift has stays as it is. */
+// Decisions
+
+/** Brings the code into the pool; again: no event. A code that a gift has stays as it is. */
 export function addVoucherCode(state: VoucherCode, wanted: VoucherCodeAdded['data']): VoucherCodeEvent[] {
   if (state.status === 'none' || state.status === 'withdrawn') return [{ type: 'VoucherCodeAdded', data: wanted }];
   if (state.status === 'assigned' || state.pin === wanted.pin) return [];
   return [{ type: 'VoucherCodeChanged', data: { pin: wanted.pin } }];
 }
 
-/**
- * Gives the code to a gift. No event when the gift has it already.
- * @returns `undefined` when the code can't be had: another gift has it, it was withdrawn, or there is none such.
- */
+/** Gives the code to a gift; again: no event. @returns `undefined` when the code is not free */
 export function assignVoucherCode(state: VoucherCode, giftId: string): VoucherCodeAssigned[] | undefined {
   if (state.status === 'assigned' && state.gift_id === giftId) return [];
   return state.status === 'free' ? [{ type: 'VoucherCodeAssigned', data: { gift_id: giftId } }] : undefined;
 }
 
-/** Takes a code that nobody has out of the pool: no event otherwise. */
+/** Takes a free code out of the pool; else: no event. */
 export function withdrawVoucherCode(state: VoucherCode, reason: string): VoucherCodeWithdrawn[] {
   return state.status === 'free' ? [{ type: 'VoucherCodeWithdrawn', data: { reason } }] : [];
 }

@@ -1,28 +1,23 @@
 /** A prepaid wallet. Stream `wallet-{reference}`; the reference is its payment method's. Money is pence. */
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 
-/** The stream of a wallet. */
 export const walletStream = (reference: string): string => `wallet-${reference}`;
 
-/**
- * Money came in. A top-up's id counts once, for ever: the import, which alone tops up, leaves out those that stand in
- * the stream.
- */
+// Events
+
+/** Money came in. Each `top_up_id` counts once, which the import sees to. */
 export type WalletToppedUp = DomainEvent<'WalletToppedUp', { readonly top_up_id: string; readonly amount: number }>;
 
-/** A purchase was paid from it. Found again by its transaction. */
+/** A purchase was paid. */
 export type WalletDebited = DomainEvent<'WalletDebited', { readonly transaction_id: string; readonly amount: number }>;
 
-/**
- * A purchase could not be paid from it. Stands here so that whoever asks again, after a top-up too, gets the first
- * answer.
- */
+/** A purchase could not be paid. Recorded, so that it stays refused after a top-up. */
 export type WalletDebitRefused = DomainEvent<
   'WalletDebitRefused',
   { readonly transaction_id: string; readonly amount: number }
 >;
 
-/** Money of a purchase came back. `cause` is the refund's id: each counts once, for ever. */
+/** Money of a purchase came back. `cause` is the refund's id: each counts once. */
 export type WalletCredited = DomainEvent<
   'WalletCredited',
   { readonly transaction_id: string; readonly amount: number; readonly cause: string }
@@ -31,9 +26,9 @@ export type WalletCredited = DomainEvent<
 /** Events of a wallet's stream. */
 export type WalletEvent = WalletToppedUp | WalletDebited | WalletDebitRefused | WalletCredited;
 
-/**
- * What was decided of transactions, the latest first. A chain, so that one more costs the same however many there are.
- */
+// State
+
+/** What was decided, the latest first: a chain, so that the cost of one more does not grow. */
 interface Decided {
   readonly kind: 'debited' | 'refused' | 'credited';
   /** The transaction's or the refund's. */
@@ -45,13 +40,12 @@ interface Decided {
   readonly earlier: Decided | undefined;
 }
 
-/** What is known of a wallet. The balance is never below zero. */
+/** The balance is never below zero. */
 export interface Wallet {
   readonly balance: number;
   readonly decided: Decided | undefined;
 }
 
-/** The fold. */
 export const walletAggregate: Aggregate<Wallet, WalletEvent> = {
   initial: { balance: 0, decided: undefined },
   evolve(state: Wallet, event: Happened<WalletEvent>): Wallet {
@@ -86,7 +80,7 @@ export const walletAggregate: Aggregate<Wallet, WalletEvent> = {
   },
 };
 
-/** Whether a transaction's debit has been made or refused; `undefined` while neither. */
+/** What became of a transaction's debit; `undefined`: nothing yet. */
 export function debitOf(state: Wallet, transactionId: string): 'debited' | 'refused' | undefined {
   for (let one = state.decided; one !== undefined; one = one.earlier) {
     if ((one.kind === 'debited' || one.kind === 'refused') && one.id === transactionId) return one.kind;
@@ -94,13 +88,15 @@ export function debitOf(state: Wallet, transactionId: string): 'debited' | 'refu
   return undefined;
 }
 
-/** Pays a purchase, or refuses where the balance is too small: no event when that has been decided already. */
+// Decisions
+
+/** Pays a purchase, or refuses where the balance is too small; again: no event. */
 export function debit(state: Wallet, asked: WalletDebited['data']): (WalletDebited | WalletDebitRefused)[] {
   if (debitOf(state, asked.transaction_id) !== undefined) return [];
   return [{ type: asked.amount > state.balance ? 'WalletDebitRefused' : 'WalletDebited', data: asked }];
 }
 
-/** What of a transaction's debit has not been given back, pence; 0 where there was none. */
+/** What of a transaction's debit has not been credited, pence. */
 export function leftOf(state: Wallet, transactionId: string): number {
   let left = 0;
   for (let one = state.decided; one !== undefined; one = one.earlier) {
@@ -117,19 +113,13 @@ export function isCredited(state: Wallet, refundId: string): boolean {
   return false;
 }
 
-/**
- * Gives money of a purchase back, or nothing where less is left of it: no event then, nor when this refund has been
- * credited already.
- */
+/** Credits a refund; again, or where less is left of the debit: no event. */
 export function credit(state: Wallet, asked: WalletCredited['data']): WalletCredited[] {
   if (isCredited(state, asked.cause) || asked.amount > leftOf(state, asked.transaction_id)) return [];
   return [{ type: 'WalletCredited', data: asked }];
 }
 
-/**
- * Leaves a purchase that was given up unpaid: what was debited comes back, and what asks for it later is refused.
- * Again: no event.
- */
+/** Leaves a purchase unpaid: what was debited is credited, and a later debit is refused. Again: no event. */
 export function giveUpDebit(state: Wallet, asked: WalletDebited['data']): (WalletDebitRefused | WalletCredited)[] {
   const decided = debitOf(state, asked.transaction_id);
   if (decided === 'debited') return credit(state, { ...asked, cause: `discarded-${asked.transaction_id}` });

@@ -122,7 +122,7 @@ test.before(async () => {
     id: crypto.randomUUID(),
     type: 'WorkParked',
     at: new Date().toISOString(),
-    data: { entity, transaction_id: NO_TRANSACTION, step: 'refund', cause: 'down', event_id: 'e' },
+    data: { entity, transaction_id: NO_TRANSACTION, step: 'refund', cause: 'down', event_id: 'e', times: 1 },
     metadata: { commandId: 'x', correlationId: 'x', by: {} },
   });
   await service.events.append('parked-dispute', (pool['parkedId'] ?? []).map(stuck) as Json, 'any');

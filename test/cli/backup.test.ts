@@ -99,7 +99,7 @@ test('a backup and its restore: the same events in order, a new log id, the reco
   const [recorded] = (await logOf(data)).slice(-1);
   assert.equal(
     [recorded!.type, (recorded!.data as { reason: string }).reason, (recorded!.data as { personal: boolean }).personal],
-    ['ExportBegun', 'Friday', true],
+    ['OperationStarted', 'Friday', true],
   );
 
   freshWithKeys(context);
@@ -172,7 +172,7 @@ test('--json; an empty log and one that has been restored before can be backed u
   assert.is((await gift(third, RESTORE(second))).code, 0);
   assert.equal(
     (await logOf(third)).map(({ type }) => type),
-    ['LogRestored', 'ExportBegun', 'LogRestored'],
+    ['LogRestored', 'OperationStarted', 'LogRestored'],
   );
 });
 

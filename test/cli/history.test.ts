@@ -225,7 +225,7 @@ test('no secret shows anywhere, and personal fields only for a reason, which is 
   const last = seen.at(-1);
   assert.deepEqual(
     [last.type, last.data.what, last.data.personal, last.data.reason, last.data.count],
-    ['RecordsSeen', 'gift history', true, 'a complaint', 1],
+    ['RecordsShown', 'gift history', true, 'a complaint', 1],
   );
   assert.match(last.metadata.by.user as string, /^cli:.+@.+/);
   assert.deepEqual(last.data.asked, { gift: id, asOf: asOf[1], timeZone: 'Europe/London' });

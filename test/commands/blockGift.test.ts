@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
 import { blockGift, supportCause, unblockGift } from '../../src/commands/blockGift.js';
 import { disputeCause } from '../../src/domain/supportActions.js';
-import type { CareDeps } from '../../src/commands/supportAction.js';
+import type { SupportDeps } from '../../src/commands/supportAction.js';
 import type { CommandContext } from '../../src/commands/context.js';
 import { giftStream } from '../../src/domain/gift.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
@@ -44,7 +44,7 @@ const charged: PurchaseEvent = { type: 'PaymentCharged', data: { amount: 350, pr
 const declined: PurchaseEvent = { type: 'PaymentDeclined', data: { provider: 'p', code: 'lost_card' } };
 
 /** A log with one purchase, and the read model's answer about its one gift. */
-function house(...then: readonly PurchaseEvent[]): { deps: CareDeps; events: MemoryEvents } {
+function house(...then: readonly PurchaseEvent[]): { deps: SupportDeps; events: MemoryEvents } {
   const events = memoryEvents();
   events.given(transactionStream('t1'), bought, ...then);
   const document = {
@@ -57,7 +57,7 @@ function house(...then: readonly PurchaseEvent[]): { deps: CareDeps; events: Mem
   const gifts = {
     get: async (id: string) => (id === GIFT ? document : undefined),
     reached: async () => true,
-  } as unknown as CareDeps['gifts'];
+  } as unknown as SupportDeps['gifts'];
   return { deps: { events, gifts }, events };
 }
 const typesOf = (events: MemoryEvents): string[] =>

@@ -26,7 +26,7 @@ function parkedLog(): MemoryEvents {
   const park = (name: ParkedName, entity: string): void =>
     events.given(parkedStream(name), {
       type: 'WorkParked',
-      data: { entity, transaction_id: 'p1', step: 'x', cause: 'down', event_id: 'e' },
+      data: { entity, transaction_id: 'p1', step: 'x', cause: 'down', event_id: 'e', times: 1 },
     });
   for (const entity of ['a', 'p1', 'b']) park('purchase', entity);
   for (const entity of ['r1', 'c', 'p1']) park('refund', entity);
@@ -66,7 +66,7 @@ function purchaseLog(...parked: readonly (readonly [name: ParkedName, entity: st
   for (const [name, entity] of parked)
     events.given(`parked-${name}`, {
       type: 'WorkParked',
-      data: { entity, transaction_id: 't1', step: 's', cause: 'c', event_id: 'e' },
+      data: { entity, transaction_id: 't1', step: 's', cause: 'c', event_id: 'e', times: 1 },
     });
   return events;
 }
@@ -179,7 +179,7 @@ function parkedNotification(): MemoryEvents {
   events.given('notification-g', { type: 'NotificationStarted', data: { transaction_id: 't', channel: 'push' } });
   events.given(parkedStream('notification'), {
     type: 'WorkParked',
-    data: { entity: 'g', transaction_id: 't', step: 'notify', cause: 'down', event_id: 'e' },
+    data: { entity: 'g', transaction_id: 't', step: 'notify', cause: 'down', event_id: 'e', times: 1 },
   });
   return events;
 }
@@ -219,7 +219,7 @@ test('a discard that was cut off before it ended the telling ends it when it is 
     // What is asked for after it was discarded is no part of it.
     events.given('notification-g', {
       type: 'NotificationRequested',
-      data: { transaction_id: 't', attempt: 2, reason: 'in vain' },
+      data: { transaction_id: 't', attempt: 2, gift_revision: 0, reason: 'in vain' },
     });
     await discardParked(desk(events), 'g', context(), 'called');
     assert.deepEqual(tellings(events).slice(1), ['NotificationFailed', 'NotificationRequested']);
@@ -271,7 +271,7 @@ test('all that was ever parked, in the order of its last events, however many th
   for (let n = 0; n < 1_200; n++)
     events.given(parkedStream('dispute'), {
       type: 'WorkParked',
-      data: { entity: `d${n}`, transaction_id: 't', step: 'dispute', cause: 'x', event_id: 'e' },
+      data: { entity: `d${n}`, transaction_id: 't', step: 'dispute', cause: 'x', event_id: 'e', times: 1 },
     });
   await retryParked(desk(events), 'a', context(), 'up');
   const all = await parkedInLog(events);

@@ -12,10 +12,10 @@ const REQUEST = { what: 'gift history', asked: { gift: 'g1' }, personal: true, r
 
 test('what was seen stands in the stream of its day, with who, why and how much', async () => {
   const events = memoryEvents();
-  await accessRecorder(events, () => NOW).seen(ASKER, REQUEST, 7);
+  await accessRecorder(events, () => NOW).shown(ASKER, REQUEST, 7);
   const event = events.log[0] as RecordedEvent;
   assert.is(event.stream, 'access-2026-05-04');
-  assert.is(event.type, 'RecordsSeen');
+  assert.is(event.type, 'RecordsShown');
   assert.equal(event.data, { ...REQUEST, count: 7 });
   assert.equal(
     [event.metadata.by, event.metadata.requestId, event.metadata.correlationId, event.at],
@@ -25,15 +25,15 @@ test('what was seen stands in the stream of its day, with who, why and how much'
 
 test('an export is recorded before it begins and when it ends, once', async () => {
   const events = memoryEvents();
-  const begun = await accessRecorder(events, () => NOW).begin({ by: { user: 'cli:x@y' } }, REQUEST);
+  const begun = await accessRecorder(events, () => NOW).start({ by: { user: 'cli:x@y' } }, REQUEST);
   const first = events.log[0] as RecordedEvent;
-  assert.is(first.type, 'ExportBegun');
-  const { export_id } = first.data as { export_id: string };
-  assert.equal(first.data, { ...REQUEST, export_id });
+  assert.is(first.type, 'OperationStarted');
+  const { operation_id } = first.data as { operation_id: string };
+  assert.equal(first.data, { ...REQUEST, operation_id });
   await begun.end(12, '0000000000000005', false);
   await begun.end(13, null, true);
   assert.is(events.log.length, 2);
-  assert.equal(events.log[1]?.data, { export_id, count: 12, position: '0000000000000005', complete: false });
+  assert.equal(events.log[1]?.data, { operation_id, count: 12, position: '0000000000000005', complete: false });
   assert.is(events.log[1]?.metadata.correlationId, first.metadata.correlationId);
 });
 
@@ -46,13 +46,13 @@ test('an unknown outcome is repeated with the same id, and what cannot be record
     if (failures-- > 0) throw new UnavailableError('silent', { outcomeUnknown: true });
   };
   const recorder = accessRecorder(events, () => NOW);
-  await recorder.seen(ASKER, REQUEST, 1);
+  await recorder.shown(ASKER, REQUEST, 1);
   assert.is(new Set(ids).size, 1);
   assert.is(ids.length, 3);
   events.beforeAppend = () => {
     throw new UnavailableError('down');
   };
-  await recorder.seen(ASKER, REQUEST, 1).then(
+  await recorder.shown(ASKER, REQUEST, 1).then(
     () => assert.unreachable(),
     (error: unknown) => assert.instance(error, UnavailableError),
   );

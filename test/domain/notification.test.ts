@@ -15,7 +15,7 @@ const sent = (message_id: string, of: object = {}): NotificationEvent => ({
 });
 const requested: NotificationEvent = {
   type: 'NotificationRequested',
-  data: { transaction_id: 't', attempt: 2, reason: 'r' },
+  data: { transaction_id: 't', attempt: 2, gift_revision: 0, reason: 'r' },
 };
 const undelivered = (message_id: string): NotificationEvent => ({
   type: 'NotificationUndelivered',

@@ -16,9 +16,9 @@ import { refusal } from '../support/assertions/rejects.js';
 
 const test = suite('domain/parked');
 const work = { entity: 'e', transaction_id: 't', step: 'charge' };
-const parked = (times?: number): WorkParked => ({
+const parked = (times = 1): WorkParked => ({
   type: 'WorkParked',
-  data: { ...work, cause: 'down', event_id: 'x', ...(times === undefined ? {} : { times }) },
+  data: { ...work, cause: 'down', event_id: 'x', times },
 });
 const retried: ParkedEvent = { type: 'WorkRetried', data: { ...work, times: 1, reason: 'works again' } };
 const discarded: ParkedEvent = { type: 'WorkDiscarded', data: { ...work, times: 1, reason: 'paid by hand' } };
@@ -44,7 +44,7 @@ test('the event that parks it has an id of its own: the same for the same giving
   const { cause: _, ...data } = parked(1).data;
   const id = parkingId('purchase', data);
   assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-  assert.is(parkingId('purchase', { ...work, event_id: 'x' }), id);
+  assert.is(parkingId('purchase', { ...work, event_id: 'x', times: 1 }), id);
   const others = [
     parkingId('notification', data),
     ...[{ entity: 'f' }, { step: 'issue' }, { event_id: 'y' }, { times: 2 }].map((other) =>

@@ -81,12 +81,6 @@ test('its state', () => {
     chargeStartedAt: GIVEN_AT,
     chargeBy: { kind: 'wallet', prepaid: true },
   });
-  const early: ChargeStarted = { type: 'ChargeStarted', data: { amount: 1050, payment_reference: 'pm' } };
-  assert.deepEqual(
-    state(bought, early),
-    { status: 'pending', purchase: bought.data, purchasedAt: GIVEN_AT, refunds: new Map(), chargeStartedAt: GIVEN_AT },
-    'as it was written before',
-  );
   assert.deepEqual(state(bought, declined), {
     status: 'declined',
     purchase: bought.data,

@@ -14,7 +14,7 @@ import {
 import { extend, reassign } from '../../src/domain/supportActions.js';
 import { given, happened } from '../support/assertions/givenWhenThen.js';
 
-const test = suite('domain/giftCare');
+const test = suite('domain/supportActions');
 const issued = (receiver: object = { user_id: 'bob' }): GiftIssued => ({
   type: 'GiftIssued',
   data: {

@@ -164,7 +164,7 @@ test('counts parked work from its streams, each event once, however many look', 
     ],
   );
   const parked = (entity: string, step: string) =>
-    event('WorkParked', { entity, transaction_id: 't', step, cause: 'c', event_id: 'e' });
+    event('WorkParked', { entity, transaction_id: 't', step, cause: 'c', event_id: 'e', times: 1 });
   await events.append(
     parkedStream('purchase'),
     Array.from({ length: 1_000 }, (_, n) => parked(`t${n}`, 'charge')),

@@ -317,6 +317,7 @@ test('a charge that a wallet had paid when it is discarded is given back to the 
     step: 'charge',
     cause: 'lost',
     event_id: 'e',
+    times: 1,
   });
   const given = context();
   for (const one of [given, given, context()]) await discardParked(desk(house), transactionId, one, 'not wanted');

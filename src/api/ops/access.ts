@@ -64,7 +64,7 @@ export function accessRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] 
               {
                 ...eventExample,
                 stream: 'access-2026-05-04',
-                type: 'RecordsSeen',
+                type: 'RecordsShown',
                 data: {
                   what: 'GET /ops/access',
                   asked: { day: '2026-05-03' },

@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream';
 import type { Sight } from '../../ops/history/eventView.js';
-import type { AccessRecorder, Asker, BegunExport } from '../../commands/recordAccess.js';
+import type { AccessRecorder, Asker, StartedOperation } from '../../commands/recordAccess.js';
 import type { AccessRequest } from '../../domain/access.js';
 import type { Role } from '../../domain/account.js';
 import { MAX_REASON } from '../../domain/reason.js';
@@ -72,7 +72,7 @@ export interface OpsRoute extends Omit<
    * changes anything that no event of its own shows; then the handler also records the end, and the answer is not
    * recorded again.
    */
-  handle(call: Call, sight: Sight, begin: () => Promise<BegunExport>): Promise<OpsAnswer | OpsStream>;
+  handle(call: Call, sight: Sight, begin: () => Promise<StartedOperation>): Promise<OpsAnswer | OpsStream>;
 }
 
 const PERSONAL_PARAMETERS = {
@@ -98,15 +98,15 @@ export function opsRoute(
       reason,
     };
     const asker = askerOf(call);
-    let begun: BegunExport | undefined;
+    let begun: StartedOperation | undefined;
     const answer = await handle(
       call,
       { personal: showsPersonal },
-      async () => (begun = await access.begin(asker, request)),
+      async () => (begun = await access.start(asker, request)),
     );
     if ('records' in answer) return streamed(access, asker, request, answer);
     if (begun === undefined)
-      await (lately ?? always)([asker.by, request], async () => access.seen(asker, request, answer.shown));
+      await (lately ?? always)([asker.by, request], async () => access.shown(asker, request, answer.shown));
     const { shown: count, ...rest } = answer;
     return { ...rest, seen: { request, count } };
   };
@@ -117,7 +117,7 @@ export function opsRoute(
     roles,
     knownParametersOnly: true,
     ...(exists === undefined ? { handle: recorded } : { open: async (early) => exists(early).then(() => recorded) }),
-    seenAgain: async (call, { request, count }) => access.seen(askerOf(call), request, count),
+    seenAgain: async (call, { request, count }) => access.shown(askerOf(call), request, count),
   };
 }
 
@@ -170,7 +170,7 @@ async function streamed(
   request: AccessRequest,
   { contentType, records }: OpsStream,
 ): Promise<Answer> {
-  const begun = await access.begin(asker, request);
+  const begun = await access.start(asker, request);
   let count = 0;
   let position: Position | null = null;
   let complete = false;

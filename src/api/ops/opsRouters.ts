@@ -3,7 +3,7 @@ import { accessRecorder } from '../../commands/recordAccess.js';
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
 import { accessRoutes } from './access.js';
 import { giftAuditRoutes } from './gifts.js';
-import { giftCareRoutes } from './supportActions.js';
+import { supportActionRoutes } from './supportActions.js';
 import type { OpsDeps } from './deps.js';
 import { type OpsRoute, opsRoute } from './frame.js';
 import { parkedRoutes } from './parked.js';
@@ -23,7 +23,7 @@ export function opsRouters(routerOf: RouterMaker, deps: OpsDeps): SubjectRouter[
   return [
     router('access', accessRoutes(deps)),
     router('projections', projectionRoutes(deps)),
-    router('gifts', [...giftAuditRoutes(deps), ...giftCareRoutes(deps)]),
+    router('gifts', [...giftAuditRoutes(deps), ...supportActionRoutes(deps)]),
     router('redemptions', redemptionAuditRoutes(deps)),
     router('totals', totalsRoutes(deps)),
     router('transactions', refundRoutes(deps)),

@@ -1,5 +1,5 @@
 /** Rebuilds of read models, rollbacks and aborts: requested here, done by processes with the role `projector`. */
-import type { BegunExport } from '../../commands/recordAccess.js';
+import type { StartedOperation } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 import {
@@ -191,7 +191,7 @@ async function building(
  * Records who asked and why before anything is done, and afterwards whether it was. A refusal is answered with its
  * reason.
  */
-async function recorded(record: () => Promise<BegunExport>, work: () => Promise<OpsAnswer>): Promise<OpsAnswer> {
+async function recorded(record: () => Promise<StartedOperation>, work: () => Promise<OpsAnswer>): Promise<OpsAnswer> {
   const begun = await record();
   try {
     const done = await work();

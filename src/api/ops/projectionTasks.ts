@@ -1,5 +1,5 @@
 /** Verification and repair of a read model: long tasks that are started, then looked at. */
-import type { BegunExport } from '../../commands/recordAccess.js';
+import type { StartedOperation } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import type { Difference } from '../../runtime/readmodels/maintenance/differences.js';
 import { forgetFindings, lastFindings, recordFindings } from '../../runtime/readmodels/maintenance/lastFindings.js';
@@ -141,7 +141,7 @@ export function taskRoutes({
   async function repairs(
     { projection, deps }: Named,
     ids: readonly string[] | undefined,
-    begun: BegunExport,
+    begun: StartedOperation,
     signal: AbortSignal,
     tell: (share: number) => void,
   ): Promise<{ documents: readonly RepairOutcome[] }> {

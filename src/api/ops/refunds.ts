@@ -1,5 +1,5 @@
 /** Refunds of a purchase, by support. */
-import { listRefunds, refundGifts, type RefundStanding } from '../../commands/refundGifts.js';
+import { listRefunds, refundGifts, type RefundStatus } from '../../commands/refundGifts.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
 import { dataSchema } from '../catalogue/schemas.js';
@@ -57,7 +57,7 @@ const example = {
 
 const shownAs = (
   transactionId: string,
-  { id, status, amount, giftIds: gift_ids, kept, provider, ref, code }: RefundStanding,
+  { id, status, amount, giftIds: gift_ids, kept, provider, ref, code }: RefundStatus,
 ): object => ({
   id,
   transaction_id: transactionId,

@@ -1,5 +1,5 @@
 /** Support actions on a gift: resend, reassign, extend, block, unblock. */
-import { type CareView, careView } from '../../ops/history/supportedGift.js';
+import { type SupportedGift, supportedGift } from '../../ops/history/supportedGift.js';
 import { blockGift, supportCause, TICKET_ID, unblockGift } from '../../commands/blockGift.js';
 import type { CommandContext } from '../../commands/context.js';
 import { extendGift } from '../../commands/extendGift.js';
@@ -20,8 +20,8 @@ import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import { type OpsRoute, reasonProperty } from './frame.js';
 
-const careSchema: Schema = {
-  title: 'GiftCare',
+const supportedGiftSchema: Schema = {
+  title: 'SupportedGift',
   type: 'object',
   additionalProperties: false,
   required: [
@@ -57,7 +57,7 @@ const careSchema: Schema = {
     },
   },
 };
-const example: CareView = {
+const example: SupportedGift = {
   gift_id: '5f2c9d6a1b7e4c80d3a1',
   transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b',
   gift_status: 'sent',
@@ -67,7 +67,7 @@ const example: CareView = {
   blocked_by: [],
   events: [],
 };
-const exampleWith = (type: string, data: object, more: Partial<CareView> = {}): object => ({
+const exampleWith = (type: string, data: object, more: Partial<SupportedGift> = {}): object => ({
   data: {
     ...example,
     ...more,
@@ -83,10 +83,10 @@ const ticketProperty = {
 } as const satisfies Schema;
 
 /** What an action does with a validated body. */
-type Doing = (giftId: string, context: CommandContext, body: Call['body'], reason: string) => Promise<Transacted>;
+type Run = (giftId: string, context: CommandContext, body: Call['body'], reason: string) => Promise<Transacted>;
 
 /** An action as its route describes it. */
-interface Ticket extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded'> {
+interface SupportAction extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded'> {
   readonly name: string;
   readonly properties: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
@@ -94,13 +94,13 @@ interface Ticket extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded'
   readonly answered: string;
   readonly example: object;
   readonly errors: readonly ErrorCode[];
-  readonly run: Doing;
+  readonly run: Run;
 }
 
-export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
+export function supportActionRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
   const deps = { events, gifts: models.gifts, accounts: models.accounts, hash: gifts.hash };
 
-  const tickets: readonly Ticket[] = [
+  const actions: readonly SupportAction[] = [
     {
       name: 'resend',
       summary: 'Tell the receiver of a gift again',
@@ -122,7 +122,7 @@ export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps):
         'gift_expired',
         'gift_blocked',
         'gift_has_no_receiver',
-        'gift_being_told',
+        'notification_pending',
       ],
       run: async (giftId, context, _body, reason) => resendGift(deps, giftId, context, reason),
     },
@@ -156,7 +156,7 @@ export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps):
         'gift_already_redeemed',
         'gift_has_voucher',
         'gift_expired',
-        'gift_being_told',
+        'notification_pending',
       ],
       run: async (giftId, context, body, reason) => reassignGift(deps, giftId, context, receiverIn(body), reason),
     },
@@ -217,7 +217,7 @@ export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps):
     },
   ];
 
-  return tickets.map(({ name, properties, required = [], answered, example: answer, errors, run, ...told }) => ({
+  return actions.map(({ name, properties, required = [], answered, example: answer, errors, run, ...told }) => ({
     ...told,
     method: 'POST',
     path: `/ops/gifts/:giftId/${name}`,
@@ -231,7 +231,7 @@ export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps):
       required: [...required, 'reason'],
       properties: { ...properties, reason: reasonProperty },
     },
-    answers: [{ status: 200, description: answered, schema: dataSchema(careSchema), example: answer }],
+    answers: [{ status: 200, description: answered, schema: dataSchema(supportedGiftSchema), example: answer }],
     errors: ['gift_not_found', ...errors],
     exists: async (call) => {
       const giftId = named(call);
@@ -250,7 +250,7 @@ export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps):
         await waitUntilProjected(position, [models.gifts]);
       return {
         status: 200,
-        body: { data: await careView(deps, giftId, own) },
+        body: { data: await supportedGift(deps, giftId, own) },
         replayed,
         shown: 1,
         ...(position === undefined ? {} : { position }),

@@ -2,13 +2,17 @@
  * Every error of the API, with its status and exact message (spec 7, decisions 1 to 7). No other file knows statuses.
  */
 import { inAscii, shortened } from '../../lib/quotedText.js';
-import { EventTooLargeError } from '../../ports/eventStore.js';
+import { DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
+import { ConflictError, EventTooLargeError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { Refusal } from '../../domain/refusal.js';
+import { LeaseHeldError } from '../../runtime/coordination/lease.js';
+import { SwapOutdatedError } from '../../runtime/readmodels/swap.js';
+import { LeaseLostError } from '../../runtime/readmodels/writer.js';
+import { Refusal, type RefusalCode, REFUSALS } from '../../domain/refusal.js';
 import { type RatedCode, retryAfterOf } from './repeats.js';
 
-/** Status and message. An empty message is made where the error is raised. */
-export const ERRORS = {
+/** Status and message of what the HTTP layer raises. An empty message is made where the error is raised. */
+const RAISED_HERE = {
   authentication_failed: [401, 'Authentication failed.'],
   forbidden: [403, 'Forbidden.'],
   not_found: [404, 'Not found.'],
@@ -38,52 +42,61 @@ export const ERRORS = {
   projection_refused: [422, ''],
   internal: [500, 'Internal error.'],
   unavailable: [503, 'Service unavailable.'],
-  // Codes of `Refusal`.
-  gift_not_found: [404, 'gift not found'],
-  transaction_not_found: [404, 'transaction not found'],
-  redemption_not_found: [404, 'Redemption not found'],
-  cannot_redeem: [403, 'Cannot redeem this gift.'],
-  cannot_unredeem: [403, 'Cannot unredeem this gift.'],
-  cannot_claim: [403, 'Cannot claim this gift.'],
-  gift_already_redeemed: [405, 'gift already redeemed.'],
-  gift_already_claimed: [405, 'gift already claimed.'],
-  gift_expired: [405, 'gift is expired and cannot be redeemed.'],
-  gift_not_paid: [405, 'gift is not paid for yet.'],
-  gift_cancelled: [405, 'gift is cancelled and cannot be redeemed.'],
-  gift_blocked: [405, 'gift is blocked.'],
-  gift_has_voucher: [409, 'a voucher code of this gift is out.'],
-  gift_has_no_receiver: [409, 'gift has no receiver.'],
-  gift_being_told: [409, 'the receiver is still being told.'],
-  invalid_expiry_date: [
-    422,
-    'expiry_date must be a day to come, later than the present one and at most ten years ahead.',
-  ],
-  parked_work_not_found: [404, 'Parked work not found'],
-  parked_work_ambiguous: [409, 'several pieces of parked work wait here: name one by its id.'],
-  work_retried: [409, 'this work has been retried.'],
-  work_discarded: [409, 'this work was discarded.'],
-  gift_not_redeemed: [422, 'gift not redeemed.'],
-  invalid_location: [422, 'Invalid location.'],
-  invalid_segment: [422, 'Invalid segment.'],
-  voucher_not_available: [422, 'Voucher not available.'],
-  invalid_product: [422, 'Invalid product.'],
-  invalid_payment_reference: [422, 'Invalid payment reference.'],
-  cannot_use_payment_method: [403, 'Cannot use this payment method.'],
-  amount_too_small: [422, 'Amount too small: a card is charged at least 0.30.'],
-  amount_too_large: [422, 'Amount too large: a card is charged at most 999999.99.'],
-  receiver_not_found: [422, 'Receiver not found.'],
-  invalid_phone_number: [422, 'Invalid phone number.'],
-  transaction_pending: [409, 'transaction is not settled yet.'],
-  gift_not_in_transaction: [422, 'gift not in this transaction.'],
-  gift_already_refunded: [409, 'gift already refunded.'],
-  nothing_to_refund: [409, 'nothing to refund.'],
-  gift_code_out: [409, 'gift has a voucher: say voided once its code is worthless.'],
-  gift_disputed: [409, "gift's payment is disputed."],
-  gift_already_cancelled: [409, 'gift is cancelled already.'],
-  idempotency_key_reused: [422, 'Idempotency key already used with another request.'],
-} as const satisfies Record<Refusal['code'] | RatedCode, readonly [number, string]>;
+} as const satisfies Record<Exclude<RatedCode, RefusalCode>, readonly [number, string]>;
 
-export type ErrorCode = keyof typeof ERRORS;
+/** The status of each refusal; its words stand in `domain/refusal.ts`. */
+const REFUSED_WITH = {
+  gift_not_found: 404,
+  transaction_not_found: 404,
+  redemption_not_found: 404,
+  cannot_redeem: 403,
+  cannot_unredeem: 403,
+  cannot_claim: 403,
+  gift_already_redeemed: 405,
+  gift_already_claimed: 405,
+  gift_expired: 405,
+  gift_not_paid: 405,
+  gift_cancelled: 405,
+  gift_blocked: 405,
+  gift_has_voucher: 409,
+  gift_has_no_receiver: 409,
+  notification_pending: 409,
+  invalid_expiry_date: 422,
+  parked_work_not_found: 404,
+  parked_work_ambiguous: 409,
+  work_retried: 409,
+  work_discarded: 409,
+  gift_not_redeemed: 422,
+  invalid_location: 422,
+  invalid_segment: 422,
+  voucher_not_available: 422,
+  invalid_product: 422,
+  invalid_payment_reference: 422,
+  cannot_use_payment_method: 403,
+  amount_too_small: 422,
+  amount_too_large: 422,
+  receiver_not_found: 422,
+  invalid_phone_number: 422,
+  transaction_pending: 409,
+  gift_not_in_transaction: 422,
+  gift_already_refunded: 409,
+  nothing_to_refund: 409,
+  gift_code_out: 409,
+  gift_disputed: 409,
+  gift_already_cancelled: 409,
+  idempotency_key_reused: 422,
+} as const satisfies Record<RefusalCode, number>;
+
+/** The name of an error. */
+export type ErrorCode = keyof typeof RAISED_HERE | RefusalCode;
+
+/** Status and message of each error. */
+export const ERRORS = {
+  ...RAISED_HERE,
+  ...Object.fromEntries(
+    Object.entries(REFUSED_WITH).map(([code, status]) => [code, [status, REFUSALS[code as RefusalCode]]]),
+  ),
+} as Readonly<Record<ErrorCode, readonly [status: number, message: string]>>;
 
 /** An error of the HTTP layer, with headers, and a message where the table has none. */
 export class HttpError extends Error {
@@ -119,6 +132,31 @@ export function faultOf(field: string, fault: string): HttpError {
   return new HttpError('schema', { message: `${field} ${fault}`, headers: fieldHeader(field) });
 }
 
+type PassingError =
+  | ConflictError
+  | DeadlineError
+  | LeaseHeldError
+  | LeaseLostError
+  | NoRespondersError
+  | RemoteError
+  | SwapOutdatedError
+  | UnavailableError;
+
+/**
+ * Errors that pass: an engine or another process is in the way, and the same request may succeed in a moment.
+ * `test/api/pipeline/errors.test.ts` asks of each class of error in `src` whether it is one of these.
+ */
+export const PASSING = {
+  ConflictError,
+  DeadlineError,
+  LeaseHeldError,
+  LeaseLostError,
+  NoRespondersError,
+  RemoteError,
+  SwapOutdatedError,
+  UnavailableError,
+} as const satisfies { readonly [E in PassingError as E['name']]: abstract new (...args: never[]) => E };
+
 /** The caller's answer to an error. `unforeseen`: to be logged. */
 export interface ErrorAnswer {
   readonly status: number;
@@ -145,8 +183,9 @@ export function answerOf(error: unknown): ErrorAnswer {
   if (error instanceof Refusal) {
     return table(error.code, { ...retryAfterOf(error.code), ...fieldHeader(error.field) }, false);
   }
-  if (error instanceof UnavailableError) return table('unavailable', { 'Retry-After': '1' }, true);
   if (error instanceof EventTooLargeError) return table('request_too_large', {}, false);
+  if (Object.values(PASSING).some((type) => error instanceof type))
+    return table('unavailable', { 'Retry-After': '1' }, true);
   return table('internal', {}, true);
 }
 

@@ -76,7 +76,7 @@ const REPEATS = {
   // Of support's actions (409) nothing is kept: a repeat looks at the present state, and has one effect in the log.
   gift_has_voucher: ['log', 'open'],
   gift_has_no_receiver: ['log', 'open'],
-  gift_being_told: ['log', MOMENTS],
+  notification_pending: ['log', MOMENTS],
   // Time alone changes which days are allowed.
   invalid_expiry_date: ['log', 'open'],
   parked_work_not_found: ['read models', 'kept'],

@@ -44,7 +44,7 @@ async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> 
   await withLog(terminal, async ({ events }) => {
     const views = (await events.read(accessStream(day))).map((event) => eventView(event, { personal: false }));
     const access = cliAccess(events);
-    await access.recorder.seen(
+    await access.recorder.shown(
       access.asker,
       accessRequest('gift audit access', { day }, { personal: false, reason: null }),
       views.length,

@@ -57,7 +57,7 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
     const range = await rangeOf(events, flags, asked);
     terminal.stderr.write(`${rangeInWords(range)}\n`);
     const access = cliAccess(events);
-    const begun = await access.recorder.begin(
+    const begun = await access.recorder.start(
       access.asker,
       accessRequest('gift audit redemptions', { ...flags }, { personal: false, reason }),
     );

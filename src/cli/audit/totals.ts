@@ -67,7 +67,7 @@ async function runTotals(terminal: Terminal, flags: TotalsFlags): Promise<void> 
         });
       const rows = merchant === undefined ? all : all.filter(({ merchant_id }) => merchant_id === merchant);
       const access = cliAccess(opened.events);
-      await access.recorder.seen(
+      await access.recorder.shown(
         access.asker,
         accessRequest('gift audit totals', { ...flags }, { personal: false, reason }),
         rows.length,

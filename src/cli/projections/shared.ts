@@ -45,7 +45,7 @@ export async function recorded(
   work: () => Promise<void>,
 ): Promise<void> {
   const { recorder, asker } = cliAccess(events);
-  const begun = await recorder.begin(asker, accessRequest(what, asked, { personal: false, reason }));
+  const begun = await recorder.start(asker, accessRequest(what, asked, { personal: false, reason }));
   try {
     await work();
   } catch (error) {

@@ -226,7 +226,7 @@ async function runRepair(
       const { recorder, asker } = cliAccess(events);
       const request = accessRequest('gift projections repair', { name, ids }, { personal: false, reason: why });
       // Before the work: the projector does what was requested whatever becomes of this command.
-      const begun = await recorder.begin(asker, request);
+      const begun = await recorder.start(asker, request);
       let outcomes: readonly RepairOutcome[] | undefined;
       try {
         outcomes = await repair(depsOf(opened), projection, ids, {

@@ -1,11 +1,11 @@
 /** A gift after a support action. */
 import { foundGift } from '../../commands/loadGift.js';
-import type { CareDeps } from '../../commands/supportAction.js';
+import type { SupportDeps } from '../../commands/supportAction.js';
 import { giftStream } from '../../domain/gift.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { type EventView, eventView } from './eventView.js';
 
-export interface CareView {
+export interface SupportedGift {
   readonly gift_id: string;
   readonly transaction_id: string;
   /** As in the API. */
@@ -25,7 +25,11 @@ export interface CareView {
  * The gift right after `own`: a repeated command gets the same answer. @throws Refusal `gift_not_found`;
  * UnavailableError
  */
-export async function careView(deps: CareDeps, giftId: string, own: readonly RecordedEvent[]): Promise<CareView> {
+export async function supportedGift(
+  deps: SupportDeps,
+  giftId: string,
+  own: readonly RecordedEvent[],
+): Promise<SupportedGift> {
   const stream = giftStream(giftId);
   const last = own.findLast((event) => event.stream === stream)?.revision ?? Number.POSITIVE_INFINITY;
   const history = await deps.events.read(stream);

@@ -1,7 +1,7 @@
 /** What first notifications and resends have in common. */
 import { giftStream } from '../../domain/gift.js';
 import { notificationStream } from '../../domain/notification.js';
-import { notificationAttempts } from '../../domain/notificationAttempts.js';
+import { notificationAttempts } from '../../domain/notification.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { refundManager } from '../refund/manager.js';
 import type { Job, ParkAs, PoolSize } from '../runner/jobs.js';

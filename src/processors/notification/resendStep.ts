@@ -4,8 +4,7 @@
  */
 import { fold } from '../../domain/decider.js';
 import { type GiftIssued, giftStream } from '../../domain/gift.js';
-import { notificationStream } from '../../domain/notification.js';
-import { type Ask, notificationAttempts } from '../../domain/notificationAttempts.js';
+import { notificationAttempts, notificationStream, type Occasion } from '../../domain/notification.js';
 import { type GiftsPurchased, purchaseAggregate, transactionStream } from '../../domain/purchase.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { type Cause, causeOf } from '../runner/cause.js';
@@ -36,20 +35,20 @@ export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, mem
   if (issued === undefined) throw new Error('a resend of a gift that was never issued');
   const purchase = await purchaseOf(deps.events, issued.data.transaction_id);
   const cancelled = gift.some(({ type }) => type === 'GiftCancelled');
-  const attempt = (number: number, ask: Ask): Attempt => ({
+  const attempt = (number: number, occasion: Occasion): Attempt => ({
     giftId,
     number,
-    askedBy: ask.id,
-    receiver: ask.receiver === 'bought' ? (purchase.receivers[issued.data.index] ?? {}) : ask.receiver,
+    askedBy: occasion.id,
+    receiver: occasion.receiver === 'bought' ? (purchase.receivers[issued.data.index] ?? {}) : occasion.receiver,
     purchase,
-    ...(cancelled ? { stopped: CANCELLED } : ask.outdated ? { stopped: REASSIGNED } : {}),
+    ...(cancelled ? { stopped: CANCELLED } : occasion.outdated ? { stopped: REASSIGNED } : {}),
   });
   const last = notification.at(-1);
   if (next.do === 'start') {
-    await startAttempt(deps, attempt(next.number, next.ask), memory, last?.revision ?? 'none', cause);
+    await startAttempt(deps, attempt(next.number, next.occasion), memory, last?.revision ?? 'none', cause);
   } else if (last !== undefined) {
-    const { number, ask, startedAt, channel } = next.attempt;
-    await resumeAttempt(deps, attempt(number, ask), memory, { startedAt, channel, last: causeOf(last) });
+    const { number, occasion, startedAt, channel } = next.attempt;
+    await resumeAttempt(deps, attempt(number, occasion), memory, { startedAt, channel, last: causeOf(last) });
   }
   return false;
 }

@@ -109,7 +109,7 @@ test('a record says who saw what, and is there before the answer', async () => {
   const reply = await ask('/ops/things/7?day=today');
   assert.deepEqual([reply.status, reply.json, reply.headers.get('cache-control')], [200, { data: 'all' }, 'no-store']);
   const [event] = events.log;
-  assert.deepEqual([event?.type, event?.stream], ['RecordsSeen', 'access-2026-05-04']);
+  assert.deepEqual([event?.type, event?.stream], ['RecordsShown', 'access-2026-05-04']);
   assert.deepEqual(event?.data, {
     what: 'GET /ops/things/:id',
     asked: { id: '7', day: 'today' },
@@ -306,13 +306,13 @@ test('what changes anything is recorded before it is begun, and not without; its
     }),
   );
   assert.equal((await ask('/ops/things/7')).status, 202);
-  assert.deepEqual([seenBefore, events.log.map(({ type }) => type)], [1, ['ExportBegun']]);
+  assert.deepEqual([seenBefore, events.log.map(({ type }) => type)], [1, ['OperationStarted']]);
   await finish();
   assert.deepEqual(
     events.log.map(({ type, data }) => [type, (data as { count?: number }).count]),
     [
-      ['ExportBegun', undefined],
-      ['ExportEnded', 3],
+      ['OperationStarted', undefined],
+      ['OperationEnded', 3],
     ],
   );
   seenBefore = undefined;
@@ -342,12 +342,12 @@ test('a stream is recorded before it begins, and when it has ended', async () =>
   );
   assert.deepEqual(
     events.log.map(({ type }) => type),
-    ['ExportBegun', 'ExportEnded'],
+    ['OperationStarted', 'OperationEnded'],
   );
   const [begun, end] = events.log.map(({ data }) => data as Record<string, unknown>);
-  const { export_id, ...ended } = end ?? {};
+  const { operation_id, ...ended } = end ?? {};
   assert.deepEqual(ended, { count: 4, position: '3', complete: true });
-  assert.equal(export_id, begun?.['export_id']);
+  assert.equal(operation_id, begun?.['operation_id']);
 });
 
 test('a stream whose reader goes away ends, and the record says so', async () => {
@@ -379,7 +379,7 @@ test('a stream that nobody begins to read ends too: of HEAD, or a caller who wen
     events.log.map(({ type, data }) => `${type} ${String((data as { complete?: boolean }).complete)}`);
   assert.equal((await ask('/ops/things/7', 'HEAD')).status, 200);
   for (let wait = 0; wait < 200 && events.log.length < 2; wait++) await sleep(10);
-  assert.deepEqual(types(), ['ExportBegun undefined', 'ExportEnded false']);
+  assert.deepEqual(types(), ['OperationStarted undefined', 'OperationEnded false']);
 
   const leaving = new AbortController();
   events.beforeAppend = async () => {
@@ -392,7 +392,7 @@ test('a stream that nobody begins to read ends too: of HEAD, or a caller who wen
     /aborted/,
   );
   for (let wait = 0; wait < 200 && events.log.length < 4; wait++) await sleep(10);
-  assert.deepEqual(types().slice(2), ['ExportBegun undefined', 'ExportEnded false']);
+  assert.deepEqual(types().slice(2), ['OperationStarted undefined', 'OperationEnded false']);
   assert.equal(asked, 0, 'nothing was read for nobody');
 });
 
@@ -440,8 +440,8 @@ test('a stream that fails before it has said anything is answered as any failure
   assert.deepEqual(
     events.log.map(({ type, data }) => [type, (data as { complete?: boolean }).complete]),
     [
-      ['ExportBegun', undefined],
-      ['ExportEnded', false],
+      ['OperationStarted', undefined],
+      ['OperationEnded', false],
     ],
   );
 });
@@ -490,8 +490,8 @@ test('a stream whose source fails breaks off: what is not whole never looks whol
   assert.deepEqual(
     events.log.map(({ type, data }) => [type, (data as { complete?: boolean }).complete]),
     [
-      ['ExportBegun', undefined],
-      ['ExportEnded', false],
+      ['OperationStarted', undefined],
+      ['OperationEnded', false],
     ],
   );
 });

@@ -79,7 +79,7 @@ test('it comes as lines too, by format or Accept, recorded when it begins and en
   const [begun, ended] = (await seen()).slice(-2);
   assert.deepEqual(
     [begun.type, ended.type, ended.data.count, ended.data.complete],
-    ['ExportBegun', 'ExportEnded', 7, true],
+    ['OperationStarted', 'OperationEnded', 7, true],
   );
   refused(await ask(`/ops/gifts/${id}/history?format=xml`), 422, 'format must be json or ndjson or csv');
 });
@@ -100,7 +100,7 @@ test('the lives of many gifts come in pieces, and are one JSON all the same', as
   );
   assert.deepEqual(reply.json, { data: await lines(), transaction_id: large, gift_ids: others });
   assert.deepEqual(
-    [reply.json.data.length, (await seen()).filter(({ type }) => type === 'ExportEnded').at(-1).data.count],
+    [reply.json.data.length, (await seen()).filter(({ type }) => type === 'OperationEnded').at(-1).data.count],
     [603, 603],
   );
 });

@@ -43,8 +43,8 @@ async function recorded(path: string, name?: string): Promise<unknown[][]> {
   const all = await seen();
   return all
     .filter(({ what, asked }) => what === `POST /ops/projections/${path}` && asked.name === name)
-    .map(({ asked, reason, export_id: id }) => {
-      const end = all.find((one) => one.export_id === id && one.what === undefined);
+    .map(({ asked, reason, operation_id: id }) => {
+      const end = all.find((one) => one.operation_id === id && one.what === undefined);
       return [asked, reason, end?.count, end?.complete];
     });
 }

@@ -111,7 +111,7 @@ test('a difference: exit code 1, told in both', async () => {
   assert.ok(
     seen.some(
       ({ type, data }) =>
-        type === 'ExportEnded' &&
+        type === 'OperationEnded' &&
         (data as { complete: boolean; count: number }).complete &&
         (data as { count: number }).count === 1,
     ),

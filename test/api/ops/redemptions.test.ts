@@ -46,7 +46,7 @@ test('pages follow one another by position, and end', async () => {
   const record = await last();
   assert.deepEqual(
     [record.type, record.data.what, record.data.count, record.metadata.by.user],
-    ['RecordsSeen', 'GET /ops/redemptions', 2, 'aud'],
+    ['RecordsShown', 'GET /ops/redemptions', 2, 'aud'],
   );
 });
 
@@ -97,7 +97,7 @@ test('a stream has all of it, recorded at both ends', async () => {
   const [begun, ended] = (await service.events.read(accessStream(new Date().toISOString()))).slice(-3) as Json[];
   assert.deepEqual(
     [begun.type, ended.type, ended.data.count, ended.data.complete],
-    ['ExportBegun', 'ExportEnded', 6, true],
+    ['OperationStarted', 'OperationEnded', 6, true],
   );
 });
 

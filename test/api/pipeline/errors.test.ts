@@ -1,16 +1,21 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import pino from 'pino';
 import { suite } from 'uvu';
 import { CallerLeftError } from '../../../src/api/pipeline/callerLeft.js';
-import { ERRORS, HttpError, answerOf as toldOf } from '../../../src/api/pipeline/errors.js';
+import { ERRORS, HttpError, PASSING, answerOf as toldOf } from '../../../src/api/pipeline/errors.js';
 import { application } from '../../../src/api/pipeline/server.js';
 import { Refusal } from '../../../src/domain/refusal.js';
 import { listen } from '../../../src/api/listener/listener.js';
-import { EventTooLargeError } from '../../../src/ports/eventStore.js';
+import { ATTEMPTS } from '../../../src/commands/transact.js';
+import { giftStream } from '../../../src/domain/gift.js';
+import type { Engines } from '../../../src/ports/engines.js';
+import { ConflictError, EventTooLargeError } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { answerOf, checked, unharmed } from '../../support/service/answers.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
@@ -804,6 +809,107 @@ test('every error has its status and message', () => {
   assert.deepEqual(
     [toldOf(new EventTooLargeError(2_000_000)).status, toldOf(new UnavailableError('x')).headers],
     [413, { 'Retry-After': '1' }],
+  );
+});
+
+test('a command that has lost its last race answers 503 and says when to ask again', async () => {
+  let racing = false;
+  let lost = 0;
+  const through = (engines: Engines): Engines => ({
+    ...engines,
+    events: {
+      ...engines.events,
+      append: async (stream, batch, expected) => {
+        if (!racing || !stream.startsWith('gift-')) return engines.events.append(stream, batch, expected);
+        lost += 1;
+        throw new ConflictError(stream, expected, 7);
+      },
+    },
+  });
+  const own = await startService({ app: { through } });
+  try {
+    const raced = await buyOne(own);
+    await eventually(async () => (await own.events.read(giftStream(raced))).length > 0);
+    racing = true;
+    const reply = await redeem(own, raced, 'till-coffee', 'bean-soho', { key: 'raced' });
+    assert.deepEqual(
+      [reply.status, reply.headers.get('retry-after'), reply.json],
+      [503, '1', { error: 'Service unavailable.' }],
+    );
+    assert.equal(lost, ATTEMPTS);
+    racing = false;
+    assert.equal((await redeem(own, raced, 'till-coffee', 'bean-soho', { key: 'raced' })).status, 201);
+  } finally {
+    await own.close();
+  }
+});
+
+/** Errors that no request ends with, or that are 500 for a reason. */
+const TOLD_OTHERWISE: Readonly<Record<string, string>> = {
+  BackupDamagedError: 'ends a command of the command line',
+  BackupExistsError: 'ends a command of the command line',
+  BrokenStreamError: 'ends a connection of the embedded bus',
+  CallerLeftError: 'no caller is left',
+  CommandFailure: 'ends a command of the command line',
+  ConfigError: 'ends a start',
+  CopyInterruptedError: 'ends a command of the command line',
+  CopyRefusedError: 'ends a command of the command line',
+  DataFileError: 'ends a start',
+  DeclinedError: 'ends in a worker',
+  EngineError: 'ends a start',
+  EventStoreDbError: 'ends a start',
+  EventTooLargeError: '413',
+  FilesGoneError: 'an UnavailableError once it leaves the adapter',
+  Foreign: 'ends in its command',
+  GiveUpError: 'ends in a process manager',
+  HttpError: 'has a status',
+  ImportFaultsError: 'ends a command of the command line',
+  ImportInterruptedError: 'ends a command of the command line',
+  LaterError: 'ends in a process manager',
+  LateError: 'an UnavailableError once it leaves the adapter',
+  MalformedEventError: '400 of a webhook',
+  MalformedMessageError: '500: two processes of this service do not understand each other',
+  MismatchError: 'ends in a worker',
+  NeverTakenError: 'ends in a worker',
+  RetryLaterError: '503, by the one route that asks a provider',
+  NotYetError: 'ends in a process manager',
+  NumberFault: 'ends in a worker',
+  PruneNeedsYesError: 'ends a command of the command line',
+  RebuildRefusedError: '409 or 422, with its message',
+  Refusal: 'has a status',
+  RefusedError: 'ends in a worker',
+  RepairRefusedError: '422, with its message',
+  SignatureError: '400 of a webhook',
+  StoppedError: 'ends a command of the command line',
+  StreamDeletedError: '500: a stream of the log is gone for good',
+  TaskRunningError: '409, with its message',
+  TimeError: '422, with its message',
+  ProviderError: '503, by the one route that asks a provider',
+  VerifyInterruptedError: 'ends a task',
+  VerifyRefusedError: '422, with its message',
+};
+
+test('each class of error in src is known to be told as 503, or in another way', async () => {
+  const parents = new Map<string, string>();
+  for (const name of await readdir('src', { recursive: true })) {
+    if (!name.endsWith('.ts')) continue;
+    for (const [, own = '', parent = ''] of (await readFile(join('src', name), 'utf8')).matchAll(
+      /class (\w+) extends (\w+)/g,
+    ))
+      parents.set(own, parent);
+  }
+  const isError = (name: string | undefined): boolean =>
+    name !== undefined && (name === 'Error' || isError(parents.get(name)));
+  const isTold = (name: string | undefined): boolean =>
+    name !== undefined && (name in PASSING || name in TOLD_OTHERWISE || isTold(parents.get(name)));
+  const errors = [...parents.keys()].filter(isError);
+  assert.deepEqual(
+    errors.filter((name) => !isTold(name)),
+    [],
+  );
+  assert.deepEqual(
+    [...Object.keys(PASSING), ...Object.keys(TOLD_OTHERWISE)].filter((name) => !errors.includes(name)),
+    [],
   );
 });
 

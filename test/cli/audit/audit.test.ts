@@ -131,11 +131,11 @@ test('what is exported is recorded before and after, with who and why', async ()
   const [begun, ended] = (await seen()).slice(-2);
   assert.deepEqual(
     [begun.type, begun.data.what, begun.data.asked.merchant, begun.data.reason],
-    ['ExportBegun', 'gift audit redemptions', 'coffee', 'monthly report'],
+    ['OperationStarted', 'gift audit redemptions', 'coffee', 'monthly report'],
   );
   assert.deepEqual(
-    [ended.type, ended.data.count, ended.data.complete, ended.data.export_id],
-    ['ExportEnded', 3, true, begun.data.export_id],
+    [ended.type, ended.data.count, ended.data.complete, ended.data.operation_id],
+    ['OperationEnded', 3, true, begun.data.operation_id],
   );
   assert.match(begun.metadata.by.user as string, /^cli:/);
 });
@@ -145,7 +145,7 @@ test('a reader that goes away ends it quietly, and the record says so', async ()
   const { code, err } = await gift(service.settings, ['audit', 'redemptions'], { stdout: closing });
   assert.equal(code, 0);
   assert.doesNotMatch(err, /records/);
-  assert.deepEqual([(await seen()).at(-1).type, (await seen()).at(-1).data.complete], ['ExportEnded', false]);
+  assert.deepEqual([(await seen()).at(-1).type, (await seen()).at(-1).data.complete], ['OperationEnded', false]);
   const child = spawn('sh', ['-c', `"${process.execPath}" "${GIFT}" audit redemptions --json | head -1`], {
     env: { ...service.settings, PATH: process.env['PATH'] },
   });
@@ -243,7 +243,7 @@ test('people see a table with pounds, and CSV has pence', async () => {
 
 test('who saw what is shown', async () => {
   const { out } = await audit('access');
-  assert.match(out, /ExportBegun +gift audit redemptions +\{.*"merchant":"coffee".*\} +monthly report/);
+  assert.match(out, /OperationStarted +gift audit redemptions +\{.*"merchant":"coffee".*\} +monthly report/);
   const events = (await audit('access', '--day', TODAY, '--json')).records() as Json[];
   assert.ok(events.every(({ stream }) => stream === `access-${TODAY}`));
   assert.equal(events.at(-1).data.what, 'gift audit access');

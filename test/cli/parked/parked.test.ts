@@ -223,7 +223,7 @@ test('it works without a running service, whose read model then stands still', a
   const events = await openEventStore(loadConfig(settings));
   try {
     const metadata = { commandId: 'x', correlationId: 'x', by: { user: 'system:purchase-process' } };
-    const data = { entity: 'tx-1', transaction_id: 'tx-1', step: 'charge', cause: 'down', event_id: 'e' };
+    const data = { entity: 'tx-1', transaction_id: 'tx-1', step: 'charge', cause: 'down', event_id: 'e', times: 1 };
     for (const name of ['refund', 'purchase'])
       await events.append(
         `parked-${name}`,

@@ -113,11 +113,11 @@ test('rebuild and rollback, in words and as JSON', async ({ dir }) => {
     ({ data }) => data as Record<string, unknown>,
   );
   const ended = (id: unknown): unknown =>
-    records.find((one) => one['export_id'] === id && one['what'] === undefined)?.['complete'];
+    records.find((one) => one['operation_id'] === id && one['what'] === undefined)?.['complete'];
   assert.equal(
     records
       .filter(({ what }) => what !== undefined)
-      .map(({ what, asked, reason, export_id: id }) => [what, asked, reason, ended(id)]),
+      .map(({ what, asked, reason, operation_id: id }) => [what, asked, reason, ended(id)]),
     [
       ['gift projections rebuild', { name: 'gifts' }, 'ticket 4711', true],
       ['gift projections rebuild', { name: 'gifts' }, null, true],
@@ -270,7 +270,7 @@ test('a repair that is interrupted has been recorded: what it asked of the proje
     const [, end] = (await events.read(accessStream(new Date().toISOString()))).map(
       ({ data }) => data as Record<string, unknown>,
     );
-    assert.equal(end, { export_id: before[0]?.['export_id'], count: 0, position: null, complete: false });
+    assert.equal(end, { operation_id: before[0]?.['operation_id'], count: 0, position: null, complete: false });
   });
 });
 
@@ -320,6 +320,7 @@ test('the status shows a stuck projector as stuck, measured against the log', as
       step: 'refund',
       cause: 'no',
       event_id: 'e',
+      times: 1,
     });
     await recordQuarantine(store.records, giftsProjection, {
       documentId: 'x',

@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { careView } from '../../../src/ops/history/supportedGift.js';
+import { supportedGift } from '../../../src/ops/history/supportedGift.js';
 import { blockGift, unblockGift } from '../../../src/commands/blockGift.js';
-import type { CareDeps } from '../../../src/commands/supportAction.js';
+import type { SupportDeps } from '../../../src/commands/supportAction.js';
 import { deriveGiftIds } from '../../../src/domain/giftIds.js';
 import { memoryEvents } from '../../support/engines/memoryEvents.js';
 
-const test = suite('audit/careView');
+const test = suite('audit/supportedGift');
 const SEED = 'ab'.repeat(32);
 const GIFT = '5f2c9d6a1b7e4c80d3a1';
 const context = (commandId: string) => ({
@@ -31,9 +31,9 @@ test('a gift as support left it: a repeated command is answered as it was', asyn
     expires_on: '2027-05-01',
   };
   events.given(`gift-${GIFT}`, { type: 'GiftIssued', data });
-  const deps: CareDeps = { events, gifts: { get: async () => undefined } as unknown as CareDeps['gifts'] };
+  const deps: SupportDeps = { events, gifts: { get: async () => undefined } as unknown as SupportDeps['gifts'] };
   const { own } = await blockGift(deps, GIFT, context('first'), { cause: 'support', reason: 'stolen' });
-  const first = await careView(deps, GIFT, own);
+  const first = await supportedGift(deps, GIFT, own);
   assert.equal(
     [first.gift_status, first.receiver, first.receiver_id, first.blocked_by, first.events.map(({ type }) => type)],
     ['sent', 'phone number', null, ['support'], ['GiftBlocked']],
@@ -41,8 +41,8 @@ test('a gift as support left it: a repeated command is answered as it was', asyn
   await unblockGift(deps, GIFT, context('second'), { cause: 'support', reason: 'found' });
   const again = await blockGift(deps, GIFT, context('first'), { cause: 'support', reason: 'stolen' });
   assert.is(again.replayed, true);
-  assert.equal(await careView(deps, GIFT, again.own), first);
-  assert.equal((await careView(deps, GIFT, [])).blocked_by, [], 'where nothing was recorded: as it stands');
+  assert.equal(await supportedGift(deps, GIFT, again.own), first);
+  assert.equal((await supportedGift(deps, GIFT, [])).blocked_by, [], 'where nothing was recorded: as it stands');
 });
 
 test('a gift that is issued with what support does: each event is shown with its own position, as histories show it', async () => {
@@ -74,11 +74,11 @@ test('a gift that is issued with what support does: each event is shown with its
     receiver: {},
     updated_at: '2026-01-01T00:00:00.000Z',
   };
-  const deps: CareDeps = {
+  const deps: SupportDeps = {
     events,
-    gifts: { get: async () => document, reached: async () => true } as unknown as CareDeps['gifts'],
+    gifts: { get: async () => document, reached: async () => true } as unknown as SupportDeps['gifts'],
   };
-  const shown = await careView(
+  const shown = await supportedGift(
     deps,
     gift,
     (await blockGift(deps, gift, context('first'), { cause: 'support', reason: 'stolen' })).own,
@@ -89,7 +89,7 @@ test('a gift that is issued with what support does: each event is shown with its
   );
   assert.is(new Set(shown.events.map(({ position }) => position)).size, 2);
   const again = await blockGift(deps, gift, context('first'), { cause: 'support', reason: 'stolen' });
-  assert.equal(await careView(deps, gift, again.own), shown);
+  assert.equal(await supportedGift(deps, gift, again.own), shown);
 });
 
 test.run();

@@ -36,7 +36,7 @@ function bought(): { events: MemoryEvents; transaction: ReturnType<typeof given>
     message: '',
     receivers: [{}, {}],
   });
-  transaction('ChargeStarted', { amount: 200, payment_reference: 'r' });
+  transaction('ChargeStarted', { amount: 200, payment_reference: 'r', kind: 'card', prepaid: false });
   return {
     events,
     transaction,

@@ -31,7 +31,7 @@ const answered = (total: number, difference = 0): ReversalTrigger => ({
 });
 const parked = (step: string, entity: string): ReversalTrigger => ({
   type: 'WorkParked',
-  data: { entity, transaction_id: 't', step, cause: 'y', event_id: 'e' },
+  data: { entity, transaction_id: 't', step, cause: 'y', event_id: 'e', times: 1 },
 });
 const retried = (step: string, entity: string): ReversalTrigger => ({
   type: 'WorkRetried',

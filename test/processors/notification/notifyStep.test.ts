@@ -86,7 +86,12 @@ for (const [end, data] of [
     await house.append(stream, 'NotificationStarted', STARTED);
     await house.append(stream, end, data);
     // Asked for anew since: that is a telling of its own.
-    await house.append(stream, 'NotificationRequested', { transaction_id: 't', attempt: 2, reason: 'lost' });
+    await house.append(stream, 'NotificationRequested', {
+      transaction_id: 't',
+      attempt: 2,
+      gift_revision: 0,
+      reason: 'lost',
+    });
     for (const unsent of [undefined, 1]) assert.equal(await told(house, { unsent }), []);
     assert.equal(await house.types(stream), ['NotificationStarted', end, 'NotificationRequested']);
   });

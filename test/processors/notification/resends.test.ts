@@ -120,10 +120,10 @@ test('whoever is still being told is not told again', async ({ house }) => {
     async () =>
       (await house.types(`notification-${giftId}`)).length === 1 && (await house.types(`gift-${shared}`)).length === 1,
   );
-  await refused(resendGift(desk(house), giftId, context(), 'x'), 'gift_being_told');
+  await refused(resendGift(desk(house), giftId, context(), 'x'), 'notification_pending');
   await refused(
     reassignGift(desk(house), giftId, context(), { phone_number: '+447700900002' }, 'x'),
-    'gift_being_told',
+    'notification_pending',
   );
   assert.equal(
     (await reassignGift(desk(house), giftId, context(), { phone_number }, 'x')).own,
@@ -225,7 +225,7 @@ test('a resend that nobody knows the outcome of is parked, looked up again by a 
   lost = true;
   for (const id of [giftId, other]) await resendGift(desk(house), id, context(), 'did not arrive');
   await house.until(async () => (await house.all('WorkParked')).length === 2);
-  await refused(resendGift(desk(house), giftId, context(), 'x'), 'gift_being_told');
+  await refused(resendGift(desk(house), giftId, context(), 'x'), 'notification_pending');
   assert.is(seen.length, 4);
   known = { outcome: 'sent', provider: 'p', message_id: 'm', simulated: false };
   await retryParked(desk(house), giftId, context(), 'ask again');

@@ -31,7 +31,10 @@ const started: NotificationTrigger = { type: 'NotificationStarted', data: { tran
 const ends: NotificationTrigger[] = [
   { type: 'NotificationSent', data: { channel: 'sms', provider: 'p', message_id: 'm' } },
   { type: 'NotificationFailed', data: { cause: 'no address' } },
-  { type: 'WorkParked', data: { entity: 'g1', transaction_id: 't1', step: 'notify', cause: 'y', event_id: 'e' } },
+  {
+    type: 'WorkParked',
+    data: { entity: 'g1', transaction_id: 't1', step: 'notify', cause: 'y', event_id: 'e', times: 1 },
+  },
 ];
 
 function given(...events: readonly NotificationTrigger[]): {

@@ -27,14 +27,17 @@ const bought = (receivers: readonly PurchaseReceiver[]): GiftsPurchased => ({
     receivers,
   },
 });
-const started: PurchaseTrigger = { type: 'ChargeStarted', data: { amount: 250, payment_reference: 'card' } };
+const started: PurchaseTrigger = {
+  type: 'ChargeStarted',
+  data: { amount: 250, payment_reference: 'card', kind: 'card', prepaid: false },
+};
 const charged: PurchaseTrigger = { type: 'PaymentCharged', data: { amount: 250, provider: 'p', charge_id: 'c' } };
 const declined: PurchaseTrigger = { type: 'PaymentDeclined', data: { provider: 'p', code: 'lost_card' } };
 const sent: PurchaseTrigger = { type: 'NotificationSent', data: { channel: 'sms', provider: 'p', message_id: 'm' } };
 const failed: PurchaseTrigger = { type: 'NotificationFailed', data: { cause: 'no address' } };
 const parked = (entity: string): PurchaseTrigger => ({
   type: 'WorkParked',
-  data: { entity, transaction_id: 't1', step: 'x', cause: 'y', event_id: 'e' },
+  data: { entity, transaction_id: 't1', step: 'x', cause: 'y', event_id: 'e', times: 1 },
 });
 const issued: PurchaseTrigger = {
   type: 'GiftIssued',

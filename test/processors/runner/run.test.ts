@@ -264,6 +264,8 @@ test('what commands issued before counts as issued', async ({ house }) => {
   await house.append(`transaction-${transactionId}`, 'ChargeStarted', {
     amount: 500,
     payment_reference: 'pm_card_visa',
+    kind: 'card',
+    prepaid: false,
   });
   await house.append(`transaction-${transactionId}`, 'PaymentCharged', {
     amount: 500,
