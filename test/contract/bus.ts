@@ -1,4 +1,4 @@
-/** What every bus must do: run by each adapter's test. */
+/** The bus port's guarantees, as tests of each adapter. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -9,16 +9,16 @@ import { until } from '../support/assertions/until.js';
 /** An opened bus of its own, for one test. */
 export interface BusUnderTest {
   readonly bus: Bus;
-  /** Another member of the same bus. */
+  /** Another process's client of the same bus. */
   second(): Promise<Bus>;
-  /** Closes every member and removes what they left. */
+  /** Closes every client and removes what they left. */
   destroy(): Promise<void>;
 }
 
 /** Guarantees an adapter does not give, each with its reason: the test's name -> why. */
 export type Deviations = Readonly<Record<string, string>>;
 
-/** What a promise is refused with. */
+/** The rejection of a promise. */
 async function refusal(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise;
@@ -40,7 +40,7 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
   });
   test.after.each((context) => context.under.destroy());
 
-  it('answers a request, to itself and across members', async (bus, under) => {
+  it('answers a request, to itself and across clients', async (bus, under) => {
     const second = await under.second();
     await bus.serve<{ n: number }>('sums.double', 'sums', async ({ n }) => ({ n: n * 2 }));
     assert.equal(await bus.request('sums.double', { n: 2 }, { timeoutMs: 10_000 }), { n: 4 });
@@ -174,7 +174,7 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     assert.instance(await refusal(bus.request('work', {}, { timeoutMs: 10_000 })), NoRespondersError);
   });
 
-  it('reaches every subscriber once, in every member', async (bus, under) => {
+  it('reaches every subscriber once, in every process', async (bus, under) => {
     const second = await under.second();
     const got: string[] = [];
     await bus.subscribe<{ n: number }>('news', ({ n }) => void got.push(`a${n}`));

@@ -18,7 +18,7 @@ import { FEED_PROMISES } from './eventStoreFeeds.js';
 import { FOLLOWER_PROMISES } from './followers.js';
 import { checkPromises } from './promises.js';
 
-/** What the port promises, as tests of one adapter. `deviations`: see `checkPromises`. */
+/** The port's guarantees, as tests of one adapter. `deviations`: see `checkPromises`. */
 export function eventStoreContract(
   name: string,
   open: () => Promise<EventStoreFixture>,

@@ -23,7 +23,7 @@ async function readAfter(
   return batchesOf(store.readAll(start, filter, { batchSize }));
 }
 
-/** What the port promises of `readAll` and `follow`. */
+/** The port's guarantees of `readAll` and `follow`. */
 export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
   // First, so that it meets a log that holds nothing yet, where the server is a new one.
   async 'a feed that nothing matches stays within the log, from its beginning on, and what is kept of it misses nothing'(
@@ -52,7 +52,7 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
         if (failure !== undefined) throw failure;
         return holds();
       }, what);
-    // On a log without any event there is nothing to tell.
+    // An empty log has no end.
     await sleep(300);
     assert.ok(kept.length > 0 || (await store.end()) === undefined);
     const passedBy = await store.append(newStream(), events(3), 'none');
@@ -241,7 +241,7 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
       if (batch.position < position) return false;
       if (later === undefined) {
         later = 'to come';
-        // The feed may tell of it before its append is answered: then the next one ends the test.
+        // The feed may deliver it before its append is answered: then the next one ends the test.
         void store
           .append(newStream(), [event()], 'none')
           .then((appended) => (later = appended.position))

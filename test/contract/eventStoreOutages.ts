@@ -33,7 +33,7 @@ export interface ServedFixture extends EventStoreFixture {
 
 type Check = (store: EventStore, fixture: ServedFixture) => Promise<void>;
 
-/** What the port promises of an engine that goes away, as tests of one adapter whose engine can. */
+/** The port's guarantees when the engine goes away, as tests of an adapter whose engine can. */
 export function eventStoreOutageContract(name: string, open: () => Promise<ServedFixture>): void {
   const test = suite(`EventStore outages: ${name}`);
   for (const [promise, check] of Object.entries(PROMISES)) {
@@ -69,7 +69,7 @@ async function appendAtLast(
   }
 }
 
-/** Appends to streams of its own until told to stop; what was appended, in the order of each stream. */
+/** Appends to streams of its own until stopped; its appends are in the order of each stream. */
 function writer(store: EventStore, prefix: string): { stop: () => Promise<string[]> } {
   const ids: string[] = [];
   let on = true;

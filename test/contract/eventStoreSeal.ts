@@ -17,11 +17,11 @@ export interface SealFixture {
   readonly store: EventStore;
   /** The same log, opened once more while `store` is open, as another process would. */
   readonly other: EventStore;
-  /** Closes what is open and removes what was made. */
+  /** Closes and removes everything. */
   readonly destroy: () => Promise<void>;
 }
 
-/** What the port promises of sealing, as tests of one adapter. */
+/** The port's guarantees of sealing, as tests of one adapter. */
 export function eventStoreSealContract(name: string, open: () => Promise<SealFixture>): void {
   const test = suite(`EventStore, sealed: ${name}`);
   for (const [promise, check] of Object.entries(PROMISES)) {

@@ -18,10 +18,10 @@ import type { Promised } from '../support/engines/eventStoreEvents.js';
 import { append, buy, LEASE_TEST_MS, silent } from '../support/fixtures/projecting.js';
 import { until } from '../support/assertions/until.js';
 
-/** Nobody answers on it: a charge is begun and goes no further. */
+/** Without workers: a charge is claimed and goes no further. */
 const BUS = { request: () => Promise.reject(new NoRespondersError('payments.charge')) } as unknown as Bus;
 
-/** What is promised of everything that follows a log of this engine. */
+/** Guarantees of every follower of this engine's log. */
 export const FOLLOWER_PROMISES: Readonly<Record<string, Promised>> = {
   async 'process managers, projector and charge outcomes come back by themselves from a feed that ends with any error'(
     store,

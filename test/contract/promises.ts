@@ -1,15 +1,15 @@
 /** How the suites of the stores' ports run. */
 import { suite } from 'uvu';
 
-/** What a promise is checked on: closed and removed when it has been. */
+/** The fixture of one guarantee, closed and removed after its test. */
 interface Fixture<S> {
   readonly store: S;
   readonly destroy: () => Promise<void>;
 }
 
 /**
- * Runs what a port promises as tests of one adapter, each on a fixture of its own. `deviations` names promises (by
- * their test) that the adapter can't keep, each with its reason: they are skipped, by name.
+ * Runs the guarantees of a port as tests of one adapter, each on a fixture of its own. `deviations` names those that
+ * the adapter can't keep, by test, with the reason: they are skipped, by name.
  */
 export function checkPromises<S, F extends Fixture<S>>(
   title: string,

@@ -18,7 +18,7 @@ import { CORRECTION_PROMISES } from './readStoreCorrections.js';
 import { QUERY_PROMISES } from './readStoreQueries.js';
 import { RECORD_PROMISES } from './readStoreRecords.js';
 
-/** What the port promises, as tests of one adapter. `deviations`: see `checkPromises`. */
+/** The port's guarantees, as tests of one adapter. `deviations`: see `checkPromises`. */
 export function readStoreContract(
   name: string,
   open: () => Promise<ReadStoreFixture>,
@@ -551,7 +551,7 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
       for (let version = 2; version <= 5; version++) {
         await build(version);
         const before = [...reads];
-        // Whoever still reads the old one is done with it then.
+        // Readers of the old version are done by then.
         while (reads.some((count, n) => count < (before[n] as number) + 2) && !failed) await sleep(1);
         await store.drop({ ...base, version: version - 1 });
       }

@@ -4,7 +4,7 @@ import { MAX_BATCH_DOCUMENTS } from '../../src/ports/readStore.js';
 import type { ReadStorePromised } from '../support/engines/readStoreDocuments.js';
 import { at, batch, doc, idsOf, newCollection, rejectionOf } from '../support/engines/readStoreDocuments.js';
 
-/** What the port promises of documents that are put right, and of the versions that are stored. */
+/** The port's guarantees of corrections and of stored versions. */
 export const CORRECTION_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
   async 'correct replaces, removes and makes documents at whatever position, where it finds what it expects'(
     store,

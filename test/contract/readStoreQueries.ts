@@ -86,7 +86,7 @@ function fieldOf(document: StoredDocument<Fields>, field: string): Scalar {
   return field === 'id' ? document.id : ((document.body[field] ?? null) as Scalar);
 }
 
-/** What the query must answer: the port's words, in the plainest way. */
+/** The expected answer to a query, in the plainest way. */
 function expected(
   documents: readonly StoredDocument<Fields>[],
   { where = {}, sort = [], skip = 0, limit }: Query,
@@ -106,7 +106,7 @@ function expected(
     .map(({ id }) => id);
 }
 
-/** Strings whose order is another one by UTF-16 units than by bytes. */
+/** Strings with another order by UTF-16 units than by bytes. */
 const BEYOND: readonly string[] = [
   'z',
   '\u{d7ff}',
@@ -138,7 +138,7 @@ function conditions(values: readonly Scalar[]): Condition[] {
   return made;
 }
 
-/** What queries promise. */
+/** Guarantees of queries. */
 export const QUERY_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
   async 'every condition on every type of value'(store) {
     const bodies = VALUES.map((v, n) => (v === undefined ? { n } : { n, v }));

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import type { ReadStorePromised } from '../support/engines/readStoreDocuments.js';
 import { rejectionOf } from '../support/engines/readStoreDocuments.js';
 
-/** What records promise. */
+/** Guarantees of records. */
 export const RECORD_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
   async 'a record is read as it was put, with versions from 1'({ records }) {
     const key = randomUUID();

@@ -15,7 +15,7 @@ import { ROLES, loadConfig } from '../../src/service/config.js';
 import { natsMissing } from '../support/engines/natsServer.js';
 import { freePort } from '../support/engines/serverProcess.js';
 
-/** What these tests look at of a compose file. */
+/** The parts of a compose file that these tests check. */
 interface Compose {
   readonly services: Readonly<Record<string, ComposeService>>;
   readonly volumes: Readonly<Record<string, unknown>>;
@@ -48,7 +48,7 @@ const ours = ({ services }: Compose): [string, ComposeService][] =>
 const engines = ({ services }: Compose): [string, ComposeService][] =>
   Object.entries(services).filter(([, { build }]) => build === undefined);
 
-/** A value as compose hands it on: defaults of what `.env` leaves unset, and `$$` as `$`. */
+/** A value as compose passes it on: defaults for unset variables of `.env`, and `$$` as `$`. */
 function interpolated(value: string, env: Readonly<Record<string, string>> = {}): string {
   return value.replaceAll(
     /\$\$|\$\{(\w+)(?::-([^}]*))?\}/g,
@@ -95,7 +95,7 @@ const EVENTSTORE_OPTIONS = [
   'STREAM_INFO_CACHE_CAPACITY',
   'TELEMETRY_OPTOUT',
 ].map((name) => `EVENTSTORE_${name}`);
-/** What each engine is told by its environment; GOMEMLIMIT: https://pkg.go.dev/runtime. */
+/** Variables of each engine; GOMEMLIMIT: https://pkg.go.dev/runtime. */
 const ENGINE_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   eventstore: EVENTSTORE_OPTIONS,
   mongodb: [],
@@ -103,7 +103,7 @@ const ENGINE_OPTIONS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Node's own, beside the service's settings: https://nodejs.org/api/cli.html. */
 const NODE_SETTINGS = ['NODE_OPTIONS'];
-/** Where each image keeps what must outlive its container. */
+/** The folder of each image that must outlive its container. */
 const KEPT: Readonly<Record<string, readonly string[]>> = {
   eventstore: ['/var/lib/eventstore', '/var/log/eventstore'],
   mongodb: ['/data/configdb', '/data/db'],
@@ -293,8 +293,7 @@ test('has each EventStoreDB of the cluster name itself and the others', () => {
 });
 
 /**
- * Runs what a health check of MongoDB tells mongosh, on a replica set that is not begun, and one whose member has a
- * state.
+ * Runs a MongoDB health check's mongosh script, on a replica set that is not initiated, and on a member with a state.
  */
 function checked(script: string, begun: boolean): { initiated: object[]; code: number | undefined } {
   const initiated: { members: { host: string }[] }[] = [];
@@ -353,8 +352,8 @@ test('keeps acknowledged writes of MongoDB, journaled by a majority, when its pr
     const [config] = checked(services[name]!.healthcheck!.test.at(-1)!, false).initiated as {
       members: Record<string, unknown>[];
     }[];
-    // writeConcernMajorityJournalDefault is true where it isn't said, and a member is neither an arbiter nor without a
-    // vote: https://www.mongodb.com/docs/manual/reference/replica-configuration/.
+    // writeConcernMajorityJournalDefault defaults to true, and a member is neither an arbiter nor without a vote:
+    // https://www.mongodb.com/docs/manual/reference/replica-configuration/.
     assert.equal(Object.keys(config!).toSorted(), ['_id', 'members']);
     assert.equal(
       config!.members.map((member) => Object.keys(member).toSorted()),
@@ -367,7 +366,7 @@ test('keeps acknowledged writes of MongoDB, journaled by a majority, when its pr
   }
 });
 
-/** What a health check's address answers, once it does. */
+/** The answer at a health check's address, once there is one. */
 async function healthy(url: string): Promise<number> {
   for (let wait = 0; ; wait++) {
     const answer = await fetch(url).catch(() => undefined);

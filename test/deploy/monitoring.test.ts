@@ -56,7 +56,7 @@ const WORDS = new Set([
   'by',
   'label_values',
 ]);
-/** What Prometheus itself adds to every target. */
+/** Labels that Prometheus adds to every target. */
 const PROMETHEUS_OWN = new Set(['up']);
 
 /**
@@ -105,8 +105,8 @@ test('names only metrics that the service has in alerts and dashboard', async ()
       used.add(metric.replace(/_(bucket|sum|count)$/, ''));
     }
   }
-  // What whoever watches it must be able to see: requests, appends, conflicts, lag, process managers, parked work, bus
-  // and providers, the event loop.
+  // The least that a dashboard must show: requests, appends, conflicts, lag, process managers, parked work, bus and
+  // providers, the event loop.
   for (const name of [
     'gift_http_requests_total',
     'gift_http_request_duration_seconds',
@@ -125,7 +125,7 @@ test('names only metrics that the service has in alerts and dashboard', async ()
   const forgotten = [...names]
     .map((name) => name.replace(/_(bucket|sum|count)$/, ''))
     .filter((name) => !used.has(name));
-  // What is for looking into a case alone.
+  // Metrics for looking into single cases.
   assert.equal([...new Set(forgotten)].toSorted(), [
     'nodejs_eventloop_lag_mean_seconds',
     'nodejs_eventloop_lag_p50_seconds',

@@ -2,7 +2,7 @@
  * Two processes of each role under load; one of them is killed with -9, or frozen and let go again, at any moment. The
  * others take over within 5 s, nothing acknowledged is lost, nothing is done twice (by the providers' own ledgers), no
  * document goes back in time, and who reads with `Gift-Position`, whichever process answers, sees what was written.
- * Processes of embedded engines share files, their locks and the bus's hub: one that is frozen with any of these holds
+ * Processes of embedded engines share files, their locks and the bus's broker: one that is frozen with any of these holds
  * up all others, so there the 5 s begin when it goes on. TEST_FAULTS is how many faults there are, TEST_SEED what
  * chooses them.
  */

@@ -45,7 +45,7 @@ test('ends with what to change when its port is taken', async ({ dir }) => {
 });
 
 test('ends with what to change when HOST is no address of this machine', async ({ dir }) => {
-  // An address for documentation (RFC 5737): nobody has it.
+  // An address for documentation (RFC 5737), which no machine has.
   assert.deepEqual(await runs({ HOST: '192.0.2.1', PORT: '0', DATA_DIR: dir }), {
     code: 1,
     errors: 'HOST 192.0.2.1 is not an address of this machine\n',

@@ -1,6 +1,6 @@
 /**
- * Engines that can't be used as the settings have them: the process ends at once, with one line that names the setting
- * and says what to change.
+ * Engines that can't be used as set: the process ends at once, with one line that names the setting and says what to
+ * change.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -166,7 +166,7 @@ test('DATA_DIR: refuses a read store that is ahead of its log in every role and 
   const kept = event();
   await events.append('notes', [kept], 'none');
   const store = await openReadStore({ dataDir: dir }, events);
-  // What the log holds: the last, or one before it.
+  // The last event of the log, or an earlier one.
   await putAnchor(store.records, { stream: 'notes', revision: 0, id: kept.id });
   await events.append('notes', [event()], 0);
   await (await openReadStore({ dataDir: dir }, events)).close();

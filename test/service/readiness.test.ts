@@ -15,7 +15,7 @@ const test = suite('whether a process is ready');
 
 type Parts = Awaited<ReturnType<ReturnType<typeof readinessOf>>>['parts'];
 
-/** What is said of each part. */
+/** The details of each part. */
 async function parts(
   { events, store }: Pick<Installation, 'events' | 'store'>,
   more: Partial<ReadinessOptions> = {},
@@ -41,7 +41,7 @@ async function parts(
   ).parts;
 }
 
-/** What is said of each read model. */
+/** The details of each read model. */
 async function told(house: Installation): Promise<Parts> {
   return Object.fromEntries(
     Object.entries(await parts(house)).flatMap(([part, health]) =>

@@ -7,7 +7,7 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 
 const test = suite('a start that meets engines that are not there yet');
 
-/** Starts what fails with one of these after another. */
+/** A start that fails with one of these after another. */
 async function starting(
   failures: readonly Error[],
   waitMs = 60_000,

@@ -24,7 +24,7 @@ test.after.each(() => {
   for (const name of Object.keys(process.env).filter((one) => one.startsWith('OTEL_'))) delete process.env[name];
 });
 
-/** Runs with traces sent to a collector; gives what was sent, and the log. */
+/** Runs with traces sent to a collector; gives the traces and the log. */
 async function sent(
   use: () => Promise<void>,
   env: Record<string, string> = {},

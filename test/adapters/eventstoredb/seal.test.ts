@@ -17,10 +17,7 @@ import { event, failureOf } from '../../support/engines/eventStoreEvents.js';
 import { openTestEngines } from '../../support/engines/engines.js';
 
 const TIMEOUT_MS = 200;
-/**
- * Where no append is to be given up on, however busy the machine: one whose outcome is unknown stays so, and is not
- * told as refused. Sealing takes that long, too.
- */
+/** Long enough that no append is given up on a busy machine: its outcome would stay unknown. Sealing takes as long. */
 const PATIENT_MS = 2_000;
 
 async function twoOnDouble(
@@ -46,7 +43,7 @@ async function twoOnDouble(
   };
 }
 
-/** On a server of its own, which nobody needs afterwards. */
+/** On a server of its own. */
 async function twoOnServer(): Promise<SealFixture> {
   const engines = await openTestEngines(new Set(['eventstoredb']));
   const url = engines.settings['EVENTSTORE_URL']!;
@@ -122,7 +119,7 @@ test('appends nothing without a look for the seal, which may be a moment old', a
   const { double, store, destroy } = await twoOnDouble();
   await store.append('a', [event()], 'none');
   await sleep(600);
-  // Looked for again, but nobody waits for it.
+  // Looked for again, without delaying the append.
   await store.append('a', [event()], 0);
   await sleep(1_100);
   double.switches.refuse = { code: 14, details: 'away' };

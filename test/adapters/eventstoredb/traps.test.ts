@@ -1,4 +1,4 @@
-/** What EventStoreDB and its client do that the port's promises don't allow for: each with what we do about it. */
+/** Behaviour of EventStoreDB and its client that breaks the port's guarantees, each with our remedy. */
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EventStoreDBClient } from '@eventstore/db-client';
@@ -369,7 +369,7 @@ feeds('a follower that the server dropped goes on', () =>
       (await following).map(({ revision }) => revision),
       Array.from({ length: 60 }, (_, n) => n),
     );
-    // Dropped six times, and never waited for what a silent server is given.
+    // Dropped six times, and not waiting for a silent server.
   }, LONG_MS),
 );
 
@@ -715,8 +715,7 @@ connections('a search for another leader that nobody waits for may fail', () =>
       double.switches.refuse = { code: 14, details: 'Server Is Not Ready' };
       const reading = failureOf(store.read('a'));
       await sleep(8);
-      // The read, tried again, looks for a leader; meanwhile the call that carries appends ends, and that looks to what
-      // comes of it.
+      // The repeated read looks for a leader. Meanwhile the call of the appends ends, and their outcomes are looked up.
       double.way.freeze();
       await sleep(60);
       await double.way.down();

@@ -8,7 +8,7 @@ import { failureOf } from '../../support/engines/eventStoreEvents.js';
 
 const test = suite('MongoDB: look-ups by id, gathered');
 
-/** A server that holds what is in `documents`, and answers when it is told to. */
+/** A server that holds `documents`, and answers on demand. */
 function server(documents: Readonly<Record<string, object>>) {
   const requests: { collection: string; ids: readonly string[]; answer: () => void; fail: (error: Error) => void }[] =
     [];

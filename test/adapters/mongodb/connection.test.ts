@@ -60,7 +60,7 @@ function counting(): {
   return { connection: openConnection({ newClient, database: 'test', logger }), clients, closed, warned };
 }
 
-/** What a bulk write is rejected with. */
+/** The rejection of a bulk write. */
 function bulkError(about: {
   readonly errors?: readonly { readonly index: number; readonly code: number; readonly errmsg: string }[];
   readonly concern?: boolean;
@@ -175,7 +175,7 @@ test('keeps its client when the server refuses a command, or a command is invali
 });
 
 test('fails a command soon when the driver gives up its connection while sending', async () => {
-  // The kernel takes some MB of a command whose receiver does not read; the rest waits in the driver.
+  // The kernel buffers some MB of a command for a stalled receiver; the rest waits in the driver.
   const more = 16_000_000;
   let silent = false;
   const server = await startFakeMongo(
@@ -330,7 +330,7 @@ test('tells a taken _id from another taken value, whatever the value', () => {
   );
 });
 
-/** A connection whose bulk writes are answered in turn; what it was told to write. */
+/** A connection whose bulk writes are answered in turn, with the documents written. */
 function bulkConnection(answers: readonly (Error | undefined)[]): {
   readonly connection: Connection;
   readonly sent: Document[][];

@@ -34,7 +34,7 @@ const PARKED: readonly Query[] = [
     limit: 21,
   })),
 );
-/** What the service asks beyond documents by id, by read model. */
+/** The service's queries beyond documents by id, by read model. */
 const QUERIES: Readonly<Record<string, readonly Query[]>> = {
   voucher_codes: voucherCodesOf('s1'),
   catalogue: [
@@ -46,7 +46,7 @@ const QUERIES: Readonly<Record<string, readonly Query[]>> = {
   parked: PARKED,
   transactions: [],
 };
-/** What is asked of any of them: pages of `verify`, of the totals, and by id. */
+/** Queries on every read model: pages of `verify`, of the totals, and by id. */
 const OF_ALL: readonly Query[] = [
   { where: { id: { gt: 'd1' } }, sort: [['id', 1]], limit: 1_000 },
   { sort: [['id', 1]], limit: 1_000 },

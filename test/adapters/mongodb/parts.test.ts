@@ -108,7 +108,7 @@ test('adds a field to the very body that it was taken from, and notes it for its
   ]);
 });
 
-/** A connection that answers what it is told, when it is told. */
+/** A connection with scripted answers, on demand. */
 function lookedAt(answer: (asked: readonly string[]) => Promise<{ _id: string; p: string }[]>): {
   readonly connection: Pick<Connection, 'read'>;
   readonly looks: (readonly string[])[];

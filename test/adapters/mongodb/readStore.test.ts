@@ -3,7 +3,7 @@ import { readStoreContract } from '../../contract/readStore.js';
 import { contractServer, mongoMissing, newDatabase } from '../../support/engines/mongoServer.js';
 import { mongoFixture } from '../../support/engines/readStoreMongo.js';
 
-/** What the test server does otherwise than MongoDB. */
+/** Deviations of the test server from MongoDB. */
 const TEST_SERVER_DEVIATIONS = {
   'strings compare by bytes, whatever the characters':
     'the test server compares strings by UTF-16 units; MongoDB by bytes',

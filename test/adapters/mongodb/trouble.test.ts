@@ -11,7 +11,7 @@ import { everyCall, failing, recovered } from '../../support/engines/mongoTroubl
 import { at, batch, doc, newCollection, projectionOf, rejectionOf } from '../../support/engines/readStoreDocuments.js';
 
 const missing = mongoMissing();
-/** A write whose answer never comes is given up after 20 s, and the next one goes through. */
+/** An unanswered write is given up after 20 s, and the next one goes through. */
 const GOES_ON_MS = 40_000;
 
 if (missing === undefined) {
@@ -106,7 +106,7 @@ const fakes = suite('MongoDB: answers that a server gives rarely');
 
 const empty = { cursor: { id: 0n, ns: 'x.y', firstBatch: [] } };
 
-/** A store on a server that answers as told, once it is open. */
+/** A store on a server with scripted answers, once it is open. */
 async function onFake(
   answer: (command: Document) => Document | 'end' | 'silence' | undefined,
   run: (store: ReadStore, commands: readonly string[]) => Promise<void>,

@@ -162,7 +162,7 @@ if (ownMissing === undefined) {
     await other.serve('work', 'q', async () => ({ done: true }));
     await other.subscribe<object>('told', (message) => void heard.push(message));
     server.child?.kill('SIGKILL');
-    // Ten tries, which is where the client gives up by itself, take less.
+    // Less than ten tries, where the client gives up by itself.
     await sleep(7_000);
     await server.restart();
     let answer: object | undefined;

@@ -1,4 +1,3 @@
-/** What is asked in one turn of the event loop and answered together at its end. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -122,7 +122,7 @@ function pipe(folder: string): number {
   return openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
 }
 
-/** What stands in a pipe. */
+/** The content of a pipe. */
 function drained(fd: number): string {
   const chunk = Buffer.alloc(65_536);
   let text = '';

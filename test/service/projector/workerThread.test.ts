@@ -26,7 +26,7 @@ interface Context {
 }
 
 const test = suite<Context>('projector on a worker thread');
-/** What is said of each end. */
+/** The log lines about each end. */
 const ENDED = "the projector's thread: failed, starting again";
 
 test.before.each((context) => {

@@ -1,4 +1,4 @@
-/** A member of a bus in a process of its own, driven over the process's channel; handlers run here, in the test. */
+/** A bus client in a process of its own, driven over the process's channel; handlers run here, in the test. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -21,12 +21,12 @@ interface Answer {
   readonly error?: { readonly name: string; readonly message: string; readonly outcomeUnknown?: boolean };
 }
 
-/** A member that can be killed. */
+/** A bus client whose process can be killed. */
 export interface BusProcess extends Bus {
   readonly pid: number;
   /** Ends the process at once, as a power cut would. */
   kill(): Promise<void>;
-  /** Stops it where it stands, and lets it go on. */
+  /** Freezes the process, and lets it go on. */
   freeze(): void;
   thaw(): void;
 }
@@ -79,7 +79,7 @@ function revive({ name, message, outcomeUnknown }: NonNullable<Answer['error']>)
   return new Error(message);
 }
 
-/** Starts a process with a member of the bus. */
+/** Starts a process with a bus client. */
 export async function openBusInProcess(place: BusPlace): Promise<BusProcess> {
   const child: ChildProcess = fork(fileURLToPath(import.meta.url), [JSON.stringify(place)], { stdio: 'inherit' });
   const handlers = new Map<number, (payload: never) => unknown>();
@@ -130,7 +130,7 @@ export async function openBusInProcess(place: BusPlace): Promise<BusProcess> {
   };
 }
 
-/** What the started process does. */
+/** The started process. */
 async function serveChannel(place: BusPlace): Promise<void> {
   const post = (message: Call | Answer): void => void process.send?.(message);
   let bus: Bus | undefined;

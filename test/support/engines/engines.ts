@@ -1,12 +1,11 @@
 /**
- * The engines that services of tests run on: TEST_ENGINES is a list of `eventstoredb`, `mongodb`, `nats`, or `all`;
- * those it doesn't name are the embedded ones.
+ * The engines that services of tests run on: TEST_ENGINES lists `eventstoredb`, `mongodb`, `nats`, or is `all`; the
+ * others are embedded.
  * - `nats`: the server at TEST_NATS_URL, or a `nats-server` of our own.
  * - `mongodb`: a database of its own on the server at TEST_MONGODB_URL, or on a test server of our own.
- * - `eventstoredb`: an installation has its EventStoreDB for itself, so each set of engines gets a fresh one: what the
- * command in TEST_EVENTSTORE_START
- *   starts (called with a free port and an empty folder; it serves without TLS), or the double.
- * What an engine's server and client need is loaded only where it is chosen: most tests start sooner without.
+ * - `eventstoredb`: a fresh one for each set of engines, started by the command in TEST_EVENTSTORE_START (called with a
+ * free port and an empty folder; it serves without TLS), or the double. Clients and servers are loaded only where they
+ * are chosen: most tests start sooner without.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -25,9 +24,9 @@ const SERVERS: readonly ServerEngine[] = ['eventstoredb', 'mongodb', 'nats'];
 export interface TestEngines {
   /** Those that are servers. */
   readonly servers: ReadonlySet<ServerEngine>;
-  /** What the service is told of them, in the words of its settings. */
+  /** The service's settings for them. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Ends what was started, and removes what it holds. */
+  /** Ends the servers and removes their data. */
   close(): Promise<void>;
 }
 

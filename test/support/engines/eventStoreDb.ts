@@ -8,10 +8,7 @@ import { openProxy } from './eventStoreProxy.js';
 
 /** A silent server is given up after so long, in ms, where tests are to wait for that. */
 export const GIVEN_UP_MS = 1_000;
-/**
- * And where none is silent, however busy the machine: what is given up and tried again no longer stands in the order in
- * which it was first asked.
- */
+/** Long enough on a busy machine, too: repeats after a timeout would change the order. */
 const PATIENT_MS = 20_000;
 
 /** On a double of its own. */

@@ -1,7 +1,7 @@
 /**
  * An EventStoreDB for tests: the client's own service definitions in front of an embedded event store, with switches
- * for what a real server won't do when asked. What it does beyond the port's promises (dropped repeats, forgotten ids,
- * gaps between positions, system events) was seen at a real one, 23.10; its odd checkpoints at 24.10.4.
+ * for faults. Its behaviour beyond the port (dropped repeats, forgotten ids, gaps between positions, system events) is
+ * that of 23.10; its odd checkpoints are those of 24.10.4.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ export interface EventStoreDouble extends Pick<DoubleStreams, 'dropSubscriptions
   /** The way to it: cut, down, freeze. */
   readonly way: Proxy;
   readonly switches: Switches;
-  /** What it holds; for what the adapter can't do to it. */
+  /** Its log, for changes that the adapter can't make. */
   readonly log: DoubleLog;
   /**
    * As a server that is killed, if it wasn't yet, and started again: connections have ended, ids it knew are forgotten.
@@ -38,14 +38,14 @@ export interface EventStoreDouble extends Pick<DoubleStreams, 'dropSubscriptions
   close(): Promise<void>;
 }
 
-/** What it says of itself. */
+/** Its version. */
 export interface DoubleOptions {
   readonly version?: string;
   /** Another node of one cluster: it has the same log. */
   readonly clusterOf?: EventStoreDouble;
 }
 
-/** Starts one with a log of its own, which already holds what a server writes for itself. */
+/** Starts one with a log of its own, which already holds a server's own events. */
 export async function startEventStoreDouble({
   version = '23.10.7',
   clusterOf,

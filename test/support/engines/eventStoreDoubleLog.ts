@@ -25,11 +25,11 @@ export interface RawRecord extends RawEvent {
   readonly created: number;
 }
 
-/** What became of an append. `commit` is absent for a repeat of events that were deleted since. */
+/** `commit` is absent for a repeat of events that were deleted since. */
 export type RawOutcome =
   { readonly revision: number; readonly commit: number | undefined } | { readonly conflict: number } | 'deleted';
 
-/** What an append may expect: 'any', 'none', 'exists' or a revision. */
+/** 'any', 'none', 'exists' or a revision. */
 export type RawExpected = number | 'any' | 'none' | 'exists';
 
 /** Positions of EventStoreDB have gaps: one that lies between two events is no mistake of the reader's. */
@@ -41,20 +41,20 @@ export interface DoubleLog {
   /** `undefined` when there is nothing to read, `'deleted'` when the stream was deleted for good. */
   read(stream: string, from: number, limit: number): Promise<RawRecord[] | 'deleted' | undefined>;
   readBack(stream: string, from: number | undefined, limit: number): Promise<RawRecord[] | 'deleted' | undefined>;
-  /** From a position on, with what stands there. */
+  /** Events from a position on. */
   logOn(from: number, limit: number, matches: (record: RawRecord) => boolean): Promise<RawRecord[]>;
   /** From the log's end back. */
   logBack(limit: number, matches: (record: RawRecord) => boolean): Promise<RawRecord[]>;
   /** All events after a position, for ever, as they are appended; `caughtUp` after those that are there. */
   follow(after: number | undefined, signal: AbortSignal): AsyncIterable<{ records: RawRecord[]; caughtUp: boolean }>;
-  /** Deletes a stream; what is appended later goes on with its revisions. `hard`: for good. */
+  /** Deletes a stream; later appends go on with its revisions. `hard`: for good. */
   remove(stream: string, hard: boolean): Promise<void>;
-  /** A restarted server has forgotten the ids it has seen. */
+  /** A restarted server has forgotten the ids. */
   forget(): void;
   close(): Promise<void>;
 }
 
-/** What stands in an event's metadata of the embedded store besides ours. */
+/** Extra fields of an event's metadata in the embedded store. */
 interface Foreign {
   readonly contentType?: string;
   /** Its data is kept as bytes: it isn't JSON, or says so wrongly. */
@@ -88,7 +88,7 @@ export async function openDoubleLog(dir: string): Promise<DoubleLog> {
    */
   async function inTurn(stream: string, events: readonly RawEvent[], expected: RawExpected): Promise<RawOutcome> {
     const turn = handingOver.then(async () => {
-      // What stands there is looked at first.
+      // Existing events are looked at first.
       if (expected === 'any' || expected === 'exists' || hidden.has(stream)) await underWay.get(stream);
       const end = await endOf(stream);
       const outcome = handedOver(stream, events, expected, end);
@@ -228,7 +228,7 @@ function commitOf(event: RecordedEvent): number {
   return Number(event.position) * STRIDE;
 }
 
-/** JSON is kept as JSON, and the time beside it, so that the embedded store's limit is not met before ours. */
+/** JSON is stored as JSON, and the time beside it, so that the embedded store's limit is not met before ours. */
 function stored({ id, type, contentType, data, metadata }: RawEvent): NewEvent {
   const parsed = contentType === 'application/json' ? parse(data) : undefined;
   const { at, ...rest } = metadata.length > 0 ? (JSON.parse(metadata.toString()) as { at?: string }) : {};

@@ -1,4 +1,4 @@
-/** The streams service of the double: what EventStoreDB 23.10 answers, over a log of ours. */
+/** The streams service of the double: the answers of EventStoreDB 23.10, over a log of ours. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import statusPb from '@eventstore/db-client/generated/status_pb.js';
@@ -22,7 +22,7 @@ import anyPb from 'google-protobuf/google/protobuf/any_pb.js';
 import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
 import type { DoubleLog, RawEvent, RawExpected, RawOutcome, RawRecord } from './eventStoreDoubleLog.js';
 
-/** What goes wrong with one append. */
+/** The fault of one append. */
 export type AppendFault =
   /** Nothing. */
   | 'none'
@@ -41,7 +41,7 @@ export type AppendFault =
   /** Stored, and answered so many ms later. */
   | { readonly lateMs: number };
 
-/** What tests set. */
+/** Switches for tests. */
 export interface Switches {
   /** One for each append to come, in their order; then nothing goes wrong. */
   readonly appends: AppendFault[];
@@ -49,28 +49,27 @@ export interface Switches {
   leader: { readonly host: string; readonly port: number } | undefined;
   /** Set: calls end with this error instead of an answer. */
   refuse: { readonly code: number; readonly details: string; readonly exception?: string } | undefined;
-  /** Live subscriptions say nothing of what is appended. */
+  /** Live subscriptions are silent about new appends. */
   deaf: boolean;
   /**
-   * What a subscription from the log's start tells as its checkpoint before it has caught up, where nothing has matched
-   * and fewer events than a window were looked at: commit positions. The default is what EventStoreDB 24.10.0 to
-   * 24.10.4 says (upstream PR 4892).
+   * The checkpoints (commit positions) of a subscription from the log's start before it has caught up, where nothing
+   * has matched and fewer events than a window were looked at. The default is that of EventStoreDB 24.10.0 to 24.10.4
+   * (upstream PR 4892).
    */
   checkpoints: readonly string[];
-  /** What it says of its version; `undefined`: it does not know the question. */
+  /** Its version; `undefined`: it does not know the question. */
   version: string | undefined;
   /** The least bytes that an append may not have. */
   maxAppendBytes: number;
 }
 
-/** The service, with what tests look at. */
+/** The service, with counters for tests. */
 export interface DoubleStreams {
   readonly service: IStreamsServer;
-  /** Ends all subscriptions, as a server does whose reader is slower than the appends. */
+  /** Ends all subscriptions, as a server does when a reader is slower than the appends. */
   dropSubscriptions(): void;
   /**
-   * Tells all live subscriptions that they have fallen behind, and that they have caught up again; servers from 24 on
-   * do so instead of dropping them.
+   * Says to all live subscriptions that they have fallen behind, and have caught up again, as servers from 24 on do.
    */
   fallBehind(): void;
   /** Reads and subscriptions under way. */
@@ -82,7 +81,7 @@ export interface DoubleStreams {
 const JSON_TYPE = 'application/json';
 /** The position of nothing, as an unsigned number. */
 export const ODD_CHECKPOINT = '18446744073709551615';
-/** A repeat that comes while the first is not stored yet is dropped; that is told so much later, in ms. */
+/** A repeat of an append that is not stored yet is dropped, and answered so much later, in ms. */
 const DROPPED_MS = 2_000;
 /** So many messages may wait for a live subscription's reader. */
 const LIVE_BUFFER = 32;
@@ -95,7 +94,7 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
   let running = 0;
   let most = 0;
 
-  /** What keeps a call from being served, if anything. */
+  /** Why a call is not served. */
   function refusal(metadata: Metadata): Partial<ServiceError> | undefined {
     if (switches.refuse !== undefined)
       return errorOf(switches.refuse.code, switches.refuse.details, switches.refuse.exception);

@@ -6,7 +6,7 @@ export interface EventStoreFixture {
   readonly store: EventStore;
   /** The same log again, once `store` is closed. */
   readonly reopen: () => Promise<EventStore>;
-  /** Closes what is open and removes what was made. */
+  /** Closes and removes everything. */
   readonly destroy: () => Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export async function eventsOf(feed: AsyncIterable<EventBatch>): Promise<Recorde
   return (await batchesOf(feed)).flatMap((batch) => batch.events);
 }
 
-/** Reads a feed until `done` says so of what has come, or fails after `ms`. */
+/** Reads a feed until `done` accepts its events, or fails after `ms`. */
 export async function readUntil(
   feed: AsyncIterable<EventBatch>,
   done: (events: RecordedEvent[], batch: EventBatch) => boolean,
@@ -80,7 +80,7 @@ export async function within<T>(
   }
 }
 
-/** What a promise was rejected with; fails when it wasn't. */
+/** The rejection of a promise; fails when it resolves. */
 export async function failureOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     (value) => {

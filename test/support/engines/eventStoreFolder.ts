@@ -41,7 +41,7 @@ export async function inFolder(test: (folder: Folder) => Promise<void>): Promise
   }
 }
 
-/** Uses the log of a data folder, whoever else does; closes it whatever becomes of its use. */
+/** Uses the log of a data folder, and closes it in any case. */
 export async function withLogIn<T>(dir: string, use: (log: EventStore) => Promise<T>): Promise<T> {
   const log = await openEmbeddedEventStore({ dir });
   try {

@@ -7,7 +7,7 @@ import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStor
 import type { Appended, EventStore, ExpectedRevision, NewEvent } from '../../../src/ports/eventStore.js';
 import { events } from './eventStoreEvents.js';
 
-/** What the other process is asked. */
+/** A request to the other process. */
 type Order =
   | {
       readonly id: number;
@@ -16,7 +16,7 @@ type Order =
   /** Appends for ever: `clients` at once, each to streams of its own, three events at a time. */
   | { readonly load: string; readonly clients: number };
 
-/** What became of an append, and when. */
+/** The outcome of an append, and its time. */
 interface Answer {
   readonly answers: number;
   readonly appended?: Appended;
@@ -24,7 +24,7 @@ interface Answer {
   readonly error?: { readonly name: string; readonly message: string; readonly outcomeUnknown?: boolean };
 }
 
-/** What it says. */
+/** A message of the other process. */
 type Report = Answer | { readonly opened: string } | { readonly stored: readonly string[]; readonly stream: string };
 
 /** The other process. */
@@ -32,8 +32,8 @@ export interface EventStoreProcess {
   readonly pid: number;
   readonly logId: string;
   /**
-   * Resolves with what was appended and when the other process knew (ms since the epoch); rejects with the error's
-   * name, message and `outcomeUnknown`.
+   * Resolves with the append and its time in the other process (ms since the epoch); rejects with the error's name,
+   * message and `outcomeUnknown`.
    */
   append(
     ...args: [stream: string, events: readonly NewEvent[], expected: ExpectedRevision]

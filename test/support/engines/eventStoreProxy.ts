@@ -21,9 +21,9 @@ export interface Proxy {
    * taken, and are as silent.
    */
   freeze(): void;
-  /** The connections that are open are dead, and neither side is told; new ones work. */
+  /** Open connections are silently dead; new ones work. */
   hang(): void;
-  /** Goes on, with what was sent meanwhile. */
+  /** Goes on, with everything sent meanwhile. */
   thaw(): void;
   close(): Promise<void>;
 }

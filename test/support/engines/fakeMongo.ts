@@ -1,10 +1,10 @@
-/** A server that speaks MongoDB's wire protocol and answers as it is told, for what a real one won't do on request. */
+/** A server with MongoDB's wire protocol and scripted answers. */
 import { type Socket, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { BSON } from 'mongodb';
 import type { Document } from 'mongodb';
 
-/** What becomes of a command: an answer, the connection's end, or nothing at all. */
+/** The fate of a command: an answer, the connection's end, or silence. */
 export type FakeAnswer = Document | 'end' | 'silence';
 
 /** The server. */
@@ -22,7 +22,7 @@ const OP_REPLY = 1;
 const OP_QUERY = 2004;
 const OP_MSG = 2013;
 
-/** What a server of today says of itself. */
+/** The greeting of a current server. */
 export const HELLO: Document = {
   ismaster: true,
   helloOk: true,
@@ -34,7 +34,7 @@ export const HELLO: Document = {
   readOnly: false,
 };
 
-/** What a store asks when it is opened, answered as if all were well. */
+/** Answers to a store's opening commands, as of a healthy server. */
 export function openedWell(command: Document): Document | undefined {
   const name = Object.keys(command)[0];
   if (name !== 'listIndexes') return undefined;
@@ -47,7 +47,7 @@ export function openedWell(command: Document): Document | undefined {
   };
 }
 
-/** @param answer to each command; `hello` tells what the server says of itself; while `silent`, it reads nothing. */
+/** @param answer to each command; `hello` is the server's greeting; while `silent`, it reads nothing. */
 export async function startFakeMongo(
   answer: (command: Document) => FakeAnswer,
   hello: Document = HELLO,

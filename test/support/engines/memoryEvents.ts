@@ -1,6 +1,6 @@
 /**
- * An event log in memory, for tests of what stands above the port. It keeps the port's promises on appends and reads;
- * it does not follow.
+ * An event log in memory, for tests above the port. It keeps the port's guarantees of appends and reads; it does not
+ * follow.
  */
 import { randomUUID } from 'node:crypto';
 import { isPosition } from '../../../src/adapters/embedded/eventStore/log.js';
@@ -14,13 +14,13 @@ import {
   type RecordedEvent,
 } from '../../../src/ports/eventStore.js';
 
-/** The log, with what tests need beside the port. */
+/** The log, with helpers for tests. */
 export interface MemoryEvents extends EventStore {
   /** Everything in log order. */
   readonly log: readonly RecordedEvent[];
-  /** Called before each append; what it throws is the append's outcome. */
+  /** Called before each append; its error is the append's outcome. */
   beforeAppend: (stream: string, events: readonly NewEvent[]) => void | Promise<void>;
-  /** Appends without revision, for what a test takes as given. */
+  /** Appends a test's given events, without revision. */
   given(stream: string, ...events: readonly DomainEvent[]): void;
 }
 

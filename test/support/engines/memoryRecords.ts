@@ -1,4 +1,4 @@
-/** Records in memory: for workers, whose tests need a clock of their own and no files. */
+/** Records in memory, for workers' tests, which need a clock of their own and no files. */
 import type { Records, StoredRecord } from '../../../src/ports/readStore.js';
 
 /** Empty records; `now`: milliseconds since the epoch. */

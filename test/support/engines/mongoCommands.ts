@@ -1,9 +1,7 @@
-/**
- * What the driver's clients of this process send to a MongoDB, for tests that ask the server how it would go about it.
- */
+/** Records the commands of this process's MongoDB clients. */
 import { type CommandStartedEvent, type Document, MongoClient } from 'mongodb';
 
-/** A question to a collection, whatever the command that it stands in: reads, and what a write looks for. */
+/** A filter on a collection, of a read or a write. */
 export interface Question {
   readonly collection: string;
   readonly filter: Document;
@@ -14,17 +12,17 @@ export interface Question {
 
 /** Records commands. */
 export interface Recording {
-  /** What was asked since the beginning, each kind (collection, keys, operators and order) once. */
+  /** The filters so far, each kind (collection, keys, operators and order) once. */
   questions(): Question[];
   end(): void;
 }
 
-/** The address of a server whose client tells of its commands. */
+/** The address of a server whose client reports its commands. */
 export function telling(url: string): string {
   return `${url}${url.includes('?') ? '&' : '?'}monitorCommands=true`;
 }
 
-/** Records what clients send that are made from now on, at an address that is `telling`. */
+/** Records commands of clients made from now on, at an address that is `telling`. */
 export function recordCommands(): Recording {
   const sent: Document[] = [];
   const { emit } = MongoClient.prototype;

@@ -17,16 +17,16 @@ import { MongoClient } from 'mongodb';
 import { killed } from './serverProcess.js';
 
 const SETTING = process.env['TEST_MONGODB_SERVER'] ?? '';
-/** The default of the setting, from the compiled file: a server that stands beside the repository, and runs on Java. */
+/** The setting's default, from the compiled file: a server beside the repository, which runs on Java. */
 const BESIDE = fileURLToPath(new URL('../../../../../shared/engines/mongodb/start', import.meta.url));
 const START = SETTING === '' ? BESIDE : SETTING;
 
 /** It says within so long, in ms, that it listens. */
 const START_MS = 60_000;
 /**
- * One command at a time, whatever the connection. With every answer the server writes all that has changed to its disk,
- * what other commands have half done too: killed in such a moment, it afterwards has a document that its index doesn't
- * know, can't find it and refuses to add it for ever. A MongoDB's single document is written whole or not at all.
+ * One command at a time, over all connections. With every answer the server writes everything to its disk, half-done
+ * commands too. Killed then, it has a document that its index doesn't know, can't find it and refuses to add it for
+ * ever. A MongoDB writes a document whole or not at all.
  */
 const ONE_AT_A_TIME = '-Dio.netty.eventLoopThreads=1';
 /**
@@ -45,9 +45,9 @@ export interface MongoServer {
   readonly url: string;
   /** Sends it a signal. */
   signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void;
-  /** Starts it again on the same port with what it had stored, once it has ended. */
+  /** Starts it again on the same port with its data, once it has ended. */
   restart(): Promise<void>;
-  /** Ends it and removes what it had stored. */
+  /** Ends it and removes its data. */
   stop(): Promise<void>;
 }
 
@@ -59,7 +59,7 @@ export function mongoMissing(): string | undefined {
   return spawnSync('java', ['-version']).error === undefined ? undefined : 'the MongoDB test server needs Java';
 }
 
-/** Starts a server. `durable`: what it acknowledged survives its being killed. */
+/** Starts a server. `durable`: acknowledged writes survive its being killed. */
 export async function startMongo({ durable = false }: { readonly durable?: boolean } = {}): Promise<MongoServer> {
   const dir = durable ? await mkdtemp(join(tmpdir(), 'gift-mongo-')) : undefined;
   let { child, url } = await startOn('0', dir);
@@ -77,7 +77,7 @@ export async function startMongo({ durable = false }: { readonly durable?: boole
   };
 }
 
-/** @param port 0 takes a free one. @param dir what it stores stands there, and survives it. */
+/** @param port 0 takes a free one. @param dir holds its data, and survives it. */
 async function startOn(
   port: string,
   dir: string | undefined,

@@ -1,10 +1,10 @@
-/** What tests of a server in trouble ask, and how long they wait for it. */
+/** Calls of tests with a server in trouble, and their deadlines. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import type { CollectionSpec, ReadStore } from '../../../src/ports/readStore.js';
 import { at, batch, doc, projectionOf, rejectionOf } from './readStoreDocuments.js';
 
-/** How long it took, in ms, and what it was rejected with. */
+/** A call's time, in ms, and its rejection. */
 export async function failing(work: () => Promise<unknown>): Promise<{ readonly error: Error; readonly ms: number }> {
   const started = performance.now();
   const error = await rejectionOf(work());

@@ -36,7 +36,7 @@ export async function startNats({
   const start = async (): Promise<ChildProcess> => {
     const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(port), ...args], { stdio: 'ignore' });
     for (const end = performance.now() + 30_000; performance.now() < end;) {
-      // Whoever answers at all, be it to refuse us, is up.
+      // Any answer, also a refusal, means that it is up.
       const up = await connect({ servers: `127.0.0.1:${port}`, timeout: 500, reconnect: false }).then(
         (one) => one.close().then(() => true),
         (error: { code?: string }) => error.code === 'AUTHORIZATION_VIOLATION',

@@ -19,7 +19,7 @@ export interface ReadStoreFixture {
   readonly many?: number;
   /** Makes this text of a document's body, past the store. */
   readonly damage: (collection: CollectionSpec, id: string, body: string) => Promise<void>;
-  /** Closes what is open and removes what was made. */
+  /** Closes and removes everything. */
   readonly destroy: () => Promise<void>;
 }
 
@@ -82,7 +82,7 @@ export async function filled(
   return collection;
 }
 
-/** What a promise was rejected with; fails when it wasn't. */
+/** The rejection of a promise; fails when it resolves. */
 export async function rejectionOf(promise: Promise<unknown>): Promise<Error> {
   return promise.then(
     (value) => {

@@ -1,7 +1,4 @@
-/**
- * An embedded read store in a process of its own. Run as a program it writes what it is told over the process's
- * channel.
- */
+/** An embedded read store in a process of its own, driven over the process's channel. */
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +7,7 @@ import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/
 import type { CollectionSpec } from '../../../src/ports/readStore.js';
 import { at, batch, doc } from './readStoreDocuments.js';
 
-/** What the process writes, always the same collection. */
+/** The collection that the process writes. */
 export const OTHERS: CollectionSpec = { name: 'others', version: 1, indexes: [{ fields: ['n'] }] };
 
 /**
@@ -19,7 +16,7 @@ export const OTHERS: CollectionSpec = { name: 'others', version: 1, indexes: [{ 
  */
 type Order = { readonly write: number } | { readonly load: number };
 
-/** Documents between two checkpoints under `load`: position n stands in document n. */
+/** Documents between two checkpoints under `load`: document n is at position n. */
 const LOAD_GROUP = 2_500;
 
 /** The process, opened and ready. */
@@ -28,7 +25,7 @@ export interface OtherProcess {
   write(n: number): Promise<void>;
   /** Starts to write without end. */
   load(from: number): void;
-  /** The last checkpoint that it was told is stored. */
+  /** The last checkpoint reported as stored. */
   acknowledged(): number;
   /** Kills it with SIGKILL. */
   kill(): Promise<void>;

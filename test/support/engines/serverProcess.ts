@@ -1,4 +1,4 @@
-/** What tests of servers that run as processes of their own share. */
+/** Shared by tests of servers in processes of their own. */
 import type { ChildProcess } from 'node:child_process';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';

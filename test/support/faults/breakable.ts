@@ -1,4 +1,4 @@
-/** An event store whose feeds a test can have fail, with whatever error, while they wait or read. */
+/** An event store whose feeds fail on demand, while they wait or read. */
 import type { EventBatch, EventStore } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 

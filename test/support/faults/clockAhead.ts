@@ -1,4 +1,4 @@
-/** The wall clock put forward, for what reads it and can't be given another: a breaker of the library. */
+/** Puts the wall clock forward, for a library's circuit breaker, which takes no other clock. */
 
 /** Runs `work`; `advance` puts `Date.now` forward by milliseconds until it has ended. Timers go on as they are. */
 export async function withClockAhead(work: (advance: (ms: number) => void) => Promise<void>): Promise<void> {

@@ -27,7 +27,7 @@ export function faultyBus(bus: Bus, seed: number): Bus {
       await sleep(chance() * 10);
       if (fault < 0.15) throw new DeadlineError(subject, options.timeoutMs);
       const answer = bus.request<R>(subject, payload, options);
-      // What is given up on may fail too.
+      // A request that was given up may fail, too.
       answer.catch(() => undefined);
       if (fault < 0.3) {
         await answer;

@@ -1,13 +1,13 @@
 /** A read model that is late while all others are not. */
 import type { Engines } from '../../../src/ports/engines.js';
 
-/** One collection whose documents are kept from being stored for a time. */
+/** A collection whose documents are kept from being stored for a time. */
 export interface HeldCollection {
-  /** The engines, seen through it. */
+  /** The engines with it. */
   readonly through: (engines: Engines) => Engines;
   /** From now on nothing of it is stored. */
   hold(): void;
-  /** What was held is stored, and what comes. Resolves when it is. */
+  /** Stores held documents, and later ones. Resolves when they are stored. */
   free(): Promise<void>;
 }
 

@@ -6,8 +6,8 @@ import type { Records } from '../../../src/ports/readStore.js';
 import type { House } from '../service/house.js';
 
 /**
- * A part of the house: what is bought in it is seen by its own process managers alone, which share a lease of their
- * own. `ownWorkers`: they ask those workers alone that were started in it.
+ * A part of the house: its own process managers, with a lease of their own, alone see what is bought in it.
+ * `ownWorkers`: they ask only its own workers.
  */
 export function partOf(
   house: House,
@@ -54,8 +54,8 @@ const AT_ONCE = 8;
 const MANY = 200;
 
 /**
- * Lets it die at the first moment, the second, and so on, until it ends alive. `dieAt`: does the whole of it in `part`,
- * and tells whether something died at the `at`th moment. @returns how many moments there are
+ * Kills it at the first moment, the second, and so on, until it ends alive. `dieAt`: runs the whole in `part`, and
+ * tells whether something died at the `at`th moment. @returns the number of moments
  */
 export async function everyKillPoint(
   house: House,

@@ -5,7 +5,7 @@
 import type { ProcessorDeps } from '../../../src/processors/processors.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 
-/** What can die. */
+/** Parts that can die. */
 export interface Mortal {
   readonly deps: Pick<ProcessorDeps, 'events' | 'records' | 'bus'>;
   readonly dead: boolean;
@@ -13,10 +13,7 @@ export interface Mortal {
   readonly effects: number;
 }
 
-/**
- * The engines, until the `at`th effect (from 1): `before` it is done, or `after` it is done and before its answer
- * comes.
- */
+/** The engines, until the `at`th effect (from 1): `before` it is done, or `after`, before its answer. */
 export function mortal(
   deps: Pick<ProcessorDeps, 'events' | 'records' | 'bus'>,
   at: number,

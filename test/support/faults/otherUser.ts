@@ -1,7 +1,7 @@
-/** Work by a user whom a folder's permissions bind: they bind no root, as whom tests may run. */
+/** Work as a user bound by a folder's permissions, which root is not. */
 import { chmodSync } from 'node:fs';
 
-/** What `nobody` is called by number. */
+/** The number of `nobody`. */
 const NOBODY = 65_534;
 
 /** Does work while a folder has this mode, as another user where this one is root. */

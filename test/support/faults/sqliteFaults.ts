@@ -1,7 +1,4 @@
-/**
- * Lets SQLite's reads of this thread fail as a disk makes them fail: between the driver and the engines, whose code
- * knows nothing of it.
- */
+/** Lets SQLite's reads of this thread fail as a disk does, beneath the engines' code. */
 import { basename } from 'node:path';
 import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 

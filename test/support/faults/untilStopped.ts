@@ -1,6 +1,6 @@
-/** Traffic beneath a test: readers and writers who go on until they are stopped, or one of them fails. */
+/** Traffic beneath a test: readers and writers that run until they are stopped, or one fails. */
 export interface Traffic {
-  /** Stops all of it and waits for its end. @throws what any of it threw */
+  /** Stops all of it and waits for its end. @throws any of its errors */
   stop(): Promise<void>;
 }
 

@@ -8,7 +8,7 @@ import { openBusInProcess } from '../../../support/engines/busProcess.js';
 
 busContract('embedded, in one process', () => opened((dir) => openEmbeddedBus({ dir, onError: () => undefined })));
 busContract('embedded, in two processes', () => opened((dir) => openBusInProcess({ dir })));
-busContract('embedded, the hub in another process', async () => {
+busContract('embedded, the broker in another process', async () => {
   const under = await opened(
     (dir) => openEmbeddedBus({ dir, onError: () => undefined }),
     (dir) => openBusInProcess({ dir }),
@@ -21,16 +21,16 @@ async function opened(
   openFirst: (dir: string) => Promise<Bus> = (dir) => openEmbeddedBus({ dir, onError: () => undefined }),
 ) {
   const dir = await mkdtemp(join(tmpdir(), 'bus-'));
-  const members = [await openFirst(dir)];
+  const clients = [await openFirst(dir)];
   return {
-    bus: members[0] as Bus,
+    bus: clients[0] as Bus,
     async second() {
-      const member = await openSecond(dir);
-      members.push(member);
-      return member;
+      const client = await openSecond(dir);
+      clients.push(client);
+      return client;
     },
     async destroy() {
-      await Promise.all(members.map((member) => member.close()));
+      await Promise.all(clients.map((client) => client.close()));
       await rm(dir, { recursive: true });
     },
   };

@@ -61,20 +61,20 @@ test('reads whole frames however their bytes are cut', () => {
 });
 
 test('refuses requests and publications without a connection as unavailable, with nothing sent', async () => {
-  const member = openBusClient(() => undefined);
-  const error = await refusal(member.request('a', {}, { timeoutMs: 30 }));
+  const client = openBusClient(() => undefined);
+  const error = await refusal(client.request('a', {}, { timeoutMs: 30 }));
   assert.instance(error, UnavailableError);
   assert.not((error as UnavailableError).outcomeUnknown);
-  assert.instance(await refusal(member.ping()), UnavailableError);
-  assert.instance(await refusal(member.publish('a', {})), UnavailableError);
-  await member.serve('a', 'q', async () => ({}));
-  const waiting = refusal(member.request('a', {}, { timeoutMs: 5_000 }));
-  await member.close();
+  assert.instance(await refusal(client.ping()), UnavailableError);
+  assert.instance(await refusal(client.publish('a', {})), UnavailableError);
+  await client.serve('a', 'q', async () => ({}));
+  const waiting = refusal(client.request('a', {}, { timeoutMs: 5_000 }));
+  await client.close();
   assert.not(((await waiting) as UnavailableError).outcomeUnknown);
 });
 
 test('holds a request while the connection is congested, and never sends it after its deadline', async () => {
-  const member = openBusClient(() => undefined);
+  const client = openBusClient(() => undefined);
   const sent: Frame[] = [];
   let room = (): void => undefined;
   let wait: Promise<void> | undefined = new Promise((resolve) => {
@@ -83,10 +83,10 @@ test('holds a request while the connection is congested, and never sends it afte
       resolve();
     };
   });
-  member.attach({ send: (frame) => void sent.push(frame), congested: () => wait });
-  const late = refusal(member.request('a', {}, { timeoutMs: 20 }));
-  const answer = member.request('b', {}, { timeoutMs: 2_000 });
-  const published = member.publish('c', {});
+  client.attach({ send: (frame) => void sent.push(frame), congested: () => wait });
+  const late = refusal(client.request('a', {}, { timeoutMs: 20 }));
+  const answer = client.request('b', {}, { timeoutMs: 2_000 });
+  const published = client.publish('c', {});
   assert.instance(await late, UnavailableError);
   assert.equal(sent, []);
   room();
@@ -96,17 +96,17 @@ test('holds a request while the connection is congested, and never sends it afte
     ['req', 'pub'],
   );
   const [request] = sent;
-  member.receive({ header: { t: 'rep', i: numberOf(request) }, body: '{"n":1}' });
+  client.receive({ header: { t: 'rep', i: numberOf(request) }, body: '{"n":1}' });
   assert.equal(await answer, { n: 1 });
 });
 
 test('waits for a busy broker to take its services, and fails none of them', async () => {
-  const member = openBusClient(() => undefined);
+  const client = openBusClient(() => undefined);
   const sent: Frame[] = [];
-  member.attach({ send: (frame) => void sent.push(frame), congested: () => undefined });
+  client.attach({ send: (frame) => void sent.push(frame), congested: () => undefined });
   const [served] = await Promise.all([
-    member.serve('a', 'q', async () => ({ n: 1 })),
-    member.subscribe('b', () => undefined),
+    client.serve('a', 'q', async () => ({ n: 1 })),
+    client.subscribe('b', () => undefined),
   ]);
   assert.equal(
     sent.filter(({ header }) => header.t === 'serve' || header.t === 'sub').map(({ header }) => header),
@@ -115,7 +115,7 @@ test('waits for a busy broker to take its services, and fails none of them', asy
       { t: 'sub', s: 'b' },
     ],
   );
-  member.receive({ header: { t: 'ask', i: 7, s: 'a', q: 'q' }, body: '{}' });
+  client.receive({ header: { t: 'ask', i: 7, s: 'a', q: 'q' }, body: '{}' });
   await served();
   assert.equal(
     sent.find(({ header }) => header.t === 'rep'),

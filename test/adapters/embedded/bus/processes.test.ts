@@ -25,21 +25,21 @@ interface Context {
   dir: string;
   errors: Error[];
   open: (dir?: string) => Promise<Bus>;
-  members: Bus[];
+  clients: Bus[];
 }
 const test = suite<Context>('embedded bus across processes');
 test.before.each((context) => {
   context.dir = mkdtempSync(join(tmpdir(), 'bus-'));
   context.errors = [];
-  context.members = [];
+  context.clients = [];
   context.open = async (dir = context.dir) => {
     const bus = await openEmbeddedBus({ dir, onError: (error) => context.errors.push(error as Error) });
-    context.members.push(bus);
+    context.clients.push(bus);
     return bus;
   };
 });
-test.after.each(async ({ members, dir }) => {
-  await Promise.all(members.map((member) => member.close()));
+test.after.each(async ({ clients, dir }) => {
+  await Promise.all(clients.map((client) => client.close()));
   rmSync(dir, { recursive: true });
 });
 
@@ -63,7 +63,7 @@ const refusal = (promise: Promise<unknown>): Promise<Error> =>
   );
 
 test('finds a new broker soon after the old one was killed, and serves and hears as before', async ({ dir, open }) => {
-  const hub = await openBusInProcess({ dir });
+  const broker = await openBusInProcess({ dir });
   const [one, two] = [await open(), await open()];
   const heard: unknown[] = [];
   await one.serve('who', 'who', async () => ({ by: 'one' }));
@@ -79,7 +79,7 @@ test('finds a new broker soon after the old one was killed, and serves and hears
   );
   const hanging = refusal(one.request('hangs', {}, { timeoutMs: 5_000 }));
   await sleep(50);
-  await hub.kill();
+  await broker.kill();
   const error = await hanging;
   assert.instance(error, UnavailableError);
   assert.ok((error as UnavailableError).outcomeUnknown);
@@ -107,32 +107,32 @@ test('ends the requests of a killed process at once, not at their deadlines', as
 });
 
 test('hands over to another broker when the first one closes', async ({ open }) => {
-  const [hub, one, two] = [await open(), await open(), await open()];
+  const [broker, one, two] = [await open(), await open(), await open()];
   await one.serve('who', 'who', async () => ({ by: 'one' }));
-  await Promise.all([hub.close(), hub.close()]);
+  await Promise.all([broker.close(), broker.close()]);
   assert.equal(await answeredWithin(1_000, two, 'who'), { by: 'one' });
 });
 
 test('holds a request made without a broker for the next one', async ({ dir, open }) => {
-  const hub = await openBusInProcess({ dir });
+  const broker = await openBusInProcess({ dir });
   const bus = await open();
   await bus.serve('who', 'who', async () => ({ by: 'me' }));
-  await hub.kill();
+  await broker.kill();
   await sleep(1);
   assert.equal(await answeredWithin(1_000, bus, 'who'), { by: 'me' });
   await bus.ping();
 });
 
 test('connects many processes that open at once', async ({ open }) => {
-  const members = await Promise.all(Array.from({ length: 8 }, () => open()));
-  await Promise.all(members.map((member, n) => member.serve(`m${n}`, 'q', async () => ({ n }))));
-  for (const member of members) {
+  const clients = await Promise.all(Array.from({ length: 8 }, () => open()));
+  await Promise.all(clients.map((client, n) => client.serve(`m${n}`, 'q', async () => ({ n }))));
+  for (const client of clients) {
     const answers = await Promise.all(
-      members.map((_, n) => member.request<{ n: number }>(`m${n}`, {}, { timeoutMs: 2_000 })),
+      clients.map((_, n) => client.request<{ n: number }>(`m${n}`, {}, { timeoutMs: 2_000 })),
     );
     assert.equal(
       answers.map(({ n }) => n),
-      members.map((_, n) => n),
+      clients.map((_, n) => n),
     );
   }
 });
@@ -140,11 +140,11 @@ test('connects many processes that open at once', async ({ open }) => {
 test('gives socket and lock to their owner alone, and removes the socket with the last process', async ({
   dir,
   open,
-  members,
+  clients,
 }) => {
   await open();
   for (const name of ['bus.sock', 'bus.lock']) assert.is(statSync(join(dir, name)).mode & 0o777, 0o600, name);
-  await members.pop()?.close();
+  await clients.pop()?.close();
   assert.equal(readdirSync(dir), ['bus.lock']);
 });
 
@@ -164,7 +164,7 @@ test('takes over the socket of a killed process', async ({ dir, open }) => {
   );
 });
 
-test('uses a short path for a folder whose path is too long for a socket', async ({ dir, open, members }) => {
+test('uses a short path for a folder whose path is too long for a socket', async ({ dir, open, clients }) => {
   const long = join(dir, 'x'.repeat(60), 'y'.repeat(60));
   const [one, two] = [await open(long), await open(long)];
   await one.serve('who', 'who', async () => ({ by: 'one' }));
@@ -172,11 +172,11 @@ test('uses a short path for a folder whose path is too long for a socket', async
   const socket = readFileSync(join(long, 'bus.path'), 'utf8');
   assert.ok(socket.startsWith(tmpdir()) && socket.length < 100);
   assert.is(statSync(join(socket, '..')).mode & 0o777, 0o700);
-  await Promise.all(members.map((member) => member.close()));
+  await Promise.all(clients.map((client) => client.close()));
   rmSync(join(socket, '..'), { recursive: true });
 });
 
-test('joins a folder and a short link to it on one bus, whatever TMPDIR is', async ({ dir, open, members }) => {
+test('joins a folder and a short link to it on one bus, whatever TMPDIR is', async ({ dir, open, clients }) => {
   const before = process.env['TMPDIR'];
   const long = join(dir, 'x'.repeat(60), 'y'.repeat(60));
   mkdirSync(long, { recursive: true });
@@ -190,7 +190,7 @@ test('joins a folder and a short link to it on one bus, whatever TMPDIR is', asy
       await two.serve('who', 'who', async () => ({ by: 'two' }));
       assert.equal(await one.request('who', {}, { timeoutMs: 5_000 }), { by: 'two' });
       sockets.add(readFileSync(join(long, 'bus.path'), 'utf8'));
-      await Promise.all(members.splice(0).map((member) => member.close()));
+      await Promise.all(clients.splice(0).map((client) => client.close()));
     }
   } finally {
     if (before === undefined) delete process.env['TMPDIR'];
@@ -220,12 +220,12 @@ test("names a folder that can't be used", async ({ dir, open }) => {
 });
 
 test("reports that it can't take over, and tries again until it can", async ({ dir, open, errors }) => {
-  const hub = await openBusInProcess({ dir });
+  const broker = await openBusInProcess({ dir });
   const bus = await open();
   await bus.serve('who', 'who', async () => ({ by: 'me' }));
   rmSync(join(dir, 'bus.sock'));
   mkdirSync(join(dir, 'bus.sock'));
-  await hub.kill();
+  await broker.kill();
   while (errors.length === 0) await sleep(5);
   assert.match(errors[0]?.message ?? '', "not the bus's socket");
   assert.instance(await refusal(bus.ping()), UnavailableError);

@@ -9,7 +9,7 @@ import { startEventStore } from '../../../support/engines/eventStoreProcess.js';
 
 const test = suite('Embedded event store: several processes');
 
-/** Nothing is missing in the log or in a stream, and nothing stands twice. */
+/** Nothing is missing in the log or in a stream, and nothing is there twice. */
 function assertWhole(log: readonly RecordedEvent[]): void {
   const next = new Map<string, number>();
   for (const [index, { position, stream, revision }] of log.entries()) {
@@ -99,7 +99,7 @@ test('decides appends of several processes by the same revisions', () =>
             },
           );
           if (outcome) won.push(contested.id);
-          // Whoever lost waits until somebody has won this round.
+          // Losers wait until one process has won the round.
           while ((await store.read(shared)).length <= n) await sleep(1);
         }
         return won;

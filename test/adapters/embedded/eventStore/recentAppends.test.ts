@@ -151,7 +151,7 @@ test('lets a follower that falls far behind read on from the file', () =>
     await store.append('s-0', [event()], 'none');
     const seen: number[] = [];
     for await (const batch of store.follow(undefined, {}, { batchSize: 100 })) {
-      // More than is remembered, before it asks again.
+      // More than is kept in memory, before the next read.
       if (seen.length === 0)
         await Promise.all(Array.from({ length: 2_999 }, (_, n) => store.append(`s-${n + 1}`, [event()], 'none')));
       seen.push(...batch.events.map(({ position }) => Number(position)));

@@ -71,7 +71,7 @@ const byWhom = async (reads: BatchedReads, ids: readonly string[]) => [
   ...new Set((await all(reads, ids)).map((document) => (document?.body as { by?: string })?.by)),
 ];
 
-/** Asks until the thread answers: it is started by the first who ask for much, and they don't wait for it. */
+/** Looks up until the thread answers: the first large batch starts it without waiting. */
 async function withThread(reads: BatchedReads): Promise<void> {
   for (let n = 0; !(await byWhom(reads, many(`start${n}-`))).includes('thread'); n++) await wait(10);
 }
@@ -190,7 +190,7 @@ test('keeps nothing of builds that readers have left, however many there are', (
   const memory = createMemory();
   const builds = Array.from({ length: 40 }, (_, n) => layoutOf({ ...collection, version: n + 1 }));
   for (const layout of builds) {
-    // Once it has been asked for it is remembered from the second time on.
+    // The second look-up keeps a document in memory.
     for (let times = 0; times < 2; times++) memory.remember(layout, doc('a', 1, {}), memory.age());
     assert.ok(memory.known(layout, 'a'));
   }

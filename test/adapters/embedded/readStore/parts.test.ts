@@ -118,7 +118,7 @@ test('writes no checkpoint when the writer dies in the midst of a write', async 
   await client.close();
 });
 
-/** An encoder whose parts are kept. */
+/** An encoder that records its parts. */
 function encoderOnPaper() {
   const parts: WriterRequest[] = [];
   let turns = 0;

@@ -15,12 +15,12 @@ import { createWriter } from '../../../../src/adapters/embedded/readStore/writer
 import { at } from '../../../support/engines/readStoreDocuments.js';
 import { newFolder } from '../../../support/engines/readStoreEmbedded.js';
 
-/** A writer on this thread, with what it answers. */
+/** A writer on this thread, and its answers. */
 interface Bench {
   readonly database: Database;
   /** Another connection, as another process would have. */
   readonly other: Database;
-  /** What comes while it works. */
+  /** Requests that come while it works. */
   readonly meanwhile: Numbered[][];
   now: number;
   /** How often the WAL was to be moved. */
