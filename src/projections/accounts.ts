@@ -1,7 +1,4 @@
-/**
- * The read model `accounts`: users, clients, payment methods, usernames and phone numbers. A document's id is its
- * stream's name.
- */
+/** The read model `accounts`: users, clients, payment methods, usernames and phone numbers. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import {
   ACCOUNT_KINDS,
@@ -21,7 +18,7 @@ import { kindOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 
-/** `user-{id}`. `credential` rises with each change that ends the user's sessions: a new password, being disabled. */
+/** `user-{id}`. `credential` rises with each change that ends the user's sessions: a new password, a disabling. */
 export interface UserDocument extends User {
   readonly entry: 'user';
   readonly credential: number;
@@ -50,7 +47,6 @@ export interface PhoneDocument {
   readonly holders: readonly PhoneHolder[];
 }
 
-/** A document of the collection. */
 export type AccountDocument = UserDocument | ClientDocument | PaymentMethodDocument | UsernameDocument | PhoneDocument;
 
 const ENTRY_TYPES = ACCOUNT_KINDS.flatMap((kind) => [
@@ -65,7 +61,7 @@ const RESERVATION_TYPES = typesOf<ReservationEvent['type']>({
   PhoneGivenUp: true,
 });
 
-/** The fold. A document's id is its stream's name; queries need no other index. */
+/** A document's id is its stream's name; queries need no other index. */
 export const accountsProjection: Projection<AccountDocument> = {
   name: 'accounts',
   version: 1,
@@ -101,7 +97,7 @@ function userOf(event: RecordedEvent): string {
   return (event.data as ReservationEvent['data']).user_id;
 }
 
-/** Sessions made before the secret changed, or before it was disabled, are over. */
+/** A new secret and a disabling end the sessions from before. */
 function credentialAfter(
   before: { readonly active: boolean; readonly credential: number } | undefined,
   secretChanged: boolean,

@@ -1,7 +1,4 @@
-/**
- * The read model `gifts`: one document a gift, from the moment it is bought. What a purchase's payment changes for all
- * its gifts is joined when read.
- */
+/** The read model `gifts`: one document a gift, from its purchase on. The payment is joined when read. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { copyWith } from '../domain/copyWith.js';
 import type { GiftEvent, GiftExtended, Receiver, VoucherAssigned } from '../domain/gift.js';
@@ -13,7 +10,7 @@ import type { RecordedEvent } from '../ports/eventStore.js';
 import { giftsOfVersion2 } from './previous/giftsOfVersion2.js';
 import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 
-/** The current or latest redemption of a gift. Times are ISO 8601, UTC, milliseconds. */
+/** The latest redemption of a gift. Times are ISO 8601, UTC, milliseconds. */
 export interface RedemptionDocument {
   readonly id: string;
   readonly location_id: string;
@@ -30,7 +27,7 @@ export interface VoucherDocument {
   readonly segment_id: string;
   readonly expires_at: string;
   readonly created_at: string;
-  /** When it came to expire later, with its gift; absent: never. */
+  /** When its validity was extended, with the gift's; absent: never. */
   readonly updated_at?: string;
 }
 
@@ -39,9 +36,9 @@ export interface GiftDocument {
   readonly transaction_id: string;
   readonly index: number;
   readonly message_id: string;
-  /** The receiver it has now. */
+  /** The present one. */
   readonly receiver: Receiver;
-  /** When it was given to this receiver instead of the purchase's: ISO 8601, UTC. */
+  /** When it was given to this receiver: ISO 8601, UTC; absent: the purchase's. */
   readonly reassigned_at?: string;
   /** The last valid day where it was extended; absent: the purchase's. */
   readonly expires_on?: string;
@@ -49,17 +46,14 @@ export interface GiftDocument {
   readonly cancelled?: true;
   readonly redemption?: RedemptionDocument;
   readonly voucher?: VoucherDocument;
-  /** ISO 8601, UTC, milliseconds: the gift's own last event. */
+  /** Of the gift's own last event: ISO 8601, UTC, milliseconds. */
   readonly updated_at: string;
 }
 
-/**
- * What the model is made of: `GiftIssued` repeats the purchase, the payment is joined when read, and no answer shows
- * what blocks a gift.
- */
+/** `GiftIssued` repeats the purchase, and no answer shows what blocks a gift. */
 type Folded = Happened<GiftsPurchased | Exclude<GiftEvent, { type: 'GiftIssued' | 'GiftBlocked' | 'GiftUnblocked' }>>;
 
-/** The ids of a purchase's gifts, derived once an event however many documents it has. */
+/** The ids of a purchase's gifts, derived once an event. */
 function giftIdsByEvent(): (event: Happened<GiftsPurchased>) => readonly GiftIds[] {
   const known = new WeakMap<object, readonly GiftIds[]>();
   return (event) => {
@@ -86,7 +80,7 @@ function extendedVoucher(
   return expires_at === null ? voucher : { ...voucher, expires_at, updated_at: at };
 }
 
-/** A gift's voucher as its stream tells it; `undefined` when it has none. */
+/** A gift's voucher by its stream. */
 export function voucherIn(history: readonly RecordedEvent[]): VoucherDocument | undefined {
   let voucher: VoucherDocument | undefined;
   for (const event of history as unknown as readonly Folded[]) {
@@ -176,5 +170,4 @@ function makeGifts(): Projection<GiftDocument> {
 
 const present = makeGifts();
 
-/** The fold of `gifts`. */
 export const giftsProjection: Projection<GiftDocument> = { ...present, previous: [giftsOfVersion2(present)] };

@@ -1,7 +1,7 @@
 /** Fields of documents that a verification masks in its report. */
 import { FIELD_CLASSES, type FieldClasses } from '../domain/fieldClasses.js';
 
-/** Fields of documents that no event names. */
+/** Those that no event names. */
 const OTHERS = ['pin', 'hash'];
 
 /** The last names of all secret and personal fields of events: documents keep these names. */

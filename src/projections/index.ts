@@ -22,26 +22,27 @@ const ALL = {
   parked: parkedProjection,
 } as const;
 
-/** What a release adds stands here at first: until it has been built, only the routes that read it are refused. */
+/**
+ * A read model that a release adds stands here for a while: until it is built, only the routes that read it are
+ * refused.
+ */
 const BY_SOME = ['voucherCodes', 'redemptions', 'parked'] as const satisfies readonly (keyof typeof ALL)[];
 
 /**
- * Read models that only some routes answer from: these say so (`reads`), no other route waits for them, and no process
- * is kept from being ready by them before they are first built.
+ * Read models that only the routes that name them (`reads`) answer from and wait for. A process is ready before they
+ * are first built.
  */
 export type ReadBySome = (typeof BY_SOME)[number];
 
-/** Every projection that the projector runs. */
 export const PROJECTIONS = Object.values(ALL) as unknown as readonly Projection[];
 
-/** Every read model. */
 export type ReadModels = {
   readonly [N in keyof typeof ALL]: (typeof ALL)[N] extends Projection<infer B> ? ReadModel<B> : never;
 };
 
 /**
- * Opens every read model on a store; nothing is kept open. `events`: the log that they are filled from, where gifts are
- * to be read as it tells them at that moment: they are redeemed at tills, and nobody there is to wait for a read model.
+ * Opens every read model on a store; nothing is kept open. `events`: the log that they are filled from, for
+ * read-your-writes on gifts: tills that redeem them wait for no read model.
  */
 export function openReadModels(store: ReadStore, events?: LogEnds): ReadModels {
   const models = Object.fromEntries(
@@ -50,14 +51,13 @@ export function openReadModels(store: ReadStore, events?: LogEnds): ReadModels {
   return { ...models, gifts: readYourWrites(models.gifts, events, giftStream) };
 }
 
-/** The read models that every route may answer from. */
 export function readByAll(models: ReadModels): Omit<ReadModels, ReadBySome> {
   return Object.fromEntries(
     Object.entries(models).filter(([name]) => !(BY_SOME as readonly string[]).includes(name)),
   ) as Omit<ReadModels, ReadBySome>;
 }
 
-/** Whether only some routes answer from this projection's read model. */
+/** Whether only some routes answer from this read model. */
 export function isReadBySome({ name }: Pick<Projection, 'name'>): boolean {
   return BY_SOME.some((one) => ALL[one].name === name);
 }

@@ -1,6 +1,6 @@
 /**
- * The read model `parked`: one document for all that was ever parked of one entity, so that what waits for a person is
- * listed at once however long the log is.
+ * The read model `parked`: one document for all that was ever parked of one entity, so that open work is listed at
+ * once.
  */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import {
@@ -17,19 +17,18 @@ import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 /** `{parkedId}`. */
 export interface ParkedDocument extends ParkedWork {
   readonly name: ParkedName;
-  /** When it was parked last: ISO 8601, UTC, milliseconds. */
+  /** When it was last parked: ISO 8601, UTC, milliseconds. */
   readonly parked_at: string;
-  /** Of the last event: when, and where in the log; lists are in this order. */
+  /** Of the last event; lists are in this order. */
   readonly changed_at: string;
   readonly changed: Position;
-  /** Who retried or discarded it last, and why; null while nobody has. */
+  /** Who last retried or discarded it, and why. */
   readonly by: Caller | null;
   readonly reason: string | null;
   /** Its events in `parked-{name}`, in order. */
   readonly revisions: readonly number[];
 }
 
-/** The fold. */
 export const parkedProjection: Projection<ParkedDocument> = {
   name: 'parked',
   version: 1,

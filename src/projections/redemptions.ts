@@ -1,6 +1,5 @@
 /**
- * The read model `redemptions`: which gift a redemption's id belongs to, the latest or an earlier one; what became of
- * it stands in the gift's stream.
+ * The read model `redemptions`: the gift of each redemption, past ones included; the rest stands in the gift's stream.
  */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import type { GiftRedeemed } from '../domain/gift.js';
@@ -12,7 +11,6 @@ export interface RedemptionGiftDocument {
   readonly gift_id: string;
 }
 
-/** The fold. */
 export const redemptionsProjection: Projection<RedemptionGiftDocument> = {
   name: 'redemptions',
   version: 1,

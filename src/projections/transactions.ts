@@ -26,10 +26,7 @@ export interface TransactionDocument {
   readonly message: string;
   readonly expires_on: string;
   readonly payment: PaymentState;
-  /**
-   * Where the buyer has to prove, or had to prove, who they are: the provider's name of the payment, and its word for
-   * how.
-   */
+  /** Where the buyer has to authenticate: the provider's name of the payment, and its word for how. */
   readonly authentication?: { readonly payment_id: string; readonly action: string };
   readonly settled_at?: string;
   readonly created_at: string;
@@ -38,7 +35,6 @@ export interface TransactionDocument {
 
 type Folded = Happened<GiftsPurchased | PaymentAuthenticationRequired | PaymentCharged | PaymentDeclined>;
 
-/** The fold of `transactions`. */
 export const transactionsProjection: Projection<TransactionDocument> = {
   name: 'transactions',
   version: 2,
@@ -51,7 +47,7 @@ export const transactionsProjection: Projection<TransactionDocument> = {
     PaymentDeclined: true,
   }),
   creates: ['GiftsPurchased'],
-  // The first answer to a charge stands, and no other event is folded.
+  // Once a charge is answered no other event is folded.
   isFinal: ({ payment }) => payment !== 'pending',
   documentIds: (event: RecordedEvent) => [idOf(event.stream)],
   evolve(document: TransactionDocument | undefined, event: RecordedEvent): TransactionDocument {
@@ -88,7 +84,7 @@ export const transactionsProjection: Projection<TransactionDocument> = {
   },
 };
 
-/** A purchase as its stream tells it; `undefined` where nothing was bought. */
+/** A purchase by its stream; `undefined` where nothing was bought. */
 export function transactionIn(history: readonly RecordedEvent[]): TransactionDocument | undefined {
   const [first] = history;
   return first === undefined ? undefined : foldDocument(transactionsProjection, history, idOf(first.stream));

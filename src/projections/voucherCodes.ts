@@ -1,7 +1,4 @@
-/**
- * The read model `voucher_codes`: the imported pools (decisions 6). Too large for memory; a free code is looked up from
- * an offset that differs from gift to gift.
- */
+/** The read model `voucher_codes`: the imported pools (decisions 6), too large for memory. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { createHash } from 'node:crypto';
 import type { Happened } from '../domain/decider.js';
@@ -20,13 +17,12 @@ export interface VoucherCodeDocument {
   readonly code: string;
   readonly pin: string | null;
   readonly status: 'free' | 'assigned' | 'withdrawn';
-  /** The gift that has it, else null. */
+  /** The gift that has it. */
   readonly gift_id: string | null;
-  /** The stream's keyed hash: spreads the codes evenly, whatever order they were imported in. */
+  /** The stream's keyed hash: spreads the codes evenly, whatever the order of imports. */
   readonly probe: string;
 }
 
-/** The fold. */
 export const voucherCodesProjection: Projection<VoucherCodeDocument> = {
   name: 'voucher_codes',
   version: 1,
@@ -62,16 +58,15 @@ function stateOf({ segment_id, code, pin, status, gift_id }: VoucherCodeDocument
     : { status: status === 'free' ? 'free' : 'withdrawn', segment_id, code, pin };
 }
 
-/** A code of a pool as it was when read; only its stream decides whose it is. */
+/** A code of a pool as it was when read; its stream decides whose it is. */
 export interface PoolCode {
-  /** The code's stream. */
   readonly stream: string;
   readonly code: string;
   readonly pin: string | null;
 }
 
 /**
- * Whether the segment has an imported pool, be it used up or withdrawn: then no code is ever generated for it. @throws
+ * Whether the segment has an imported pool, be it used up: then no code is ever generated for it. @throws
  * UnavailableError
  */
 export async function hasPool(codes: ReadModel<VoucherCodeDocument>, segmentId: string): Promise<boolean> {
@@ -79,9 +74,8 @@ export async function hasPool(codes: ReadModel<VoucherCodeDocument>, segmentId: 
 }
 
 /**
- * The codes of a segment's pool that name this gift: normally none, or one whose gift has no voucher yet because the
- * process ended in between. One of another segment, drawn for a request that named that, is good for nothing here.
- * @throws UnavailableError
+ * The codes of a segment's pool that name this gift: none, or one whose gift has no voucher yet since the process ended
+ * in between. @throws UnavailableError
  */
 export async function codesOfGift(
   codes: ReadModel<VoucherCodeDocument>,
@@ -94,8 +88,8 @@ export async function codesOfGift(
 }
 
 /**
- * Up to `limit` free codes of a segment's pool, from an offset hashed from the gift's id on, round its end: gifts that
- * draw at once seldom meet, and a gift that draws again looks at the same place. @throws UnavailableError
+ * Up to `limit` free codes of a segment's pool, from an offset hashed from the gift's id on, and around its end: gifts
+ * that draw at once seldom meet, and a gift that draws again looks at the same place. @throws UnavailableError
  */
 export async function freeCodes(
   codes: ReadModel<VoucherCodeDocument>,

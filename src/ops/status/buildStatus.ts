@@ -1,4 +1,4 @@
-/** The builds of a read model and how they stand, from the engines alone: for status, readiness and metrics. */
+/** How the builds of a read model stand, from the engines alone: for status, readiness and metrics. */
 import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { storedPosition, type StoredPosition } from '../../ports/storedPosition.js';
@@ -7,7 +7,6 @@ import { keptBuild } from '../../runtime/readmodels/builds.js';
 import { checkpointName, type Projection } from '../../runtime/readmodels/projection.js';
 import { inTenths, type LogProgress } from './status.js';
 
-/** The engines that status is read from. */
 export interface StatusEngines {
   readonly events: EventStore;
   readonly store: ReadStore;
@@ -23,7 +22,7 @@ export interface ModelBuilds {
   readonly other: number | undefined;
 }
 
-/** Looks them up. @throws UnavailableError */
+/** @throws UnavailableError */
 export async function modelBuilds(store: ReadStore, projection: Projection): Promise<ModelBuilds> {
   const active = await store.active(projection.name);
   const { version: own } = await keptBuild(store, projection, active);
@@ -39,7 +38,7 @@ export async function buildPosition(
   return storedPosition(events, await store.checkpoint(checkpointName({ name, version: number })));
 }
 
-/** How far that is from the log's end, of these events. @throws UnavailableError */
+/** How far a stored position is from the log's end. @throws UnavailableError */
 export async function logProgress(
   events: EventStore,
   { position, invalid }: StoredPosition,

@@ -1,7 +1,4 @@
-/**
- * The parts of all processes that fail: each process says so of its own in a record that expires, which the status of
- * any process, and of the command line, shows.
- */
+/** The failing parts of all processes: each process records its own, for status from any process. */
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
 import type { FollowerHealth } from '../../runtime/supervision/followers.js';
@@ -9,17 +6,15 @@ import type { FailingPart } from './status.js';
 
 const PREFIX = 'failing/';
 const EVERY_MS = 1_000;
-/** A report that was not renewed tells of nothing any more. */
+/** A record that was not renewed says nothing any more. */
 const EXPIRES_MS = 5_000;
 
-/** One process's followers. */
 export interface OwnParts {
-  /** Names the process. */
   readonly holder: string;
   readonly health: () => readonly FollowerHealth[];
 }
 
-/** Begins to say which parts of this process fail, as long as any does. */
+/** Records which parts of this process fail, as long as any does. */
 export function reportFailing(
   { holder, health }: OwnParts,
   records: Records,
@@ -36,8 +31,7 @@ export function reportFailing(
   }
 
   const timer = setInterval(() => {
-    // What keeps the part from working may keep this from being said: readiness and metrics of the process tell it all
-    // the same.
+    // The failing engine may keep this from being recorded: readiness and metrics of the process show it all the same.
     saying ??= say()
       .catch((error: unknown) => logger.debug({ err: error }, 'could not say which parts of this process fail'))
       .finally(() => (saying = undefined));
@@ -50,7 +44,7 @@ export function reportFailing(
   };
 }
 
-/** The parts that fail, of every process. `own`: of this one, which need not be read. @throws UnavailableError */
+/** The failing parts of every process. `own`: this one's need no record. @throws UnavailableError */
 export async function failingParts(records: Records, own?: OwnParts): Promise<FailingPart[]> {
   const said = await records.list<readonly FailingPart[]>(PREFIX);
   const others = said.filter(({ key }) => key !== PREFIX + (own?.holder ?? '')).flatMap(({ value }) => value);

@@ -1,14 +1,10 @@
-/**
- * How much parked work waits for support (parked, and neither retried nor discarded since), from the streams that hold
- * it: each look reads what has come since the last.
- */
+/** How much parked work waits for support, from its streams: each look reads what has come since the last. */
 import { PARKED_NAMES, type ParkedEvent, parkedStream, type ParkedName } from '../../domain/parked.js';
 import type { EventStore } from '../../ports/eventStore.js';
 
-/** Events read at a time. */
 const PAGE = 500;
 
-/** Counts parked work by process manager. @throws UnavailableError */
+/** Counts it by process manager. @throws UnavailableError */
 export function parkedWork(events: EventStore): () => Promise<ReadonlyMap<ParkedName, number>> {
   const known = new Map(PARKED_NAMES.map((name) => [name, { next: 0, open: new Set<string>() }]));
   let looking: Promise<void> = Promise.resolve();

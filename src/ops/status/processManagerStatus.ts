@@ -12,13 +12,13 @@ import { lagBehind } from '../../runtime/log/lag.js';
 import { type StatusSamples, holderOf, lastHolderOf } from './statusSampler.js';
 import { COUNT, inTenths, type ProcessManagerStatus } from './status.js';
 
-/** For so long the log is folded, in ms: where they have never noted anything it is all of it. */
+/** How long the log is folded, in ms: without a checkpoint it is all of it. */
 const FOLD_MS = 5_000;
 const STREAMS_AT_ONCE = 8;
 
 /**
- * How each stands now: what is open is folded from the log, what the process that works says of itself is not asked.
- * @param parked counts what waits for a person (`parkedWork.ts`). @throws UnavailableError
+ * What is open is folded from the log, without asking the process that works. @param parked counts parked work
+ * (`parkedWork.ts`). @throws UnavailableError
  */
 export async function processManagerStatus(
   events: EventStore,

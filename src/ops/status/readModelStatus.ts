@@ -10,7 +10,7 @@ import { buildPosition, logProgress, modelBuilds, type StatusEngines } from './b
 import { COUNT, inTenths, type ReadModelStatus, type RebuildStatus, type ServedBuildStatus } from './status.js';
 import { holderOf, lastHolderOf, type StatusSamples } from './statusSampler.js';
 
-/** How it stands now. @throws UnavailableError */
+/** @throws UnavailableError */
 export async function readModelStatus(
   engines: StatusEngines,
   projection: Projection,

@@ -9,17 +9,12 @@ import { readModelStatus } from './readModelStatus.js';
 import type { StatusEntry } from './status.js';
 import { type StatusOptions, statusSampler } from './statusSampler.js';
 
-/** The status of an installation. */
 export interface ServiceStatus {
-  /**
-   * How everything stands now; takes two seconds unless it was asked for within the last minute. @throws
-   * UnavailableError
-   */
+  /** Takes two seconds unless it was asked for within the last minute. @throws UnavailableError */
   look(): Promise<StatusEntry[]>;
   close(): Promise<void>;
 }
 
-/** Makes ready to look. */
 export function openServiceStatus(options: StatusOptions): ServiceStatus {
   const { events, store, projections, own } = options;
   const sampler = statusSampler(options);

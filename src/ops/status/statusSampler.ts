@@ -36,21 +36,18 @@ export interface StatusSamples {
   readonly was: StatusSample;
 }
 
-/** Takes samples. */
 export interface StatusSampler {
   /** A new sample and one before: takes two seconds where none was asked for in the last minute. @throws UnavailableError */
   two(): Promise<StatusSamples>;
   close(): Promise<void>;
 }
 
-/** What is looked at. */
 export interface StatusOptions extends StatusEngines {
   readonly projections: readonly Projection[];
-  /** The followers of the process that looks, where it is one of the service. */
+  /** The followers of this process, if it is one of the service. */
   readonly own?: OwnParts;
 }
 
-/** Makes ready to look. */
 export function statusSampler({ events, store, projections }: StatusOptions): StatusSampler {
   const leaseNames = ['projector', PROCESS_LEASE, ...projections.map(({ name }) => `rebuild/${name}`)];
   let samples: StatusSample[] = [];

@@ -1,5 +1,5 @@
 /**
- * The read model `catalogue`: one document an entry, from which every process keeps its catalogue in memory
+ * The read model `catalogue`: one document an entry, from which every process makes its catalogue in memory
  * (`view.ts`). A document's id is its stream's name.
  */
 import { CATALOGUE_KINDS, type CatalogueKind, type CatalogueKinds } from '../../domain/catalogue.js';
@@ -8,10 +8,9 @@ import { kindOf } from '../../domain/streamName.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 
-/** An entry of one kind. */
 export interface EntryDocument<K extends CatalogueKind> {
   readonly entry: K;
-  /** Where it was first added: the order of imports, for ever. */
+  /** Where it was first added: gives the order of imports. */
   readonly added: Position;
   /** Where it last changed. */
   readonly changed: Position;
@@ -20,7 +19,6 @@ export interface EntryDocument<K extends CatalogueKind> {
   readonly value: CatalogueKinds[K];
 }
 
-/** A document of the collection. */
 export type CatalogueDocument = { [K in CatalogueKind]: EntryDocument<K> }[CatalogueKind];
 
 const TYPES = CATALOGUE_KINDS.flatMap((kind) => [
@@ -29,7 +27,6 @@ const TYPES = CATALOGUE_KINDS.flatMap((kind) => [
   entryEventType(kind, 'Retired'),
 ]);
 
-/** The fold. */
 export const catalogueProjection: Projection<CatalogueDocument> = {
   name: 'catalogue',
   version: 1,

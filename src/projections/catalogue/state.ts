@@ -1,6 +1,5 @@
 /**
- * Makes catalogues from the documents of the read model: whole kinds at a time, in slices, so that 100,000 stores never
- * hold the event loop.
+ * Makes catalogues from documents, whole kinds at a time, in slices, so that 100,000 stores never hold the event loop.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Brand, CatalogueKind, CatalogueKinds, Product, Store } from '../../domain/catalogue.js';
@@ -8,32 +7,25 @@ import type { Position } from '../../ports/eventStore.js';
 import type { CatalogueDocument, EntryDocument } from './catalogue.js';
 import type { Catalogue } from './wholeCatalogue.js';
 
-/**
- * Entries looked at before others get their turn: some 2 ms. Counted: asking the clock, as `slices` do, would cost more
- * than a look.
- */
+/** Entries between two turns of the event loop: some 2 ms. Asking the clock would cost more than an entry. */
 const SLICE = 4_000;
 
-/** Takes documents in and gives the catalogue they make. Calls must not overlap. */
+/** Calls must not overlap. */
 export interface CatalogueState {
-  /**
-   * Takes in documents that are newer than what it has; older ones are ignored.
-   * @returns the next state, or `undefined` when nothing was newer.
-   */
+  /** Takes in documents that are newer than what it has. @returns the next state; `undefined`: nothing was newer */
   apply(documents: readonly CatalogueDocument[]): Promise<Catalogue | undefined>;
-  /** The state as it stands. */
   catalogue(): Catalogue;
 }
 
 type Documents = { readonly [K in CatalogueKind]: Map<string, EntryDocument<K>> };
 
-/** What a merchant's gifts are known by. */
+/** What makes a gift valid for a merchant. */
 interface Validity {
   readonly brands: Set<string>;
   readonly consolidated: Set<string>;
 }
 
-/** Everything a catalogue answers from; each part follows from the entries of one kind. Never changed once made. */
+/** What a catalogue answers from; each part follows from the entries of one kind. Never changed once made. */
 interface Parts {
   products: ReadonlyMap<string, Product>;
   productsByBrand: ReadonlyMap<string, readonly Product[]>;
@@ -50,7 +42,6 @@ interface Parts {
   retired: Readonly<Record<CatalogueKind, ReadonlySet<string>>>;
 }
 
-/** An empty state. */
 export function catalogueState(): CatalogueState {
   const documents: Documents = {
     integration: new Map(),
@@ -118,7 +109,7 @@ function emptyParts(): Parts {
   };
 }
 
-/** Makes everything anew that follows from the entries of one kind. */
+/** Makes anew what follows from the entries of one kind. */
 async function renew(
   parts: Parts & { retired: Record<CatalogueKind, ReadonlySet<string>> },
   documents: Documents,
@@ -143,7 +134,7 @@ async function renew(
         const merchant = validity.get(brand.merchant_id) ?? { brands: new Set(), consolidated: new Set() };
         validity.set(brand.merchant_id, merchant);
         merchant.brands.add(brand.id);
-        // A retired brand still honours its own gifts; those of others it accepts no more.
+        // A retired brand honours its own gifts, and no others.
         if (!parts.retired.brand.has(brand.id))
           for (const product of brand.consolidated_products) merchant.consolidated.add(product);
       });

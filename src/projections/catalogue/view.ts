@@ -1,6 +1,6 @@
 /**
- * Keeps the whole catalogue in memory, for commands and queries to join: each API process has its own, at most 250 ms
- * behind the read model.
+ * The whole catalogue in memory, for commands and queries to join: each API process has its own, at most 250 ms behind
+ * the read model.
  */
 import { pause } from '../../lib/async/pause.js';
 import type { Position } from '../../ports/eventStore.js';
@@ -11,44 +11,33 @@ import type { CatalogueDocument } from './catalogue.js';
 import { catalogueState } from './state.js';
 import type { Catalogue } from './wholeCatalogue.js';
 
-/** Where the present state is had. */
 export interface CatalogueView {
-  /** The present state. @throws UnavailableError before it has been loaded for the first time. */
+  /** @throws UnavailableError before it has been loaded for the first time */
   current(): Catalogue;
   close(): Promise<void>;
 }
 
-/** A view that reads when told to, beside reading by itself. */
+/** A view that also reads when told to. */
 export interface PolledCatalogueView extends CatalogueView {
-  /**
-   * Takes in whatever the read model holds now: after waiting for it to reach a position, `current()` shows that
-   * position. @throws UnavailableError
-   */
+  /** Takes in what the read model holds now. @throws UnavailableError */
   refresh(): Promise<void>;
 }
 
-/** What a view needs. */
 export interface CatalogueViewOptions {
   readonly model: ReadModel<CatalogueDocument>;
-  /** Milliseconds between two looks at the read model; default 200. */
+  /** Milliseconds between two reads of the read model; default 200. */
   readonly pollMs?: number;
-  /** The followers of this process, of which it is one. */
   readonly followers: Pick<Followers, 'start'>;
 }
 
 const POLL_MS = 200;
-/** A failing look is tried again after so long at most, in ms. */
+/** The longest wait before a failed read is repeated, in ms. */
 const RETRY_MS = 1_000;
 const PAGE = 1_000;
-/**
- * Below every position. A quarantined document has no position in its body and is never asked for: it hides none of the
- * others.
- */
+/** Below every position. A quarantined document has no position in its body, so no query finds it. */
 const BEFORE_ALL = '';
 
-/**
- * Begins to read the read model and goes on until closed. A read model that can't be read leaves the state as it was.
- */
+/** Reads the read model until closed. One that can't be read leaves the state as it was. */
 export function openCatalogueView({ model, pollMs = POLL_MS, followers }: CatalogueViewOptions): PolledCatalogueView {
   let state = catalogueState();
   /** Of the documents in `state`. */
@@ -56,7 +45,9 @@ export function openCatalogueView({ model, pollMs = POLL_MS, followers }: Catalo
   let present: Catalogue | undefined;
   /** Every document that changed up to here has been taken in. */
   let settled: Position | undefined;
-  /** The highest change seen. Documents of a lower one may be written after it, until the projection has reached it. */
+  /**
+   * The highest change seen. Documents that changed before may be stored after it, until the projection has reached it.
+   */
   let seen: Position | undefined;
   let closed = false;
 
@@ -83,19 +74,16 @@ export function openCatalogueView({ model, pollMs = POLL_MS, followers }: Catalo
   };
 
   let running: Promise<void> = Promise.resolve();
-  /**
-   * The look that begins once the one under way has ended: one for all who ask until then, since it finds whatever is
-   * stored by now.
-   */
+  /** The read that starts once the one under way has ended: one for all callers until then. */
   let coming: Promise<void> | undefined;
   const lookAfter = (before: Promise<void>): Promise<void> => {
     const next = before.then(() => {
       coming = undefined;
       return closed ? undefined : present === undefined || edition !== model.edition() ? load() : update();
     });
-    // The chain itself must go on after a failure; whoever asked for this look gets the error.
+    // The chain goes on after a failure; the caller gets the error.
     running = next.catch((error: unknown) => {
-      // Some documents may have been taken in and others not: all are read anew.
+      // Only some documents may have been taken in: all are read anew.
       if (!(error instanceof UnavailableError)) edition = undefined;
     });
     return next;
@@ -110,7 +98,7 @@ export function openCatalogueView({ model, pollMs = POLL_MS, followers }: Catalo
           well();
         } catch (error) {
           if (!(error instanceof UnavailableError)) throw error;
-          // A read model that is still being built is no trouble: readiness tells of it.
+          // Readiness reports a read model that is still being built.
           if (present !== undefined) onTrouble(error);
         }
       }
@@ -133,7 +121,7 @@ export function openCatalogueView({ model, pollMs = POLL_MS, followers }: Catalo
 }
 
 /**
- * The documents past a position (default all), in the order of `field`; read in pages, so that no query holds the event
+ * The documents past a position (default all), in the order of `field`; in pages, so that no query holds the event
  * loop.
  */
 async function readAfter(

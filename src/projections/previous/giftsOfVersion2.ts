@@ -2,10 +2,9 @@
 import type { Body } from '../../ports/readStore.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 
-/** What both versions have of a document here. */
 type Vouchered = Body & { readonly voucher?: { readonly updated_at?: string } };
 
-/** The fold of version 2, from what the present one makes. */
+/** The fold of version 2, by the present one. */
 export function giftsOfVersion2<D extends Vouchered>(present: Projection<D>): Projection {
   return {
     ...present,

@@ -1,30 +1,25 @@
 /**
- * Watches whether any process leads: for readiness and metrics, which every process tells, also where the ones that
- * would lead are dead.
+ * Watches whether any process leads: every process tells, in readiness and metrics, also where those that would lead
+ * are dead.
  */
 import type { Records } from '../../ports/readStore.js';
 import { leaseState } from './lease.js';
 
-/** How often leases are looked at, in ms. */
 const LOOK_MS = 1_000;
-/**
- * A lease that nobody has renewed for so long, in ms, has no leader. One that dies is followed within 3.5 s, one that
- * starts takes a second.
- */
+/** A lease that was not renewed for so long, in ms, has no leader. A leader that dies is followed within 3.5 s. */
 const NOBODY_MS = 10_000;
 
-/** The leases of one installation. */
 export interface LeaderWatch<N extends string> {
   /** Since when no process leads; `undefined`: one does, or it is not known yet. */
   nobodySince(name: N): Date | undefined;
   close(): Promise<void>;
 }
 
-/** What was seen of a lease: its version (0: there is none), and since when it has not changed. */
-interface Seen {
+/** A lease as it was last seen: its version (0: there is none), and since when it has not changed. */
+interface Observation {
   readonly version: number;
   readonly since: number;
-  /** When it was renewed or given up, as whoever did says: for people, since clocks differ. */
+  /** When it was renewed or given up, by the clock of that process: for people. */
   readonly at: Date;
 }
 
@@ -34,7 +29,7 @@ export function watchLeaders<N extends string>(
   names: readonly N[],
   nobodyMs = NOBODY_MS,
 ): LeaderWatch<N> {
-  const seen = new Map<N, Seen>();
+  const seen = new Map<N, Observation>();
   let looking: Promise<void> | undefined;
 
   async function look(): Promise<void> {
@@ -51,7 +46,7 @@ export function watchLeaders<N extends string>(
   }
 
   const begin = (): void => {
-    // A read store that does not answer is told by itself; what was seen of leases stands meanwhile.
+    // A read store that does not answer is reported elsewhere; what is known of leases stands meanwhile.
     looking ??= look()
       .then(
         () => undefined,

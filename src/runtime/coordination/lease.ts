@@ -1,9 +1,8 @@
 /**
- * A lease: of several processes one does the work, the others stand by. It is a record changed by compare-and-set; the
- * record itself never expires, so the fencing number in it never goes back. Who holds it is judged by each process's
- * own monotonic clock alone: a standby takes over when the record has not changed for the lease's time, a holder gives
- * up when its last renewal is that long ago. Only of a process of the same machine that is seen to have ended nobody
- * waits for the end of its time.
+ * A lease: of several processes one works, the others stand by. It is a record changed by compare-and-set that never
+ * expires, so its fencing number never goes back. Each process judges by its own monotonic clock: a standby takes over
+ * when the record has not changed for the lease's time, a holder gives up when its last renewal is that long ago. A
+ * holder on the same machine that has ended is followed at once.
  */
 import type { Logger } from 'pino';
 import { pause } from '../../lib/async/pause.js';
@@ -11,43 +10,38 @@ import type { Records } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { hasEnded, lives, processLife } from './processLife.js';
 
-/** Default time of a lease, in ms: a frozen holder, or a lost machine, is followed within half a second more. */
+/** Default time of a lease, in ms: a frozen holder or a lost machine is followed within half a second more. */
 export const LEASE_MS = 3_000;
 
-/** A lease that was had. */
+/** A lease that was acquired. */
 export interface Lease {
   /** Higher than that of every earlier holder. */
   readonly fence: number;
   /**
-   * Whether it is held at this moment, judged by the clock: false in a process that was frozen and has only just woken.
-   * Ask before each effect.
+   * Whether it is held at this moment, by the clock: false in a process that has just woken up. Ask before each effect.
    */
   readonly held: boolean;
   /** Aborted once the lease is lost or released. May come later than `held` turns false. */
   readonly lost: AbortSignal;
-  /** Gives it up, so that another takes it at once. Never throws. */
+  /** Gives it up, so that another process takes it at once. Never throws. */
   release(): Promise<void>;
 }
 
-/** Options of `acquireLease`. */
 export interface LeaseOptions {
-  /** Names this process: no other living process of the installation may have the same. */
+  /** Names this process: unique among the living processes of the installation. */
   readonly holder: string;
-  /** Stops waiting. A lease already had is not touched. */
+  /** Stops waiting. A lease already acquired is not touched. */
   readonly signal: AbortSignal;
   readonly logger: Logger;
   /** Default `LEASE_MS`. The same in all processes. */
   readonly ttlMs?: number | undefined;
-  /** Told, while it waits, each time that another is seen to hold it on. */
+  /** Called, while it waits, each time that another process has renewed it. */
   readonly onHeld?: (holder: string) => void;
-  /**
-   * Told, while it waits, of each look: what it failed with, or `undefined` where another has the lease. Must not
-   * throw.
-   */
+  /** Called, while it waits, after each look: with its failure, or `undefined`. Must not throw. */
   readonly onTrouble?: (error: Error | undefined) => void;
 }
 
-/** Another holds the lease. */
+/** Another process holds the lease. */
 export class LeaseHeldError extends Error {
   override readonly name = 'LeaseHeldError';
   readonly holder: string;
@@ -61,38 +55,32 @@ export class LeaseHeldError extends Error {
 interface LeaseValue {
   readonly holder: string | null;
   readonly fence: number;
-  /** The holder's process (`processLife`), where its system tells. */
+  /** The holder's `processLife`, where its system tells. */
   readonly life?: string;
-  /**
-   * When it was renewed or given up, by the clock of whoever did: ISO 8601, UTC. Absent: an earlier release did. For
-   * people alone; nothing decides by it.
-   */
+  /** When it was renewed or given up, by that process's clock: ISO 8601, UTC. For people alone. */
   readonly at?: string;
 }
 
-/** This process. */
 const OWN_LIFE = processLife();
 
-/** What this process puts into the record. */
 function valueOf(holder: string | null, fence: number): LeaseValue {
   return { holder, fence, ...(OWN_LIFE === undefined ? {} : { life: OWN_LIFE }), at: new Date().toISOString() };
 }
 
-/** What a standby has seen: the record's version, and since when it has not changed. */
-interface Seen {
+/** The record's version as a standby saw it, and since when it has not changed. */
+interface Observation {
   readonly version: number;
   readonly since: number;
 }
 
 /**
- * Waits until the lease is had, for as long as it takes, also while the store can't be reached.
- * @param name what the lease is for, at most 100 characters.
+ * Waits for the lease, also while the store can't be reached. @param name what it is for, at most 100 characters.
  * @returns `undefined` when `signal` was aborted first.
  */
 export async function acquireLease(records: Records, name: string, options: LeaseOptions): Promise<Lease | undefined> {
   const { holder, signal, logger, ttlMs = LEASE_MS, onHeld, onTrouble } = options;
   const key = `lease/${name}`;
-  let seen: Seen | undefined;
+  let seen: Observation | undefined;
   let reachable = true;
   while (!signal.aborted) {
     try {
@@ -124,9 +112,8 @@ export async function acquireLease(records: Records, name: string, options: Leas
 }
 
 /**
- * Takes the lease, or finds out that another is alive and holds it: within the lease's time.
- * @returns `undefined` when `signal` was aborted first.
- * @throws LeaseHeldError, or UnavailableError when the store can't be reached at the beginning
+ * Takes the lease, or finds within its time that a living process holds it. @returns `undefined` when `signal` was
+ * aborted first. @throws LeaseHeldError; UnavailableError when the store can't be reached at the beginning
  */
 export async function seizeLease(
   records: Records,
@@ -146,18 +133,18 @@ export async function seizeLease(
   return lease;
 }
 
-/** How a lease stands. It is held by a living process only if `version` rises within its time. */
+/** A lease as it is stored. A living process holds it only if `version` rises within its time. */
 export interface LeaseState {
-  /** Who had it last, and may still have it; null: it was given up. */
+  /** The process that had it last, and may still have it; null: it was given up. */
   readonly holder: string | null;
   readonly version: number;
-  /** When it was renewed or given up, by the clock of whoever did: ISO 8601, UTC. Absent: an earlier release did. */
+  /** When it was renewed or given up, by that process's clock: ISO 8601, UTC. */
   readonly at: string | undefined;
-  /** Whether that process lives; `undefined`: it can't be told from here. */
+  /** Whether that process lives; `undefined`: unknown from here. */
   readonly lives: boolean | undefined;
 }
 
-/** How a lease stands; `undefined`: nobody ever had it. @throws UnavailableError */
+/** The lease as it is stored; `undefined`: no process ever had it. @throws UnavailableError */
 export async function leaseState(records: Records, name: string): Promise<LeaseState | undefined> {
   const record = await records.get<LeaseValue>(`lease/${name}`);
   if (record === undefined) return undefined;
@@ -165,7 +152,7 @@ export async function leaseState(records: Records, name: string): Promise<LeaseS
   return { holder, version: record.version, at, lives: life === undefined ? undefined : lives(life, OWN_LIFE) };
 }
 
-/** A record of this very process is one that it lost by its own clock and nobody took. */
+/** A record of this very process is of a lease that it lost by its own clock and none took. */
 function isFree({ holder: last, life }: LeaseValue, holder: string): boolean {
   return last === null || last === holder || (life !== undefined && hasEnded(life, OWN_LIFE));
 }
@@ -183,7 +170,7 @@ function hold(
   let { version, renewedAt } = had;
   const held = (): boolean => !lost.signal.aborted && performance.now() - renewedAt < ttlMs;
 
-  /** One renewal. @returns whether the lease is still ours. */
+  /** @returns whether the lease is still ours. */
   async function renew(): Promise<boolean> {
     for (;;) {
       const asked = performance.now();
@@ -193,9 +180,8 @@ function hold(
         renewedAt = asked;
         return true;
       }
-      // An earlier renewal whose outcome was unknown may have been stored after all; then the record is still ours.
-      // Others count from when it was stored:
-      // only one that is stored from now on makes it last longer.
+      // An earlier renewal of unknown outcome may have been stored: the record is still ours then. Others count from
+      // when that was stored, so only a new renewal makes it last longer.
       const record = await records.get<LeaseValue>(key);
       if (record?.value.holder !== holder || record.value.fence !== fence || record.version === version) return false;
       version = record.version;
@@ -210,7 +196,7 @@ function hold(
       if (!held()) break;
       try {
         if (!(await renew())) break;
-        // Counted from when it was asked for, as its time is: a store that takes long to answer leaves less of it.
+        // Counted from when it was asked for, as its time is.
         wait = Math.max(0, renewedAt + ttlMs / 3 - performance.now());
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;

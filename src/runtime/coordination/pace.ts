@@ -1,33 +1,31 @@
 /**
- * Keeps long work (a rebuild, a new version, a verification) from holding up requests. While nobody asks for anything
- * it runs at full speed; while anybody does, a little at a time, and the faster the less the processes that answer are
- * held up.
+ * Keeps long work (a rebuild, a new version, a verification) from holding up requests. While none are answered it runs
+ * at full speed, else a little at a time, the faster the less the answering processes are delayed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore, Records, WriteBatch } from '../../ports/readStore.js';
 import { servingNow } from '../readmodels/serving.js';
 
-/** How often it looks how busy they are, in ms. */
 const LOOK_MS = 1_000;
-/** Events read at once while requests are answered: on the same thread they are held up by no more than that. */
+/** Events read at once while requests are answered on the same thread. */
 const EVENTS = 100;
-/** Documents written at once: others wait for the store's lock meanwhile. */
+/** Documents written at once: other writers wait for the store's lock meanwhile. */
 const DOCUMENTS = 200;
 /** Events a second: at first, and at least. */
 const RATE = { first: 8_000, least: 500 };
-/** Delays of an event loop, in ms, below which more is tried, and above which less is done. */
+/** Delay of an event loop, in ms: below `good` more is tried, above `bad` less is done. */
 const DELAY = { good: 4, bad: 8 };
 
 /** The pace of one piece of long work. */
 export interface Pace {
   /** Whether requests are answered meanwhile, as far as is known. */
   readonly polite: boolean;
-  /** After work on so many events: looks at the clock, and rests if it is time to. @param signal ends the rest. */
+  /** After work on so many events: rests if it is time to. @param signal ends the rest. */
   rest(events: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** A pace that goes by how busy the processes are that answer requests. */
+/** A pace that follows the delay of the processes that answer requests. */
 export function considerate(records: Records): Pace {
   let polite = false;
   let rate = RATE.first;
@@ -36,7 +34,7 @@ export function considerate(records: Records): Pace {
 
   async function look(now: number): Promise<void> {
     lookedAt = now;
-    // An engine that does not answer leaves what was known; the work itself meets it.
+    // An engine that does not answer is met by the work itself.
     const { requests, delayMs } = await servingNow(records).catch(() => ({
       requests: polite ? 1 : 0,
       delayMs: DELAY.good,
@@ -87,7 +85,7 @@ export function paced<E extends Pick<EventStore, 'follow' | 'readAll'>, S extend
       }
     };
 
-  /** Each part is written before the next is handed over, and others get as long as it took. */
+  /** Writes in parts, and leaves other writers as long as each part took. */
   async function write(batches: readonly WriteBatch[]): Promise<void> {
     if (!pace.polite) return store.write(batches);
     for (const { collection, documents, checkpoint } of batches) {

@@ -1,9 +1,8 @@
 /**
- * Whether the process that holds something is gone, so that nobody waits for what it can't give back any more. Of a
- * process that this machine sees its system says so, at once and for certain (`processLife.ts`). Any other process, of
- * another machine or container, says in a record several times a second that it lives. One whose record stands still,
- * by this process's monotonic clock, is taken for gone. It may only be frozen: what is done in its place must be
- * harmless where it goes on.
+ * Whether the process that holds something is gone, so that none waits for it. On this machine the system says so, at
+ * once and for certain (`processLife.ts`). A process of another machine or container renews a record several times a
+ * second; one whose record stands still, by this process's monotonic clock, is taken for gone. It may only be frozen:
+ * what is done in its place must be harmless where it goes on.
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
@@ -13,36 +12,29 @@ import { hasEnded, isOfThisMachine, processLife } from './processLife.js';
 
 const PREFIX = 'present/';
 const EVERY_MS = 300;
-/**
- * A record that stood still so long is of a process that is gone, ms: with a look every 300 ms that is found out within
- * 1.3 s.
- */
+/** A record that stood still so long, in ms, is of a process that is gone: found out within 1.3 s. */
 const STILL_MS = 1_000;
-/** What a process that is gone leaves, ms. Longer than any clock of the installation is off. */
+/** How long a record stays, in ms: longer than any clock of the installation is off. */
 const EXPIRES_MS = 3_600_000;
 
-/** Names a process in what it holds. */
 export interface Holder {
   readonly process: string;
-  /** Where its system tells (`processLife`). */
+  /** Its `processLife`, where its system tells. */
   readonly life?: string;
 }
 
-/** What a process knows of itself and of the others. */
 export interface Presence {
-  /** This process. */
   readonly self: Holder;
-  /** Whether that process is gone, as far as is known by now. */
+  /** Whether that process is gone, as far as is known. */
   isGone(holder: Holder): boolean;
-  /** Says no more that it lives. */
+  /** Deletes this process's record. */
   close(): Promise<void>;
 }
 
-/** What it is made of. */
 export interface PresenceOptions {
   readonly records: Records;
   readonly logger: Logger;
-  /** Default: what the system says. `null`: nothing, as in a container of its own. */
+  /** Default: this process's life. `null`: unknown, as in a container of its own. */
   readonly life?: string | null;
 }
 
@@ -53,12 +45,12 @@ interface Sighting {
   readonly since: number;
 }
 
-/** Begins to say that this process lives, and to watch the others. */
+/** Announces this process, and watches the others. */
 export function openPresence({ records, logger, life = processLife() ?? null }: PresenceOptions): Presence {
   const self: Holder = { process: randomUUID(), ...(life === null ? {} : { life }) };
   const sightings = new Map<string, Sighting>();
   const closing = new AbortController();
-  /** When the last look that brought an answer began. */
+  /** When the last answered look began. */
   let looked = Number.NEGATIVE_INFINITY;
 
   function see(process: string, version: number): void {
@@ -74,7 +66,7 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
     looked = began;
   }
 
-  /** While the store does not answer no process can say that it lives: what was seen before tells of nothing. */
+  /** While the store does not answer no process can renew its record: what was seen before says nothing. */
   function forget(): void {
     sightings.clear();
     looked = Number.NEGATIVE_INFINITY;

@@ -1,11 +1,9 @@
-/**
- * Tells whether a process on this machine has ended, so that nobody has to wait for what it can't give back any more.
- */
+/** Tells whether a process on this machine has ended. */
 import { readFileSync, readlinkSync } from 'node:fs';
 
 /**
- * Which process this is, among all there ever were: boot of the machine, its process ids' namespace (a container has
- * its own), id, and when it started, since ids are used again. `undefined` where the system doesn't tell.
+ * Identifies one process among all there ever were: boot of the machine, namespace of its process ids (a container has
+ * its own), id and start, since ids are used again. `undefined` where the system doesn't tell.
  */
 export function processLife(id: number | 'self' = 'self'): string | undefined {
   try {
@@ -17,20 +15,14 @@ export function processLife(id: number | 'self' = 'self'): string | undefined {
   }
 }
 
-/**
- * Whether that process is one of this machine and container, so that `hasEnded` tells at any time whether it lives.
- * Where the system hides others' processes it does so too, by signal.
- */
+/** Whether that process is of this machine and container, so that `hasEnded` can tell whether it lives. */
 export function isOfThisMachine(life: string, own: string): boolean {
   const parts = life.split('/');
   const here = own.split('/');
   return parts.length === 4 && parts[0] === here[0] && parts[1] === here[1];
 }
 
-/**
- * Whether that process has certainly ended. One of another machine or container is never known to have; nor is one that
- * this system hides (`hidepid`); nor has a frozen one.
- */
+/** Whether that process has certainly ended. Never true of another machine or container, nor of a frozen process. */
 export function hasEnded(life: string, own: string | undefined = processLife()): boolean {
   if (own === undefined || !isOfThisMachine(life, own)) return false;
   const parts = life.split('/');
@@ -43,18 +35,12 @@ export function hasEnded(life: string, own: string | undefined = processLife()):
   }
 }
 
-/**
- * Whether that process lives, a frozen one included; `undefined` where it can't be told, as of one of another machine
- * or container.
- */
+/** Whether that process lives, be it frozen; `undefined`: unknown, as of another machine or container. */
 export function lives(life: string, own: string | undefined = processLife()): boolean | undefined {
   return own === undefined || !isOfThisMachine(life, own) ? undefined : !hasEnded(life, own);
 }
 
-/**
- * Whether there is no such process. Of others' processes `/proc` may show nothing while they live; the system's own
- * word is then that they may not be signalled.
- */
+/** Whether there is no such process. `/proc` may hide others' processes (`hidepid`): a signal is refused then. */
 function isGone(id: number): boolean {
   try {
     process.kill(id, 0);
@@ -67,11 +53,11 @@ function isGone(id: number): boolean {
 interface Stat {
   readonly id: string;
   readonly startedAt: string;
-  /** It has ended, and only its parent has not taken note of that. */
+  /** It has ended, and its parent has not taken note of that. */
   readonly ended: boolean;
 }
 
-/** `undefined`: none is seen. @throws Error when it can't be told */
+/** `undefined`: there is none to be seen. @throws Error when it can't be told */
 function statOf(id: number | 'self'): Stat | undefined {
   let text: string;
   try {

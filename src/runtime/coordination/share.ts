@@ -2,8 +2,8 @@
 import type { Position } from '../../ports/eventStore.js';
 
 /**
- * How much of the log lies up to a position, 0 to 1. Positions of every engine are decimal numbers that grow evenly
- * enough to show how far one is; nothing else may depend on that. `undefined` where they are none.
+ * The share of the log up to a position, 0 to 1; `undefined` where that can't be told. Positions of every engine are
+ * decimal numbers that grow evenly enough for this; nothing else may depend on that.
  */
 export function shareOf(position: Position | undefined, end: Position | undefined): number | undefined {
   if (end === undefined) return 1;

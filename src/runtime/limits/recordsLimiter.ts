@@ -1,11 +1,11 @@
-/** Counters for rate-limiter-flexible that stand in the records, so that all processes count together. */
+/** Counters for rate-limiter-flexible in the records, so that all processes count together. */
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import RateLimiterStoreAbstract from 'rate-limiter-flexible/lib/RateLimiterStoreAbstract.js';
 import type { Records } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 
-/** A lost compare-and-set means that another one's count was stored, so this many in a row are a fault of the store. */
+/** Each lost compare-and-set means that another count was stored, so this many in a row are a fault of the store. */
 const MAX_TURNS = 1_000;
 
 interface Count {
@@ -15,9 +15,8 @@ interface Count {
 }
 
 /**
- * Counts points by key over a window that starts with the first. No count is lost, whatever runs side by side: a
- * counter changes by compare-and-set. Every method rejects with UnavailableError when the records can't be reached;
- * `consume` rejects with RateLimiterRes when the points are used up.
+ * Counts points by key over a window that starts with the first, by compare-and-set: no count is lost. Methods reject
+ * with UnavailableError when the records can't be reached; `consume` with RateLimiterRes when the points are used up.
  */
 export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
   readonly #records: Records;
@@ -38,7 +37,7 @@ export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
         points: Math.max(0, (old?.points ?? 0) + points),
         expire: old?.expire ?? this.#now() + msDuration,
       };
-      // What is given back after its window has ended is no longer counted anyway.
+      // What is given back after its window counts no more.
       if (old === undefined && points < 0) return next;
       const version = await this.#records.put(key, next, { expected: record?.version ?? 0, expiresAt: next.expire });
       if (version !== undefined) return next;
@@ -49,15 +48,14 @@ export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
   override async _get(key: string): Promise<Count | null> {
     const record = await this.#records.get<Count>(key);
     const count = record === undefined ? undefined : this.#open(record.value);
-    // Noted, or it would begin anew at each look. Whoever counts meanwhile notes it, too.
+    // Stored, or it would start anew at each look.
     if (record !== undefined && count !== undefined && count !== record.value)
       await this.#records.put(key, count, { expected: record.version, expiresAt: count.expire });
     return count ?? null;
   }
 
   /**
-   * A count whose window is open still. Where more of it is left than it ever had, the clock was set back since, or
-   * another host's is ahead: it has one more window.
+   * A count whose window is open. One with more time left than a window has (a clock was set back) has one more window.
    */
   #open(count: Count): Count | undefined {
     const left = count.expire - this.#now();

@@ -1,25 +1,20 @@
-/**
- * How far behind the log's end something is that folds it: measured against the end as it is now, so that what is stuck
- * can't look healthy.
- */
+/** How far a fold is behind the log's end as it is now, so that what is stuck can't look healthy. */
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { storedPosition } from '../../ports/storedPosition.js';
 
-/** What waits to be folded. */
 export interface Lag {
-  /** Events of the given types that wait; at most `LagOptions.count` are counted. */
+  /** Events of the given types that wait, up to `LagOptions.count`. */
   readonly events: number;
-  /** Age of the oldest of them, seconds; 0: none waits; `undefined`: none was found before time ran out. */
+  /** Age of the oldest of them, seconds; `undefined`: none was found in time. */
   readonly seconds: number | undefined;
-  /** False: time ran out before the log's end was reached, so there may be more. */
+  /** False: time ran out, so there may be more. */
   readonly whole: boolean;
 }
 
-/** Bounds of a measurement. */
 export interface LagOptions {
   /** Stop counting here; default 10,000. */
   readonly count?: number;
-  /** Stop looking after so long, milliseconds; default 200. */
+  /** Stop looking after so long, ms; default 200. */
   readonly withinMs?: number;
   /** Milliseconds since the epoch; default the system's clock. */
   readonly now?: () => number;
@@ -30,8 +25,8 @@ const WITHIN_MS = 200;
 const BATCH = 1_000;
 
 /**
- * Measures what waits behind a stored position (`undefined`: everything). One that is no place in the log counts as
- * absent, so that all waits. Costs one look at the log's end where nothing waits. @throws UnavailableError
+ * Measures what waits behind a stored position (`undefined`: everything); one that is no place in the log counts as
+ * absent. Where nothing waits it costs one look at the log's end. @throws UnavailableError
  */
 export async function lagBehind(
   events: EventStore,

@@ -1,31 +1,28 @@
 /**
- * A read store's anchor in its log: one of the last events that were folded into it. A log that does not hold it was
- * put back to an earlier time, under its own id, and the read store was not: checkpoints stand beyond the log's end
- * then, so that purchases would be taken and neither charged, sent nor shown, and everything would look caught up.
+ * A read store's anchor in its log: one of the last events folded into it. A log without that event was put back to an
+ * earlier time while the read store was not. Checkpoints stand beyond its end then: everything looks caught up, and
+ * purchases would be neither charged, sent nor shown.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import { LOOKS } from '../../ports/storedPosition.js';
 
-/** The key of the anchor among the records. */
 export const LOG_ANCHOR = 'log/anchor';
-/** Names one event for ever. */
+/** Identifies one event for ever. */
 export type LogAnchor = Pick<RecordedEvent, 'stream' | 'revision' | 'id'>;
 
-/** The event's name. */
 export function anchorOf({ stream, revision, id }: RecordedEvent): LogAnchor {
   return { stream, revision, id };
 }
 
-/** Keeps it in the place of an earlier one. @throws UnavailableError */
+/** Replaces the stored anchor. @throws UnavailableError */
 export async function putAnchor(records: Records, anchor: LogAnchor): Promise<void> {
   await records.put(LOG_ANCHOR, anchor);
 }
 
 /**
- * The anchor that the log does not hold; `undefined` where it does, or nobody has kept one yet. @throws
- * UnavailableError
+ * The stored anchor where the log lacks it; `undefined` where it is there, or none is stored. @throws UnavailableError
  */
 export async function lostAnchor(
   records: Pick<Records, 'get'>,

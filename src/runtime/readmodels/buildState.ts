@@ -1,11 +1,10 @@
-/** The life of a build in the process that leads, as docs/read-models.md shows it. */
+/** The life of a build in the leading process: docs/read-models.md explains it. */
 import type { Position } from '../../ports/eventStore.js';
 import type { Projection } from './projection.js';
 
 /**
- * `catching-up`: it is folded towards the log's end. `ready`: it has been there, and is to serve. `serving`: readers use
- * it. `retiring`: readers have left it, and it is kept up to date for those that have not noticed, or for going back.
- * `gone`: it is taken out of its feed at the next opportunity.
+ * `catching-up`: on the way to the log's end. `ready`: it has been there, and is to serve. `serving`: readers use it.
+ * `retiring`: readers have left it; it is kept up to date for a while. `gone`: it is being taken out of its feed.
  */
 export type BuildState = 'catching-up' | 'ready' | 'serving' | 'retiring' | 'gone';
 
@@ -20,7 +19,7 @@ export interface PlannedBuild {
   /** Everything up to here is stored. */
   readonly stored: Position | undefined;
   /**
-   * `apart`: on a feed of its own. `together`: on the common feed. `log end`: everything up to the log's end is stored,
+   * `apart`: on a feed of its own; `together`: on the common feed; `log end`: everything up to the log's end is stored,
    * and nothing is written until the steps of this moment are done.
    */
   readonly place: 'apart' | 'together' | 'log end';

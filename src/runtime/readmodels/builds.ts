@@ -1,7 +1,6 @@
 /**
- * Builds: a version of a projection may be built several times, each in a collection of its own, so that one can be
- * made anew beside the one that serves. The collection's number tells both: `gifts@2` is version 2 as it was first
- * built, `gifts@2000003` its third rebuild.
+ * Builds of read models: their numbers, and the records of rebuilds and previous builds. docs/read-models.md explains
+ * them.
  */
 import type { ReadStore, StoredRecord } from '../../ports/readStore.js';
 import type { Projection } from './projection.js';
@@ -9,19 +8,21 @@ import type { Projection } from './projection.js';
 /** More rebuilds than a version will ever see. */
 const BUILDS = 1_000_000;
 
-/** Which version of a projection's code filled a collection, and how often it had been built before. */
+/** The version of a projection that filled a collection, and how often it had been built before. */
 export interface Build {
   readonly version: number;
   /** 0: as it was first built; 1: its first rebuild. */
   readonly build: number;
 }
 
-/** The number of a build's collection. */
+/**
+ * The number of a build's collection: `gifts@2` is version 2 as it was first built, `gifts@2000003` its third rebuild.
+ */
 export function numberOf({ version, build }: Build): number {
   return build === 0 ? version : version * BUILDS + build;
 }
 
-/** The build that a collection's number tells of. */
+/** The build of a collection's number. */
 export function buildOf(number: number): Build {
   return number < BUILDS
     ? { version: number, build: 0 }
@@ -41,10 +42,8 @@ export function buildText(number: number): string {
 }
 
 /**
- * That readers use what another release's code filled, and who can do something about it; to be told where this code
- * can't.
- * @param own the version that this code makes. @param waiting what comes of waiting, where the other release is an
- * earlier one
+ * Says that readers use another release's build, and who can do something about it. @param own the version of this
+ * code. @param waiting what to do where the other release is an earlier one
  */
 export function otherReleaseText(name: string, active: number, own: number, waiting: string): string {
   const later = buildOf(active).version > own;
@@ -59,14 +58,13 @@ export function asBuild(projection: Projection, number: number): Projection {
   return number === projection.version ? projection : { ...projection, version: number };
 }
 
-/** Whether two collections are filled by the same code. */
+/** Whether the same code fills both collections. */
 export function sameVersion(one: number, other: number): boolean {
   return buildOf(one).version === buildOf(other).version;
 }
 
 /**
- * The projection as it keeps the collection of that number up to date, be it of a previous version; `undefined`: this
- * code does not know how that was filled.
+ * The fold, be it a previous one, that fills the collection of that number; `undefined`: this code does not know it.
  */
 export function foldOf(projection: Projection, number: number): Projection | undefined {
   const fold = [projection, ...(projection.previous ?? [])].find(({ version }) => sameVersion(version, number));
@@ -74,9 +72,8 @@ export function foldOf(projection: Projection, number: number): Projection | und
 }
 
 /**
- * The projection as this code keeps it: the build in use where this code's version filled it, else the one of its
- * version that was last in use, or the first.
- * @param active the number in use. @throws UnavailableError
+ * The build of this code's version: the one in use, else the one that was last in use, or the first. @param active the
+ * number in use. @throws UnavailableError
  */
 export async function keptBuild(
   store: Pick<ReadStore, 'records'>,
@@ -94,7 +91,7 @@ export async function keptBuild(
 
 const firstKey = (name: string, version: number): string => `first/${name}@${version}`;
 
-/** The number under which a version's first build is made: its own, unless that build was given up. */
+/** The number of a version's first build: its own, unless that build was given up. */
 async function firstNumber(
   { records }: Pick<ReadStore, 'records'>,
   { name, version }: Pick<Projection, 'name' | 'version'>,
@@ -102,7 +99,7 @@ async function firstNumber(
   return (await records.get<number>(firstKey(name, version)))?.value ?? version;
 }
 
-/** From now on a version's first build is made under this number. @throws UnavailableError */
+/** Sets the number of a version's first build. @throws UnavailableError */
 export async function setFirstNumber(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
@@ -111,23 +108,15 @@ export async function setFirstNumber(
   await records.put(firstKey(name, buildOf(number).version), number);
 }
 
-/**
- * One rebuild under way. A record: losing it leaves an unfinished collection that is dropped some time later, and
- * nothing else.
- */
+/** A rebuild or rollback under way. A record: losing it leaves an unfinished collection that is dropped later. */
 export interface Rebuild {
-  /** The collection's number. */
   readonly target: number;
-  /** What was in use when it began; `undefined`: nothing. */
+  /** What was in use when it was asked for; `undefined`: nothing. */
   readonly from: number | undefined;
   readonly kind: 'rebuild' | 'rollback';
-  /**
-   * `building`, until it has caught up; `ready`: the leading projector is to take it over and swap it in; `swapping`:
-   * it does. `aborting`: whoever builds it is to stop, and who aborted it drops it; `leaving`: the leading projector
-   * drops it.
-   */
+  /** docs/read-models.md#the-record-of-a-rebuild has what follows on what. */
   readonly state: 'building' | 'ready' | 'swapping' | 'aborting' | 'leaving';
-  /** Whether somebody's command builds it; else any process with the role projector does. */
+  /** Whether a command builds it; else any process with the role projector does. */
   readonly attended: boolean;
   readonly by: string;
   readonly reason?: string;
@@ -144,17 +133,14 @@ interface Left {
 
 /** What was in use before the last swap, kept for a rollback. */
 export interface PreviousBuild extends Left {
-  /**
-   * What the last deployment had replaced, where that swap was a rebuild's: the release that made it may still be
-   * brought back.
-   */
+  /** The build of the release before the last deployment, where a rebuild came after that. */
   readonly release?: Left;
 }
 
 /** Before the names of the records of rebuilds. */
 export const REBUILDS = 'rebuild/';
 
-/** The rebuild of a projection that is under way, if any. @throws UnavailableError */
+/** The rebuild of a read model that is under way. @throws UnavailableError */
 export async function rebuildOf(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
@@ -163,8 +149,8 @@ export async function rebuildOf(
 }
 
 /**
- * Notes a rebuild in place of what stood there at `expected` (0: nothing). @returns the record's version; `undefined`:
- * something else stands there. @throws UnavailableError
+ * Replaces the record at version `expected` (0: none). @returns its version; `undefined`: another stands there. @throws
+ * UnavailableError
  */
 export async function putRebuild(
   { records }: Pick<ReadStore, 'records'>,
@@ -175,7 +161,7 @@ export async function putRebuild(
   return records.put(REBUILDS + name, rebuild, { expected });
 }
 
-/** What can be rolled back to; `undefined`: nothing. @throws UnavailableError */
+/** The build that can be rolled back to. @throws UnavailableError */
 export async function previousBuildOf(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
@@ -186,12 +172,12 @@ export async function previousBuildOf(
 const withEarlier = (previous: PreviousBuild | undefined): Left[] =>
   [previous, previous?.release].filter((one) => one !== undefined);
 
-/** The previous builds that are still to be kept, the last one first. @throws UnavailableError */
+/** The previous builds that are still kept, the last one first. @throws UnavailableError */
 export async function keptPreviousBuilds(store: Pick<ReadStore, 'records'>, name: string): Promise<Left[]> {
   return withEarlier(await previousBuildOf(store, name)).filter(({ until }) => until > Date.now());
 }
 
-/** The last build of another version than that number's, where it is still to be kept. @throws UnavailableError */
+/** The last kept build of another version than that number's. @throws UnavailableError */
 export async function keptRelease(
   store: Pick<ReadStore, 'records'>,
   name: string,
@@ -200,7 +186,6 @@ export async function keptRelease(
   return (await keptPreviousBuilds(store, name)).find(({ number }) => !sameVersion(number, other));
 }
 
-/** @throws UnavailableError */
 export async function putPreviousBuild(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
@@ -210,9 +195,8 @@ export async function putPreviousBuild(
 }
 
 /**
- * A number that no build of the version has ever had: what a process that was cut off may still write must not get into
- * another's collection.
- * @throws UnavailableError
+ * A number that no build of the version has ever had: what a process that was cut off still writes must reach no other
+ * build. @throws UnavailableError
  */
 export async function nextNumber(
   store: Pick<ReadStore, 'records' | 'active' | 'versions'>,

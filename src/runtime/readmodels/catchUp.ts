@@ -6,9 +6,8 @@ import { atLogEnd } from './logEnd.js';
 import type { RunningBuild } from './runningBuild.js';
 
 /**
- * Catches builds up, and brings them to the common feed. There a build beside another of its name is swapped in, once
- * both stand at the same position; one without is swapped in at once.
- * @throws whatever goes wrong: what is in memory is void then
+ * Catches builds up, and brings them to the common feed. A build beside another of its name is swapped in there, once
+ * both stand at the same position; any other at once. @throws whatever goes wrong: what is in memory is void then
  */
 export async function catchUp(
   run: LeaderRun,

@@ -1,18 +1,16 @@
 /**
- * Documents stored lately, so that later events of them need no read. Two generations: when the young one is full, the
- * old one is let go.
+ * Documents stored lately, so that later events of them need no read. Of two generations the old one goes when the
+ * young one is full.
  */
 import type { StoredDocument } from '../../ports/readStore.js';
 
-/** Up to so many documents are added one by one; more are taken over as they are, so that nobody waits for it. */
+/** So many documents are added one by one; a larger map is taken over as it is, at once. */
 const FEW = 1_000;
 
-/** A bounded memory of documents by id. */
 export interface DocumentCache {
   get(id: string): StoredDocument | undefined;
-  /** Keeps these documents, in place of earlier states of them. The map is the cache's from then on. */
+  /** Keeps these documents, in place of earlier states. The map is the cache's from then on. */
   keep(documents: Map<string, StoredDocument>): void;
-  /** Lets go of everything. */
   clear(): void;
 }
 

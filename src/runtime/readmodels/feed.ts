@@ -1,4 +1,4 @@
-/** One reading of the log that serves several projections: reading, folding and storing overlap. */
+/** One reading of the log for several builds: reading, folding and storing overlap. */
 import { LOW_PRIORITY_SLICE_MS, slices, type Slices } from '../../lib/async/slices.js';
 import type { EventBatch, EventStore, Position, ReadOptions } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
@@ -9,36 +9,33 @@ import { dirtyCount, type RunningBuild } from './runningBuild.js';
 import { type LogAnchor, anchorOf } from '../log/logAnchor.js';
 import { makeWriter, type Writer } from './writer.js';
 
-/** Events read at once: few enough that taking them in holds up nobody. */
+/** Events read at once: few enough to hold up nothing else on this thread. */
 const READ_EVENTS = 1_000;
-/** For work beside what serves, whose memory is to stay small. */
+/** `maxDirty` of work beside what serves, whose memory is to stay small. */
 export const FEW_DIRTY = 10_000;
 /** Documents that may wait to be stored; then folding waits for the write under way. */
 const MAX_DIRTY = 30_000;
 
-/** What a feed works on. */
 export interface FeedOptions {
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly lease: Pick<Lease, 'held'>;
   /** Ends the feed: what is folded by then is still stored. */
   readonly signal: AbortSignal;
-  /** Called once, when everything up to the log's end is folded and stored; what is appended meanwhile waits. */
+  /** Called once, when everything up to the log's end is folded and stored; later events wait meanwhile. */
   readonly caughtUp: (builds: readonly RunningBuild[]) => Promise<void>;
-  /** End as soon as `caughtUp` has been called. */
+  /** Ends it after `caughtUp`. */
   readonly untilCaughtUp?: boolean;
   /** Documents that may wait to be stored; default 30,000. */
   readonly maxDirty?: number;
-  /** Called with the last event of what has just been folded. */
+  /** Called with the last event of each batch that was folded. */
   readonly onFolded?: (event: LogAnchor) => void;
-  /** See `ReadOptions.onTrouble`. */
   readonly onTrouble?: ReadOptions['onTrouble'];
 }
 
 /**
- * Feeds the builds from the least advanced on, until `signal`.
- * @throws UnavailableError, LeaseLostError or whatever else went wrong: then what is in memory is void, and the builds
- * are to be opened anew.
+ * Feeds the builds from the least advanced on, until `signal`. @throws UnavailableError, LeaseLostError or another
+ * error: then what is in memory is void, and the builds are to be opened anew
  */
 export async function runFeed(builds: readonly RunningBuild[], options: FeedOptions): Promise<void> {
   const {
@@ -65,7 +62,7 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
   const types = [...new Set(builds.flatMap((build) => build.projection.types))];
 
   const arrive = async (): Promise<void> => {
-    // What was remembered of the way there would be too much to keep.
+    // Documents remembered on the way would be too many to keep.
     for (const build of builds) build.cache.clear();
     await caughtUp(builds);
   };
@@ -82,7 +79,7 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
       const { value: batch, done } = await next;
       if (done === true || stopped.aborted) break;
       next = ask(batches);
-      // At the log's end nothing has run before: what few events there are need not wait a turn.
+      // At the log's end nothing has run before: few events need not wait a turn.
       if (reached) time.begin();
       await inBatchSpan(names, batch.events, async () => {
         for (const build of builds) {
@@ -111,7 +108,7 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
 /** Asks for the next batch, ahead of its use. */
 function ask(batches: AsyncIterator<EventBatch>): Promise<IteratorResult<EventBatch>> {
   const next = batches.next();
-  // Whoever awaits it gets the error; a feed that ends before must not leave it unhandled.
+  // Its error reaches the loop; a feed that ends before must not leave it unhandled.
   next.catch(() => undefined);
   return next;
 }
@@ -126,7 +123,7 @@ function leastAdvanced(builds: readonly RunningBuild[]): Position | undefined {
   return least;
 }
 
-/** Whether there is nothing to read: then following says nothing until something is appended. */
+/** Whether there is nothing to read: `follow` yields nothing then. */
 async function isAtEnd(events: EventStore, after: Position | undefined): Promise<boolean> {
   const end = await events.end();
   return end === undefined || (after !== undefined && after >= end);

@@ -5,7 +5,6 @@ import type { Body } from '../../ports/readStore.js';
 /** Documents that are kept at most: some MB. */
 const KEPT = 5_000;
 
-/** A bounded memory of final documents by id. */
 export interface FinalDocuments<B extends Body> {
   /** The document; `undefined` where it is not kept, or was kept of another edition. */
   get(id: string, edition: string): B | undefined;

@@ -1,26 +1,24 @@
-/** Folds events into the documents of one projection, in memory. */
+/** Folds events into the documents of one build, in memory. */
 import type { Slices } from '../../lib/async/slices.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { documentIdsOf, foldOne, type NoteQuarantine } from './foldOne.js';
 import { remembered, type RunningBuild } from './runningBuild.js';
 
-/** The most documents read at once. */
 const READ_DOCUMENTS = 1_000;
-/** After how many documents the clock is asked. */
+/** Documents between two looks at the clock. */
 const STEPS = 32;
 
-/** An event whose documents have to be known before it can be folded. */
+/** An event that waits for its documents. */
 interface Touch {
   readonly event: RecordedEvent;
   readonly ids: readonly string[];
 }
 
 /**
- * Folds what of `events` (in log order) the build has not folded yet; each document is read at most once. What can't be
- * folded is quarantined. Whatever it does to `build.dirty` may be stored at any time, also half-way; `build.folded` is
- * for the caller to advance.
- * @throws UnavailableError
+ * Folds those of `events` (in log order) that the build has not folded yet; each document is read at most once. What
+ * can't be folded is quarantined. What is in `build.dirty` may be stored at any time; the caller advances
+ * `build.folded`. @throws UnavailableError
  */
 export async function foldEvents(
   build: RunningBuild,
@@ -31,10 +29,7 @@ export async function foldEvents(
   const note = noteInto(build);
   let touches: Touch[] = [];
   let unknown = new Set<string>();
-  /**
-   * The newest state of every document that waits here, held on to until its events are folded: meanwhile the writer
-   * may store what is in memory, and memory may let it go.
-   */
+  /** The newest state of every document that waits here: meanwhile memory may let it go. */
   let latest = new Map<string, StoredDocument>();
   const foldTouches = async (): Promise<void> => {
     if (unknown.size > 0) await readDocuments(build, store, [...unknown], latest);
@@ -47,8 +42,7 @@ export async function foldEvents(
   for (const event of events) {
     if (!build.types.has(event.type) || (build.folded !== undefined && event.position <= build.folded)) continue;
     const ids = documentIdsOf(build.projection, event, note);
-    // What begins a document needs nothing read, and ignores what earlier events, still waiting for their document,
-    // would make of it.
+    // An event that creates its document needs nothing read, and ignores earlier events that still wait.
     if (build.creates.has(event.type)) {
       await foldEvent(build, event, ids, latest, time, note);
       continue;
@@ -73,16 +67,13 @@ async function readDocuments(
 ): Promise<void> {
   for (let from = 0; from < ids.length; from += READ_DOCUMENTS) {
     for (const document of await store.getMany(build.collection, ids.slice(from, from + READ_DOCUMENTS))) {
-      // One that came up in memory since it was found missing there is newer than what is stored.
+      // A document that came up in memory since is newer than what is stored.
       if (document !== undefined && !into.has(document.id)) into.set(document.id, document);
     }
   }
 }
 
-/**
- * Folds one event. `latest`: documents as they are, kept up to date; an event that begins its documents ignores what
- * was there.
- */
+/** Folds one event. `latest`: documents as they are, kept up to date. */
 async function foldEvent(
   build: RunningBuild,
   event: RecordedEvent,

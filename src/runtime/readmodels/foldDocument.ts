@@ -1,12 +1,11 @@
-/** A document as the log tells it, whatever the read model knows. */
+/** One document, folded from the log alone. */
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { Body } from '../../ports/readStore.js';
 import type { Projection } from './projection.js';
 
 /**
- * One document of a projection, folded from events of which some may touch it, in the log's order; `undefined` where
- * none does.
- * @param before the document before the first of them; absent: there is none
+ * Folds those of the events that touch the document, in the log's order; `undefined` where none does. @param before the
+ * document before the first of them
  */
 export function foldDocument<B extends Body>(
   projection: Projection<B>,

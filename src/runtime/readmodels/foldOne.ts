@@ -1,13 +1,12 @@
-/** How one event changes one document: the same for the projector, verifications and repairs. */
+/** How one event changes one document: for the projector, verifications and repairs. */
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { StoredDocument } from '../../ports/readStore.js';
 import { type Projection, touchedBy } from './projection.js';
 import { isQuarantined, isUnreadable, type Quarantined, quarantineDocument, quarantineOf } from './quarantine.js';
 
-/** Told of what could not be folded. */
 export type NoteQuarantine = (quarantined: Quarantined) => void;
 
-/** The documents that an event touches; none where it can't say which: `note` is told. */
+/** The documents that an event touches; none where it can't say which: that is noted. */
 export function documentIdsOf(projection: Projection, event: RecordedEvent, note?: NoteQuarantine): readonly string[] {
   try {
     return touchedBy(projection, event);
@@ -18,10 +17,9 @@ export function documentIdsOf(projection: Projection, event: RecordedEvent, note
 }
 
 /**
- * The document `id` after one more event, `undefined` where it stays as it was: that event is folded already, or the
- * document is quarantined. One that can't be folded becomes the marker of its quarantine: `note` is told.
- * @param before the document so far; `undefined`: there is none, or the event begins it anew
- * @param index its place among the documents of the event
+ * The document after one more event; `undefined`: it stays as it was, since the event is folded already or the document
+ * is quarantined. A document that can't be folded becomes the marker of its quarantine. @param before `undefined`:
+ * there is none, or the event creates it @param index its place among the documents of the event
  */
 export function foldOne(
   projection: Projection,

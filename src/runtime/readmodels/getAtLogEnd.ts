@@ -1,24 +1,18 @@
-/** A document as a read model has it that knows all of the log: so that one that is missing is known not to be. */
+/** A document as a read model has it that has reached the log's end, so that a missing document does not exist. */
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 
-/** A read model, as far as it is asked. */
 export interface AskedModel<T> {
   get(id: string): Promise<T | undefined>;
   reached(position: Position, timeoutMs: number): Promise<boolean>;
 }
 
-/**
- * How long a command waits for the read model to reach the log's end before it says that there is no such document,
- * milliseconds.
- */
+/** How long a command waits for the read model before it says that there is no such document, ms. */
 export const MISSING_WAIT_MS = 1_000;
 
 /**
- * The document; `undefined` where the log, as it stood when it was looked for, tells of none. That a read model lacks
- * it is no fact while it is behind.
- * @param waitMs how long the read model may take to reach the log's end, milliseconds
- * @throws UnavailableError while it is behind, too
+ * The document; `undefined` where the log, as it stood at the call, has none. @param waitMs how long the read model may
+ * take to reach the log's end, ms @throws UnavailableError also while it is behind
  */
 export async function getAtLogEnd<T>(
   events: Pick<EventStore, 'end'>,

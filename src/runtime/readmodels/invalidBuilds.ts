@@ -1,9 +1,8 @@
 /**
- * Builds whose stored checkpoint is no place in the log. What was folded into them can't be known any more: they may
- * lack events that stand before their checkpoint, or have seen more than the log holds since it was put back to an
- * earlier time. So checkpoint and documents count as absent, and the build is made anew. One in use is taken out of use
- * first, and made anew under a number that no build has had: a process that remembers how far the old one was must not
- * take that for the new one's. Until the new one has caught up, what readers ask of it is 503.
+ * Builds whose stored checkpoint is no place in the log: they may lack events below it, or hold more than a log that
+ * was put back. Checkpoint and documents count as absent, and the build is made anew. A build in use is taken out of
+ * use first, and made anew under a number that none has had: what a process remembers of the old one must not count for
+ * the new one. Reads are 503 until that has caught up.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -16,10 +15,9 @@ import { SwapOutdatedError } from './swap.js';
 import { dropBuild } from './unusedBuilds.js';
 import { LeaseLostError } from './writer.js';
 
-/** So long after a build was taken out of use, in ms, all readers know (`readModel.ts`): then its documents can go. */
+/** After so long, in ms, all readers know that a build is out of use (`readModel.ts`): its documents can go. */
 const NOTICED_MS = 2_000;
 
-/** The engines that are looked at, and the right to write to the build. */
 export interface BuildCheck {
   readonly store: ReadStore;
   readonly events: ReachedLog;
@@ -28,8 +26,8 @@ export interface BuildCheck {
 }
 
 /**
- * Empties a build whose checkpoint is no place in the log, and takes it out of use; any other stays as it is.
- * @returns whether it was one. @throws LeaseLostError, SwapOutdatedError, UnavailableError
+ * Empties a build whose checkpoint is no place in the log, and takes it out of use. @returns whether it was one.
+ * @throws LeaseLostError, SwapOutdatedError, UnavailableError
  */
 export async function emptyIfInvalid(check: BuildCheck, build: Pick<Projection, 'name' | 'version'>): Promise<boolean> {
   const { store, events, logger, lease } = check;

@@ -1,4 +1,4 @@
-/** What the leading process is asked for: rebuilds, rollbacks and repairs, which it looks for while it runs. */
+/** What the leading process is asked for while it runs: rebuilds, rollbacks and repairs. */
 import { pause } from '../../lib/async/pause.js';
 import { putAnchor } from '../log/logAnchor.js';
 import { asBuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from './builds.js';
@@ -12,11 +12,10 @@ import { openBuild, type RunningBuild } from './runningBuild.js';
 import { finishSwap } from './swap.js';
 import { dropBuild } from './unusedBuilds.js';
 
-/** How often it looks for rebuilds and repairs that it is asked for, in ms. */
 const LOOK_MS = 400;
-/** Each so many of these looks it also looks what readers use, and stores the log's anchor. */
+/** Each so many looks it also checks what readers use, and stores the log's anchor. */
 const SLOW_LOOKS = 5;
-/** How long a rebuild that could not be taken over waits for the next attempt, in ms. */
+/** Wait before a rebuild that failed is taken over again, in ms. */
 const TAKE_OVER_AGAIN_MS = 5_000;
 
 /** Looks until the run is over. A read store that does not answer is waited for. */
@@ -52,7 +51,7 @@ async function look(run: LeaderRun): Promise<void> {
   for (const work of slow) if (!over.aborted) await work();
 }
 
-/** Does at once what needs no waiting, and has the common feed pause for a repair. @returns what has to be waited for */
+/** Carries a step out, or has the common feed pause for it. @returns what has to be waited for */
 function begin(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<void>) | undefined {
   const { store, events, logger, projections } = run;
   switch (step.do) {
@@ -116,7 +115,6 @@ async function takeOver(run: LeaderRun, fold: RunningBuild['projection']): Promi
   }
 }
 
-/** Drops a rebuild that is not wanted any more. */
 async function discard({ store, lease, logger }: LeaderRun, name: string, { kind, target }: Rebuild): Promise<void> {
   if (!lease.held) return;
   if (kind === 'rebuild') await dropBuild(store, name, target);
@@ -128,8 +126,8 @@ async function discard({ store, lease, logger }: LeaderRun, name: string, { kind
 }
 
 /**
- * Ends the run where readers use another build than it knows of: an earlier leader, cut off in the middle of a swap, may
- * bring it to its end at any time. The next run opens the builds anew, so that what readers use is kept up to date.
+ * Ends the run where readers use another build than it knows of: an earlier leader, cut off in a swap, may end it at
+ * any time. The next run opens the builds anew.
  */
 async function checkInUse(run: LeaderRun, name: string): Promise<void> {
   const { store, logger, inUse, swaps } = run;
@@ -143,7 +141,6 @@ async function checkInUse(run: LeaderRun, name: string): Promise<void> {
   run.end();
 }
 
-/** Stores the last event that was folded as the log's anchor. */
 async function storeAnchor(run: LeaderRun): Promise<void> {
   const { anchor, lease, store } = run;
   if (anchor === undefined || !lease.held) return;

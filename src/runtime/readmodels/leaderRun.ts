@@ -1,4 +1,4 @@
-/** One run as leader: what its parts share, and what runs beside the common feed. */
+/** What the parts of one run as leader share. */
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import type { EventStore } from '../../ports/eventStore.js';
@@ -13,15 +13,14 @@ import type { Projection } from './projection.js';
 import type { RunningBuild } from './runningBuild.js';
 import type { OpenedBuilds } from './runningBuilds.js';
 
-/** What a run works on. */
 export interface LeaderOptions {
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly projections: readonly Projection[];
   readonly logger: Logger;
-  /** Names this process; see `LeaseOptions.holder`. */
+  /** See `LeaseOptions.holder`. */
   readonly holder: string;
-  /** Time of leases in ms; default `LEASE_MS`. */
+  /** Default `LEASE_MS`. */
   readonly leaseMs: number | undefined;
   readonly lease: Lease;
   /** Ends the run: what is folded by then is still stored. */
@@ -35,33 +34,31 @@ export interface LeaderOptions {
   readonly onBuilds: (builds: readonly RunningBuild[]) => void;
 }
 
-/** A run under way. */
 export interface LeaderRun extends LeaderOptions, OpenedBuilds {
   /** Read models that other processes keep until this one's version serves. */
   readonly orphaned: Set<string>;
-  /** What was asked for when it was last looked. */
+  /** What it was asked for at the last look. */
   asked: Pick<Orders, 'rebuilds' | 'repairs'>;
   readonly opening: Set<string>;
-  /** Ends the own feed of a build that is taken over. */
+  /** End the own feeds of builds that are taken over. */
   readonly stops: Map<RunningBuild, AbortController>;
   /** Builds whose own feed has ended: they come to the common one. */
   readonly arrived: RunningBuild[];
   /** The turn of the common feed. */
   turn: AbortController;
   readonly swaps: { started: number; ended: number };
-  /** The last event that was folded, until it is stored as the log's anchor. */
+  /** The last folded event, until it is stored as the log's anchor. */
   anchor: LogAnchor | undefined;
   /** Aborted once the run is to end. */
   readonly over: AbortSignal;
   /** Ends the run: what it knows is void. */
   end(): void;
-  /** Runs beside all else; the first failure ends the run. */
+  /** Runs work beside all else; the first failure ends the run. */
   beside(work: () => Promise<void>): void;
-  /** Resolves when all that runs has ended. @throws the first failure */
+  /** Resolves when all work has ended. @throws the first failure */
   ended(): Promise<void>;
 }
 
-/** Begins a run with these builds. */
 export function newRun(options: LeaderOptions, opened: OpenedBuilds, orphaned: Set<string>): LeaderRun {
   const ending = new AbortController();
   const over = AbortSignal.any([options.signal, ending.signal]);
@@ -100,14 +97,12 @@ export function newRun(options: LeaderOptions, opened: OpenedBuilds, orphaned: S
   };
 }
 
-/** What is to be done next. */
 export function nextSteps(run: LeaderRun): Step<RunningBuild>[] {
   const { builds, inUse, opening, asked, projections } = run;
   const versions = new Map(projections.map(({ name, version }) => [name, version]));
   return plan(builds, { inUse, versions, opening, ...asked });
 }
 
-/** Adds a build to those that are run. */
 export function addBuild(run: LeaderRun, build: RunningBuild): void {
   run.builds.push(build);
   showBuilds(run);
@@ -128,7 +123,7 @@ export function takeOut(run: LeaderRun, build: RunningBuild): void {
   run.turn.abort();
 }
 
-/** Hands on which builds are run, and has them report what they quarantine. */
+/** Shows which builds are run, and has them report what they quarantine. */
 export function showBuilds({ builds, logger, onBuilds }: LeaderRun): void {
   for (const build of builds) {
     build.report ??= ({ documentId, stream, type, position, cause }) =>

@@ -1,4 +1,4 @@
-/** What the leading process does with builds that stand at the log's end: readers are swapped over, or stay. */
+/** What the leading process does with builds at the log's end: readers are swapped over, or stay. */
 import { pause } from '../../lib/async/pause.js';
 import { enter } from './buildState.js';
 import { type LeaderRun, nextSteps, takeOut } from './leaderRun.js';
@@ -8,12 +8,11 @@ import { isPreviousVersion } from './runningBuilds.js';
 import { swapIn } from './swap.js';
 import { dropUnused, TIDY_MS, whileKept } from './unusedBuilds.js';
 
-/** How often it looks whether a build that is taken out is gone, in ms. */
 const GONE_MS = 20;
 
 /**
- * Carries out what is to be done at the log's end. Nothing is written to the builds' collections meanwhile.
- * @param beside those that stand at the same position as every other of their name that is run; default all
+ * Carries out what is to be done at the log's end. Nothing is written to the builds' collections meanwhile. @param
+ * beside those that stand at the same position as every other of their name that is run; default all
  */
 export async function atLogEnd(
   run: LeaderRun,
@@ -59,8 +58,8 @@ async function serves(run: LeaderRun, build: RunningBuild, left: RunningBuild | 
 }
 
 /**
- * Keeps a build up to date while readers leave it: they take a second to notice the swap. One of a previous release is
- * kept up to date for as long as that release can be brought back.
+ * Keeps a build up to date while readers leave it, which takes a second; one of a previous release for as long as that
+ * release can be brought back.
  */
 export async function retire(run: LeaderRun, build: RunningBuild): Promise<void> {
   const { builds, store, projections, retireMs, over } = run;
@@ -78,7 +77,7 @@ async function tidyLater(run: LeaderRun, name: string): Promise<void> {
   if (!run.over.aborted) await dropUnused(name, run.builds, run);
 }
 
-/** Drops now and then what nobody uses. */
+/** Drops unused builds now and then. */
 export async function tidyRegularly(run: LeaderRun): Promise<void> {
   const { builds, projections, over } = run;
   while (!over.aborted) {

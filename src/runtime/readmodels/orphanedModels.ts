@@ -1,6 +1,6 @@
 /**
- * Orphaned read models: readers use a build that the leading process does not know how to fold. docs/read-models.md says
- * how that comes about, and what readers see.
+ * Orphaned read models: readers use a build that the leading process does not know how to fold
+ * (docs/read-models.md#orphaned-read-models).
  */
 import type { Logger } from 'pino';
 import type { ReadStore } from '../../ports/readStore.js';
@@ -8,17 +8,16 @@ import { acquireLease } from '../coordination/lease.js';
 import { buildText, rankOf, sameVersion } from './builds.js';
 import type { OpenedBuilds } from './runningBuilds.js';
 
-/** Before the names of the records of orphaned read models. */
 export const ORPHANED = 'orphaned/';
 /**
- * Key of the record that names every read model that a leading process has known. Without it no process keeps the read
- * models that the next leader has never heard of.
+ * Key of the record that names every read model that a leading process has known: those that the next leader has never
+ * heard of are kept by others.
  */
 const KNOWN_MODELS = 'read-models';
 
-/** What readers use of an orphaned read model. A record: without it no process keeps it until another leads. */
+/** A record: without it no process keeps the read model until another leads. */
 export interface OrphanedModel {
-  /** The collection's number. */
+  /** The number of the build in use. */
   readonly number: number;
 }
 
@@ -26,18 +25,18 @@ export interface OrphanedModel {
 export interface ProjectorProcess {
   readonly store: ReadStore;
   readonly logger: Logger;
-  /** Names this process; see `LeaseOptions.holder`. */
+  /** See `LeaseOptions.holder`. */
   readonly holder: string;
   /** Default `LEASE_MS`. */
   readonly leaseMs: number | undefined;
 }
 
-/** The name of the lease of the process that keeps an orphaned read model up to date. */
+/** The lease of the process that keeps an orphaned read model up to date. */
 export function keeperLease(name: string, number: number): string {
   return `projector/${name}@${number}`;
 }
 
-/** What is orphaned of that read model; `undefined`: nothing. @throws UnavailableError */
+/** What is orphaned of that read model. @throws UnavailableError */
 export async function orphanOf(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
@@ -51,8 +50,8 @@ interface LeadingProcess extends ProjectorProcess {
 
 /**
  * Records, before the leading process writes anything, which read models in use it does not keep up to date. A process
- * that kept what this one will write has ended by then.
- * @returns the names of the orphaned read models that this process builds. @throws UnavailableError
+ * that kept what this one will write has ended by then. @returns the orphaned read models that this process builds.
+ * @throws UnavailableError
  */
 export async function settleOrphaned(leading: LeadingProcess, { builds, inUse }: OpenedBuilds): Promise<Set<string>> {
   const { store, logger } = leading;
@@ -85,7 +84,7 @@ export async function settleOrphaned(leading: LeadingProcess, { builds, inUse }:
 
 /**
  * Leaves the read models that this process does not lead for to others: another release added them, or this process
- * waits for a single one. @throws UnavailableError @param own the read models that it leads for
+ * waits for a single one. @param own the read models that it leads for
  */
 async function leaveToOthers(
   { store, logger }: LeadingProcess,
@@ -110,7 +109,7 @@ async function takeBack(
   name: string,
   { number }: OrphanedModel,
 ): Promise<void> {
-  // First: a keeper that takes the lease after that finds it is not wanted.
+  // First: a keeper that takes the lease after that finds the record gone.
   await endOrphaned(store, name);
   const keeper = keeperLease(name, number);
   const lease = await acquireLease(store.records, keeper, { holder, signal, logger, ttlMs: leaseMs });

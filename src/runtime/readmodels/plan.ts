@@ -1,13 +1,12 @@
 /**
- * What the leading process does next with the builds that it runs, and with what it is asked for. Pure: `leader.ts`
- * carries the steps out, and asks again. docs/read-models.md explains the life of a build.
+ * What the leading process does next. Pure: `leader.ts` carries the steps out, and asks again. docs/read-models.md
+ * explains the life of a build.
  */
 import type { StoredRecord } from '../../ports/readStore.js';
 import { type Rebuild, sameVersion } from './builds.js';
 import type { PlannedBuild } from './buildState.js';
 import type { RepairOrder } from './maintenance/repairOrders.js';
 
-/** What the leading process is to do, by read model. */
 export interface Orders {
   /** The number of the build that readers use. */
   readonly inUse: ReadonlyMap<string, number | undefined>;
@@ -20,7 +19,6 @@ export interface Orders {
   readonly repairs: readonly StoredRecord<RepairOrder>[];
 }
 
-/** One thing to do. */
 export type Step<B> =
   /** Take a rebuild over: open its build, and catch it up. */
   | { readonly do: 'open'; readonly name: string; readonly rebuild: Rebuild }
@@ -28,7 +26,7 @@ export type Step<B> =
   | { readonly do: 'finish'; readonly name: string; readonly rebuild: Rebuild }
   /** Drop a rebuild that was aborted, and its record. */
   | { readonly do: 'discard'; readonly name: string; readonly rebuild: Rebuild }
-  /** Make a retiring build ready again: a rollback wants it. */
+  /** A rollback wants it: ready again. */
   | { readonly do: 'bring back'; readonly build: B }
   /** Keep it up to date no more. */
   | { readonly do: 'take out'; readonly build: B }
@@ -36,9 +34,9 @@ export type Step<B> =
   | { readonly do: 'settle'; readonly build: B }
   /** It has caught up, and readers are to use it. */
   | { readonly do: 'swap in'; readonly build: B }
-  /** Put documents of the build that serves in place, between two turns of the common feed. */
+  /** Put documents of the serving build in place, between two turns of the common feed. */
   | { readonly do: 'repair'; readonly build: B; readonly order: StoredRecord<RepairOrder> }
-  /** Refuse a repair that names no place in the log; any other waits until its build stands there. */
+  /** Refuse it if it names no place in the log; else it waits until its build stands there. */
   | { readonly do: 'check'; readonly order: StoredRecord<RepairOrder> };
 
 /** What is to be done, as things stand: rebuilds first, then builds at the log's end, then repairs. */

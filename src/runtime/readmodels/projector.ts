@@ -1,13 +1,9 @@
 /**
  * Keeps the read models up to date: folds the log into documents, from each checkpoint on, for ever.
- *
  * - Of several processes one leads (a lease); the others stand by and take over within 5 s.
- * - An engine's failure is waited out: what was in memory is thrown away and read again, so nothing is lost and nothing
- * counts twice.
+ * - An engine's failure is waited out: what was in memory is read again, so nothing is lost and nothing counts twice.
  * - A document that can't be folded is quarantined, alone.
- * - A new version is built beside the one that readers use, and swapped in when it has caught up
- * (docs/read-models.md). That a build is in use is also the durable sign that the read model has caught up at least
- * once: until then readers take what is missing as unavailable (`readModel.ts`).
+ * - A new version is built beside the build in use, and swapped in when it has caught up (docs/read-models.md).
  */
 import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../ports/eventStore.js';
@@ -24,31 +20,30 @@ import type { RunningBuild } from './runningBuild.js';
 import { keepOrphaned } from './orphanKeeper.js';
 import { LeaseLostError } from './writer.js';
 
-/** How long a build that readers have left is kept for those that have not noticed yet, in ms. */
+/** How long a build that readers have left is kept up to date, in ms. */
 const RETIRE_MS = 60_000;
 
-/** What the projector needs. */
 export interface ProjectorOptions {
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly projections: readonly Projection[];
   readonly logger: Logger;
-  /** Names this process; see `LeaseOptions.holder`. */
+  /** See `LeaseOptions.holder`. */
   readonly holder: string;
-  /** Time of the lease in ms; default `LEASE_MS`. */
+  /** Default `LEASE_MS`. */
   readonly leaseMs?: number | undefined;
-  /** How long a build that readers have left is kept, in ms; default one minute. */
+  /** See `LeaderOptions.retireMs`; default one minute. */
   readonly retireMs?: number;
-  /** The followers of this process, of which it is one; default its own. */
+  /** The followers of this process; default its own. */
   readonly followers?: Pick<Followers, 'start'>;
 }
 
-/** A build, as the process that leads knows it. `src/ops/status` tells of all processes, from the engines. */
+/** A build as the leading process knows it. `src/ops/status` tells of all processes, from the engines. */
 export interface KeptProjection {
   readonly projection: string;
   /** The collection's number: see `builds.ts`. */
   readonly version: number;
-  /** Everything up to here is in the read store; `undefined`: nothing yet. */
+  /** Everything up to here is stored; `undefined`: nothing yet. */
   readonly position: Position | undefined;
   /** Has reached the log's end since this process leads. */
   readonly caughtUp: boolean;
@@ -57,7 +52,6 @@ export interface KeptProjection {
   readonly quarantined: readonly Quarantined[];
 }
 
-/** A running projector. */
 export interface Projector {
   /** The builds that it keeps up to date; none while another process leads. */
   kept(): readonly KeptProjection[];
@@ -106,7 +100,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     return lease;
   }
 
-  /** Leads until it is to end, or the lease is lost. @throws whatever goes wrong: what was in memory is void then */
+  /** Leads until it is closed, or the lease is lost. @throws whatever goes wrong: what was in memory is void then */
   async function run(health: FollowerRun): Promise<void> {
     while (!health.signal.aborted) {
       const mine = await heldLease(health);

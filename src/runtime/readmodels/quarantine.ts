@@ -1,52 +1,46 @@
 /**
- * Documents that a projection could not fold. The stored body holds nothing but the marker, so no condition on a field
- * matches it and no half-folded document is ever shown; later events leave it alone. A record beside it lists it for
- * support.
+ * Documents that could not be folded. The stored body is nothing but a marker, so no condition on a field matches it
+ * and nothing half-folded is shown; later events leave it alone. A record lists it for support.
  */
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { Body, Records, StoredDocument, UnreadableBody } from '../../ports/readStore.js';
 import { checkpointName, type Projection } from './projection.js';
 
-/** One document out of service, and why. */
+/** A document out of service, and why. */
 export interface Quarantined {
-  /** `undefined` when the event itself could not be told which documents it touches. */
+  /** Absent where the event can't tell which documents it touches. */
   readonly documentId?: string;
-  /**
-   * The event that could not be folded; absent where the store could not read the document: no event is to blame then.
-   */
+  /** The event that could not be folded; absent where the store could not read the document. */
   readonly eventId?: string;
   readonly type?: string;
   readonly stream?: string;
-  /** Of the event, or where the damaged document stood. */
+  /** Of the event, or of the damaged document. */
   readonly position: string;
-  /** The fold's own words, or the store's. */
+  /** In the fold's words, or the store's. */
   readonly cause: string;
 }
 
-/** What a quarantined document's body holds. */
 interface QuarantineBody {
   readonly $quarantined: Quarantined;
 }
 
-/** Whether a body is a quarantine's marker. */
 export function isQuarantined(body: Body): body is QuarantineBody {
   return '$quarantined' in body;
 }
 
 /**
- * Whether the store could not read it. It is listed, as a quarantined one, once a reader has met it
- * (`damagedDocuments`), or an event touches it.
+ * Whether the store could not read it. It is listed once a reader has met it (`damagedDocuments`) or an event touches
+ * it.
  */
 export function isUnreadable(body: Body): body is UnreadableBody {
   return '$unreadable' in body;
 }
 
-/** Whether nothing of the document may be shown: it is quarantined, or its store can't read it. */
+/** Whether nothing of the document may be shown. */
 export function isOutOfService(body: Body): boolean {
   return isQuarantined(body) || isUnreadable(body);
 }
 
-/** Describes a failure to fold `event`. */
 export function quarantineOf(event: RecordedEvent, documentId: string | undefined, error: unknown): Quarantined {
   return {
     ...(documentId === undefined ? {} : { documentId }),
@@ -66,7 +60,7 @@ export function quarantineDocument(id: string, quarantined: Quarantined): Stored
 const prefix = (projection: Pick<Projection, 'name' | 'version'>): string =>
   `quarantine/${checkpointName(projection)}/`;
 
-/** Lists it for support; the same one again changes nothing. @throws UnavailableError */
+/** Lists a document for support; again changes nothing. @throws UnavailableError */
 export async function recordQuarantine(
   records: Records,
   projection: Pick<Projection, 'name' | 'version'>,
@@ -75,9 +69,9 @@ export async function recordQuarantine(
   await records.put(prefix(projection) + (quarantined.documentId ?? `event/${quarantined.eventId}`), quarantined);
 }
 
-/** Lists documents that readers find damaged where they are stored. */
+/** Lists documents that readers find damaged in the store. */
 export interface DamagedDocuments {
-  /** Lists it, once a process, without anybody waiting. Where that fails, who meets it next tries again. */
+  /** Lists it once a process, in the background; after a failure the next reader of it does. */
   note(collection: Pick<Projection, 'name' | 'version'>, document: StoredDocument<UnreadableBody>): void;
 }
 
@@ -96,7 +90,7 @@ export function damagedDocuments(records: Records): DamagedDocuments {
   };
 }
 
-/** What is quarantined in one version of a projection, from whatever process. @throws UnavailableError */
+/** What is quarantined in a build. @throws UnavailableError */
 export async function listQuarantined(
   records: Records,
   projection: Pick<Projection, 'name' | 'version'>,
@@ -104,7 +98,7 @@ export async function listQuarantined(
   return (await records.list<Quarantined>(prefix(projection))).map((record) => record.value);
 }
 
-/** Takes one document off the list: it has been put right. @throws UnavailableError */
+/** Takes a document off the list. @throws UnavailableError */
 export async function forgetQuarantine(
   records: Records,
   projection: Pick<Projection, 'name' | 'version'>,
@@ -113,7 +107,7 @@ export async function forgetQuarantine(
   await records.delete(prefix(projection) + documentId);
 }
 
-/** Empties the list, for a version that is built anew from its first event. @throws UnavailableError */
+/** Empties the list of a build. @throws UnavailableError */
 export async function forgetQuarantined(
   records: Records,
   projection: Pick<Projection, 'name' | 'version'>,

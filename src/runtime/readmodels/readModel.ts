@@ -1,4 +1,4 @@
-/** How queries and commands read a projection's documents, whatever its version and whichever process keeps it. */
+/** How queries and commands read a read model, whichever build is in use and whichever process keeps it. */
 import type { Position } from '../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -7,62 +7,56 @@ import { editionOf } from './maintenance/repairOrders.js';
 import { finalDocuments } from './finalDocuments.js';
 import { damagedDocuments, isOutOfService, isUnreadable } from './quarantine.js';
 
-/** A read model as its readers see it. Every method throws UnavailableError when the read store can't be reached. */
+/** A read model. Every method throws UnavailableError when the read store can't be reached. */
 export interface ReadModel<B extends Body> {
   /**
-   * The document, or `undefined` when there is none.
-   * @throws UnavailableError also when it is missing while the projection has never caught up, and when the document is
-   * quarantined.
+   * @throws UnavailableError also for a quarantined document, and for a missing one while no build has ever caught up
    */
   get(id: string): Promise<B | undefined>;
   /** The documents in the order of `ids`; throws as `get` does. */
   getMany(ids: readonly string[]): Promise<(B | undefined)[]>;
   /**
-   * The documents of a query, with their ids; quarantined ones are left out, and count for no limit. @throws
-   * UnavailableError also while the projection has never caught up.
+   * Documents with their ids, without quarantined ones, which count for no limit. @throws UnavailableError also while
+   * no build has ever caught up
    */
   find(query: Query): Promise<{ readonly id: string; readonly body: B }[]>;
   /**
-   * Changes when documents may have changed that no event tells of: another build is in use, or some were put right.
-   * About a second late. Whoever keeps documents in memory reads them anew then.
+   * Changes, a second late at most, when documents may have changed without an event: another build is in use, or some
+   * were repaired. Documents kept in memory are to be read anew then.
    */
   edition(): string;
-  /** Waits until everything up to `position` is folded, at most `timeoutMs`. @returns whether it is. */
+  /** Waits until everything up to `position` is folded, at most `timeoutMs`. @returns whether it is */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
   /**
-   * A document by id shows what its own stream holds in the log, or is waited for a second: see `readYourWrites.ts`.
-   * Whoever appends to that stream need not wait until it is shown.
+   * A document by id shows what its own stream holds in the log (`readYourWrites.ts`): who appends to it need not wait.
    */
   readonly readYourWrites?: true;
 }
 
-/** How long the version in use is taken as known, in ms. */
+/** How long the build in use is taken as known, in ms. */
 const KNOWN_MS = 1_000;
-/** How old that knowledge may be, in ms, when a document is said not to exist. */
+/** The same where a document is said not to exist. */
 const SURE_MS = 100;
 /**
- * Older than that, in ms, it is asked for before anything is read: what readers have left is not kept up to date for
- * ever (`projector.ts`).
+ * After so long, in ms, it is asked for before anything is read: a build that readers have left is not kept up to date
+ * for ever.
  */
 const OLD_MS = 10_000;
 
-/**
- * Reads a projection's documents from the version in use; before one has ever caught up, from that of this code.
- * Nothing is kept open.
- */
+/** Reads the build in use; before any has caught up, that of this code. Nothing is kept open. */
 export function openReadModel<B extends Body>(
   store: ReadStore,
   projection: Pick<Projection<B>, 'name' | 'version' | 'indexes' | 'isFinal'>,
 ): ReadModel<B> {
   const { name } = projection;
   let collection: CollectionSpec = collectionOf(projection);
-  /** Some version has caught up at least once since the store was empty. */
+  /** Some build has caught up since the store was empty. */
   let complete = false;
   let corrections = 0;
   let knownAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | undefined;
 
-  /** Asks which version is in use; callers at the same time share one question. */
+  /** Asks which build is in use; simultaneous callers share one question. */
   function ask(): Promise<void> {
     asking ??= (async () => {
       try {
@@ -80,24 +74,21 @@ export function openReadModel<B extends Body>(
   }
 
   /**
-   * Sees to it that the version in use is asked for about every second, without anybody waiting for it save the first,
-   * and the first after a long pause.
+   * Has the build in use asked for about every second. Only the first read, and the first after a long pause, wait for
+   * it.
    */
   function refreshed(): Promise<void> | undefined {
     const age = performance.now() - knownAt;
     if (age < KNOWN_MS) return undefined;
     if (age > OLD_MS) return ask();
-    // The store's failure shows in what is read next.
+    // The failure shows in what is read next.
     ask().catch(() => undefined);
     return undefined;
   }
 
   const damaged = damagedDocuments(store.records);
 
-  /**
-   * Whether it may be shown. One that is damaged where it is stored is listed as out of service, so that an alert tells
-   * of it from the first reader on.
-   */
+  /** Whether it may be shown. A document that is damaged in the store is listed, so that an alert tells of it. */
   function isShown(looked: CollectionSpec, document: StoredDocument<B>): boolean {
     const { id, position, body } = document;
     if (isUnreadable(body)) damaged.note(looked, { id, position, body });
@@ -113,8 +104,8 @@ export function openReadModel<B extends Body>(
   }
 
   /**
-   * Called when something was not found: whether to look again, since another version is in use by now.
-   * @throws UnavailableError while nothing has ever caught up.
+   * Called when something was not found: whether another build is in use by now. @throws UnavailableError while none
+   * has ever caught up
    */
   async function shouldLookAgain(looked: CollectionSpec): Promise<boolean> {
     const wasComplete = complete;
@@ -170,7 +161,7 @@ export function openReadModel<B extends Body>(
     getMany,
     async find(query) {
       const looked = await wholeCollection();
-      // Whoever reads page after page takes a short one for the last: those left out make room for others.
+      // A short page reads as the last one: others take the place of those left out.
       for (let { limit } = query; ; limit *= 2) {
         const found = await store.find<B>(looked, limit === undefined ? query : { ...query, limit });
         const shown = found.filter((document) => isShown(looked, document));
@@ -184,7 +175,7 @@ export function openReadModel<B extends Body>(
       if (asked !== undefined) await asked;
       const waited = collection;
       if (await store.reached(checkpointName(waited), position, timeoutMs)) return true;
-      // Once another version is in use, nobody advances the one that was waited for.
+      // A build that went out of use meanwhile is not advanced any more.
       await ask();
       return collection !== waited && store.reached(checkpointName(collection), position, 0);
     },

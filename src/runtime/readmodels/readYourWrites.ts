@@ -1,11 +1,9 @@
 /**
- * Read-your-writes on a read model: a document by id shows all that its stream held when it was asked for, whichever
- * process appended it. Who appends need not wait for the read model then, and of those who read only the few wait whose
- * document is behind at that moment.
- *
+ * Read-your-writes: a document by id shows all that its stream held when it was asked for, whichever process appended
+ * it. Writes need not wait for the read model, and of reads only those wait whose document is behind.
  * The log is asked for its end: on this machine without a round trip, elsewhere beside the read of the document, once
- * for all who read meanwhile. While the read model is known to show the log up to there, nothing else is asked. Only
- * where the log has grown beyond that is the document's own stream looked at.
+ * for all reads meanwhile. Only where the log has grown beyond what the read model is known to show is the document's
+ * own stream looked at.
  */
 import type { EventStore, LocalLog, Position } from '../../ports/eventStore.js';
 import type { Body } from '../../ports/readStore.js';
@@ -14,28 +12,23 @@ import { inTurns } from '../../lib/async/inTurns.js';
 import { within } from '../../lib/async/within.js';
 import type { ReadModel } from './readModel.js';
 
-/** A log, as far as it is asked here. */
 export type LogEnds = Pick<EventStore, 'local' | 'end' | 'lastOf'>;
 
 /**
- * How long a read waits for a document that is behind, in ms. Later it is answered as it is: so it would be, too, had
- * the write waited.
+ * How long a read waits for a document that is behind, in ms. Then it is answered as it is, as after a write that
+ * waited.
  */
 const BEHIND_WAIT_MS = 1_000;
-/**
- * The streams of more documents are not looked at one by one: some 5 µs each on this machine, a request each elsewhere.
- */
+/** Streams of so many documents are looked at one by one: cheap on this machine, a request each elsewhere. */
 const FEW = { here: 100, far: 8 };
-/** How often at most it is asked how far the model has come, in ms: to find out may take looking into its store. */
+/** How often at most the read model is asked how far it has come, in ms: the answer may cost a look into its store. */
 const FOLLOW_MS = 10;
 
 /**
- * The model with read-your-writes in `get` and `getMany`. All else is as it was. They need the log where it is on this
- * machine: where it can't be read they throw UnavailableError as it does. Where it is elsewhere and does not answer,
- * they tell what is shown.
- * @param log absent, or one that can't tell a stream's last event: nothing can be said in time, and the model is given
- * back as it is
- * @param streamOf the stream that the document with this id is made of; what other streams hold of it may come later
+ * The model with read-your-writes in `get` and `getMany`. A log on this machine that can't be read fails them with
+ * UnavailableError; one elsewhere that does not answer leaves them as the read model shows them. @param log without it,
+ * or where it can't tell a stream's last event, the model is returned as it is @param streamOf the stream that a
+ * document is made of; what other streams hold of it may come later
  */
 export function readYourWrites<B extends Body>(
   model: ReadModel<B>,
@@ -48,13 +41,11 @@ export function readYourWrites<B extends Body>(
   return readingFar(model, { end: async () => log.end(), lastOf: async (stream) => lastOf(stream) }, streamOf);
 }
 
-/** What of the log every document is known to show. */
+/** Up to where every document is known to show the log. */
 interface Shown {
-  /** Up to here, in the edition in use. */
+  /** In the edition in use. */
   sofar(): Position;
-  /**
-   * Notes, beside those who read, when the model has come to the log's end: then no one need look at streams any more.
-   */
+  /** Notes in the background when the model has come to the log's end: then no stream need be looked at. */
   follow(end: Position): void;
 }
 
@@ -78,7 +69,7 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
       following = true;
       followed = now;
       const of = edition;
-      // What fails here the next reader meets, too, and is told.
+      // The next read meets the failure.
       const reached = model.reached(end, BEHIND_WAIT_MS).catch(() => false);
       void reached.then((isThere) => {
         following = false;
@@ -88,7 +79,7 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
   };
 }
 
-/** The log is on this machine: the document is read first, and the log then tells what it holds beyond that. */
+/** The log is on this machine: the document is read first, then the log tells what it holds beyond. */
 function readingHere<B extends Body>(
   model: ReadModel<B>,
   from: LocalLog,
@@ -96,7 +87,7 @@ function readingHere<B extends Body>(
 ): ReadModel<B> {
   const shown = whatIsShown(model);
 
-  /** Up to where the log tells of these documents beyond `known`; `undefined`: it tells nothing more. */
+  /** The last position beyond `known` that the log has of these documents. */
   function beyond(known: Position, ids: readonly string[]): Position | undefined {
     const end = from.end();
     if (end === undefined || end <= known) return undefined;
@@ -107,7 +98,7 @@ function readingHere<B extends Body>(
     );
   }
 
-  /** Reads, and where the log held more by then, waits for that and reads again. */
+  /** Reads; where the log held more by then, waits for that and reads again. */
   async function read<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
     const known = shown.sofar();
     const of = model.edition();
@@ -118,7 +109,7 @@ function readingHere<B extends Body>(
     return work();
   }
 
-  /** Waits until all that the log holds is shown, and reads then: once, since there is much to read. */
+  /** Waits until all that the log holds is shown, and reads once, since there is much to read. */
   async function readMany<T>(work: () => Promise<T>): Promise<T> {
     const end = from.end();
     if (end !== undefined && end > shown.sofar()) await model.reached(end, BEHIND_WAIT_MS);
@@ -135,9 +126,9 @@ function readingHere<B extends Body>(
 }
 
 /**
- * The log is asked over a network: for its end while the document is read, and of the few that may be behind for their
- * streams. While it does not answer, reads go on with what is shown: they wait for it a second at most, and not at all
- * from then on until it answers again.
+ * The log is asked over a network: for its end while the document is read, and for the streams of the few documents
+ * that may be behind. Where it does not answer, reads wait a second at most, and from then on not at all until it
+ * answers again.
  */
 function readingFar<B extends Body>(
   model: ReadModel<B>,
@@ -171,10 +162,7 @@ function readingFar<B extends Body>(
     answers = false;
   }
 
-  /**
-   * Up to where the log, which ends at `end`, may tell of these documents beyond `known`; `undefined`: it tells nothing
-   * more.
-   */
+  /** Up to where the log, which ends at `end`, may have more of these documents than `known`. */
   async function beyond(known: Position, ids: readonly string[], end: Position): Promise<Position | undefined> {
     if (ids.length > FEW.far) return end;
     const asked = Promise.all(ids.map(async (id) => log.lastOf(streamOf(id)))).then(
@@ -208,7 +196,7 @@ function readingFar<B extends Body>(
   };
 }
 
-/** The furthest of these positions beyond `known`; `undefined`: none is. */
+/** The furthest of these positions beyond `known`. */
 function latest(known: Position, positions: readonly (Position | undefined)[]): Position | undefined {
   let last: Position | undefined;
   for (const one of positions) if (one !== undefined && one > (last ?? known)) last = one;

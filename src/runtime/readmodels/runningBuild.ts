@@ -1,4 +1,4 @@
-/** A build of a read model as this process runs it: where it stands, and what is folded but not stored yet. */
+/** A build as this process runs it: where it stands, and what is folded but not stored yet. */
 import type { Position } from '../../ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import type { BuildState, PlannedBuild } from './buildState.js';
@@ -6,10 +6,9 @@ import { documentCache, type DocumentCache } from './documentCache.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { forgetQuarantined, listQuarantined, type Quarantined } from './quarantine.js';
 
-/** Documents remembered after they were stored, once the build has caught up: twice so many at most. */
+/** Documents remembered after they were stored; twice so many at most. */
 const CACHED_DOCUMENTS = 10_000;
 
-/** What `fold`, `writer`, `feed` and `leader` share about a build. */
 export interface RunningBuild extends PlannedBuild {
   readonly projection: Projection;
   readonly collection: CollectionSpec;
@@ -40,9 +39,8 @@ export interface RunningBuild extends PlannedBuild {
 
 /**
  * Makes a collection ready to be written, and finds where the build stands. Where nothing serves yet, secondary indexes
- * are made once it has caught up, which is faster. Beside a build that serves they are there from the start: making them
- * all at once would hold up other writes.
- * @throws UnavailableError
+ * are made once it has caught up, which is faster. Beside a build that serves they are there from the start: making
+ * them at once would hold up other writes. @throws UnavailableError
  */
 export async function openBuild(store: ReadStore, projection: Projection): Promise<RunningBuild> {
   const collection = collectionOf(projection);
@@ -71,7 +69,7 @@ export async function openBuild(store: ReadStore, projection: Projection): Promi
   };
 }
 
-/** The document as it is known in memory, the newest state first. */
+/** The document as memory has it, the newest state first. */
 export function remembered(build: RunningBuild, id: string): StoredDocument | undefined {
   return build.dirty.get(id) ?? build.writing.get(id) ?? build.cache.get(id);
 }

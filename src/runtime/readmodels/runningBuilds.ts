@@ -6,7 +6,6 @@ import { buildOf, foldOf, keptBuild, keptRelease, sameVersion } from './builds.j
 import { type BuildCheck, emptyIfInvalid } from './invalidBuilds.js';
 import { openBuild, type RunningBuild } from './runningBuild.js';
 
-/** What a leader starts from. */
 export interface OpenedBuilds {
   readonly builds: RunningBuild[];
   /** The number of the build that readers use, by read model. */
@@ -14,10 +13,9 @@ export interface OpenedBuilds {
 }
 
 /**
- * Opens for each read model the build in use where this code's version filled it, else the one that is to serve; and
- * where its fold is known, one of the previous version: that in use, so that readers miss nothing until the new one is
- * built, or that kept for going back. Builds that stand at no place in the log are emptied first.
- * @throws UnavailableError, LeaseLostError
+ * Opens for each read model the build of this code's version, and where its fold is known, one of the previous version:
+ * the build in use until the new one is built, or the one kept for going back. Builds that stand at no place in the log
+ * are emptied first. @throws UnavailableError, LeaseLostError
  */
 export async function openBuilds(check: BuildCheck, projections: readonly Projection[]): Promise<OpenedBuilds> {
   const chosen = await Promise.all(projections.map((projection) => chooseBuilds(check, projection)));
@@ -27,7 +25,7 @@ export async function openBuilds(check: BuildCheck, projections: readonly Projec
   return { builds, inUse: new Map(chosen.map(({ name, active }) => [name, active])) };
 }
 
-/** Whether this code knows a later version of the read model than the build's. */
+/** Whether the build is of an earlier version than this code makes. */
 export function isPreviousVersion(
   { projection: { name, version } }: RunningBuild,
   projections: readonly Projection[],
@@ -52,7 +50,7 @@ async function chooseBuilds(
   return { name, active, folds };
 }
 
-/** The number of the previous version's collection, where it is kept. */
+/** The number of the previous version's build, where it is kept. */
 async function previousVersion(store: ReadStore, { name, version }: Projection): Promise<number | undefined> {
   const kept = await keptRelease(store, name, version);
   return kept !== undefined && (await store.versions(name)).includes(kept.number) ? kept.number : undefined;

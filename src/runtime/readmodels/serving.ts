@@ -1,6 +1,6 @@
 /**
- * How busy the processes are that answer requests: each says so once a second, as long as there are any, in a record
- * that expires. Whoever does long work beside them goes by it (`pace.ts`), in whatever process.
+ * How busy the processes are that answer requests: each says so once a second in a record that expires, for long work
+ * in whatever process (`pace.ts`).
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Logger } from 'pino';
@@ -8,33 +8,29 @@ import type { Records } from '../../ports/readStore.js';
 
 const PREFIX = 'serving/';
 const EVERY_MS = 1_000;
-/** A report that was not renewed tells of nothing any more. */
 const EXPIRES_MS = 3_500;
 const RESOLUTION_MS = 5;
 
-/** What a process says of its last second. */
 interface Report {
   readonly requests: number;
   /** 99th percentile of how late its event loop was. */
   readonly delayMs: number;
 }
 
-/** The processes that answer requests, together. */
+/** All processes that answer requests. */
 export interface Serving {
-  /** Requests a second; 0: nobody asks for anything. */
+  /** Requests a second. */
   readonly requests: number;
-  /** The longest 99th percentile of an event loop's delay among them, in ms. */
+  /** The longest of their `Report.delayMs`. */
   readonly delayMs: number;
 }
 
-/** Tells how busy this process is. */
 export interface ServingReporter {
   /** A request was answered. `route`: its pattern; only those under `/api/` count. */
   answered(route: string | undefined): void;
   close(): Promise<void>;
 }
 
-/** Begins to report. */
 export function reportServing({
   records,
   holder,

@@ -1,4 +1,4 @@
-/** Swapping a build in: readers use it from then on. Only the leading process does. */
+/** Swapping a build in: readers use it from then on. Only the leading process does it. */
 import type { Logger } from 'pino';
 import type { ReadStore } from '../../ports/readStore.js';
 import { keptRelease, putPreviousBuild, putRebuild, rebuildOf, sameVersion, type Rebuild } from './builds.js';
@@ -7,17 +7,16 @@ import type { Lease } from '../coordination/lease.js';
 import type { RunningBuild } from './runningBuild.js';
 import { LeaseLostError } from './writer.js';
 
-/** How long what was in use before a rebuild or a deployment is kept, in ms: the next shift can still go back. */
+/** How long the build before is kept, in ms: the next shift can still go back. */
 const KEEP_PREVIOUS_MS = 86_400_000;
 
-/** What swapping needs. */
 export interface SwapDeps {
   readonly store: ReadStore;
   readonly lease: Pick<Lease, 'held'>;
   readonly logger: Logger;
 }
 
-/** Readers use another build than this process knew of: another leads, or has led meanwhile. Nothing was swapped. */
+/** Readers use another build than this process knew of: another has led meanwhile. Nothing was swapped. */
 export class SwapOutdatedError extends Error {
   override readonly name = 'SwapOutdatedError';
   constructor(name: string) {
@@ -26,11 +25,10 @@ export class SwapOutdatedError extends Error {
 }
 
 /**
- * Lets readers use the build. It and the one in use stand at the same position, and nothing is written meanwhile.
- * @param from the number in use
- * @returns `left`: the build that readers leave, where it is run here; `refused`: the rebuild that asked for it was
- * aborted in the meantime, or ended by another, and readers don't use it.
- * @throws LeaseLostError, SwapOutdatedError, UnavailableError
+ * Lets readers use the build. It stands at the same position as the one in use, and nothing is written meanwhile.
+ * @param from the number in use @returns `left`: the build that readers leave, where it is run here; `refused`: the
+ * rebuild that asked for it was aborted or ended by another process. @throws LeaseLostError, SwapOutdatedError,
+ * UnavailableError
  */
 export async function swapIn(
   build: RunningBuild,
@@ -46,11 +44,11 @@ export async function swapIn(
     const wanted = target !== undefined && (target.value.state === 'ready' || target.value.state === 'swapping');
     const noted =
       wanted && (await putRebuild(store, name, { ...target.value, state: 'swapping' }, target.version)) !== undefined;
-    // An earlier leader that was cut off while it swapped may have come to the end of it since.
+    // An earlier leader that was cut off in a swap may have ended it since.
     if (!noted && (await store.active(name)) !== version) return { refused: true };
   }
   if (!lease.held) throw new LeaseLostError();
-  // First: what is not known to be kept is dropped.
+  // First: what is not noted as previous is dropped.
   if (from !== undefined && !sameVersion(from, version))
     await putPreviousBuild(store, name, { number: from, until: Date.now() + KEEP_PREVIOUS_MS });
   if (!(await store.activate(name, version, { expected: from ?? 0 }))) throw new SwapOutdatedError(name);
@@ -66,8 +64,7 @@ export async function swapIn(
 }
 
 /**
- * Ends the record of a rebuild that is in use, and keeps what it replaced for a rollback; nothing where another stands
- * there by now.
+ * Ends the record of a rebuild that is in use, and keeps what it replaced; nothing where another record stands there.
  * @throws UnavailableError
  */
 export async function finishSwap(store: ReadStore, name: string, { from, target }: Rebuild): Promise<void> {

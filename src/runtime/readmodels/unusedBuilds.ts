@@ -1,4 +1,4 @@
-/** Dropping builds that nobody needs any more. Only the leading process does, and who aborts a rebuild. */
+/** Dropping builds that are not needed any more. The leading process does, and a process that aborts its rebuild. */
 import { pause } from '../../lib/async/pause.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { keptPreviousBuilds, rankOf, rebuildOf, sameVersion } from './builds.js';
@@ -7,7 +7,7 @@ import { forgetQuarantined } from './quarantine.js';
 import type { RunningBuild } from './runningBuild.js';
 import type { SwapDeps } from './swap.js';
 
-/** How often builds that nobody needs are looked for, in ms. */
+/** How often they are looked for, in ms. */
 export const TIDY_MS = 600_000;
 
 /** Drops a build with everything about it. @throws UnavailableError */
@@ -17,8 +17,8 @@ export async function dropBuild(store: ReadStore, name: string, number: number):
 }
 
 /**
- * Waits as long as a previous release's build, which readers have left, is to be kept: so long that release can be
- * brought back without a gap. @throws UnavailableError
+ * Waits as long as a previous release's build is kept, so that this release can be brought back without a gap. @throws
+ * UnavailableError
  */
 export async function whileKept(store: ReadStore, build: RunningBuild, signal: AbortSignal): Promise<void> {
   const { name, version } = build.projection;
@@ -30,9 +30,8 @@ export async function whileKept(store: ReadStore, build: RunningBuild, signal: A
 }
 
 /**
- * Drops the builds of a read model that are neither run here, nor in use, nor being built, nor kept for going back.
- * Builds of versions that this code does not know yet are left alone. Never throws: what can't be dropped now is dropped
- * another time.
+ * Drops the builds of a read model that are neither run here, nor in use, nor being built, nor kept, but for those of
+ * later versions than this code's. Never throws: it is tried again later.
  */
 export async function dropUnused(
   name: string,
@@ -42,7 +41,7 @@ export async function dropUnused(
   try {
     const own = builds.filter(({ projection }) => projection.name === name).map(({ projection }) => projection.version);
     const newest = Math.max(...own.map(rankOf));
-    // Listed first: a build that is opened meanwhile isn't among them, and the record of one listed is there.
+    // Listed first: a build opened meanwhile isn't among them.
     const stored = await store.versions(name);
     const [active, previous, rebuild] = await Promise.all([
       store.active(name),

@@ -1,4 +1,4 @@
-/** Stores what builds have folded: one write at a time, each with everything that has come up during the one before. */
+/** Stores what builds have folded: one write at a time, each with all that was folded during the one before. */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
 import type { ReadStore, StoredDocument, WriteBatch } from '../../ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
@@ -6,7 +6,7 @@ import type { Lease } from '../coordination/lease.js';
 import { recordQuarantine } from './quarantine.js';
 import type { RunningBuild } from './runningBuild.js';
 
-/** The lease is another's: nothing more may be written. */
+/** Another process has the lease: nothing more may be written. */
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError';
   constructor() {
@@ -14,9 +14,8 @@ export class LeaseLostError extends Error {
   }
 }
 
-/** The storing side of a feed. */
 export interface Writer {
-  /** Sees to it that everything folded so far is stored soon: now, or right after the write under way. */
+  /** Stores everything folded so far: now, or right after the write under way. */
   kick(): void;
   /** Resolves when the write under way, if any, has ended. */
   turn(): Promise<void>;
@@ -25,8 +24,7 @@ export interface Writer {
 }
 
 /**
- * Makes a writer for the builds. A failure ends it: `failed` is called once, nothing is stored after it, and what was
- * folded is to be thrown away.
+ * Makes a writer. A failure ends it: `failed` is called once, nothing is stored after it, and what was folded is void.
  */
 export function makeWriter(
   builds: readonly RunningBuild[],
@@ -71,7 +69,7 @@ async function storeBuilds(
   store: ReadStore,
   lease: Pick<Lease, 'held'>,
 ): Promise<void> {
-  // Taken together, before anything is awaited: the checkpoint covers exactly what is in these documents.
+  // Before anything is awaited: the checkpoint covers exactly these documents.
   const reached = builds.map((build) => build.folded);
   const unlisted = builds.map((build) => build.unlisted);
   for (const build of builds) {
@@ -79,12 +77,12 @@ async function storeBuilds(
     build.dirty = new Map();
     build.unlisted = [];
   }
-  // Listed first: once the checkpoint has passed the event, nobody would find it again.
+  // Listed first: once the checkpoint has passed the event, it would never be found again.
   for (const [at, build] of builds.entries()) {
     for (const quarantined of unlisted[at] ?? []) await recordQuarantine(store.records, build.projection, quarantined);
   }
   const batches = await batchesOf(builds, reached);
-  // What readers may be leaving comes after what they use: who changes over never finds something older.
+  // What readers may be leaving comes last: they never find something older by changing over.
   const served = new Set(builds.filter(({ state }) => state === 'serving').map(({ collection }) => collection));
   for (const own of [
     batches.filter(({ collection }) => served.has(collection)),

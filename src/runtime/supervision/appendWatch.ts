@@ -1,32 +1,28 @@
-/** Watches whether appends to the log work, for readiness: where its disk is full, reads and pings go on as ever. */
+/** Watches whether appends to the log work, for readiness: with a full disk reads and pings go on. */
 import { type EventStore, LogSealedError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 
 /**
- * A failure is told for so long, in ms, while nobody appends: later somebody has to try, or no process would ever be
+ * How long a failure counts, in ms, while nothing is appended: later one has to be tried, or no process would ever be
  * ready again.
  */
 const TOLD_MS = 5_000;
 
-/** Appends that fail. */
 export interface AppendsFail {
-  /** The first that failed, of those without one in between that did not. */
+  /** The first failure since the last append that worked. */
   readonly since: Date;
   /** Why, in words for anybody; `undefined`: the engine can't be reached. */
   readonly why: string | undefined;
 }
 
-/** The watched log. */
 export interface AppendWatch {
-  /** The same store. */
   readonly events: EventStore;
-  /** Whether the last append failed, and when that began; `undefined`: it did not, or that was some time ago. */
+  /** Whether the last append failed, and since when; `undefined`: it did not, or that was some time ago. */
   failing(): AppendsFail | undefined;
 }
 
 /**
- * Begins to watch. A refusal, such as a conflict, is no failure; nor is a sealed log, of which readiness tells by
- * itself. `toldMs`: default 5 s.
+ * Watches the log. A refusal is no failure, nor is a sealed log, which readiness reports itself. `toldMs`: default 5 s.
  */
 export function watchAppends(events: EventStore, toldMs = TOLD_MS): AppendWatch {
   let failed: (AppendsFail & { readonly at: number }) | undefined;

@@ -1,7 +1,6 @@
 /**
- * The followers of one process: what runs for as long as the process does, such as process managers, the projector, the
- * catalogue in memory. One that ends for any reason but closing is started again, and the health of each is kept here,
- * once, for readiness, metrics and status.
+ * The followers of a process run as long as it does: process managers, projector, catalogue. One that ends for any
+ * reason but closing is started again. Readiness, metrics and status have their health from here.
  */
 import { ExponentialBackoff, halfJitterGenerator } from 'cockatiel';
 import type { Logger } from 'pino';
@@ -9,86 +8,65 @@ import { pause } from '../../lib/async/pause.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 
 /**
- * Waiting before a follower is started again, in ms: at first, and at most; it doubles each time, less up to half by
- * chance.
+ * Waits before a follower is started again, in ms: the first and the longest. They double, less up to half by chance.
  */
 const RESTART_MS = [100, 5_000] as const;
 /**
- * A follower that has worked for so long, in ms, has recovered: its next failure counts as the first. More than the
- * longest wait, so that one that fails again and again is seen to.
+ * After so long a follower has recovered, in ms: its next failure counts as the first. Longer than the longest wait.
  */
 const STEADY_MS = 6_000;
 /**
- * A follower that has worked for so long, in ms, is not called failing any more: one that starts, works for an instant
- * and fails again would be otherwise.
+ * After so long a follower is not failing any more, in ms: not one that starts, works for an instant and fails again.
  */
 const SETTLED_MS = 1_000;
 /** A follower whose engine has not answered for so long, in ms, is failing. A reconnection takes less. */
 const TROUBLED_MS = 2_000;
 
-/** How a follower fares. */
 export interface FollowerHealth {
-  /** Its name: one of a few that the program gives. */
+  /** One of a few names that the program gives. */
   readonly part: string;
-  /**
-   * Whether it fails again and again, or its engine has not answered for some time: nobody does its work in this
-   * process.
-   */
+  /** Whether it fails again and again, or its engine has not answered for some time. */
   readonly failing: boolean;
-  /** When the first of the failures was, ISO 8601, UTC; absent: it works. */
+  /** When it first failed, ISO 8601, UTC; absent: it works. */
   readonly since?: string;
-  /** How often it has ended, without having worked for some time in between. */
+  /** How often it has failed without having recovered. */
   readonly failures: number;
-  /** Why it does not work, in words for anybody: without a path or an address; absent: it works. */
+  /** Why, in words for anybody, without a path or an address; absent: it works. */
   readonly why?: string;
 }
 
-/** What a follower is run with. */
 export interface FollowerRun {
-  /** Aborted when it is closed: only then it may end. */
+  /** Aborted when it is closed: it may end only then. */
   readonly signal: AbortSignal;
-  /**
-   * To be called while it works: it has caught up, waits for what is to come, or stands by for another process; not
-   * before. Cheap.
-   */
+  /** Says that it works: it has caught up, waits for events, or stands by. Cheap. */
   well(): void;
-  /** To be called with each failure that it waits out by itself; with `undefined` it is `well`. */
+  /** Says that a failure is waited out; with `undefined` it is `well`. */
   onTrouble(error: Error | undefined): void;
 }
 
-/** How one is started again. */
 export interface RestartOptions {
   /** See `RESTART_MS`. */
   readonly restartMs?: readonly [first: number, most: number];
-  /**
-   * Failures that happen, beside an engine that does not answer: their line in the log is a warning, as is that of any
-   * first failure.
-   */
+  /** Failures that are logged as a warning, as an engine that does not answer and any first failure are. */
   readonly expected?: (error: unknown) => boolean;
 }
 
-/** The followers of one process. */
 export interface Followers {
-  /**
-   * Starts one. Whatever `run` throws, or that it ends, is logged, and it is called again.
-   * @returns closes it: resolves when `run` has ended, and never rejects
-   */
+  /** Starts one, and again whenever it ends. @returns closes it: resolves when `run` has ended, and never rejects */
   start(
     part: string,
     run: (context: FollowerRun) => Promise<void>,
     options?: RestartOptions,
   ): { close(): Promise<void> };
-  /** How all of them fare now, those that another thread runs included. */
+  /** How all of them fare, with those of other threads. */
   health(): readonly FollowerHealth[];
-  /** Adds followers that another thread runs. `read`: how they fare. */
+  /** Adds followers of another thread. */
   include(read: () => readonly FollowerHealth[]): void;
 }
 
-/** What they are kept with. */
 export interface FollowersOptions {
-  /** Told each failure. */
   readonly logger: Logger;
-  /** Milliseconds since the epoch, by the clock that people read; default the system's. */
+  /** Milliseconds since the epoch; default the system's clock. */
   readonly now?: () => number;
 }
 
@@ -98,12 +76,12 @@ interface State {
   since: string;
   /** The last one; `undefined`: none yet. */
   error: unknown;
-  /** Since when it works, and since when its engine does not answer, as `performance.now()` counts. */
+  /** Since when it works, and since when its engine does not answer, by `performance.now()`. */
   wellAt: number | undefined;
   troubledAt: number | undefined;
 }
 
-/** None yet. */
+/** Makes room for the followers of one process. */
 export function followers({ logger, now = Date.now }: FollowersOptions): Followers {
   const states = new Set<State>();
   const elsewhere: (() => readonly FollowerHealth[])[] = [];
@@ -178,7 +156,6 @@ export function followers({ logger, now = Date.now }: FollowersOptions): Followe
   };
 }
 
-/** It ended without an error. */
 const ENDED = new Error('it ended though nothing closed it');
 
 async function endOf(run: (context: FollowerRun) => Promise<void>, context: FollowerRun): Promise<unknown> {
@@ -198,7 +175,7 @@ function healthOf({ part, failures, since, error, wellAt, troubledAt }: State): 
   return { part, failing, since, failures, why: failureWords(error) };
 }
 
-/** How a failing follower fares, in words for anybody: to go on with after its name. */
+/** How a failing follower fares, in words for anybody: to follow its name. */
 export function failingWords({
   since,
   failures,

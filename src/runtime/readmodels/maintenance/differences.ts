@@ -1,7 +1,4 @@
-/**
- * What differs between a document as it is served and as the log says, field by field, and as far as anybody may see
- * it.
- */
+/** What differs between a document as it is served and as the log has it, field by field, with secrets masked. */
 import { isDeepStrictEqual } from 'node:util';
 import { MASK } from '../../../lib/mask.js';
 import type { Position } from '../../../ports/eventStore.js';
@@ -9,7 +6,7 @@ import type { StoredDocument } from '../../../ports/readStore.js';
 import type { Projection } from '../projection.js';
 import { isOutOfService, isQuarantined } from '../quarantine.js';
 
-/** One field that differs. A value that is absent is left out; one that is secret or personal is masked. */
+/** An absent value is left out; a secret or personal one is masked. */
 export interface FieldDifference {
   /** Its path in the document: `redemption.redeemed`, `receivers.0`. */
   readonly field: string;
@@ -17,12 +14,11 @@ export interface FieldDifference {
   readonly log?: unknown;
 }
 
-/** One document that differs. */
 export interface Difference {
   readonly id: string;
   /**
-   * `missing`: the log knows it, readers don't; `extra`: the other way round; `quarantined`: out of service;
-   * `unfoldable`: served, though the log can't be folded.
+   * `missing`: only the log has it; `extra`: only readers do; `quarantined`: out of service; `unfoldable`: served,
+   * though the log can't be folded.
    */
   readonly kind: 'missing' | 'extra' | 'different' | 'quarantined' | 'unfoldable';
   readonly servedAt?: Position;
@@ -30,10 +26,7 @@ export interface Difference {
   readonly fields: readonly FieldDifference[];
 }
 
-/**
- * The difference between the two, if there is one. `undefined`: no such document. The values of `hidden` fields are
- * masked.
- */
+/** The difference between the two (`undefined`: no such document), with the values of `hidden` fields masked. */
 export function differenceOf(
   hidden: Projection['hidden'],
   id: string,
@@ -63,7 +56,7 @@ export function differenceOf(
   return { id, kind, ...places, fields };
 }
 
-/** A container stands beside something else altogether: what is hidden within it stays so. */
+/** A container that stands beside something else altogether: what is hidden within it stays so. */
 function maskedWithin(value: unknown, hides: (name: string) => boolean): unknown {
   if (!isContainer(value)) return value;
   return JSON.parse(
@@ -86,7 +79,7 @@ function compare(
   differs: (path: readonly string[], one: unknown, other: unknown) => void,
 ): void {
   if (isDeepStrictEqual(one, other)) return;
-  // One that only one side has is shown leaf by leaf, too: some of its leaves may be hidden.
+  // What only one side has is shown leaf by leaf, too: some leaves may be hidden.
   const [left, right] = [partsOf(one, other), partsOf(other, one)];
   const keys =
     left === undefined || right === undefined ? [] : [...new Set([...Object.keys(left), ...Object.keys(right)])];

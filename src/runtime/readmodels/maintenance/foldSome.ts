@@ -1,17 +1,12 @@
-/**
- * Folds some documents of a projection afresh, in memory: for repairs and samples. It reads the log once, however many
- * they are.
- */
+/** Folds some documents afresh, in memory, for repairs and samples: reads the log once, however many they are. */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../../lib/async/slices.js';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import type { StoredDocument } from '../../../ports/readStore.js';
 import { documentIdsOf, foldOne } from '../foldOne.js';
 import type { Projection } from '../projection.js';
 
-/** Events folded between two looks at the clock. */
 const STEPS = 64;
 
-/** What is to be folded. */
 export interface FoldSomeOptions {
   readonly events: Pick<EventStore, 'readAll'>;
   readonly projection: Projection;
@@ -19,17 +14,17 @@ export interface FoldSomeOptions {
   /** The documents as they are at `after`; default none, at the log's beginning. Not changed. */
   readonly documents?: ReadonlyMap<string, StoredDocument>;
   readonly after?: Position | undefined;
-  /** Everything up to here is folded, nothing after it; `undefined`: the log's beginning. */
+  /** Everything up to here is folded, nothing after it; `undefined`: nothing. */
   readonly through: Position | undefined;
-  /** Ends it early: what it answers then is of no use. */
+  /** Ends it early: the result is of no use then. */
   readonly signal?: AbortSignal;
-  /** Told after each batch: how many events there were in it, and how far the log has been looked at. */
+  /** Called after each batch with its number of events, and how far the log has been read. */
   readonly onBatch?: (events: number, position: Position) => void;
 }
 
 /**
- * The documents as the projector would have them at `through`; one that can't be folded is the marker of its
- * quarantine, and one of which the log says nothing is left out. @throws UnavailableError
+ * The documents as the projector would have them at `through`. One that can't be folded is the marker of its
+ * quarantine; one that the log lacks is left out. @throws UnavailableError
  */
 export async function foldSome(options: FoldSomeOptions): Promise<Map<string, StoredDocument>> {
   const { events, projection, ids, after, through, signal, onBatch } = options;
@@ -48,7 +43,7 @@ export async function foldSome(options: FoldSomeOptions): Promise<Map<string, St
   return folded;
 }
 
-/** One event that can't say which documents it touches is passed over, as the projector does. */
+/** As the projector does, it passes over an event that can't say which documents it touches. */
 function foldWanted(
   projection: Projection,
   event: RecordedEvent,

@@ -2,17 +2,11 @@
 import type { ReadStore } from '../../../ports/readStore.js';
 import { MAX_REPAIRS } from './repair.js';
 
-/** Before the names of the records of what a verification found. */
 const FINDINGS = 'findings/';
-/** Ids that one record holds. */
 const RECORD_IDS = 500;
-/** How long they are kept, in ms. */
 const KEEP_MS = 7 * 86_400_000;
 
-/**
- * Collects what a verification finds, for `repair --found`. What an earlier one found is forgotten. @throws
- * UnavailableError
- */
+/** Collects what a verification finds, in place of what an earlier one found. @throws UnavailableError */
 export async function recordFindings(
   store: ReadStore,
   name: string,

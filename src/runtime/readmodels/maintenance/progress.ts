@@ -1,7 +1,4 @@
-/**
- * How far a rebuild has come: counted while it runs, and told in a record, so that it can be seen from anywhere and is
- * known when it goes on.
- */
+/** How far a rebuild has come: counted while it runs, and kept in a record for others and for going on. */
 import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { ReadStore } from '../../../ports/readStore.js';
@@ -12,26 +9,25 @@ import { shareOf } from '../../coordination/share.js';
 /** Rates are of the last so many ms. */
 const RATE_MS = 5_000;
 
-/** How far a rebuild has come. Events are those that the projection folds. */
+/** Events are those that the projection folds. */
 export interface RebuildProgress {
   readonly events: number;
-  /** Of so many, as far as can be told from how much of the log has been read; `undefined` at the beginning. */
+  /** An estimate from `share`; `undefined` at the beginning. */
   readonly total: number | undefined;
   readonly perSecond: number;
-  /** How much of the log has been read, 0 to 1; `undefined` where that can't be told. */
+  /** The share of the log that has been read, 0 to 1; `undefined` where that can't be told. */
   readonly share: number | undefined;
-  /** As fast as that share grows; `undefined` while it does not. */
+  /** `undefined` while `share` does not grow. */
   readonly secondsLeft: number | undefined;
   readonly position: Position | undefined;
 }
 
-/** So many events had been folded up to a checkpoint that is stored: whoever goes on from there counts on from it. */
+/** Events folded up to a stored checkpoint: a builder that goes on from there counts on from it. */
 interface Counted {
   readonly events: number;
   readonly position: Position;
 }
 
-/** What is kept of it. */
 interface Kept {
   readonly target: number;
   readonly progress: RebuildProgress;
@@ -40,7 +36,7 @@ interface Kept {
 
 const keyOf = (name: string): string => `progress/${name}`;
 
-/** Tells how far it is. @throws UnavailableError */
+/** @throws UnavailableError */
 export async function putProgress(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
@@ -55,7 +51,7 @@ export async function putProgress(
   } satisfies Kept);
 }
 
-/** What was told last of the build of that number. @throws UnavailableError */
+/** The last progress of the build of that number. @throws UnavailableError */
 export async function lastProgress(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
@@ -65,23 +61,21 @@ export async function lastProgress(
   return kept?.target === target ? kept : undefined;
 }
 
-/** Counts what a feed brings. */
 export interface ProgressCount {
-  /** What is read through it is counted. */
+  /** The log: events read through it are counted. */
   readonly counted: EventStore;
   now(): RebuildProgress;
-  /** What of it is stored. */
+  /** What of the count is stored. */
   stored(): Counted | undefined;
 }
 
-/** What is counted, and who hears of a count that can't be gone on from. */
 export interface ProgressDeps {
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly logger?: Pick<Logger, 'warn'>;
 }
 
-/** Begins to count, or goes on from where the build stands. @throws UnavailableError */
+/** Starts to count, or goes on from where the build stands. @throws UnavailableError */
 export async function progressOf(
   { events, store, logger }: ProgressDeps,
   name: string,
@@ -90,7 +84,7 @@ export async function progressOf(
   const told = build.stored === undefined ? undefined : await lastProgress(store, name, build.projection.version);
   let safe = told?.stored;
   if (safe !== undefined) {
-    // At a place that the build has not stored it counts events that are still to be folded.
+    // Beyond what the build has stored it counts events that are still to be folded.
     const fault =
       (await positionFault(events, safe.position)) ??
       (build.stored !== undefined && safe.position > build.stored ? 'lies beyond what was built' : undefined);
@@ -159,7 +153,7 @@ export async function progressOf(
   };
 }
 
-/** How many events the build has stored: those that were told of, and the few that were stored after that. */
+/** How many events the build has stored: those noted, and the few that were stored after that. */
 async function countedTo(
   events: EventStore,
   { stored, projection: { types } }: RunningBuild,

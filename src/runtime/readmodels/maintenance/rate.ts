@@ -6,7 +6,7 @@ const COUNT_EVENTS = 20_000;
 const COUNT_MS = 300;
 
 /**
- * Events of these types a second between two places. Of very many only the first are counted; positions grow evenly
+ * Events of these types a second between two positions. Of many only the first are counted; positions grow evenly
  * enough to tell the rest. @throws UnavailableError
  */
 export async function rate(

@@ -1,7 +1,7 @@
 /**
- * Rebuilding a projection without anybody's noticing: a new build is made in a collection beside the one in use, from
- * its checkpoint if it was begun before, and handed over to the leading projector once it has caught up, which swaps it
- * in. One rebuild of a projection at a time: whoever builds holds a lease.
+ * Rebuilding a read model unnoticed: a new build is made beside the one in use, from its checkpoint if it was started
+ * before, and handed to the leading process, which swaps it in (docs/read-models.md). A lease allows one builder at a
+ * time.
  */
 import type { Logger } from 'pino';
 import { pause } from '../../../lib/async/pause.js';
@@ -31,10 +31,10 @@ import { openBuild } from '../runningBuild.js';
 import { LeaseLostError } from '../writer.js';
 import { progressOf, type RebuildProgress, putProgress } from './progress.js';
 
-/** How often a build looks whether it is still wanted, and tells how far it has come, in ms. */
+/** How often a builder looks whether its build is still wanted, and stores its progress, in ms. */
 const TEND_MS = 1_000;
 
-/** It can't be done as things stand; the message says why, and what to do. Nothing was changed. */
+/** It can't be done as things stand: the message says why, and what to do. Nothing was changed. */
 export class RebuildRefusedError extends Error {
   override readonly name = 'RebuildRefusedError';
   /** Something else is under way: it may be done later. */
@@ -45,18 +45,16 @@ export class RebuildRefusedError extends Error {
   }
 }
 
-/** What rebuilding needs. */
 export interface RebuildDeps {
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly logger: Logger;
-  /** Names who builds; see `LeaseOptions.holder`. */
+  /** See `LeaseOptions.holder`. */
   readonly holder: string;
-  /** Time of the lease, in ms; default `LEASE_MS`. */
+  /** Default `LEASE_MS`. */
   readonly leaseMs?: number;
 }
 
-/** Who asks for something, and why. */
 export interface Asked {
   readonly by: string;
   readonly reason?: string;
@@ -64,18 +62,17 @@ export interface Asked {
   readonly at: string;
 }
 
-/** How a build is made. */
 export interface BuildOptions {
   readonly pace: Pace;
-  /** Ends it: the next one goes on from there. */
+  /** Ends it: the next builder goes on from there. */
   readonly signal: AbortSignal;
-  /** Told about once a second, and at the end. */
+  /** Called about once a second, and at the end. */
   readonly onProgress?: (progress: RebuildProgress) => void;
 }
 
 const leaseOf = (name: string): string => `rebuild/${name}`;
 
-/** Holds the right to build. @throws RebuildRefusedError naming who has it, UnavailableError */
+/** Acquires the right to build. @throws RebuildRefusedError naming its holder, UnavailableError */
 export async function seizeBuildLease(
   { store, logger, holder, leaseMs }: RebuildDeps,
   name: string,
@@ -93,10 +90,8 @@ export async function seizeBuildLease(
 }
 
 /**
- * Notes that a projection is to be rebuilt, where no rebuild is under way; one that was begun before goes on.
- * `attended`: the caller builds it.
- * @returns its record, and whether it was begun before.
- * @throws RebuildRefusedError, UnavailableError
+ * Records a rebuild, unless one is under way. `attended`: the caller builds it. @returns its record, and whether it was
+ * there before. @throws RebuildRefusedError, UnavailableError
  */
 export async function requestRebuild(
   store: ReadStore,
@@ -120,7 +115,7 @@ export async function requestRebuild(
       continue;
     }
     if (standing !== undefined) {
-      // Aborted by somebody who did not get to the end of it, or begun by another version's code.
+      // Half aborted, or of another version's code.
       await discardRebuild(store, name, standing);
       continue;
     }
@@ -141,8 +136,8 @@ export async function requestRebuild(
 }
 
 /**
- * Whether a rebuild could begin, as things stand. @returns what is in use, and the rebuild that was begun before.
- * @throws RebuildRefusedError where it could not, UnavailableError
+ * Whether a rebuild could start now. @returns what is in use, and the rebuild under way. @throws RebuildRefusedError
+ * where it could not, UnavailableError
  */
 export async function checkRebuild(
   store: ReadStore,
@@ -168,7 +163,7 @@ export async function checkRebuild(
   return { from, standing };
 }
 
-/** Ends a rebuild that nobody builds, and drops what was built. @throws UnavailableError */
+/** Ends a rebuild without a builder, and drops what was built. @throws UnavailableError */
 async function discardRebuild(
   store: ReadStore,
   name: string,
@@ -181,9 +176,8 @@ async function discardRebuild(
 }
 
 /**
- * Builds, from where it was left, until it has caught up with the log; then it is `ready`.
- * @returns `ready`; `aborted`: it is not wanted any more, and nothing is being written; `stopped`: by the signal.
- * @throws LeaseLostError, UnavailableError
+ * Builds until it has caught up with the log. @returns `ready`; `aborted`: it is not wanted any more, and nothing is
+ * being written; `stopped`: by the signal. @throws LeaseLostError, UnavailableError
  */
 export async function build(
   deps: RebuildDeps,
@@ -252,8 +246,8 @@ export async function build(
 }
 
 /**
- * Asks for the previous build again: the leading projector catches it up and swaps it in, as it does a new one.
- * @returns the number it goes back to. @throws RebuildRefusedError, UnavailableError
+ * Asks the leading process to catch the previous build up and swap it in. @returns its number. @throws
+ * RebuildRefusedError, UnavailableError
  */
 export async function requestRollback(
   store: ReadStore,
@@ -300,10 +294,9 @@ export async function requestRollback(
 }
 
 /**
- * Ends a rebuild: whoever builds stops, and what was built is dropped. What the leading projector has taken over
- * already it drops itself: then the record is still there.
- * @returns whether it is over. @throws RebuildRefusedError when none is under way, or it is in use already;
- * UnavailableError
+ * Aborts a rebuild: its builder stops, and what was built is dropped; what the leading process has taken over it drops
+ * itself. @returns `leaving`: the record is still there. @throws RebuildRefusedError when none is under way, or it is
+ * in use; UnavailableError
  */
 export async function abortRebuild(deps: RebuildDeps, name: string, signal: AbortSignal): Promise<'over' | 'leaving'> {
   const { store } = deps;
@@ -334,7 +327,7 @@ export async function abortRebuild(deps: RebuildDeps, name: string, signal: Abor
   }
 }
 
-/** Whoever builds sees within a second that it is not wanted any more. */
+/** The builder sees within a second that its build is not wanted. */
 async function waitForLease(deps: RebuildDeps, name: string, signal: AbortSignal): Promise<Lease | undefined> {
   while (!signal.aborted) {
     try {

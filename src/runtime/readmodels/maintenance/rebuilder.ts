@@ -1,6 +1,6 @@
 /**
- * Carries out the rebuilds that were asked for without anybody who builds them
- * (`POST /ops/projections/{name}/rebuild`): in any process with the role projector.
+ * Carries out rebuilds that were asked for without a builder (`POST /ops/projections/{name}/rebuild`), in any process
+ * with the role projector.
  */
 import { pause } from '../../../lib/async/pause.js';
 import { type Followers, followers as ownFollowers } from '../../supervision/followers.js';
@@ -10,17 +10,15 @@ import { considerate } from '../../coordination/pace.js';
 import { LeaseLostError } from '../writer.js';
 import { build, RebuildRefusedError, seizeBuildLease, type RebuildDeps } from './rebuild.js';
 
-/** How often it looks for what was asked, in ms. */
 const LOOK_MS = 1_000;
 
-/** What it works with. */
 export interface RebuilderOptions extends RebuildDeps {
   readonly projections: readonly Projection[];
-  /** The followers of this process, of which it is one; default its own. */
+  /** The followers of this process; default its own. */
   readonly followers?: Pick<Followers, 'start'>;
 }
 
-/** Starts looking. @returns stops: what was begun is gone on with by another process, or later. */
+/** Starts looking. @returns stops: another process goes on with what was started. */
 export function startRebuilder({ followers, ...deps }: RebuilderOptions): { close(): Promise<void> } {
   const { store, projections, logger } = deps;
 
@@ -50,7 +48,7 @@ export function startRebuilder({ followers, ...deps }: RebuilderOptions): { clos
       try {
         await look(signal);
       } catch (error) {
-        // Another process builds it, or goes on with it.
+        // Another process builds it.
         if (!(error instanceof RebuildRefusedError || error instanceof LeaseLostError)) throw error;
       }
       well();

@@ -1,6 +1,6 @@
 /**
- * Repair: folds single documents afresh from the log and has the leading projector put them in place, between two
- * batches. A quarantined document is healed by it where this code can fold it.
+ * Repair: folds single documents afresh from the log and has the leading process put them in place. It heals a
+ * quarantined document that this code can fold.
  */
 import type { ReadStore } from '../../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from '../projection.js';
@@ -13,31 +13,28 @@ import { placeOrder, type RepairOrder, type RepairOutcome } from './repairOrders
 import { waitWithStandby } from './waitWithStandby.js';
 import { shareOf } from '../../coordination/share.js';
 
-/** Documents that one order names, and their bytes at most. */
+/** The most documents and bytes of one order. */
 const ORDER = { documents: 200, bytes: 500_000 };
-/** How long the projector may take to reach the place up to which documents were folded, in ms. */
+/** How long the projector may take to reach the position of the documents, in ms. */
 const STUCK_MS = 30_000;
 /** More are a matter for a rebuild. */
 export const MAX_REPAIRS = 10_000;
 
-/** It can't be repaired as things stand; the message says why. Nothing was changed. */
+/** It can't be repaired as things stand: the message says why. Nothing was changed. */
 export class RepairRefusedError extends Error {
   override readonly name = 'RepairRefusedError';
 }
 
-/** How a repair is made. */
 export interface RepairOptions {
   readonly pace: Pace;
   readonly signal: AbortSignal;
-  /** Told now and then how many events have been looked at, and how much of the log that is (0 to 1). */
+  /** Called now and then with the number of events read, and the share of the log (0 to 1). */
   readonly onProgress?: (events: number, share: number) => void;
 }
 
 /**
- * Puts documents right.
- * @returns what became of each, in the order of `ids`; `undefined`: stopped by the signal, and what was asked of the
- * projector may still be done.
- * @throws RepairRefusedError, UnavailableError
+ * @returns the outcomes, in the order of `ids`; `undefined`: stopped by the signal, and what was ordered may still be
+ * done. @throws RepairRefusedError, UnavailableError
  */
 export async function repair(
   deps: RebuildDeps,
@@ -85,8 +82,7 @@ export async function repair(
   const done = async (): Promise<boolean> => {
     for (const key of keys.slice()) {
       const order = (await store.records.get<RepairOrder>(key))?.value;
-      // A leading process of another release may not know this read model, and do nothing for as long as an order
-      // lasts.
+      // A leading process of another release may not know this read model, and let an order expire.
       if (order === undefined)
         throw new RepairRefusedError(
           `${name}: no process has put anything in place, and none will any more: look at gift projections status, and repeat the repair`,

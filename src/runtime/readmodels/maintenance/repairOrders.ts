@@ -1,7 +1,7 @@
 /**
- * Repairs as the leading projector makes them: between two batches, when everything it has folded is stored and nobody
- * else writes. So no event is lost between the document that was folded afresh and the next one that the projector
- * folds onto it. An order is a record.
+ * Repairs as the leading process makes them: between two turns, when everything folded is stored and nothing is
+ * written. So no event is lost between the document folded afresh and the next one folded onto it. An order is a
+ * record.
  */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -16,32 +16,28 @@ import type { RunningBuild } from '../runningBuild.js';
 import { LeaseLostError } from '../writer.js';
 import { foldSome } from './foldSome.js';
 
-/** Before the names of the records of orders. */
 const REPAIRS = 'repair/';
-/** An order that nobody carries out is forgotten, in ms. */
+/** An order that no process carries out is forgotten, in ms. */
 const ORDER_MS = 3_600_000;
 
-/** What became of one document. */
 export interface RepairOutcome {
   readonly id: string;
   /**
-   * `repaired`: it is what the log says now; `same`: it was; `removed`: the log knows nothing of it; `quarantined`: it
-   * still can't be folded.
+   * `repaired`: it is what the log has; `same`: it was; `removed`: the log lacks it; `quarantined`: it can't be folded.
    */
   readonly outcome: 'repaired' | 'same' | 'removed' | 'quarantined';
   /** Why it can't be folded. */
   readonly cause?: string;
 }
 
-/** Documents that are to be put right. */
 export interface RepairOrder {
-  /** The projection's name. */
+  /** The read model's. */
   readonly name: string;
   /** The number of the build that they were folded for: another version's documents have another shape. */
   readonly build: number;
-  /** `document: null`: the log knows nothing of it. */
+  /** `document: null`: the log lacks it. */
   readonly documents: readonly { readonly id: string; readonly document: StoredDocument | null }[];
-  /** The documents are as the log says up to here. */
+  /** The documents are as the log has them up to here. */
   readonly through: Position | null;
   /** Once it has been carried out. */
   readonly outcomes?: readonly RepairOutcome[];
@@ -49,7 +45,7 @@ export interface RepairOrder {
   readonly failure?: string;
 }
 
-/** Places an order. @returns its record's key. @throws UnavailableError */
+/** @returns its record's key. @throws UnavailableError */
 export async function placeOrder({ records }: Pick<ReadStore, 'records'>, order: RepairOrder): Promise<string> {
   const key = `${REPAIRS}${order.name}/${randomUUID()}`;
   await records.put(key, order, { expected: 0, expiresAt: Date.now() + ORDER_MS });
@@ -63,24 +59,19 @@ export async function openOrders({ records }: Pick<ReadStore, 'records'>): Promi
   );
 }
 
-/** What refusing one needs. */
 export interface RefuseDeps {
   readonly store: Pick<ReadStore, 'records'>;
   readonly events: ReachedLog;
   readonly logger: Pick<Logger, 'warn'>;
 }
 
-/** What carrying out needs. */
 export interface CarryOutDeps {
   readonly store: ReadStore;
   readonly events: EventStore;
   readonly lease: Pick<Lease, 'held'>;
 }
 
-/**
- * Ends an order whose documents are told to stand at no place in the log: none will ever have been stored up to there.
- * @throws UnavailableError
- */
+/** Ends an order whose position is no place in the log: no build will ever stand there. @throws UnavailableError */
 export async function refuseInvalid(
   deps: RefuseDeps,
   { key, value, version }: StoredRecord<RepairOrder>,
@@ -100,9 +91,8 @@ export async function refuseInvalid(
 }
 
 /**
- * Carries an order out on the build that readers use, which stands at or past the order's position; or notes in it why
- * that can't be done.
- * @throws LeaseLostError, UnavailableError: then some of it may have been done, and the order stays open
+ * Carries an order out on the serving build, which stands at or past the order's position; or notes in it why that
+ * can't be done. @throws LeaseLostError, UnavailableError: some of it may have been done, and the order stays open
  */
 export async function carryOut(
   build: RunningBuild,
@@ -144,7 +134,7 @@ export async function carryOut(
   if (!lease.held) throw new LeaseLostError();
   const made = await store.correct(build.collection, corrections);
   build.cache.clear();
-  // Also where nothing differs: an earlier attempt may have changed documents without hearing of it.
+  // Also where nothing differs: an earlier attempt may have changed documents without an answer.
   await raiseEdition(store, order.name);
   const missed = corrections.filter((_, index) => made[index] !== true).map(({ id }) => id);
   if (missed.length > 0) return otherWriter(missed);
@@ -165,9 +155,8 @@ export async function carryOut(
 }
 
 /**
- * Those that stand beyond what the build has stored: the next leader wrote them, or a write that was broken off before
- * its checkpoint; what was folded up to there would put them back. One that stands where the log has nothing yet was
- * falsified.
+ * Documents beyond what the build has stored: the next leader wrote them, or a write without its checkpoint. What was
+ * folded up to there would put them back. One beyond the log's end was falsified.
  */
 async function aheadOf(
   { stored }: RunningBuild,
@@ -182,15 +171,12 @@ async function aheadOf(
   return ahead.filter(({ position }) => end !== undefined && position <= end).map(({ id }) => id);
 }
 
-/**
- * Whoever keeps a read model in memory reads it anew when this has changed: documents have changed that no event tells
- * of.
- */
+/** Tells readers that keep documents in memory that some have changed without an event. */
 async function raiseEdition({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
   await records.put(`edition/${name}`, {});
 }
 
-/** How often documents of a read model were put right. @throws UnavailableError */
+/** How often documents of a read model were repaired. @throws UnavailableError */
 export async function editionOf({ records }: Pick<ReadStore, 'records'>, name: string): Promise<number> {
   return (await records.get(`edition/${name}`))?.version ?? 0;
 }

@@ -1,40 +1,36 @@
 /**
- * Verifications and repairs that a service carries out for somebody who does not wait: what became of the last one of
- * each kind stands in a record, which any process can show. One of a kind and projection at a time.
+ * Verifications and repairs that a service carries out while the caller does not wait. The last one of each kind and
+ * read model stands in a record that any process can show.
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { within } from '../../../lib/async/within.js';
 import type { ReadStore } from '../../../ports/readStore.js';
 
-/** How often a task says that it lives, in ms. */
+/** How often a task renews its record, in ms. */
 const TELL_MS = 1_000;
-/** One that has said nothing for so long is dead, in ms. */
+/** A task that has not renewed it for so long is dead, in ms. */
 const DEAD_MS = 10_000;
-/** How long what became of it is kept, in ms. */
+/** How long the record is kept, in ms. */
 const KEEP_MS = 7 * 86_400_000;
 
-/** What is done. */
 export type TaskKind = 'verification' | 'repair';
 
-/** One task. */
 export interface Task<R = unknown> {
   readonly id: string;
   readonly kind: TaskKind;
-  /** The projection's name. */
   readonly projection: string;
   /** `interrupted`: the process that carried it out has ended. */
   readonly state: 'running' | 'done' | 'failed' | 'interrupted';
   readonly by: string;
   readonly reason: string | null;
-  /** When it was asked for, and when it last said something: ISO 8601, UTC, milliseconds. */
+  /** When it was asked for, and when the record was renewed: ISO 8601, UTC, milliseconds. */
   readonly at: string;
   readonly told_at: string;
-  /** How far it is: 0 to 1; null: not known yet. */
+  /** 0 to 1; null: not known yet. */
   readonly progress: number | null;
-  /** What came of it; null until it is done. */
+  /** Null until it is done. */
   readonly result: R | null;
-  /** Why it failed. */
   readonly failure: string | null;
 }
 
@@ -43,26 +39,24 @@ export class TaskRunningError extends Error {
   override readonly name = 'TaskRunningError';
 }
 
-/** Carries tasks out. */
 export interface Tasks {
   /**
-   * Begins one. `work` tells now and then how far it is. An error's message becomes the task's failure where `explains`
-   * says that it is meant to be shown.
-   * @returns the task as it stands after `waitMs` at most. @throws TaskRunningError, UnavailableError; within that
-   * time, what `work` fails with where `explains` does not know it
+   * Starts one. `work` reports its share; an error's message becomes the task's failure where `explains` allows it.
+   * @returns the task as it stands after `waitMs` at most. @throws TaskRunningError, UnavailableError; what `work`
+   * fails with in that time where `explains` does not allow it
    */
-  begin<R>(
+  start<R>(
     asked: Pick<Task, 'kind' | 'projection' | 'by' | 'reason'>,
     work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>,
     options: { readonly waitMs: number; readonly explains: (error: unknown) => boolean },
   ): Promise<Task<R>>;
-  /** The last one of its kind; `undefined`: none is known. @throws UnavailableError */
+  /** The last one of its kind. @throws UnavailableError */
   last<R>(kind: TaskKind, projection: string): Promise<Task<R> | undefined>;
-  /** Ends those that are under way here. */
+  /** Ends those under way here. */
   close(): Promise<void>;
 }
 
-/** Makes ready. `now`: ISO 8601, UTC, milliseconds. */
+/** `now`: ISO 8601, UTC, milliseconds. */
 export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now: () => string): Tasks {
   const { records } = store;
   const closing = new AbortController();
@@ -77,7 +71,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
 
   return {
     last,
-    async begin<R>(
+    async start<R>(
       asked: Pick<Task, 'kind' | 'projection' | 'by' | 'reason'>,
       work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>,
       { waitMs, explains }: { readonly waitMs: number; readonly explains: (error: unknown) => boolean },
@@ -103,7 +97,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
       if (version === undefined) {
         throw new TaskRunningError(`a ${asked.kind} of ${asked.projection} was begun in this moment by somebody else`);
       }
-      /** Keeps how it stands. What has been begun since, by whoever took this one for dead, stays. */
+      /** Renews the record. A task started since, which took this one for dead, stays. */
       const keep = async (): Promise<void> => {
         task = { ...task, told_at: now() };
         for (;;) {
@@ -112,8 +106,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
             version = kept;
             return;
           }
-          // An earlier word whose outcome was unknown may have been stored after all; then the record is still this
-          // task's.
+          // An earlier renewal of unknown outcome may have been stored: the record is still this task's then.
           const record = await records.get<Task>(key);
           if (record?.value.id !== task.id)
             throw new Error(`another ${asked.kind} of ${asked.projection} has taken its place`);
@@ -145,7 +138,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
         )
         .then(async () => {
           clearInterval(timing);
-          // One word at a time: an earlier one that is still on its way must not come after the last.
+          // One renewal at a time: an earlier one must not come after the last.
           await telling;
           await keep().catch((error: unknown) =>
             logger.warn({ err: error, task: asked.kind }, 'what became of a task could not be kept'),

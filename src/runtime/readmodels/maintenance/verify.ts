@@ -1,6 +1,6 @@
 /**
- * Verification: folds the log afresh into a copy, compares it by id with what is served, and looks again at what has
- * moved meanwhile. Nothing that is served is touched, and memory stays the same however much there is.
+ * Verification: folds the log afresh into a copy, compares it by id with what is served, and looks again at documents
+ * that moved meanwhile. Nothing served is touched, and memory does not grow with the collection.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
@@ -16,30 +16,29 @@ import { foldSome } from './foldSome.js';
 import { progressOf, type RebuildProgress } from './progress.js';
 import { shareOf } from '../../coordination/share.js';
 
-/** Documents read at once; and while requests are answered, which reading and comparing hold up. */
+/** Documents read at once; `polite`: while requests are answered. */
 const PAGE = { full: 250, polite: 100 };
-/** How many documents that seem to differ are looked at again at once. */
+/** Documents that seem to differ and are looked at again at once. */
 const SUSPECTS = 500;
 const CATCH_UP_MS = 5_000;
 /** A sample is taken from so many places. */
 const PLACES = 20;
 
-/** It can't be verified as things stand; the message says why. */
+/** It can't be verified as things stand: the message says why. */
 export class VerifyRefusedError extends Error {
   override readonly name = 'VerifyRefusedError';
 }
 
-/** What is verified, and how. */
 export interface VerifyOptions {
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly projection: Projection;
   readonly pace: Pace;
   readonly signal: AbortSignal;
-  /** How long the projector may take to catch up with the log, in ms, before it is said to be behind; default 5 s. */
+  /** How long the projector may take to catch up with the log before it is behind, in ms; default 5 s. */
   readonly catchUpMs?: number;
   readonly onDifference: (difference: Difference) => void | Promise<void>;
-  /** Told now and then: how far folding is, or how many documents have been compared. */
+  /** Called now and then. */
   readonly onProgress?: (
     progress:
       | { readonly step: 'fold'; readonly progress: RebuildProgress }
@@ -47,27 +46,24 @@ export interface VerifyOptions {
   ) => void;
 }
 
-/** What a verification has found. */
 export interface VerifyReport {
   /** The number of the build that was verified. */
   readonly build: number;
-  /** Documents that were compared. */
   readonly documents: number;
   readonly differences: number;
   /** Documents that could not be compared, since the projector is behind. */
   readonly unsettled: number;
   /** Everything up to here was folded. */
   readonly through: Position | undefined;
-  /** The projection had not reached the log's end in time: it is behind, or stuck. */
+  /** The read model had not reached the log's end in time. */
   readonly behind: boolean;
 }
 
-/** The signal ended it. */
 export class VerifyInterruptedError extends Error {
   override readonly name = 'VerifyInterruptedError';
 }
 
-/** The projection as it is served, be it with a previous fold. @throws VerifyRefusedError, UnavailableError */
+/** The fold of the build in use. @throws VerifyRefusedError, UnavailableError */
 async function servedBuild(store: ReadStore, projection: Projection): Promise<Projection> {
   const active = await store.active(projection.name);
   if (active === undefined)
@@ -85,14 +81,14 @@ async function servedBuild(store: ReadStore, projection: Projection): Promise<Pr
   return served;
 }
 
-/** What all comparing shares: a document as it is served now, against the log up to exactly its position. */
+/** Compares documents as they are served now with the log up to exactly their position. */
 function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }: VerifyOptions, served: Projection) {
   const collection = collectionOf(served);
   let differences = 0;
   let unsettled = 0;
   let behind = false;
 
-  /** Whether everything up to there that concerns the projection is stored, or is so in a moment. */
+  /** Whether all that concerns the projection up to there is stored, or is so in a moment. */
   async function reaches(through: Position | undefined): Promise<boolean> {
     const name = checkpointName(served);
     if (through === undefined || (await store.reached(name, through, 0))) return true;
@@ -112,7 +108,7 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
     get behind() {
       return behind;
     },
-    /** @param folded the documents as the log says up to `through`, in the order of `ids`. */
+    /** @param folded the documents as the log has them up to `through`, in the order of `ids` */
     async look(
       ids: readonly string[],
       folded: readonly (StoredDocument | undefined)[],
@@ -126,7 +122,7 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
         const document = now[index];
         let expected = folded[index];
         if (document !== undefined && through !== undefined && document.position > through) {
-          // It has moved on since: so is the log's side, to the same place.
+          // It has moved on since: so does the log's side, to the same position.
           const known = expected === undefined ? new Map<string, StoredDocument>() : new Map([[id, expected]]);
           expected = (
             await foldSome({
@@ -153,9 +149,8 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
 }
 
 /**
- * Verifies the whole projection. @param scratch an empty store for the copy; it is as fast as a rebuild where it is on
- * this machine.
- * @throws VerifyRefusedError, VerifyInterruptedError, UnavailableError
+ * Verifies all documents. @param scratch an empty store for the copy, best on this machine. @throws VerifyRefusedError,
+ * VerifyInterruptedError, UnavailableError
  */
 export async function verifyAll(options: VerifyOptions & { readonly scratch: ReadStore }): Promise<VerifyReport> {
   const { events, store, projection, pace, signal, scratch, onProgress } = options;
@@ -217,7 +212,7 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
   return { build: served.version, documents, differences, unsettled, through: build.stored, behind };
 }
 
-/** Documents one by one, in the order of their ids' bytes; the next page is had while one is worked on. */
+/** Documents one by one, in the order of their ids' bytes; the next page is read while one is worked on. */
 function inOrder(
   store: ReadStore,
   collection: CollectionSpec,
@@ -247,7 +242,7 @@ function inOrder(
         page = documents;
         at = 0;
         coming = last ? undefined : ask(page.at(-1)?.id);
-        // Whoever asks for what comes next gets its failure.
+        // Its failure reaches the caller that needs the page.
         coming?.catch(() => undefined);
       }
       return page[at++];
@@ -264,8 +259,7 @@ function byBytes(one: string, other: string): number {
 }
 
 /**
- * Verifies so many documents that are served, picked from all over the collection. What is missing altogether only the
- * whole verification finds.
+ * Verifies so many documents, picked from all over the collection. Only the whole verification finds missing ones.
  * @throws as `verifyAll`
  */
 export async function verifySample(options: VerifyOptions & { readonly count: number }): Promise<VerifyReport> {

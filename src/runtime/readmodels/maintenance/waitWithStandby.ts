@@ -1,18 +1,14 @@
-/**
- * Sees to it that the leading projector does what it is asked to: where none runs, this process leads until it is done.
- */
+/** Has the leading process do what it is asked to: where none leads, this one does until it is done. */
 import { pause } from '../../../lib/async/pause.js';
 import type { Projection } from '../projection.js';
 import { startProjector } from '../projector.js';
 import type { RebuildDeps } from './rebuild.js';
 
-/** How often it looks whether it is done, in ms. */
 const LOOK_MS = 50;
 
 /**
- * Waits until `done` says so, with a projector of this one projection standing by.
- * @returns false when `signal` was aborted first. @throws UnavailableError, and Error when the read store belongs to
- * another log
+ * Waits until `done`, with a projector of this one projection standing by. @returns false when `signal` was aborted
+ * first. @throws UnavailableError; Error when the read store belongs to another log
  */
 export async function waitWithStandby(
   deps: RebuildDeps,

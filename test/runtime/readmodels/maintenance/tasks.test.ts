@@ -49,8 +49,8 @@ function held<R>(result: R): {
 test('what takes long is told as running, then as done, by any process', async () => {
   const { tasks, another } = opened();
   const { work, end } = held({ documents: 3 });
-  const begun = await tasks.begin(ASKED, work, OPTIONS);
-  assert.equal([begun.state, begun.progress, begun.result], ['running', 0.25, null]);
+  const started = await tasks.start(ASKED, work, OPTIONS);
+  assert.equal([started.state, started.progress, started.result], ['running', 0.25, null]);
   assert.equal(
     [
       (await another.last('verification', 'gifts'))?.state,
@@ -59,33 +59,33 @@ test('what takes long is told as running, then as done, by any process', async (
     ],
     ['running', undefined, undefined],
   );
-  const refused = await another.begin(ASKED, work, OPTIONS).catch((error: unknown) => error);
+  const refused = await another.start(ASKED, work, OPTIONS).catch((error: unknown) => error);
   assert.instance(refused, TaskRunningError);
   assert.match((refused as Error).message, /a verification of gifts is under way since .*, asked for by sue/);
   await until(
-    async () => ((await another.last('verification', 'gifts'))?.told_at ?? '') > begun.told_at,
+    async () => ((await another.last('verification', 'gifts'))?.told_at ?? '') > started.told_at,
     'its word that it lives',
   );
   end();
   await until(async () => (await another.last('verification', 'gifts'))?.state !== 'running', 'its result');
   const done = await another.last<{ documents: number }>('verification', 'gifts');
-  assert.equal([done?.id, done?.state, done?.result], [begun.id, 'done', { documents: 3 }]);
+  assert.equal([done?.id, done?.state, done?.result], [started.id, 'done', { documents: 3 }]);
   await tasks.close();
 });
 
 test('what is quick is answered at once', async () => {
   const { tasks } = opened();
-  const done: Task<string> = await tasks.begin(ASKED, async () => 'all of it', OPTIONS);
+  const done: Task<string> = await tasks.start(ASKED, async () => 'all of it', OPTIONS);
   assert.equal([done.state, done.result, done.progress, done.failure], ['done', 'all of it', 1, null]);
   assert.equal(await tasks.last('verification', 'gifts'), done);
 });
 
 test('a failure that was foreseen says why; any other is in the log, and thrown to who still waits', async () => {
   const { tasks, lines } = opened();
-  const foreseen = await tasks.begin(ASKED, async () => Promise.reject(new RangeError('never built')), OPTIONS);
+  const foreseen = await tasks.start(ASKED, async () => Promise.reject(new RangeError('never built')), OPTIONS);
   assert.equal([foreseen.state, foreseen.failure, foreseen.result, lines.length], ['failed', 'never built', null, 0]);
   const lost = new UnavailableError('secret');
-  assert.is(await tasks.begin(ASKED, async () => Promise.reject(lost), OPTIONS).catch((error: unknown) => error), lost);
+  assert.is(await tasks.start(ASKED, async () => Promise.reject(lost), OPTIONS).catch((error: unknown) => error), lost);
   const unforeseen = await tasks.last('verification', 'gifts');
   assert.equal(
     [unforeseen?.state, unforeseen?.failure, lines.length],
@@ -96,11 +96,11 @@ test('a failure that was foreseen says why; any other is in the log, and thrown 
 
 test('it ends with its process, and can then be asked for again', async () => {
   const { tasks, another, records } = opened();
-  await tasks.begin(ASKED, held('half of it').work, OPTIONS);
+  await tasks.start(ASKED, held('half of it').work, OPTIONS);
   await tasks.close();
   const left = await another.last('verification', 'gifts');
   assert.equal([left?.state, left?.result, left?.failure], ['interrupted', null, null]);
-  assert.is((await another.begin(ASKED, async () => 'whole', OPTIONS)).state, 'done');
+  assert.is((await another.start(ASKED, async () => 'whole', OPTIONS)).state, 'done');
   const dead = { ...(left as Task), state: 'running', told_at: new Date(Date.now() - 11_000).toISOString() };
   await records.put('task/verification/gifts', dead);
   assert.is(
@@ -108,12 +108,12 @@ test('it ends with its process, and can then be asked for again', async () => {
     'interrupted',
     'one that says nothing any more is dead',
   );
-  assert.is((await another.begin(ASKED, async () => 'again', OPTIONS)).state, 'done');
+  assert.is((await another.start(ASKED, async () => 'again', OPTIONS)).state, 'done');
 });
 
 test('failing as its process ends is no failure', async () => {
   const { tasks, another, lines } = opened();
-  await tasks.begin(
+  await tasks.start(
     ASKED,
     async (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('cut off')))),
     OPTIONS,
@@ -127,7 +127,7 @@ test('of two that begin in the same moment one is refused', async () => {
   const logger = pino({ level: 'silent' });
   const racing = openTasks({ records: { ...records, get: async () => undefined } }, logger, now);
   await records.put('task/verification/gifts', {});
-  const refused = await racing.begin(ASKED, async () => 'x', OPTIONS).catch((error: unknown) => error);
+  const refused = await racing.start(ASKED, async () => 'x', OPTIONS).catch((error: unknown) => error);
   assert.match((refused as Error).message, /in this moment by somebody else/);
 });
 
@@ -142,7 +142,7 @@ test('a store that does not answer is told in the log, and the work goes on', as
   };
   const tasks = openTasks({ records: shaky }, logger, now);
   const { work, end } = held('x');
-  await tasks.begin(ASKED, work, OPTIONS);
+  await tasks.start(ASKED, work, OPTIONS);
   down = true;
   await until(() => lines.some((line) => line.includes('how far a task is')), 'its word, which can not be kept');
   end();
@@ -167,7 +167,7 @@ test('a word that it lives, still on its way when it is done, does not come afte
   };
   const tasks = openTasks({ records: slow }, pino({ level: 'silent' }), now);
   const { work, end } = held('the result');
-  await tasks.begin(ASKED, work, OPTIONS);
+  await tasks.start(ASKED, work, OPTIONS);
   for (let wait = 0; wait < 300 && words < 2; wait++) await sleep(10);
   end();
   await sleep(20);
@@ -180,10 +180,10 @@ test('a word that it lives, still on its way when it is done, does not come afte
 test('one that was frozen does not overwrite what was begun since', async () => {
   const { tasks, another, records, lines } = opened();
   const first = held('late');
-  const frozen = await tasks.begin(ASKED, first.work, OPTIONS);
+  const frozen = await tasks.start(ASKED, first.work, OPTIONS);
   await records.put('task/verification/gifts', { ...frozen, told_at: new Date(Date.now() - 11_000).toISOString() });
   const second = held('in time');
-  const successor = await another.begin({ ...ASKED, by: 'aud' }, second.work, OPTIONS);
+  const successor = await another.start({ ...ASKED, by: 'aud' }, second.work, OPTIONS);
   await sleep(1_100);
   assert.is((await another.last('verification', 'gifts'))?.id, successor.id, 'its word that it lives');
   second.end();
@@ -214,7 +214,7 @@ test('a word that was stored though its answer was lost does not stop the follow
   };
   const tasks = openTasks({ records: shaky }, pino({ level: 'silent' }), now);
   const { work, end } = held('the result');
-  await tasks.begin(ASKED, work, OPTIONS);
+  await tasks.start(ASKED, work, OPTIONS);
   for (let wait = 0; wait < 300 && lost === 0; wait++) await sleep(10);
   end();
   await sleep(20);
