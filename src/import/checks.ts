@@ -1,4 +1,4 @@
-/** What shapes can't tell: whether the entries of a file agree with each other and with what the log holds. */
+/** Checks beyond shapes: whether the entries of a file agree with each other and with the log. */
 import { type ReservationKind, holderOf } from '../domain/account.js';
 import { inSlices } from '../lib/async/slices.js';
 import type { FaultCollector } from './faults.js';
@@ -9,21 +9,17 @@ import { type ReferenceInput, checkReferences } from './references.js';
 import { idField } from './shapes.js';
 import { reservedHash, type Wanted, type WantedImport, type WantedPaymentMethod, type WantedUser } from './wanted.js';
 
-/** An entry must fit into one event, which may have 1,000,000 bytes with its metadata. */
+/** An entry and its metadata must fit into one event of 1,000,000 bytes. */
 const MAX_ENTRY_BYTES = 900_000;
 
-/**
- * In histories `cli:` names who worked on the command line, `system:` a part of the service: nobody who logs in may
- * pass for either.
- */
+/** In histories `cli:` names users of the command line, `system:` parts of the service. */
 const OTHERS_NAMES = /^(?:cli|system):/i;
 
-/** What the checks look at. */
 export interface CheckInput extends ReferenceInput {
   readonly wanted: WantedImport;
 }
 
-/** Adds every fault: of what entries refer to, and of the entries whose shape is right. */
+/** Adds the faults of references, and of entries whose shape is right. */
 export async function checkEntries(input: CheckInput, faults: FaultCollector): Promise<void> {
   const { wanted } = input;
   await checkReferences(input, faults);
@@ -98,10 +94,7 @@ function checkWallet({ index, id, value, topUps }: WantedPaymentMethod, log: Log
   }
 }
 
-/**
- * Usernames and phone numbers are one user's each: in the file, and where the log knows a holder who doesn't give it up
- * in this import.
- */
+/** Usernames and phone numbers are unique, in the file and among users who don't give theirs up in this import. */
 function checkReservations(
   kind: ReservationKind,
   { wanted, shaped, log, prune }: CheckInput,

@@ -1,10 +1,6 @@
-/**
- * What is wrong with an import file: every fault with its place. A message never repeats a secret or a name from the
- * file, so that it can be shown and kept.
- */
+/** Faults of an import file. A message never repeats a secret or a name, so that it can be shown and stored. */
 import { ARRAY_NAMES, type ArrayName } from './file.js';
 
-/** One fault. */
 export interface ImportFault {
   /** For example `products[3].brand_id`; empty: the file as a whole. */
   readonly place: string;
@@ -12,10 +8,7 @@ export interface ImportFault {
   readonly fault: string;
 }
 
-/**
- * The file was refused. `appended`: events already appended when another import, running at the same time, made the
- * rest impossible; normally 0.
- */
+/** The file was refused. `appended`: events appended before another import made the rest impossible; mostly 0. */
 export class ImportFaultsError extends Error {
   override readonly name = 'ImportFaultsError';
   readonly faults: readonly ImportFault[];
@@ -27,9 +20,8 @@ export class ImportFaultsError extends Error {
   }
 }
 
-/** Gathers faults. */
 export interface FaultCollector {
-  /** Of an entry: `path` begins with `.` or `[`, or is empty. */
+  /** Of an entry. `path` starts with `.` or `[`, or is empty. */
   add(array: ArrayName, index: number, path: string, fault: string): void;
   /** Of the file as a whole, or of a field at its top. */
   addToFile(place: string, fault: string): void;
@@ -37,7 +29,6 @@ export interface FaultCollector {
   all(): ImportFault[];
 }
 
-/** An empty collector. */
 export function faultCollector(): FaultCollector {
   const found: { readonly order: number; readonly index: number; readonly fault: ImportFault }[] = [];
   return {

@@ -1,18 +1,14 @@
-/**
- * Hashes that a file brings along from another system: whether anybody can log in by them, and what each attempt costs
- * everybody else.
- */
+/** Hashes from another system: whether a log-in can verify them, and at what cost. */
 import { inParallel } from '../lib/async/inParallel.js';
 import { verifyPassword } from '../lib/passwordHash.js';
 import type { FaultCollector } from './faults.js';
 import type { GivenSecret, WantedImport } from './wanted.js';
 
-/** Checks of an encoding take microseconds each, on libuv's threads. */
 const PARALLEL = 4;
 
 /**
- * The dearest hash that is taken, in KiB and in KiB times passes: some half a second. Log-ins are checked a few at
- * once, so a dearer one would keep all others waiting, for as long as anybody likes who knows one username.
+ * Limits in KiB, and in KiB times passes. Few log-ins are verified at once: whoever knows the username of a costlier
+ * hash could keep all others waiting.
  */
 const MOST_MEMORY = 262_144;
 const MOST_WORK = 1_048_576;
@@ -22,7 +18,7 @@ const PARAMETERS = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)(\$.*)$/;
 const BROKEN = 'is no whole argon2id hash: nobody could log in by it';
 const TOO_DEAR = `costs too much to check: m is at most ${MOST_MEMORY}, m times t at most ${MOST_WORK}`;
 
-/** Adds a fault for each hash that can't be checked, or not while others wait. */
+/** Adds a fault for each hash that is broken or too costly. */
 export async function checkGivenHashes(
   { users = [], clients = [] }: WantedImport,
   faults: FaultCollector,
@@ -44,10 +40,10 @@ export async function checkGivenHashes(
 async function faultOf(hash: string): Promise<string | undefined> {
   const [, m, t, p, encoded] = PARAMETERS.exec(hash) ?? [];
   const [memory, passes, lanes] = [Number(m), Number(t), Number(p)];
-  // As RFC 9106 has it: none is 0, and the encoding has one spelling of each number.
+  // RFC 9106: no number is 0, and each has one spelling.
   if (memory < 8 * lanes || [m, t, p].some((number) => number === undefined || number.startsWith('0'))) return BROKEN;
   if (memory > MOST_MEMORY || memory * passes > MOST_WORK) return TOO_DEAR;
-  // Salt and hash are read by what will read them at every log-in, under the cheapest parameters there are.
+  // Salt and hash are read as at a log-in, with the cheapest parameters.
   return verifyPassword(`$argon2id$v=19$m=8,t=1,p=1${encoded}`, '').then(
     () => undefined,
     () => BROKEN,

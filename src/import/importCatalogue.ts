@@ -1,7 +1,6 @@
 /**
- * ImportCatalogue (decisions 9): brings the catalogue and the accounts of a file into the log. The whole file is
- * checked before anything is appended; what stands in the log already appends nothing, so an interrupted import is
- * finished by repeating it.
+ * ImportCatalogue (decisions 9): brings the catalogue and the accounts of a file into the log. The whole file is checked
+ * before the first append. Entries that the log has append nothing, so a repeat finishes an interrupted import.
  */
 import { randomUUID } from 'node:crypto';
 import type { KeyedHash } from '../domain/keyedHash.js';
@@ -19,14 +18,13 @@ import { type SecretHashes, secretHashes } from './secrets.js';
 import { checkShapes } from './shapes.js';
 import { wantedOf } from './wanted.js';
 
-/** Appends under way at a time: what makes one fsync serve many. */
+/** Appends at a time, so that one fsync serves many. */
 const IN_FLIGHT = 64;
-/** Looks at the log before giving up to others who keep changing the same entries. */
+/** Reads of the log while others keep changing the same entries. */
 const ATTEMPTS = 10;
-/** Pruning more entries than this wants a `yes`. */
+/** Pruning more entries needs a `yes`. */
 export const PRUNE_WITHOUT_YES = 10;
 
-/** What the command works with. */
 export interface ImportDeps {
   readonly events: EventStore;
   readonly hash: KeyedHash;
@@ -34,19 +32,18 @@ export interface ImportDeps {
   readonly now: () => string;
 }
 
-/** How to import. */
 export interface ImportOptions {
   /** Who imports, for example `{ user: 'cli:ops@host' }`. */
   readonly by: Caller;
-  /** Retires what has gone from the arrays that stand in the file. `yes`: also more than 10 entries. */
+  /** Retires what is missing from the file's arrays. `yes`: also more than 10 entries. */
   readonly prune?: { readonly reason: string; readonly yes: boolean } | undefined;
-  /** What is wrong with the file's text, to be told with the faults of what it says. */
+  /** Faults of the file's text, reported with those of its entries. */
   readonly textFaults?: readonly ImportFault[] | undefined;
   /** Appends nothing; the report says what would be done. */
   readonly dryRun?: boolean | undefined;
   /** Ends the import between two appends. */
   readonly signal?: AbortSignal;
-  /** Told after each append: how many of how many are done. The total may change when another import interferes. */
+  /** Called after each append. The total may change when another import interferes. */
   readonly onProgress?: (done: number, total: number) => void;
 }
 
@@ -62,7 +59,7 @@ export interface ImportReport {
   readonly position?: Position;
 }
 
-/** The import was ended by its signal. What was appended stays; repeating the import finishes it. */
+/** Ended by the signal. Repeating the import finishes it. */
 export class ImportInterruptedError extends Error {
   override readonly name = 'ImportInterruptedError';
   readonly appended: number;
@@ -72,7 +69,7 @@ export class ImportInterruptedError extends Error {
   }
 }
 
-/** More entries would be pruned than without a `yes`; nothing was appended. */
+/** More entries would be pruned than is allowed without a `yes`; nothing was appended. */
 export class PruneNeedsYesError extends Error {
   override readonly name = 'PruneNeedsYesError';
   readonly pruned: number;
@@ -103,7 +100,7 @@ export async function importCatalogue(
     position: undefined,
   };
   let secrets: SecretHashes = new Map();
-  /** As it was found at first: a later attempt finds unchanged what an earlier one has changed. */
+  /** Of the first attempt: later ones count as unchanged what it has changed. */
   let unchanged: number | undefined;
   for (let attempt = 1; ; attempt++) {
     const { plan, hashes } = await check(run, parsed, secrets);
@@ -122,7 +119,7 @@ export async function importCatalogue(
   }
 }
 
-/** One import from its first attempt to its last, with what it has done so far. */
+/** One import with all its attempts. */
 interface Run {
   readonly deps: ImportDeps;
   readonly options: ImportOptions;
@@ -159,10 +156,7 @@ function refuseInterrupted(run: Run): void {
   if (run.options.signal?.aborted === true) throw new ImportInterruptedError(run.events);
 }
 
-/**
- * @returns the first conflict, after the phase in which it happened: somebody else changed the same streams, and
- * everything has to be looked at again.
- */
+/** @returns the first conflict, after its phase: others changed the same streams, so the plan is void */
 async function appendAll(run: Run, plan: ImportPlan): Promise<ConflictError | undefined> {
   const { deps, options, commandId, correlationId } = run;
   const { signal, onProgress } = options;

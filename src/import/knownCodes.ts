@@ -1,11 +1,11 @@
-/** Tells voucher codes by themselves, where the log has them under another hash key's names. */
+/** Voucher codes that the log has under names made with another hash key. */
 import { inSlices } from '../lib/async/slices.js';
 import type { LogState } from './logState.js';
 import type { Wanted, WantedImport } from './wanted.js';
 
 /**
- * A code that the log has already keeps the id it came in under. That was made with another key where the log was
- * restored without its own: the code is handed out once all the same (decisions 6).
+ * A code that the log has keeps its id. A log that was restored without its key has ids of another key, and hands out
+ * each code once all the same (decisions 6).
  */
 export async function underKnownIds(wanted: WantedImport, { codes }: Pick<LogState, 'codes'>): Promise<WantedImport> {
   const { voucher_codes } = wanted;

@@ -1,7 +1,4 @@
-/**
- * What the log holds of everything that an import touches or refers to: one long read, since streams one by one are
- * slow.
- */
+/** What the log holds of all that an import touches or refers to: one long read, since single streams are slow. */
 import {
   type AccountKinds,
   type Reservation,
@@ -18,29 +15,26 @@ import type { EventStore, RecordedEvent, StreamAppend } from '../ports/eventStor
 import { type ArrayName, type CheckedFile, type IdKind, KIND_OF_ARRAY } from './file.js';
 import { REFERENCES } from './referenceFields.js';
 
-/** A stream as it was read. */
 export interface Stored<S> {
   /** Of its last event; `'none'`: it has none. */
   readonly revision: StreamAppend['expected'];
   readonly state: S;
 }
 
-/** The entry of each kind. */
 export interface KindEntries extends CatalogueKinds, AccountKinds {}
 
-/** The part of the log that was read. */
 export interface LogState {
-  /** Streams of a kind by id. Kinds that the file neither brings in nor refers to are empty. */
+  /** By kind and id. Kinds that the file does not concern are empty. */
   readonly entries: { readonly [K in IdKind]: ReadonlyMap<string, Stored<Entry<KindEntries[K]>>> };
   /** By hash. */
   readonly reservations: Readonly<Record<ReservationKind, ReadonlyMap<string, Stored<Reservation>>>>;
-  /** By what follows `voucherCode-` in the stream's name: segment and hash. */
+  /** By segment and hash, as in the stream's name. */
   readonly codes: ReadonlyMap<string, Stored<VoucherCode>>;
-  /** By reference: the amounts of the top-ups that have been counted, by id. */
+  /** By reference: amounts of the counted top-ups, by id. */
   readonly wallets: ReadonlyMap<string, Stored<ReadonlyMap<string, number>>>;
 }
 
-/** Reads the log's end state of everything that the file touches or refers to. @throws UnavailableError */
+/** @throws UnavailableError */
 export async function readLogState(events: EventStore, file: CheckedFile, signal?: AbortSignal): Promise<LogState> {
   const kinds = new Set<string>();
   for (const array of Object.keys(file) as ArrayName[]) {
@@ -67,7 +61,7 @@ export async function readLogState(events: EventStore, file: CheckedFile, signal
       else Object.assign(stored, { revision: event.revision, state: evolve(kind, stored.state, event) });
     }
   }
-  // Every kind's streams were folded by the kind's own fold.
+  // Streams of a kind are folded by its own fold.
   const of = <S>(kind: string): ReadonlyMap<string, Stored<S>> => streamsOf(kind) as ReadonlyMap<string, Stored<S>>;
   return {
     entries: {
@@ -108,7 +102,7 @@ function folded<S, E extends DomainEvent>(aggregate: Aggregate<S, E>, state: unk
   return aggregate.evolve(state === undefined ? aggregate.initial : (state as S), event as unknown as Happened<E>);
 }
 
-/** Changes the map it is given: a wallet may have a great many events. */
+/** Changes the given map, since a wallet may have very many events. */
 function topUpsAfter(
   topUps: Map<string, number> = new Map<string, number>(),
   event: RecordedEvent,

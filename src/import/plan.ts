@@ -1,4 +1,4 @@
-/** What an import appends: decided from the file and the log's end state, in phases that follow each other. */
+/** What an import appends, in phases: decided from the file and the log's state. */
 import {
   type ReservationKind,
   accountStream,
@@ -19,50 +19,41 @@ import type { LogState, Stored } from './logState.js';
 import type { SecretHashes } from './secrets.js';
 import { reservedHash, type Wanted, type WantedImport } from './wanted.js';
 
-/** What an import does to one entry. */
 export interface ImportChange {
   readonly action: 'add' | 'change' | 'retire';
   /** The array it belongs to; `top_ups` for money put into a wallet. */
   readonly array: ArrayName | 'top_ups';
-  /**
-   * A payment method's reference, a code's segment and hash (never the code), a top-up's `{reference}/{id}`, else the
-   * entry's id.
-   */
+  /** A payment method's reference, a code's segment and hash, a top-up's `{reference}/{id}`, else the entry's id. */
   readonly id: string;
   /** The names of the fields that changed. */
   readonly fields?: readonly string[];
 }
 
-/** One append to one stream. */
 export interface PlannedAppend {
   readonly stream: string;
   readonly expected: StreamAppend['expected'];
   readonly events: readonly DomainEvent[];
-  /** Absent for reservations: they follow from their users. */
+  /** Empty for reservations, which follow from their users. */
   readonly changes: readonly ImportChange[];
-  /**
-   * What others append meanwhile matters only where it is of one of these types; absent: whatever it is. A wallet in
-   * use is debited all the time.
-   */
+  /** Types of events that must not be appended meanwhile; absent: any. A wallet in use is debited all the time. */
   readonly minds?: readonly string[];
 }
 
-/** Everything an import is to append. */
 export interface ImportPlan {
-  /** Each phase begins when the one before is in the log. */
+  /** Each phase starts when the one before is in the log. */
   readonly phases: readonly (readonly PlannedAppend[])[];
-  /** Entries of the file that stand in the log as they are. */
+  /** Entries of the file that the log has as they are. */
   readonly unchanged: number;
   /** Entries that would be retired. */
   readonly pruned: number;
 }
 
-/** What the plan is made from; the file has no faults. */
+/** A file without faults, and the log. */
 export interface PlanInput {
   readonly wanted: WantedImport;
   readonly log: LogState;
   readonly secrets: SecretHashes;
-  /** Why entries that have gone from the file are retired; absent: they are left alone. */
+  /** Why entries that are missing from the file are retired; absent: they are not. */
   readonly pruneReason?: string | undefined;
 }
 
@@ -82,7 +73,6 @@ const ORDER = [
 
 const NONE: Stored<Entry<object>> = { revision: 'none', state: { status: 'none' } };
 
-/** Decides every append. */
 export async function planImport(input: PlanInput): Promise<ImportPlan> {
   const { wanted, log, pruneReason } = input;
   const retired = pruneReason === undefined ? [] : await retirements(input, pruneReason);
@@ -158,7 +148,7 @@ function changeOf(array: ArrayName, id: string, event: DomainEvent): ImportChang
   return { action: event.type.endsWith('Added') ? 'add' : 'retire', array, id };
 }
 
-/** Live entries that have gone from the arrays that stand in the file, the last to be referred to first. */
+/** Retires live entries that are missing from the file's arrays; what refers to others goes first. */
 async function retirements({ wanted, log }: PlanInput, reason: string): Promise<PlannedAppend[]> {
   const planned: PlannedAppend[] = [];
   if (wanted.voucher_codes !== undefined) {
@@ -192,10 +182,7 @@ async function retirements({ wanted, log }: PlanInput, reason: string): Promise<
   return planned;
 }
 
-/**
- * Everything is given up before anything is taken, so that two users can swap. What an interrupted import left half
- * done is found by who holds what.
- */
+/** All is given up before any is taken, so that two users can swap. The holders show what an interrupted import did. */
 function reservationMoves(
   kind: ReservationKind,
   { wanted, log }: PlanInput,

@@ -1,7 +1,4 @@
-/**
- * Whether what an import file refers to exists. Looks at entries as they stand, so that a fault elsewhere in an entry
- * hides none here.
- */
+/** Whether references exist: also those of entries with other faults. */
 import { inSlices } from '../lib/async/slices.js';
 import type { FaultCollector } from './faults.js';
 import { ARRAY_NAMES, type ArrayName, type IdKind, KIND_OF_ARRAY } from './file.js';
@@ -25,7 +22,6 @@ const NAMES: Readonly<Record<IdKind, string>> = {
 
 const ID = new RegExp(ID_PATTERN);
 
-/** What references are checked against. */
 export interface ReferenceInput {
   readonly shaped: Shaped;
   readonly log: LogState;
@@ -33,10 +29,7 @@ export interface ReferenceInput {
   readonly prune: boolean;
 }
 
-/**
- * What is referred to must stand in the file, or live in the log and not be about to be pruned; in a list it must stand
- * once.
- */
+/** A reference must be in the file, or live in the log and not be pruned; once in a list. */
 export async function checkReferences(input: ReferenceInput, faults: FaultCollector): Promise<void> {
   for (const array of ARRAY_NAMES) {
     const references = Object.entries(REFERENCES[array]);
@@ -56,31 +49,31 @@ function checkList(
   input: ReferenceInput,
   ids: readonly unknown[],
   kind: IdKind,
-  tell: (at: number, fault: string) => void,
+  add: (at: number, fault: string) => void,
 ): void {
   const seen = new Set<unknown>();
   for (const [at, id] of ids.entries()) {
-    if (seen.has(id)) tell(at, 'stands in the list twice');
-    else checkOne(input, id, kind, (fault) => tell(at, fault));
+    if (seen.has(id)) add(at, 'stands in the list twice');
+    else checkOne(input, id, kind, (fault) => add(at, fault));
     seen.add(id);
   }
 }
 
-/** What is no id has been told by its shape. */
+/** A value that is no id is a fault of its shape. */
 function checkOne(
   { shaped, log, prune }: ReferenceInput,
   id: unknown,
   kind: IdKind,
-  tell: (fault: string) => void,
+  add: (fault: string) => void,
 ): void {
   if (typeof id !== 'string' || !ID.test(id)) return;
   const declared = shaped.declared.get(ARRAY_OF[kind]);
   if (declared?.has(id) === true) return;
   const status = log.entries[kind].get(id)?.state.status ?? 'none';
   const word = NAMES[kind];
-  if (status === 'none') tell(`no such ${word} "${id}"`);
-  else if (status === 'retired') tell(`${word} "${id}" is retired: bring it back in the same file`);
-  else if (prune && declared !== undefined) tell(`${word} "${id}" has gone from the file and would be pruned`);
+  if (status === 'none') add(`no such ${word} "${id}"`);
+  else if (status === 'retired') add(`${word} "${id}" is retired: bring it back in the same file`);
+  else if (prune && declared !== undefined) add(`${word} "${id}" has gone from the file and would be pruned`);
 }
 
 const ARRAY_OF = Object.fromEntries(ARRAY_NAMES.map((array) => [KIND_OF_ARRAY[array], array])) as Record<

@@ -1,9 +1,5 @@
-/**
- * Names that stand twice in one object of a JSON text. `JSON.parse` keeps the last value and drops the others silently,
- * so that a file means less than it says (RFC 7493 2.3).
- */
+/** Names that an object of a JSON text has twice: `JSON.parse` drops all values but the last (RFC 7493 2.3). */
 
-/** A name that has stood in its object before. */
 export interface RepeatedName {
   /** For example `products`, or `users[3].name`. */
   readonly place: string;
@@ -12,7 +8,7 @@ export interface RepeatedName {
   readonly before: number;
 }
 
-/** An object or a list that the text is in. */
+/** An object or list that is open at this place. */
 interface Open {
   /** An object's names so far, with their offsets; a list has none. */
   readonly names: Map<string, number> | undefined;
@@ -22,13 +18,10 @@ interface Open {
   nameNext: boolean;
 }
 
-/** Names are cut to so many characters in a place. */
+/** The most characters of a name that a place shows. */
 const SHOWN = 64;
 
-/**
- * The repeated names in the order of the text, which must be JSON; `most`: so many of them. Takes about as long as
- * parsing does.
- */
+/** The repeated names (`most` at most) in the order of the text, which must be JSON. */
 export function repeatedNames(text: string, most = Number.POSITIVE_INFINITY): RepeatedName[] {
   const found: RepeatedName[] = [];
   const open: Open[] = [];
@@ -67,7 +60,7 @@ export function repeatedNames(text: string, most = Number.POSITIVE_INFINITY): Re
   return found;
 }
 
-/** Where the string that begins at `start` has its closing quotation mark. */
+/** The closing quotation mark of the string at `start`. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1 && backslashesBefore(text, end) % 2 === 1) end = text.indexOf('"', end + 1);

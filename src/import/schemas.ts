@@ -1,10 +1,6 @@
-/**
- * The shape of every array's entries, as JSON schemas. A `description` is what a fault says of a value that breaks the
- * pattern beside it.
- */
-import type { ArrayName } from './file.js';
+/** JSON schemas of the entries. A `description` is the fault of a value that breaks the pattern beside it. */
+import { ARRAY_NAMES, type ArrayName, DEFAULTS } from './file.js';
 
-/** JSON schema of an object. */
 export interface EntrySchema {
   readonly type: 'object';
   readonly additionalProperties: false;
@@ -12,7 +8,7 @@ export interface EntrySchema {
   readonly properties: Readonly<Record<string, object>>;
 }
 
-/** The longest list that one entry may have; an entry must fit into one event all the same. */
+/** The longest list of an entry, which must fit into one event. */
 const MAX_ITEMS = 20_000;
 
 /** Ids stand in stream names and in URLs. */
@@ -24,7 +20,7 @@ const id = {
   description: 'must be 1 to 64 of A-Z a-z 0-9 _ . : @ ~ - and begin with a letter, a digit or _',
 };
 const ids = { type: 'array', items: id, maxItems: MAX_ITEMS };
-/** NUL and halves of surrogate pairs can't be stored and found again as they are. */
+/** NUL and halves of surrogate pairs can't be stored as they are. */
 const text = (minLength: number, maxLength: number): object => ({
   type: 'string',
   minLength,
@@ -32,10 +28,7 @@ const text = (minLength: number, maxLength: number): object => ({
   pattern: '^[^\\p{Cs}\\u0000]*$',
   description: 'must be well-formed text without NUL characters',
 });
-/**
- * What is compared to the letter, or typed in: a blank at its end, such as the CR of a line in Windows, would make
- * another one of it that looks the same.
- */
+/** Compared to the letter or typed in: a blank at an end, such as a CR, would make another value that looks the same. */
 const exact = (maxLength: number): object => ({
   type: 'string',
   minLength: 1,
@@ -61,136 +54,111 @@ const argon2 = {
   description: 'must be an argon2id hash in the PHC form ($argon2id$v=19$m=…,t=…,p=…$salt$hash)',
 };
 
-const entry = (properties: Readonly<Record<string, object>>, optional: readonly string[]): EntrySchema => ({
+const entry = (properties: Readonly<Record<string, object>>, optional: readonly string[] = []): EntrySchema => ({
   type: 'object',
   additionalProperties: false,
   required: Object.keys(properties).filter((field) => !optional.includes(field)),
   properties,
 });
 
-/** The schema of one entry of each array. */
-export const ENTRY_SCHEMAS: Readonly<Record<ArrayName, EntrySchema>> = {
-  integrations: entry({ id, name }, []),
-  merchants: entry(
-    { id, name, adjustment_codes: { type: 'array', items: exact(64), maxItems: 1_000, uniqueItems: true } },
-    ['adjustment_codes'],
-  ),
-  brands: entry(
-    {
-      id,
-      name,
-      merchant_id: id,
-      integration_id: id,
-      consolidated: flag,
-      consolidated_products: ids,
-      description: longText,
-      image_url: imageUrl,
-      active: bool,
-      visible_to: ids,
+/** Fields that are one of two, or that make events of their own. */
+const OTHER_OPTIONAL = ['password', 'password_hash', 'secret', 'secret_hash', 'top_ups'];
+
+/** The fields of each array's entries. */
+const PROPERTIES: Readonly<Record<ArrayName, Readonly<Record<string, object>>>> = {
+  integrations: { id, name },
+  merchants: {
+    id,
+    name,
+    adjustment_codes: { type: 'array', items: exact(64), maxItems: 1_000, uniqueItems: true },
+  },
+  brands: {
+    id,
+    name,
+    merchant_id: id,
+    integration_id: id,
+    consolidated: flag,
+    consolidated_products: ids,
+    description: longText,
+    image_url: imageUrl,
+    active: bool,
+    visible_to: ids,
+  },
+  stores: {
+    id,
+    brand_id: id,
+    name,
+    address: text(0, 1_000),
+    postcode: text(0, 20),
+    longitude: { type: 'number', minimum: -180, maximum: 180 },
+    latitude: { type: 'number', minimum: -90, maximum: 90 },
+  },
+  segments: {
+    id,
+    name,
+    voucherType: { enum: ['qr', 'alpha/qr', 'alpha/pin'] },
+    expiry: days,
+    configuration: { type: 'object' },
+  },
+  products: {
+    id,
+    brand_id: id,
+    name,
+    description: longText,
+    sale_price: { type: 'integer', minimum: 0, maximum: 100_000_000 },
+    image_url: imageUrl,
+    active: bool,
+    segments: ids,
+    valid_days: days,
+  },
+  categories: { id, name, image_url: imageUrl, featured: flag, products: ids },
+  users: {
+    id,
+    username: {
+      type: 'string',
+      maxLength: 100,
+      pattern: '^[^\\p{Cc}\\p{Cs}\\p{Z}]+( [^\\p{Cc}\\p{Cs}\\p{Z}]+)*$',
+      description:
+        'must be 1 to 100 characters without control characters, and without spaces at either end or in a row',
     },
-    ['integration_id', 'consolidated', 'consolidated_products', 'description', 'image_url', 'active', 'visible_to'],
-  ),
-  stores: entry(
-    {
-      id,
-      brand_id: id,
-      name,
-      address: text(0, 1_000),
-      postcode: text(0, 20),
-      longitude: { type: 'number', minimum: -180, maximum: 180 },
-      latitude: { type: 'number', minimum: -90, maximum: 90 },
+    password: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 1_024,
+      pattern: '^[^\\p{Cc}\\p{Cs}]*$',
+      description: 'must be without control characters (RFC 8265 4.2)',
     },
-    ['address', 'postcode'],
-  ),
-  segments: entry(
-    {
-      id,
-      name,
-      voucherType: { enum: ['qr', 'alpha/qr', 'alpha/pin'] },
-      expiry: days,
-      configuration: { type: 'object' },
+    password_hash: argon2,
+    name: text(0, 200),
+    locale: {
+      type: 'string',
+      pattern: '^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,4}$',
+      description: 'must be a language tag such as en-GB',
     },
-    ['configuration'],
-  ),
-  products: entry(
-    {
-      id,
-      brand_id: id,
-      name,
-      description: longText,
-      sale_price: { type: 'integer', minimum: 0, maximum: 100_000_000 },
-      image_url: imageUrl,
-      active: bool,
-      segments: ids,
-      valid_days: days,
+    phone_number: { type: 'string', maxLength: 40 },
+    device_tokens: { type: 'array', items: exact(4_096), maxItems: 100, uniqueItems: true },
+    active: bool,
+    roles: { type: 'array', items: { enum: ['support', 'auditor'] }, uniqueItems: true },
+    merchant_id: id,
+    permissions: { type: 'array', items: { enum: ['redeem', 'unredeem'] }, uniqueItems: true },
+  },
+  clients: { id, secret: exact(1_024), secret_hash: argon2, name, active: bool, users: ids },
+  payment_methods: {
+    reference: id,
+    kind: { enum: ['card', 'wallet'] },
+    users: ids,
+    customer: exact(64),
+    prepaid: bool,
+    top_ups: {
+      type: 'array',
+      maxItems: MAX_ITEMS,
+      items: entry({ id, amount: { type: 'integer', minimum: 1, maximum: 10_000_000_000 } }),
     },
-    ['description', 'image_url', 'active', 'segments', 'valid_days'],
-  ),
-  categories: entry({ id, name, image_url: imageUrl, featured: flag, products: ids }, ['image_url', 'featured']),
-  users: entry(
-    {
-      id,
-      username: {
-        type: 'string',
-        maxLength: 100,
-        pattern: '^[^\\p{Cc}\\p{Cs}\\p{Z}]+( [^\\p{Cc}\\p{Cs}\\p{Z}]+)*$',
-        description:
-          'must be 1 to 100 characters without control characters, and without spaces at either end or in a row',
-      },
-      password: {
-        type: 'string',
-        minLength: 1,
-        maxLength: 1_024,
-        pattern: '^[^\\p{Cc}\\p{Cs}]*$',
-        description: 'must be without control characters (RFC 8265 4.2)',
-      },
-      password_hash: argon2,
-      name: text(0, 200),
-      locale: {
-        type: 'string',
-        pattern: '^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,4}$',
-        description: 'must be a language tag such as en-GB',
-      },
-      phone_number: { type: 'string', maxLength: 40 },
-      device_tokens: { type: 'array', items: exact(4_096), maxItems: 100, uniqueItems: true },
-      active: bool,
-      roles: { type: 'array', items: { enum: ['support', 'auditor'] }, uniqueItems: true },
-      merchant_id: id,
-      permissions: { type: 'array', items: { enum: ['redeem', 'unredeem'] }, uniqueItems: true },
-    },
-    [
-      'password',
-      'password_hash',
-      'name',
-      'locale',
-      'phone_number',
-      'device_tokens',
-      'active',
-      'roles',
-      'merchant_id',
-      'permissions',
-    ],
-  ),
-  clients: entry({ id, secret: exact(1_024), secret_hash: argon2, name, active: bool, users: ids }, [
-    'secret',
-    'secret_hash',
-    'active',
-    'users',
-  ]),
-  payment_methods: entry(
-    {
-      reference: id,
-      kind: { enum: ['card', 'wallet'] },
-      users: ids,
-      customer: exact(64),
-      prepaid: bool,
-      top_ups: {
-        type: 'array',
-        maxItems: MAX_ITEMS,
-        items: entry({ id, amount: { type: 'integer', minimum: 1, maximum: 10_000_000_000 } }, []),
-      },
-    },
-    ['customer', 'prepaid', 'top_ups'],
-  ),
-  voucher_codes: entry({ segment_id: id, code: exact(200), pin: exact(64) }, ['pin']),
+  },
+  voucher_codes: { segment_id: id, code: exact(200), pin: exact(64) },
 };
+
+/** The schema of one entry of each array. */
+export const ENTRY_SCHEMAS = Object.fromEntries(
+  ARRAY_NAMES.map((array) => [array, entry(PROPERTIES[array], [...Object.keys(DEFAULTS[array]), ...OTHER_OPTIONAL])]),
+) as Readonly<Record<ArrayName, EntrySchema>>;

@@ -1,7 +1,4 @@
-/**
- * Plain passwords and client secrets of a file against the hashes that stand in the log: only another one makes a new
- * hash, and so an event.
- */
+/** Plain passwords and secrets of a file, against the hashes in the log: only a changed one makes a new hash. */
 import { hashPassword, verifyPassword } from '../lib/passwordHash.js';
 import { inParallel } from '../lib/async/inParallel.js';
 import type { LogState } from './logState.js';
@@ -19,10 +16,7 @@ interface Task {
   readonly present: string | undefined;
 }
 
-/**
- * Finds or makes the hashes; some 25 ms for each plain secret. `known` are those made before for the same file: an
- * import that has to look again at the log makes none twice. Ends early, without the rest, when `signal` is aborted.
- */
+/** Finds or makes the hashes. `known`: those of an earlier attempt. Ends early when `signal` is aborted. */
 export async function secretHashes(
   wanted: WantedImport,
   log: LogState,

@@ -9,16 +9,12 @@ import { ENTRY_SCHEMAS } from './schemas.js';
 /** How deep a segment's `configuration` may nest. */
 const MAX_DEPTH = 16;
 
-/** What the shapes told. */
 export interface Shaped {
   /** Entries whose shape is right. */
   readonly file: CheckedFile;
-  /** Every entry that is an object at all. */
+  /** All entries that are objects. */
   readonly objects: ReadonlyMap<ArrayName, readonly Placed<Readonly<Record<string, unknown>>>[]>;
-  /**
-   * Every id that an array names, also of entries whose shape is wrong: so that one fault isn't told again by all who
-   * refer to it.
-   */
+  /** All ids of an array, also of faulty entries, so that those who refer to these are no faults. */
   readonly declared: ReadonlyMap<ArrayName, ReadonlySet<string>>;
 }
 
@@ -27,13 +23,12 @@ const validators = lazily(() => {
   return new Map(ARRAY_NAMES.map((array) => [array, ajv.compile(ENTRY_SCHEMAS[array])]));
 });
 
-/** Compiling takes a few ms that no other command should pay. */
+/** Other commands don't pay for compiling. */
 function lazily<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => (made ??= { value: make() }).value;
 }
 
-/** Checks every entry of a parsed file. */
 export async function checkShapes(parsed: unknown, faults: FaultCollector): Promise<Shaped> {
   const file: Partial<Record<ArrayName, readonly Placed<unknown>[]>> = {};
   const objects = new Map<ArrayName, Placed<Readonly<Record<string, unknown>>>[]>();
@@ -102,7 +97,6 @@ function pathOf(error: ErrorObject): string {
     .slice(1)
     .map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`));
   const params = error.params as { missingProperty?: string; additionalProperty?: string; i?: number; j?: number };
-  // Of two equal items, the second.
   if (error.keyword === 'uniqueItems') parts.push(`[${Math.max(params.i ?? 0, params.j ?? 0)}]`);
   const field = params.missingProperty ?? params.additionalProperty;
   return parts.join('') + (field === undefined ? '' : `.${field.slice(0, 64)}`);
@@ -151,7 +145,7 @@ function inWords({ keyword, params, parentSchema, message }: ErrorObject): strin
   }
 }
 
-/** The first thing in free JSON that could not be stored and found again as it is. */
+/** The first value in free JSON that can't be stored as it is. */
 function faultWithin(value: unknown, path: string, depth: number): { path: string; fault: string } | undefined {
   if (typeof value === 'string')
     return /[\p{Cs}\0]/u.test(value) ? { path, fault: 'must be well-formed text without NUL characters' } : undefined;
