@@ -1,8 +1,10 @@
 /** Questions to the payment provider on behalf of a request. */
 import type { Bus } from '../ports/bus.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../ports/bus.js';
+import { PAYMENT_REQUESTS } from '../messages/payments.js';
+import { isFailure } from '../messages/workerFailure.js';
+import type { WorkerRequest } from '../messages/workerRequest.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { type Check, checks, isTrouble, type RefundLookup, SUBJECTS, type Trouble } from '../messages/messages.js';
 
 /** How long the provider may take, milliseconds. */
 const ANSWER_MS = 10_000;
@@ -28,22 +30,21 @@ export interface PaymentQuestions {
 
 /** Asks over the bus. */
 export function paymentQuestions(bus: Bus): PaymentQuestions {
-  const ask = async <R extends { readonly outcome: string }>(
-    subject: string,
-    request: object,
-    check: Check<R | Trouble>,
-  ): Promise<Exclude<R, Trouble>> => {
+  const ask = async <Q extends object, R extends { readonly outcome: string }>(
+    { subject, reply: check }: WorkerRequest<Q, R>,
+    request: Q,
+  ): Promise<R> => {
     const reply = await bus.request<unknown>(subject, request, { timeoutMs: ANSWER_MS }).catch((error: unknown) => {
       if (error instanceof DeadlineError || error instanceof NoRespondersError || error instanceof RemoteError)
         throw new UnavailableError('the payment provider cannot be asked', { cause: error });
       throw error;
     });
     const answer = check(reply);
-    if (isTrouble(answer)) throw new UnavailableError(`the payment provider cannot be asked: ${answer.cause}`);
-    return answer as Exclude<R, Trouble>;
+    if (!isFailure(answer)) return answer;
+    throw new UnavailableError(`the payment provider cannot be asked: ${answer.cause}`);
   };
   const askAction = async (transaction_id: string, payment_id: string): ReturnType<PaymentQuestions['action']> => {
-    const reply = await ask(SUBJECTS.paymentAction, { transaction_id, payment_id }, checks.paymentActionReply);
+    const reply = await ask(PAYMENT_REQUESTS.paymentAction, { transaction_id, payment_id });
     return reply.outcome === 'unknown' ? undefined : { clientSecret: reply.client_secret, waiting: reply.waiting };
   };
   const underWay = new Map<string, ReturnType<PaymentQuestions['action']>>();
@@ -59,15 +60,11 @@ export function paymentQuestions(bus: Bus): PaymentQuestions {
       return asked;
     },
     async transactionOf(payment_id) {
-      const reply = await ask(SUBJECTS.findPayment, { payment_id }, checks.paymentSearchReply);
+      const reply = await ask(PAYMENT_REQUESTS.findPayment, { payment_id });
       return reply.outcome === 'unknown' ? undefined : reply.transaction_id;
     },
     async givenBackByOthers(provider, charge_id) {
-      const reply = await ask(
-        SUBJECTS.lookUpRefund,
-        { ...NO_REFUND, provider, charge_id } satisfies RefundLookup,
-        checks.refundLookupReply,
-      );
+      const reply = await ask(PAYMENT_REQUESTS.lookUpRefund, { ...NO_REFUND, provider, charge_id });
       return reply.outcome === 'never' ? (reply.others ?? 0) : 0;
     },
   };

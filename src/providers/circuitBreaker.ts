@@ -15,7 +15,8 @@ import {
 import type { Logger } from 'pino';
 import { CLOCK_SLACK_MS } from '../lib/clock.js';
 import { inSpan } from '../tracing/spans.js';
-import { RetryLaterError, ProviderError } from './providerErrors.js';
+import { RetryLaterError } from '../messages/workerFailure.js';
+import { ProviderError } from './providerErrors.js';
 
 /** When the breaker opens, and for how long. */
 export interface CircuitBreakerOptions {

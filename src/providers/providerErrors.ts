@@ -18,21 +18,6 @@ export class ProviderError extends Error {
 }
 
 /**
- * Not now, and nothing was done: ask again after `afterMs` milliseconds. `held`: by a limit of our own, so it waits
- * however long that takes.
- */
-export class RetryLaterError extends Error {
-  override readonly name = 'RetryLaterError';
-  readonly afterMs: number;
-  readonly held: boolean;
-  constructor(message: string, afterMs: number, options: { held?: boolean } = {}) {
-    super(message);
-    this.afterMs = afterMs;
-    this.held = options.held ?? false;
-  }
-}
-
-/**
  * The provider refuses what was asked, and always will: the message is the cause that a person needs. Nothing was done,
  * but for what the cause names.
  */

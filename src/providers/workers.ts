@@ -2,12 +2,15 @@
 import type { Logger } from 'pino';
 import type { Bus, Unsubscribe } from '../ports/bus.js';
 import type { Records } from '../ports/readStore.js';
-import { type Check, checks, MalformedMessageError, QUEUES, SUBJECTS, type Trouble } from '../messages/messages.js';
+import { NOTIFICATION_REQUESTS } from '../messages/notifications.js';
+import { PAYMENT_REQUESTS } from '../messages/payments.js';
+import { RetryLaterError, type WorkerFailure } from '../messages/workerFailure.js';
+import { MalformedMessageError, type WorkerRequest } from '../messages/workerRequest.js';
 import type { NotificationProvider } from './notifications/provider.js';
 import { simulatedNotifications } from './notifications/simulated.js';
 import type { PaymentProvider } from './payments/provider.js';
 import { simulatedPayments } from './payments/simulated.js';
-import { RetryLaterError, RefusedError, ProviderError } from './providerErrors.js';
+import { RefusedError, ProviderError } from './providerErrors.js';
 
 /** What the workers work with. */
 export interface WorkerDeps {
@@ -33,48 +36,35 @@ export async function startWorkers({
 }: WorkerDeps): Promise<{ close(): Promise<void> }> {
   const payments = providers.payments ?? simulatedPayments(records, now);
   const notifications = providers.notifications ?? (await simulatedNotifications(records, logger, now));
-  const answer = <P>(
-    subject: string,
-    queue: string,
-    check: Check<P>,
-    handler: (request: P) => Promise<object>,
+  const serve = <Q extends object, R extends object>(
+    { subject, queue, request: check }: WorkerRequest<Q, R>,
+    handler: (request: Q) => Promise<R>,
   ): Promise<Unsubscribe> =>
     bus.serve<unknown>(subject, queue, async (message) => {
       try {
         return await handler(check(message));
       } catch (error) {
-        // What a limit holds back is no fault.
         if (!(error instanceof RetryLaterError)) logger.warn({ err: error, subject }, 'a message was not answered');
-        const trouble = troubleOf(error);
-        if (trouble === undefined) throw error;
-        return trouble;
+        const failure = failureOf(error);
+        if (failure === undefined) throw error;
+        return failure;
       }
     });
-  // Whoever asks on a subject that nobody answers tries for a day: one that is missing here does not compile.
-  const answering = {
-    charge: answer(SUBJECTS.charge, QUEUES.payments, checks.chargeRequest, (request) => payments.charge(request)),
-    lookUpCharge: answer(SUBJECTS.lookUpCharge, QUEUES.payments, checks.chargeLookup, (request) =>
-      payments.lookUp(request),
-    ),
-    cancelCharge: answer(SUBJECTS.cancelCharge, QUEUES.payments, checks.chargeCancellation, (request) =>
-      payments.cancel(request),
-    ),
-    paymentAction: answer(SUBJECTS.paymentAction, QUEUES.payments, checks.paymentActionRequest, (request) =>
-      payments.action(request),
-    ),
-    findPayment: answer(SUBJECTS.findPayment, QUEUES.payments, checks.paymentSearch, (request) =>
-      payments.find(request),
-    ),
-    refund: answer(SUBJECTS.refund, QUEUES.payments, checks.refundRequest, (request) => payments.refund(request)),
-    lookUpRefund: answer(SUBJECTS.lookUpRefund, QUEUES.payments, checks.refundLookup, (request) =>
-      payments.lookUpRefund(request),
-    ),
-    send: answer(SUBJECTS.send, QUEUES.notifications, checks.sendRequest, (request) => notifications.send(request)),
-    lookUpNotification: answer(SUBJECTS.lookUpNotification, QUEUES.notifications, checks.sendLookup, (request) =>
-      notifications.lookUp(request),
-    ),
-  } satisfies Readonly<Record<keyof typeof SUBJECTS, Promise<Unsubscribe>>>;
-  const stops = await Promise.all(Object.values(answering));
+  // A request that nobody serves would be tried for a day: one that is missing here does not compile.
+  const served = {
+    charge: serve(PAYMENT_REQUESTS.charge, (request) => payments.charge(request)),
+    lookUpCharge: serve(PAYMENT_REQUESTS.lookUpCharge, (request) => payments.lookUp(request)),
+    cancelCharge: serve(PAYMENT_REQUESTS.cancelCharge, (request) => payments.cancel(request)),
+    paymentAction: serve(PAYMENT_REQUESTS.paymentAction, (request) => payments.action(request)),
+    findPayment: serve(PAYMENT_REQUESTS.findPayment, (request) => payments.find(request)),
+    refund: serve(PAYMENT_REQUESTS.refund, (request) => payments.refund(request)),
+    lookUpRefund: serve(PAYMENT_REQUESTS.lookUpRefund, (request) => payments.lookUpRefund(request)),
+    send: serve(NOTIFICATION_REQUESTS.send, (request) => notifications.send(request)),
+    lookUpNotification: serve(NOTIFICATION_REQUESTS.lookUpNotification, (request) => notifications.lookUp(request)),
+  } satisfies Readonly<
+    Record<keyof typeof PAYMENT_REQUESTS | keyof typeof NOTIFICATION_REQUESTS, Promise<Unsubscribe>>
+  >;
+  const stops = await Promise.all(Object.values(served));
   return {
     async close() {
       await Promise.all(stops.map((stop) => stop()));
@@ -83,11 +73,11 @@ export async function startWorkers({
 }
 
 /** What a failure answers; `undefined`: nobody knows what was done, so it is no answer. */
-function troubleOf(error: unknown): Trouble | undefined {
+function failureOf(error: unknown): WorkerFailure | undefined {
   if (error instanceof RetryLaterError)
-    return { outcome: 'later', after_ms: error.afterMs, held: error.held, cause: error.message };
+    return { outcome: 'retry_later', after_ms: error.afterMs, limited: error.limited, cause: error.message };
   if (error instanceof ProviderError && !error.outcomeUnknown)
-    return { outcome: 'later', after_ms: 0, held: false, cause: error.message };
+    return { outcome: 'retry_later', after_ms: 0, limited: false, cause: error.message };
   // The same message would be as senseless the next time.
   if (error instanceof RefusedError || error instanceof MalformedMessageError)
     return { outcome: 'impossible', cause: error.message };

@@ -8,7 +8,7 @@ import { notePaymentNews } from '../../src/commands/notePaymentNews.js';
 import type { PaymentNews } from '../../src/domain/paymentNews.js';
 import { AUTHENTICATION_MS } from '../../src/domain/purchase.js';
 import type { ProcessorDeps } from '../../src/processors/processors.js';
-import { SUBJECTS } from '../../src/messages/messages.js';
+import { SUBJECTS } from '../support/providers/subjects.js';
 import { chances, faultyBus, seeds } from '../support/faults/faultyBus.js';
 import type { House } from '../support/service/house.js';
 import { houseWithProvidersSuite } from '../support/service/houseSuite.js';

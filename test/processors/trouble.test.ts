@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { type Bus, RemoteError } from '../../src/ports/bus.js';
 import { ConflictError, type EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import type { ChargeReply } from '../../src/messages/messages.js';
+import type { ChargeReply } from '../../src/messages/payments.js';
 import { faultyBus } from '../support/faults/faultyBus.js';
 import { hoursAgo, type House, phone, sentIn } from '../support/service/house.js';
 import { houseSuite } from '../support/service/houseSuite.js';

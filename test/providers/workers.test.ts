@@ -7,9 +7,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEmbeddedBus } from '../../src/adapters/embedded/bus/bus.js';
 import { NoRespondersError, RemoteError } from '../../src/ports/bus.js';
-import { checks, MalformedMessageError, SUBJECTS } from '../../src/messages/messages.js';
+import { NOTIFICATION_REQUESTS } from '../../src/messages/notifications.js';
+import { PAYMENT_REQUESTS } from '../../src/messages/payments.js';
+import { MalformedMessageError } from '../../src/messages/workerRequest.js';
+import { SUBJECTS } from '../support/providers/subjects.js';
 import { startWorkers } from '../../src/providers/workers.js';
-import { RetryLaterError, RefusedError, ProviderError } from '../../src/providers/providerErrors.js';
+import { RetryLaterError } from '../../src/messages/workerFailure.js';
+import { RefusedError, ProviderError } from '../../src/providers/providerErrors.js';
 import { memoryRecords } from '../support/engines/memoryRecords.js';
 
 const test = suite('workers');
@@ -202,12 +206,12 @@ test('whatever comes, it is answered, told of once, and never a crash; providers
     trouble = new ProviderError('silent', { outcomeUnknown: true });
     assert.instance(await reply(), RemoteError);
     trouble = new ProviderError('unreachable', { outcomeUnknown: false });
-    assert.equal(await reply(), { outcome: 'later', after_ms: 0, held: false, cause: 'unreachable' });
+    assert.equal(await reply(), { outcome: 'retry_later', after_ms: 0, limited: false, cause: 'unreachable' });
     trouble = new RefusedError('no such card');
     assert.equal(await reply(), { outcome: 'impossible', cause: 'no such card' });
     lines.length = 0;
-    trouble = new RetryLaterError('limited', 7, { held: true });
-    assert.equal(await reply(), { outcome: 'later', after_ms: 7, held: true, cause: 'limited' });
+    trouble = new RetryLaterError('limited', 7, { limited: true });
+    assert.equal(await reply(), { outcome: 'retry_later', after_ms: 7, limited: true, cause: 'limited' });
     assert.equal(lines, []);
   } finally {
     await workers.close();
@@ -219,23 +223,23 @@ test('whatever comes, it is answered, told of once, and never a crash; providers
 test('answers are checked too', () => {
   const charged = { outcome: 'charged', provider: 'p', charge_id: 'c', simulated: false };
   const refunded = { outcome: 'refunded', provider: 'p', refund_ref: 'r', simulated: false };
-  assert.is(checks.refundReply(refunded), refunded);
-  assert.equal(checks.refundLookupReply({ outcome: 'never' }), { outcome: 'never' });
+  assert.is(PAYMENT_REQUESTS.refund.reply(refunded), refunded);
+  assert.equal(PAYMENT_REQUESTS.lookUpRefund.reply({ outcome: 'never' }), { outcome: 'never' });
   const sent = { outcome: 'sent', provider: 'p', message_id: 'm', simulated: false };
-  assert.is(checks.chargeReply(charged), charged);
-  assert.equal(checks.chargeLookupReply({ outcome: 'unknown' }), { outcome: 'unknown' });
-  assert.equal(checks.sendLookupReply({ outcome: 'never' }), { outcome: 'never' });
-  assert.is(checks.sendLookupReply(sent), sent);
+  assert.is(PAYMENT_REQUESTS.charge.reply(charged), charged);
+  assert.equal(PAYMENT_REQUESTS.lookUpCharge.reply({ outcome: 'unknown' }), { outcome: 'unknown' });
+  assert.equal(NOTIFICATION_REQUESTS.lookUpNotification.reply({ outcome: 'never' }), { outcome: 'never' });
+  assert.is(NOTIFICATION_REQUESTS.lookUpNotification.reply(sent), sent);
   for (const [check, answer] of [
-    [checks.chargeReply, { outcome: 'unknown' }],
-    [checks.chargeReply, { ...charged, charge_id: undefined }],
-    [checks.chargeReply, { ...charged, amount: 2.5 }],
-    [checks.chargeReply, null],
-    [checks.refundReply, { outcome: 'never' }],
-    [checks.refundReply, { ...refunded, outcome: 'refused' }],
-    [checks.sendReply, { outcome: 'never' }],
-    [checks.sendReply, { ...sent, message_id: '' }],
-    [checks.sendLookupReply, { outcome: 'perhaps' }],
+    [PAYMENT_REQUESTS.charge.reply, { outcome: 'unknown' }],
+    [PAYMENT_REQUESTS.charge.reply, { ...charged, charge_id: undefined }],
+    [PAYMENT_REQUESTS.charge.reply, { ...charged, amount: 2.5 }],
+    [PAYMENT_REQUESTS.charge.reply, null],
+    [PAYMENT_REQUESTS.refund.reply, { outcome: 'never' }],
+    [PAYMENT_REQUESTS.refund.reply, { ...refunded, outcome: 'refused' }],
+    [NOTIFICATION_REQUESTS.send.reply, { outcome: 'never' }],
+    [NOTIFICATION_REQUESTS.send.reply, { ...sent, message_id: '' }],
+    [NOTIFICATION_REQUESTS.lookUpNotification.reply, { outcome: 'perhaps' }],
   ] as const) {
     assert.throws(
       () => check(answer),

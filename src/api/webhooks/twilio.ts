@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { noteUndelivered } from '../../commands/noteDelivery.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import { notificationKey } from '../../messages/messages.js';
+import { notificationKey } from '../../messages/notifications.js';
 import {
   type CallbackReader,
   type DeliveryNews,

@@ -14,10 +14,16 @@ import {
 import type { GiftsPurchased, PurchaseReceiver } from '../../domain/purchase.js';
 import type { Bus } from '../../ports/bus.js';
 import type { EventStore, ExpectedRevision } from '../../ports/eventStore.js';
-import { checks, type SendLookup, type SendReply, type SendRequest, SUBJECTS } from '../../messages/messages.js';
+import {
+  NOTIFICATION_REQUESTS,
+  type SendLookup,
+  type SendReply,
+  type SendRequest,
+} from '../../messages/notifications.js';
 import { type Address, addressOf, type Contact } from './address.js';
 import type { NotificationWork } from './state.js';
-import { answered, GiveUpError, neverStarted, type RetryPolicy } from '../runner/retry.js';
+import { askWorker } from '../runner/askWorker.js';
+import { GiveUpError, neverStarted, type RetryPolicy } from '../runner/retry.js';
 import { type Cause, causeOf } from '../runner/cause.js';
 import type { Writer } from '../runner/writing.js';
 
@@ -185,11 +191,7 @@ export async function resumeAttempt(
       to: address?.to ?? [],
       launch_url: launchUrlOf(deps, attempt),
     };
-    const found = answered(
-      checks.sendLookupReply(
-        await deps.bus.request(SUBJECTS.lookUpNotification, lookup, { timeoutMs: deps.retryPolicy.answerMs }),
-      ),
-    );
+    const found = await askWorker(deps, NOTIFICATION_REQUESTS.lookUpNotification, lookup);
     if (found.outcome === 'unknown') throw new Error(OUTCOME_UNKNOWN);
     if (found.outcome === 'sent' || found.outcome === 'failed') return record(deps, attempt, found, channel, last);
   }
@@ -235,15 +237,11 @@ async function send(
   };
   deps.mayAct();
   memory.unsent = undefined;
-  const reply = await ask(deps, request).catch((error: unknown) => {
+  const reply = await askWorker(deps, NOTIFICATION_REQUESTS.send, request).catch((error: unknown) => {
     if (neverStarted(error)) memory.unsent = number;
     throw error;
   });
   await record(deps, attempt, reply, channel, started);
-}
-
-async function ask({ bus, retryPolicy }: NotifyDeps, request: SendRequest): Promise<SendReply> {
-  return answered(checks.sendReply(await bus.request(SUBJECTS.send, request, { timeoutMs: retryPolicy.answerMs })));
 }
 
 /** Records the answer; a conflict means that it has been recorded already. */

@@ -24,11 +24,11 @@ import {
   type AuthenticationReply,
   type ChargeReply,
   type ChargeRequest,
-  checks,
-  SUBJECTS,
-} from '../../messages/messages.js';
+  PAYMENT_REQUESTS,
+} from '../../messages/payments.js';
 import type { PurchaseWork } from './state.js';
-import { answered, GiveUpError, NotYetError, type RetryPolicy } from '../runner/retry.js';
+import { askWorker } from '../runner/askWorker.js';
+import { GiveUpError, NotYetError, type RetryPolicy } from '../runner/retry.js';
 import { type Cause, causeOf } from '../runner/cause.js';
 import type { WalletPayments } from './walletPayments.js';
 import type { Reason, Writer } from '../runner/writing.js';
@@ -163,17 +163,11 @@ async function ask(
     return { outcome: 'charged', provider: 'wallet', charge_id: `wallet-${transaction_id}`, simulated: false };
   }
 
-  const options = { timeoutMs: deps.retryPolicy.answerMs };
   // Before it was first asked for, by this clock: it was set back since, and does not tell how long ago that was. What
   // was forgotten would be charged twice.
   const setBack =
     chargeStartedAt !== undefined && total > 0 && Date.parse(chargeStartedAt) - deps.now() > CLOCK_SLACK_MS;
-  const lookUp = async () =>
-    answered(
-      checks.chargeLookupReply(
-        await deps.bus.request(SUBJECTS.lookUpCharge, { transaction_id, payment_id: null }, options),
-      ),
-    );
+  const lookUp = () => askWorker(deps, PAYMENT_REQUESTS.lookUpCharge, { transaction_id, payment_id: null });
   // What costs nothing is in no provider's books, and can be asked for twice.
   if (
     chargeStartedAt !== undefined &&
@@ -193,7 +187,7 @@ async function ask(
       customer: (await method()).customer,
       started_at: chargeStartedAt,
     };
-    return answered(checks.chargeReply(await deps.bus.request(SUBJECTS.charge, request, options)));
+    return askWorker(deps, PAYMENT_REQUESTS.charge, request);
   }
   const found = await lookUp();
   if (found.outcome === 'unknown' && setBack)
@@ -220,16 +214,11 @@ async function askForBuyer(
   authentication: Authentication,
 ): Promise<ChargeReply> {
   const { payment_id, failed } = authentication;
-  const options = { timeoutMs: deps.retryPolicy.answerMs };
   if (failed !== undefined || isOver(deps, authentication)) {
     const cancellation = { transaction_id, payment_id, code: failed ?? NOT_AUTHENTICATED };
-    return answered(
-      checks.chargeCancellationReply(await deps.bus.request(SUBJECTS.cancelCharge, cancellation, options)),
-    );
+    return askWorker(deps, PAYMENT_REQUESTS.cancelCharge, cancellation);
   }
-  const found = answered(
-    checks.chargeLookupReply(await deps.bus.request(SUBJECTS.lookUpCharge, { transaction_id, payment_id }, options)),
-  );
+  const found = await askWorker(deps, PAYMENT_REQUESTS.lookUpCharge, { transaction_id, payment_id });
   if (found.outcome === 'unknown' || found.outcome === 'authentication') throw notYet(deps, authentication);
   return found;
 }

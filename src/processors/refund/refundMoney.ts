@@ -4,14 +4,13 @@
  */
 import type { Bus } from '../../ports/bus.js';
 import {
-  checks,
-  type RefundLookup,
+  PAYMENT_REQUESTS,
   type RefundLookupReply,
   type RefundReply,
   type RefundRequest,
-  SUBJECTS,
-} from '../../messages/messages.js';
-import { answered, type RetryPolicy } from '../runner/retry.js';
+} from '../../messages/payments.js';
+import { askWorker } from '../runner/askWorker.js';
+import type { RetryPolicy } from '../runner/retry.js';
 import type { WalletPayments } from '../purchase/walletPayments.js';
 import type { Reason } from '../runner/writing.js';
 
@@ -59,9 +58,7 @@ export async function refundMoney(
     if ((found.others ?? 0) > 0) return { outcome: 'by hand' };
     if (late) return found;
   }
-  return answered(
-    checks.refundReply(await deps.bus.request(SUBJECTS.refund, request, { timeoutMs: deps.retryPolicy.answerMs })),
-  );
+  return askWorker(deps, PAYMENT_REQUESTS.refund, request);
 }
 
 /**
@@ -77,16 +74,8 @@ export async function madeMeanwhile(deps: RefundMoneyDeps, request: RefundReques
 }
 
 async function lookUp(
-  { bus, retryPolicy }: RefundMoneyDeps,
+  deps: RefundMoneyDeps,
   { refund_id, attempt, provider, charge_id, started_at }: RefundRequest,
 ): Promise<RefundLookupReply> {
-  return answered(
-    checks.refundLookupReply(
-      await bus.request(
-        SUBJECTS.lookUpRefund,
-        { refund_id, attempt, provider, charge_id, started_at } satisfies RefundLookup,
-        { timeoutMs: retryPolicy.answerMs },
-      ),
-    ),
-  );
+  return askWorker(deps, PAYMENT_REQUESTS.lookUpRefund, { refund_id, attempt, provider, charge_id, started_at });
 }

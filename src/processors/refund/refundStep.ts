@@ -27,7 +27,7 @@ import {
   startAgain,
 } from '../../domain/refund.js';
 import { ConflictError, type EventStore, type RecordedEvent } from '../../ports/eventStore.js';
-import type { RefundRequest } from '../../messages/messages.js';
+import type { RefundRequest } from '../../messages/payments.js';
 import type { Retry } from './state.js';
 import { madeMeanwhile, refundMoney, type RefundMoneyDeps } from './refundMoney.js';
 import { changeGift, type PaidGift } from '../purchase/giftChanges.js';

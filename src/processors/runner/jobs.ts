@@ -10,9 +10,10 @@ import {
   parkingId,
   type WorkParked,
 } from '../../domain/parked.js';
+import { RetryLaterError } from '../../messages/workerFailure.js';
 import { inSpan, type SpanDescription } from '../../tracing/spans.js';
 import { openPool, type Pool } from './pool.js';
-import { afterFailure, LaterError, NotOursError, NotYetError, type RetryPolicy } from './retry.js';
+import { afterFailure, NotOursError, NotYetError, type RetryPolicy } from './retry.js';
 import type { Cause } from './cause.js';
 import type { ProcessTally } from './status.js';
 import type { Writer } from './writing.js';
@@ -150,7 +151,7 @@ export function jobRunner({
     own.again = undefined;
     poolOf(job.pool).add(job.transactionId, async () => {
       let again: { waitMs: number } | { cause: string } | undefined;
-      let held = false;
+      let limited = false;
       try {
         mayAct();
         await inSpan(
@@ -162,7 +163,7 @@ export function jobRunner({
         const failed = !(error instanceof NotYetError || error instanceof NotOursError);
         if (failed) tally.failed(job.parkAs.step);
         again = afterFailure(error, number - failing.before, ticks() - failing.since, retryPolicy, Math.random());
-        held = error instanceof LaterError && error.held;
+        limited = error instanceof RetryLaterError && error.limited;
         if (number === 1 && failed)
           logger.warn(
             { err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) },
@@ -188,7 +189,7 @@ export function jobRunner({
         own.wake = undefined;
         clearTimeout(wait);
         waits.delete(wait);
-        attempt(own.again ?? job, own, number + 1, held ? { since: ticks(), before: number } : failing);
+        attempt(own.again ?? job, own, number + 1, limited ? { since: ticks(), before: number } : failing);
       };
       return undefined;
     });

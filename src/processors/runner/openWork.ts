@@ -77,7 +77,7 @@ export function openWork<D>(managers: readonly AnyManager<D>[], from: Position |
   };
 
   const ask = ({ manager }: Instances, intents: readonly Intent[]): readonly Asked<D>[] =>
-    intents.map((intent) => ({ manager: manager as AnyManager<D>, intent }));
+    intents.length === 0 ? NOTHING : intents.map((intent) => ({ manager: manager as AnyManager<D>, intent }));
 
   const forget = (name: ParkedName, entity: string): void => {
     if (timesParked.size > 0) timesParked.delete(parkedId(name, entity));
@@ -149,9 +149,11 @@ export function openWork<D>(managers: readonly AnyManager<D>[], from: Position |
     const { type } = event;
     const listening = byType.get(type) ?? [];
     const targets = targetsOf(event, type, among === undefined ? listening : listening.filter((one) => among.has(one)));
-    if (targets.length === 0) return [];
+    if (targets.length === 0) return NOTHING;
     const cause = causeOf(event);
-    return targets.flatMap((target) => react(target, event, cause, type, among === undefined));
+    const asked: Asked<D>[] = [];
+    for (const target of targets) asked.push(...react(target, event, cause, type, among === undefined));
+    return asked;
   };
 
   const noteParking = (event: RecordedEvent): void => {
@@ -240,5 +242,6 @@ export function openWork<D>(managers: readonly AnyManager<D>[], from: Position |
   };
 }
 
+const NOTHING: readonly never[] = [];
 /** For what is open already, or closed. */
 const NEVER: Opened = { before: undefined, at: '' };

@@ -2,7 +2,7 @@
 import { AUTHENTICATION_MS } from '../../domain/purchase.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { isTrouble, type Trouble } from '../../messages/messages.js';
+import { isFailure, RetryLaterError, type WorkerFailure } from '../../messages/workerFailure.js';
 
 /** How patient the process managers are. All in milliseconds. */
 export interface RetryPolicy {
@@ -50,21 +50,6 @@ export class GiveUpError extends Error {
 }
 
 /**
- * A worker says: not now. Nothing was done; it is asked again after `afterMs` at the earliest. `held`: by a limit of
- * our own, never to be given up.
- */
-export class LaterError extends Error {
-  override readonly name = 'LaterError';
-  readonly afterMs: number;
-  readonly held: boolean;
-  constructor({ cause, after_ms, held }: Extract<Trouble, { outcome: 'later' }>) {
-    super(cause);
-    this.afterMs = after_ms;
-    this.held = held;
-  }
-}
-
-/**
  * Nothing has failed; there is something to wait for, so long at most. `mayNeverCome`: then it is looked for less and
  * less often, and given up like what fails.
  */
@@ -85,10 +70,11 @@ export class NotYetError extends Error {
  */
 export class NotOursError extends UnavailableError {}
 
-/** A worker's answer. @throws LaterError, GiveUpError when it has none */
-export function answered<T extends { readonly outcome: string }>(reply: T | Trouble): Exclude<T, Trouble> {
-  if (isTrouble(reply)) throw reply.outcome === 'later' ? new LaterError(reply) : new GiveUpError(reply.cause);
-  return reply as Exclude<T, Trouble>;
+/** A worker's answer. @throws RetryLaterError, GiveUpError when it has none */
+export function answered<R extends { readonly outcome: string }>(reply: R | WorkerFailure): R {
+  if (!isFailure(reply)) return reply;
+  if (reply.outcome === 'impossible') throw new GiveUpError(reply.cause);
+  throw new RetryLaterError(reply.cause, reply.after_ms, reply);
 }
 
 /** Whether a failure passes by itself: an engine or a provider in trouble, nobody answering yet. */
@@ -98,7 +84,7 @@ function passes(error: unknown): boolean {
     error instanceof NoRespondersError ||
     error instanceof DeadlineError ||
     error instanceof RemoteError ||
-    error instanceof LaterError
+    error instanceof RetryLaterError
   );
 }
 
@@ -106,7 +92,7 @@ function passes(error: unknown): boolean {
 export function neverStarted(error: unknown): boolean {
   return (
     error instanceof NoRespondersError ||
-    error instanceof LaterError ||
+    error instanceof RetryLaterError ||
     (error instanceof UnavailableError && !error.outcomeUnknown)
   );
 }
@@ -137,8 +123,8 @@ export function afterFailure(
   }
   // Those who were told the same time don't all come at once; one who is held by a limit is never given up.
   const later =
-    error instanceof LaterError ? { waitMs: Math.max(waitMs, error.afterMs * (1 + chance / 4)) } : undefined;
-  if (later !== undefined && (error as LaterError).held) return later;
+    error instanceof RetryLaterError ? { waitMs: Math.max(waitMs, error.afterMs * (1 + chance / 4)) } : undefined;
+  if (later !== undefined && (error as RetryLaterError).limited) return later;
   if (passes(error) ? heldUpMs >= retryPolicy.giveUpMs : attempt >= retryPolicy.attempts) return { cause };
   return later ?? { waitMs };
 }

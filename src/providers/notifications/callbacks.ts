@@ -3,7 +3,7 @@
  * (https://www.twilio.com/docs/messaging/guides/track-outbound-message-status), once its signature is verified.
  */
 import { giftIdOf } from '../../domain/giftIds.js';
-import type { SendReply, SendRequest } from '../../messages/messages.js';
+import type { SendReply, SendRequest } from '../../messages/notifications.js';
 import { SignatureError } from '../signature.js';
 
 /** Where it is told, under the service's address; the query names the gift, and which telling of its receiver it is. */

@@ -6,8 +6,9 @@
 import type { Logger } from 'pino';
 import { inParallel } from '../../lib/async/inParallel.js';
 import { type CircuitBreakerOptions, openCircuitBreaker } from '../circuitBreaker.js';
-import { type SendReply, type SendRequest, notificationKey } from '../../messages/messages.js';
-import { neverSent, RetryLaterError, RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
+import { type SendReply, type SendRequest, notificationKey } from '../../messages/notifications.js';
+import { RetryLaterError } from '../../messages/workerFailure.js';
+import { neverSent, RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
 import { googleTokens } from './googleToken.js';
 import type { Ledger } from './ledger.js';
 import type { NotificationProvider } from './provider.js';

@@ -4,7 +4,8 @@
  */
 import { SignJWT } from 'jose/jwt/sign';
 import { importPKCS8 } from 'jose/key/import';
-import { RetryLaterError, neverSent, retryAfterMs, ProviderError } from '../providerErrors.js';
+import { RetryLaterError } from '../../messages/workerFailure.js';
+import { neverSent, retryAfterMs, ProviderError } from '../providerErrors.js';
 
 /** The account and where it gets its tokens. */
 export interface GoogleAccount {

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
-import type { SendReply } from '../../messages/messages.js';
+import type { SendReply } from '../../messages/notifications.js';
 import { ProviderError } from '../providerErrors.js';
 
 /** What is known of one telling. Personal: `to`. */

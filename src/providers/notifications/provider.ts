@@ -1,5 +1,5 @@
 /** What tells receivers: Twilio and FCM, or the simulated one. */
-import type { SendLookup, SendLookupReply, SendReply, SendRequest } from '../../messages/messages.js';
+import type { SendLookup, SendLookupReply, SendReply, SendRequest } from '../../messages/notifications.js';
 
 /** Tells receivers. */
 export interface NotificationProvider {

@@ -5,7 +5,7 @@
  */
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
-import { type SendReply, notificationKey } from '../../messages/messages.js';
+import { type SendReply, notificationKey } from '../../messages/notifications.js';
 import type { NotificationProvider } from './provider.js';
 import { textOf } from './text.js';
 

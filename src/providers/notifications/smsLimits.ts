@@ -7,7 +7,7 @@ import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
 import type { Records } from '../../ports/readStore.js';
-import { RetryLaterError } from '../providerErrors.js';
+import { RetryLaterError } from '../../messages/workerFailure.js';
 
 /** How many purchases may send within `windowMs` milliseconds. */
 export interface SmsLimitOptions {
@@ -61,7 +61,7 @@ export function smsLimits(
         throw new RetryLaterError(
           `held back: too many messages ${kind === 'number' ? 'to this number' : 'by this buyer'}`,
           error.msBeforeNext,
-          { held: true },
+          { limited: true },
         );
       throw error;
     }

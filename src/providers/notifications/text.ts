@@ -1,5 +1,5 @@
 /** The words a receiver gets, in their language. Pure. */
-import type { SendRequest } from '../../messages/messages.js';
+import type { SendRequest } from '../../messages/notifications.js';
 import { wordsOf } from './words.js';
 
 /** What a text is made of. */

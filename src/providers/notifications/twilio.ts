@@ -5,8 +5,9 @@
 import type { Logger } from 'pino';
 import twilio from 'twilio';
 import { type CircuitBreakerOptions, openCircuitBreaker } from '../circuitBreaker.js';
-import { type SendReply, notificationKey } from '../../messages/messages.js';
-import { neverSent, RetryLaterError, RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
+import { type SendReply, notificationKey } from '../../messages/notifications.js';
+import { RetryLaterError } from '../../messages/workerFailure.js';
+import { neverSent, RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
 import { FAILED, callbackFor } from './callbacks.js';
 import type { Ledger } from './ledger.js';
 import type { NotificationProvider } from './provider.js';

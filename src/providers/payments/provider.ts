@@ -14,7 +14,7 @@ import type {
   RefundLookupReply,
   RefundReply,
   RefundRequest,
-} from '../../messages/messages.js';
+} from '../../messages/payments.js';
 
 /** Answers to charges and refunds. */
 export interface PaymentProvider {

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brokenCardLimit } from '../../domain/purchase.js';
 import type { Records } from '../../ports/readStore.js';
-import type { AuthenticationReply, ChargeReply, RefundReply } from '../../messages/messages.js';
+import type { AuthenticationReply, ChargeReply, RefundReply } from '../../messages/payments.js';
 import { RefusedError, refuseForeign } from '../providerErrors.js';
 import type { PaymentProvider } from './provider.js';
 import { afterAuthentication, declineCodeOf, needsAuthentication } from './testCards.js';

@@ -1,7 +1,7 @@
 /** The simulated provider's own ledger, which it keeps for 48 h. */
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
 import type { Records } from '../../ports/readStore.js';
-import type { ChargeReply, RefundReply } from '../../messages/messages.js';
+import type { ChargeReply, RefundReply } from '../../messages/payments.js';
 import { CHARGE_PREFIX, PROVIDER, REFUND_PREFIX, type SimulatedEntry } from './simulated.js';
 
 /** The ledger in the records, as it stands when it is first asked: for one comparison. */

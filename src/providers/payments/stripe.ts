@@ -5,8 +5,9 @@
  */
 import type { Logger } from 'pino';
 import { type CircuitBreakerOptions, openCircuitBreaker } from '../circuitBreaker.js';
-import type { AuthenticationReply, ChargeReply } from '../../messages/messages.js';
-import { RetryLaterError, RefusedError, ProviderError } from '../providerErrors.js';
+import type { AuthenticationReply, ChargeReply } from '../../messages/payments.js';
+import { RetryLaterError } from '../../messages/workerFailure.js';
+import { RefusedError, ProviderError } from '../providerErrors.js';
 import type { PaymentProvider } from './provider.js';
 import { CURRENCY, intentIn, pageIn, penceTaken } from './stripeAnswers.js';
 import {

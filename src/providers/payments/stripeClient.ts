@@ -3,7 +3,8 @@
  * mean.
  */
 import Stripe from 'stripe';
-import { RetryLaterError, RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
+import { RetryLaterError } from '../../messages/workerFailure.js';
+import { RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
 import { stripeHttp } from './stripeHttp.js';
 
 /** The version of Stripe's API that all this was written for; the library knows its types. */

@@ -2,7 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Stripe from 'stripe';
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
-import { RetryLaterError, RefusedError } from '../providerErrors.js';
+import { RetryLaterError } from '../../messages/workerFailure.js';
+import { RefusedError } from '../providerErrors.js';
 import { intentIn, pageIn, refundIn } from './stripeAnswers.js';
 import { failed, GAVE_NOTHING, openStripe, PROVIDER, type StripeSettings } from './stripeClient.js';
 

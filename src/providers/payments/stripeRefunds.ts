@@ -3,7 +3,7 @@
  * are listed as they stand (unlike search, lists don't lag behind), so what is not listed was never made.
  */
 import type Stripe from 'stripe';
-import type { RefundReply } from '../../messages/messages.js';
+import type { RefundReply } from '../../messages/payments.js';
 import { refuseForeign, RefusedError, ProviderError } from '../providerErrors.js';
 import type { PaymentProvider } from './provider.js';
 import { pageIn, refundIn } from './stripeAnswers.js';

@@ -239,7 +239,7 @@ test('asking the provider: what it says, or that it cannot be asked', async () =
   const unknown = answering(async () => ({ outcome: 'unknown' }));
   assert.deepEqual([await unknown.action('t', 'p'), await unknown.transactionOf('p')], [undefined, undefined]);
   for (const trouble of [
-    { outcome: 'later', after_ms: 1, held: false, cause: 'busy' },
+    { outcome: 'retry_later', after_ms: 1, limited: false, cause: 'busy' },
     { outcome: 'impossible', cause: 'no' },
   ]) {
     await assert.rejects(answering(async () => trouble).transactionOf('p'), UnavailableError);

@@ -3,7 +3,7 @@ import { type Difference, reconcile, type Reconciled } from '../../../src/ops/re
 import { dayOf, reconcileDay } from '../../../src/ops/reconciliation/reconcileDay.js';
 import type { LedgerEntry, PaymentLedger } from '../../../src/ports/paymentLedger.js';
 import { stripeLedger } from '../../../src/providers/payments/stripeLedger.js';
-import { RetryLaterError } from '../../../src/providers/providerErrors.js';
+import { RetryLaterError } from '../../../src/messages/workerFailure.js';
 import type { House } from '../../support/service/house.js';
 import { houseSuite } from '../../support/service/houseSuite.js';
 import { rejects } from '../../support/assertions/rejects.js';

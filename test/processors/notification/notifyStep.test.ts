@@ -10,7 +10,7 @@ import {
   attemptMemory,
 } from '../../../src/processors/notification/notifyStep.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
-import { SUBJECTS } from '../../../src/messages/messages.js';
+import { SUBJECTS } from '../../support/providers/subjects.js';
 import { type House, phone } from '../../support/service/house.js';
 import { houseSuite } from '../../support/service/houseSuite.js';
 

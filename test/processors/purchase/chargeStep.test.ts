@@ -6,7 +6,7 @@ import { NotOursError, NotYetError, RETRY_POLICY } from '../../../src/processors
 import { causeOf } from '../../../src/processors/runner/cause.js';
 import { walletPayments } from '../../../src/processors/purchase/walletPayments.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
-import { SUBJECTS } from '../../../src/messages/messages.js';
+import { SUBJECTS } from '../../support/providers/subjects.js';
 import { hoursAgo, type House } from '../../support/service/house.js';
 import { houseSuite } from '../../support/service/houseSuite.js';
 import { rejects } from '../../support/assertions/rejects.js';

@@ -9,7 +9,7 @@ import { ConflictError, type EventStore } from '../../../src/ports/eventStore.js
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { walletPayments } from '../../../src/processors/purchase/walletPayments.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
-import { SUBJECTS } from '../../../src/messages/messages.js';
+import { SUBJECTS } from '../../support/providers/subjects.js';
 import type { House } from '../../support/service/house.js';
 import { houseSuite } from '../../support/service/houseSuite.js';
 import { everyKillPoint } from '../../support/faults/killPoints.js';

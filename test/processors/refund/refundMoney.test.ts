@@ -3,7 +3,8 @@ import * as assert from 'uvu/assert';
 import { refundMoney, type RefundMoneyDeps } from '../../../src/processors/refund/refundMoney.js';
 import { GiveUpError } from '../../../src/processors/runner/retry.js';
 import type { WalletPayments } from '../../../src/processors/purchase/walletPayments.js';
-import { type RefundRequest, SUBJECTS } from '../../../src/messages/messages.js';
+import type { RefundRequest } from '../../../src/messages/payments.js';
+import { SUBJECTS } from '../../support/providers/subjects.js';
 import { rejects } from '../../support/assertions/rejects.js';
 
 const test = suite('giving money back');

@@ -7,7 +7,7 @@ import { refund } from '../../../src/processors/refund/refundStep.js';
 import { RETRY_POLICY } from '../../../src/processors/runner/retry.js';
 import { walletPayments } from '../../../src/processors/purchase/walletPayments.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
-import { SUBJECTS } from '../../../src/messages/messages.js';
+import { SUBJECTS } from '../../support/providers/subjects.js';
 import { faultyBus } from '../../support/faults/faultyBus.js';
 import { type Bought, hoursAgo, type House, phone, sentIn } from '../../support/service/house.js';
 import { houseSuite } from '../../support/service/houseSuite.js';

@@ -3,8 +3,9 @@ import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { RemoteError } from '../../../src/ports/bus.js';
+import { RetryLaterError } from '../../../src/messages/workerFailure.js';
 import { type Job, type JobRunner, jobRunner } from '../../../src/processors/runner/jobs.js';
-import { GiveUpError, LaterError, NotOursError, RETRY_POLICY } from '../../../src/processors/runner/retry.js';
+import { GiveUpError, NotOursError, RETRY_POLICY } from '../../../src/processors/runner/retry.js';
 import { processTally } from '../../../src/processors/runner/status.js';
 import type { Writer } from '../../../src/processors/runner/writing.js';
 
@@ -78,7 +79,7 @@ test('what a limit of our own has held back for a day is not given up at the nex
         attempts.push(attempt);
         if (attempt <= 30) {
           ticks += HOUR;
-          throw new LaterError({ outcome: 'later', after_ms: 0, held: true, cause: 'too many messages' });
+          throw new RetryLaterError('too many messages', 0, { limited: true });
         }
         if (attempt === 31) throw new RemoteError('trouble');
         // Of another kind than those that pass: tried ten times, of which those that were held are none.

@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { RetryLaterError } from '../../../src/messages/workerFailure.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../../src/ports/bus.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import {
   afterFailure,
   answered,
   GiveUpError,
-  LaterError,
   neverStarted,
   NotYetError,
   RETRY_POLICY,
@@ -25,7 +25,7 @@ test('waits longer after each failure, up to a bound, less up to half by chance'
 });
 
 test('what passes is tried for a day, then parked', () => {
-  const later = new LaterError({ outcome: 'later', after_ms: 0, held: false, cause: 'in trouble' });
+  const later = new RetryLaterError('in trouble', 0);
   for (const error of [
     new UnavailableError('down'),
     new NoRespondersError('s'),
@@ -51,12 +51,14 @@ test('what is given up is parked at once', () =>
   assert.equal(afterFailure(new GiveUpError('too late'), 1, 0, RETRY_POLICY, 0), { cause: 'too late' }));
 
 test('who is told to come later comes then, and not all at once', () => {
-  const later = (after_ms: number, held = false): LaterError =>
-    new LaterError({ outcome: 'later', after_ms, held, cause: 'limited' });
+  const later = (afterMs: number, limited = false): RetryLaterError =>
+    new RetryLaterError('limited', afterMs, { limited });
   assert.equal(afterFailure(later(60_000), 1, 0, RETRY_POLICY, 0), { waitMs: 60_000 });
   assert.equal(afterFailure(later(60_000), 1, 0, RETRY_POLICY, 1), { waitMs: 75_000 });
   assert.equal(afterFailure(later(1), 5, 0, RETRY_POLICY, 0), { waitMs: 800 });
-  assert.equal(afterFailure(later(1), 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), { cause: 'LaterError: limited' });
+  assert.equal(afterFailure(later(1), 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), {
+    cause: 'RetryLaterError: limited',
+  });
   assert.equal(afterFailure(later(60_000, true), 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), { waitMs: 60_000 });
 });
 
@@ -80,15 +82,15 @@ test('an answer, or why there is none', () => {
     (error: unknown) => error instanceof GiveUpError && error.message === 'no such card',
   );
   assert.throws(
-    () => answered({ outcome: 'later', after_ms: 5, held: true, cause: 'held' }),
-    (error: unknown) => error instanceof LaterError && error.held && error.afterMs === 5,
+    () => answered({ outcome: 'retry_later', after_ms: 5, limited: true, cause: 'held' }),
+    (error: unknown) => error instanceof RetryLaterError && error.limited && error.afterMs === 5,
   );
 });
 
 test('knows what has certainly not been begun', () => {
   assert.ok(neverStarted(new NoRespondersError('s')));
   assert.ok(neverStarted(new UnavailableError('down')));
-  assert.ok(neverStarted(new LaterError({ outcome: 'later', after_ms: 0, held: false, cause: '' })));
+  assert.ok(neverStarted(new RetryLaterError('', 0)));
   assert.not(neverStarted(new UnavailableError('down', { outcomeUnknown: true })));
   assert.not(neverStarted(new DeadlineError('s', 1)));
   assert.not(neverStarted(new RemoteError('trouble')));

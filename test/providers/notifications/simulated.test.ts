@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Records } from '../../../src/ports/readStore.js';
 import { masked, simulatedNotifications } from '../../../src/providers/notifications/simulated.js';
-import type { SendLookup, SendRequest } from '../../../src/messages/messages.js';
+import type { SendLookup, SendRequest } from '../../../src/messages/notifications.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 
 const test = suite('simulated notifications');

@@ -1,10 +1,11 @@
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { ChargeRequest } from '../../../src/messages/messages.js';
+import type { ChargeRequest } from '../../../src/messages/payments.js';
 import type { PaymentProvider } from '../../../src/providers/payments/provider.js';
 import { type StripeDeps, stripePayments } from '../../../src/providers/payments/stripe.js';
-import { RetryLaterError, RefusedError, ProviderError } from '../../../src/providers/providerErrors.js';
+import { RetryLaterError } from '../../../src/messages/workerFailure.js';
+import { RefusedError, ProviderError } from '../../../src/providers/providerErrors.js';
 import { withClockAhead } from '../../support/faults/clockAhead.js';
 import { rejects } from '../../support/assertions/rejects.js';
 import type { Asked, Fault } from '../../support/providers/standIn.js';

@@ -1,0 +1,88 @@
+/** What process managers ask of the notification worker. */
+import type { Channel } from '../domain/notification.js';
+import { attempt, id, object, text, workerRequest, yes } from './workerRequest.js';
+
+/**
+ * Tell the receiver of a gift, once for ever for this gift and attempt. Personal: `to` (a phone number in E.164, or
+ * device tokens), `message`, `sender_name`. `locale` null: English.
+ */
+export interface SendRequest {
+  readonly gift_id: string;
+  /** Which telling it is, from 1; absent: the first. A further one is deliberate, and its `launch_url` differs. */
+  readonly attempt?: number;
+  /** Its purchase and who bought: what a purchase sends counts as one where a limit holds. */
+  readonly transaction_id: string;
+  readonly buyer_id: string;
+  readonly channel: Channel;
+  readonly to: readonly string[];
+  readonly sender_name: string;
+  readonly product_name: string;
+  readonly message: string;
+  readonly launch_url: string;
+  readonly locale: string | null;
+}
+
+/** The provider's answer: it took the message, or never will. */
+export type SendReply =
+  | { readonly outcome: 'sent'; readonly provider: string; readonly message_id: string; readonly simulated: boolean }
+  | { readonly outcome: 'failed'; readonly cause: string; readonly simulated: boolean };
+
+/**
+ * What became of telling a gift's receiver? `started_at` (ISO 8601, UTC): nobody can have sent it before. Personal:
+ * `to`, where they would be told now (empty: nowhere any more).
+ */
+export interface SendLookup {
+  readonly gift_id: string;
+  /** As in the request to send. */
+  readonly attempt?: number;
+  readonly started_at: string;
+  readonly channel: Channel;
+  readonly to: readonly string[];
+  readonly launch_url: string;
+}
+
+/** `never`: no worker has begun to send it, so sending it is safe; `unknown`: it may or may not have been sent. */
+export type SendLookupReply = SendReply | { readonly outcome: 'never' | 'unknown' };
+
+/** What tells one telling from all others: the gift's id, and from the second on its number. */
+export function notificationKey({ gift_id, attempt = 1 }: Pick<SendRequest, 'gift_id' | 'attempt'>): string {
+  return attempt === 1 ? gift_id : `${gift_id}/${attempt}`;
+}
+
+const sent = { outcome: { const: 'sent' }, provider: id, message_id: id, simulated: yes };
+const failed = { outcome: { const: 'failed' }, cause: text, simulated: yes };
+const channel = { enum: ['sms', 'push'] };
+const QUEUE = 'notifications';
+
+/** The requests of the notification worker. */
+export const NOTIFICATION_REQUESTS = {
+  send: workerRequest<SendRequest, SendReply>(
+    'notifications.send',
+    QUEUE,
+    object(
+      {
+        gift_id: id,
+        transaction_id: id,
+        buyer_id: id,
+        channel,
+        to: { type: 'array', items: text, minItems: 1, maxItems: 1_000 },
+        sender_name: text,
+        product_name: text,
+        message: text,
+        launch_url: text,
+        locale: { type: ['string', 'null'] },
+      },
+      { attempt },
+    ),
+    [sent, failed],
+  ),
+  lookUpNotification: workerRequest<SendLookup, SendLookupReply>(
+    'notifications.lookup',
+    QUEUE,
+    object(
+      { gift_id: id, started_at: id, channel, to: { type: 'array', items: text, maxItems: 1_000 }, launch_url: text },
+      { attempt },
+    ),
+    [sent, failed, { outcome: { enum: ['never', 'unknown'] } }],
+  ),
+};

@@ -1,0 +1,205 @@
+/** What process managers and commands ask of the payment worker. Money is pence. */
+import { attempt, id, object, workerRequest, yes } from './workerRequest.js';
+
+/**
+ * Take `amount` (pence) from the payment method, once for ever for this transaction. `customer`: the card processor's
+ * customer id. `started_at` (ISO 8601, UTC): when this was first asked for; providers forget a day later that it was.
+ */
+export interface ChargeRequest {
+  readonly transaction_id: string;
+  readonly amount: number;
+  readonly payment_reference: string;
+  readonly customer: string | null;
+  readonly started_at: string;
+}
+
+/**
+ * The provider's final answer. `amount`: what it says that it took, pence; absent: it does not say. `simulated`:
+ * nobody's money was moved.
+ */
+export type ChargeReply =
+  | {
+      readonly outcome: 'charged';
+      readonly provider: string;
+      readonly charge_id: string;
+      readonly amount?: number;
+      readonly simulated: boolean;
+    }
+  | { readonly outcome: 'declined'; readonly provider: string; readonly code: string; readonly simulated: boolean };
+
+/**
+ * The provider's answer for now: the buyer has to prove who they are (`action`: the provider's word for how) before it
+ * takes the money. `payment_id`: the provider's name of the payment.
+ */
+export interface AuthenticationReply {
+  readonly outcome: 'authentication';
+  readonly provider: string;
+  readonly payment_id: string;
+  readonly action: string;
+  readonly simulated: boolean;
+}
+
+/** What became of a transaction's charge? `payment_id` null: the provider's name of it is not known. */
+export interface ChargeLookup {
+  readonly transaction_id: string;
+  readonly payment_id: string | null;
+}
+
+/** `unknown`: the provider knows nothing (any more) of it. */
+export type ChargeLookupReply = ChargeReply | AuthenticationReply | { readonly outcome: 'unknown' };
+
+/**
+ * Cancel a payment that waits for its buyer. Answered with `charged` where it was too late for that, else with
+ * `declined` and this `code`.
+ */
+export interface ChargeCancellation {
+  readonly transaction_id: string;
+  readonly payment_id: string;
+  readonly code: string;
+}
+
+/** What does a buyer need to prove who they are? */
+export interface PaymentActionRequest {
+  readonly transaction_id: string;
+  readonly payment_id: string;
+}
+
+/**
+ * Secret: `client_secret`; it is shown to the buyer and kept nowhere. `waiting`: the payment still waits for its buyer.
+ * `unknown`: the provider does not know the payment (any more).
+ */
+export type PaymentActionReply =
+  | { readonly outcome: 'action'; readonly client_secret: string; readonly waiting: boolean }
+  | { readonly outcome: 'unknown' };
+
+/** To whom does a payment belong that the provider names? */
+export interface PaymentSearch {
+  readonly payment_id: string;
+}
+
+/** `unknown`: no purchase of anybody's here. */
+export type PaymentSearchReply =
+  { readonly outcome: 'found'; readonly transaction_id: string } | { readonly outcome: 'unknown' };
+
+/**
+ * Give `amount` (pence, at least 1) of a charge back, once for ever for this refund and attempt. A further attempt is
+ * made only after the one before was refused, or is certain never to have reached the provider. `provider` and
+ * `charge_id`: as the charge's reply named them. `started_at` (ISO 8601, UTC): when this attempt was first asked for.
+ */
+export interface RefundRequest {
+  readonly refund_id: string;
+  /** From 1. */
+  readonly attempt: number;
+  readonly transaction_id: string;
+  readonly amount: number;
+  readonly provider: string;
+  readonly charge_id: string;
+  readonly payment_reference: string;
+  readonly started_at: string;
+}
+
+/**
+ * The provider's final answer: it gives the money back (`refund_ref`: its own id of that), or never will under this
+ * attempt. `simulated`: nobody's money was moved.
+ */
+export type RefundReply =
+  | {
+      readonly outcome: 'refunded';
+      readonly provider: string;
+      readonly refund_ref: string;
+      readonly simulated: boolean;
+    }
+  | { readonly outcome: 'refused'; readonly provider: string; readonly code: string; readonly simulated: boolean };
+
+/** What became of an attempt at a refund? `started_at` (ISO 8601, UTC): when it was first asked for. */
+export interface RefundLookup {
+  readonly refund_id: string;
+  readonly attempt: number;
+  readonly provider: string;
+  readonly charge_id: string;
+  readonly started_at?: string;
+}
+
+/**
+ * `never`: the provider has never been asked for this attempt. `others`: pence of the charge that were given back there
+ * since it was first asked for, and not by us; absent: none.
+ */
+export type RefundLookupReply = RefundReply | { readonly outcome: 'never'; readonly others?: number };
+
+const charged = { outcome: { const: 'charged' }, provider: id, charge_id: id, simulated: yes };
+const declined = { outcome: { const: 'declined' }, provider: id, code: id, simulated: yes };
+const authentication = {
+  outcome: { const: 'authentication' },
+  provider: id,
+  payment_id: id,
+  action: id,
+  simulated: yes,
+};
+const refunded = { outcome: { const: 'refunded' }, provider: id, refund_ref: id, simulated: yes };
+const refused = { outcome: { const: 'refused' }, provider: id, code: id, simulated: yes };
+const unknown = { outcome: { const: 'unknown' } };
+const pence = { type: 'integer', minimum: 0 };
+const QUEUE = 'payments';
+
+/** The requests of the payment worker. */
+export const PAYMENT_REQUESTS = {
+  charge: workerRequest<ChargeRequest, ChargeReply | AuthenticationReply>(
+    'payments.charge',
+    QUEUE,
+    object({
+      transaction_id: id,
+      amount: pence,
+      payment_reference: id,
+      customer: { type: ['string', 'null'] },
+      started_at: id,
+    }),
+    [charged, declined, authentication],
+    { amount: pence },
+  ),
+  lookUpCharge: workerRequest<ChargeLookup, ChargeLookupReply>(
+    'payments.lookup',
+    QUEUE,
+    object({ transaction_id: id, payment_id: { ...id, type: ['string', 'null'] } }),
+    [charged, declined, authentication, unknown],
+    { amount: pence },
+  ),
+  cancelCharge: workerRequest<ChargeCancellation, ChargeReply>(
+    'payments.cancel',
+    QUEUE,
+    object({ transaction_id: id, payment_id: id, code: id }),
+    [charged, declined],
+    { amount: pence },
+  ),
+  paymentAction: workerRequest<PaymentActionRequest, PaymentActionReply>(
+    'payments.action',
+    QUEUE,
+    object({ transaction_id: id, payment_id: id }),
+    [{ outcome: { const: 'action' }, client_secret: id, waiting: yes }, unknown],
+  ),
+  findPayment: workerRequest<PaymentSearch, PaymentSearchReply>('payments.find', QUEUE, object({ payment_id: id }), [
+    { outcome: { const: 'found' }, transaction_id: id },
+    unknown,
+  ]),
+  refund: workerRequest<RefundRequest, RefundReply>(
+    'payments.refund',
+    QUEUE,
+    object({
+      refund_id: id,
+      attempt,
+      transaction_id: id,
+      amount: { type: 'integer', minimum: 1 },
+      provider: id,
+      charge_id: id,
+      payment_reference: id,
+      started_at: id,
+    }),
+    [refunded, refused],
+  ),
+  lookUpRefund: workerRequest<RefundLookup, RefundLookupReply>(
+    'payments.lookupRefund',
+    QUEUE,
+    object({ refund_id: id, attempt, provider: id, charge_id: id }, { started_at: id }),
+    [refunded, refused, { outcome: { const: 'never' } }],
+    { others: pence },
+  ),
+};

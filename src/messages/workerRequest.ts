@@ -1,0 +1,77 @@
+/** The shape of a request that a worker answers on the bus, and what makes a message acceptable. */
+import { Ajv, type Schema, type ValidateFunction } from 'ajv';
+import { OWN_SCHEMAS } from '../lib/schemaOptions.js';
+import type { WorkerFailure } from './workerFailure.js';
+
+/** A request, with the checks of its message and of the reply. */
+export interface WorkerRequest<Q extends object, R extends object> {
+  readonly subject: string;
+  /** Its queue group: of all workers of one group one gets each request. */
+  readonly queue: string;
+  readonly request: Check<Q>;
+  readonly reply: Check<R | WorkerFailure>;
+}
+
+/** A message is not what its subject asks for. Names the field, never its value. */
+export class MalformedMessageError extends Error {
+  override readonly name = 'MalformedMessageError';
+}
+
+/** Gives the message back when it is acceptable. @throws MalformedMessageError */
+export type Check<T> = (message: unknown) => T;
+
+const ajv = new Ajv({ ...OWN_SCHEMAS, discriminator: true });
+
+/** Compiled with the first message: all of them together would slow down the start of every process and command. */
+function check<T>(what: string, schema: Schema): Check<T> {
+  let compiled: ValidateFunction<T> | undefined;
+  return (message) => {
+    const validate = (compiled ??= ajv.compile<T>(schema));
+    if (validate(message)) return message;
+    throw new MalformedMessageError(`malformed ${what}: ${ajv.errorsText(validate.errors, { dataVar: 'message' })}`);
+  };
+}
+
+type Properties = Readonly<Record<string, unknown>>;
+
+/** A request of one queue group. `answers`: the properties of each outcome; `extra`: optional ones of any outcome. */
+export function workerRequest<Q extends object, R extends object>(
+  subject: string,
+  queue: string,
+  request: Exclude<Schema, boolean>,
+  answers: readonly Properties[],
+  extra: Properties = {},
+): WorkerRequest<Q, R> {
+  return {
+    subject,
+    queue,
+    request: check(`request on ${subject}`, request),
+    reply: check(`answer on ${subject}`, {
+      type: 'object',
+      required: ['outcome'],
+      discriminator: { propertyName: 'outcome' },
+      properties: extra,
+      oneOf: [...answers, retryLater, impossible].map((properties) => object(properties)),
+    }),
+  };
+}
+
+/** An object with these properties. */
+export const object = (properties: Properties, optional: Properties = {}): Exclude<Schema, boolean> => ({
+  type: 'object',
+  properties: { ...properties, ...optional },
+  required: Object.keys(properties),
+});
+
+export const id = { type: 'string', minLength: 1, maxLength: 200 };
+export const text = { type: 'string', maxLength: 10_000 };
+export const yes = { type: 'boolean' };
+export const attempt = { type: 'integer', minimum: 1 };
+
+const retryLater = {
+  outcome: { const: 'retry_later' },
+  after_ms: { type: 'number', minimum: 0 },
+  limited: yes,
+  cause: text,
+};
+const impossible = { outcome: { const: 'impossible' }, cause: text };
