@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readStore.js';
-import { ALL_RELATIONS, giftThen } from '../src/api/ops/giftAsOf.js';
+import { ALL_RELATIONS, giftAsOf } from '../src/api/ops/giftAsOf.js';
 import { eventView } from '../src/ops/history/eventView.js';
 import { giftHistory, namedGifts } from '../src/ops/history/giftHistory.js';
 import { positionAt } from '../src/ops/ranges/timeBounds.js';
@@ -57,7 +57,7 @@ async function asOf(giftId: string): Promise<void> {
   if (found === undefined || last === undefined) throw new Error(`${giftId} is not found`);
   const position = await positionAt(events, last.at);
   if (
-    (await giftThen(deps, {
+    (await giftAsOf(deps, {
       giftId,
       purchase: found.purchase,
       time: last.at,

@@ -1,12 +1,9 @@
 /** `gift gifts …`: the support actions of `/ops/gifts/{id}`. */
 import { Command } from 'commander';
-import { type SupportedGift, supportedGift } from '../ops/history/supportedGift.js';
-import { blockGift, supportCause, TICKET_ID, unblockGift } from '../commands/blockGift.js';
-import type { CommandContext } from '../commands/context.js';
-import { extendGift } from '../commands/extendGift.js';
-import type { Transacted } from '../commands/transact.js';
-import { type ReassignDeps, reassignGift } from '../commands/reassignGift.js';
-import { resendGift } from '../commands/resendGift.js';
+import { type SupportAction, supportGift } from '../ops/gifts/supportActions.js';
+import type { SupportedGift } from '../ops/history/supportedGift.js';
+import { TICKET_ID } from '../commands/blockGift.js';
+import type { ReassignDeps } from '../commands/reassignGift.js';
 import { giftIdOf } from '../domain/giftIds.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { Refusal } from '../domain/refusal.js';
@@ -20,7 +17,7 @@ import { refusalInWords, toldRefusal } from './refusals.js';
 import { CommandFailure, EXIT, readStandardInput, type Terminal, writeLines } from './terminal.js';
 import { isDay } from './times.js';
 
-interface SupportFlags {
+interface SupportActionFlags {
   readonly reason?: string;
   readonly json?: true;
   readonly toUser?: string;
@@ -29,21 +26,15 @@ interface SupportFlags {
   readonly ticket?: string;
 }
 
-interface SupportAction {
-  readonly name: string;
+interface ActionCommand {
+  readonly name: SupportAction['name'];
   readonly summary: string;
   readonly description: string;
   readonly options: readonly (readonly [flags: string, description: string])[];
   readonly examples: readonly string[];
   /** Refuses contradictory flags. @throws CommandFailure */
-  readonly check?: (flags: SupportFlags) => void;
-  readonly run: (
-    deps: ReassignDeps,
-    giftId: string,
-    context: CommandContext,
-    flags: SupportFlags,
-    reason: string,
-  ) => Promise<Transacted>;
+  readonly check?: (flags: SupportActionFlags) => void;
+  readonly action: (flags: SupportActionFlags) => SupportAction;
   /** Reports what was done, or why nothing was. */
   readonly done: (view: SupportedGift) => string;
   readonly already: (view: SupportedGift) => string;
@@ -52,7 +43,7 @@ interface SupportAction {
 const GIFT = '5f2c9d6a1b7e4c80d3a1';
 const TICKET = ['--ticket <id>', 'the ticket that asks for it: a cause of its own; the same ticket frees it'] as const;
 
-const ACTIONS: readonly SupportAction[] = [
+const ACTIONS: readonly ActionCommand[] = [
   {
     name: 'resend',
     summary: 'tell the receiver again',
@@ -60,7 +51,7 @@ const ACTIONS: readonly SupportAction[] = [
       "Has the receiver told once more, by SMS or push as they can be reached now; a running service does it. Refused while they are still being told, and of a gift that can't be used.",
     options: [],
     examples: [`gift gifts resend ${GIFT} --reason "deleted the message"`],
-    run: async (deps, giftId, context, _flags, reason) => resendGift(deps, giftId, context, reason),
+    action: () => ({ name: 'resend' }),
     done: () => 'its receiver is told again by a running service; gift history shows what comes of it',
     already: () => 'nothing was to be done',
   },
@@ -81,14 +72,10 @@ const ACTIONS: readonly SupportAction[] = [
       if ((toUser === undefined) === (toPhone === undefined))
         throw new CommandFailure('give one of --to-user and --to-phone', EXIT.usage);
     },
-    run: async (deps, giftId, context, { toUser, toPhone = '' }, reason) =>
-      reassignGift(
-        deps,
-        giftId,
-        context,
-        toUser === undefined ? { phone_number: toPhone } : { user_id: toUser },
-        reason,
-      ),
+    action: ({ toUser, toPhone = '' }) => ({
+      name: 'reassign',
+      receiver: toUser === undefined ? { phone_number: toPhone } : { user_id: toUser },
+    }),
     done: ({ receiver, receiver_id }) =>
       `it is now for ${receiver_id === null ? `whoever has the ${receiver}` : `user ${receiver_id}`}, who is told by a running service`,
     already: () => 'it has been for this receiver all along',
@@ -109,7 +96,7 @@ const ACTIONS: readonly SupportAction[] = [
           EXIT.usage,
         );
     },
-    run: async (deps, giftId, context, { until = '' }, reason) => extendGift(deps, giftId, context, until, reason),
+    action: ({ until = '' }) => ({ name: 'extend', expiryDate: until }),
     done: ({ expiry_date }) => `it is valid to the end of ${expiry_date} (UTC)`,
     already: ({ expiry_date }) => `it is valid to the end of ${expiry_date} (UTC) already`,
   },
@@ -124,8 +111,7 @@ const ACTIONS: readonly SupportAction[] = [
       `gift gifts block ${GIFT} --ticket T-1042 --reason "reported as stolen"`,
     ],
     check: checkTicket,
-    run: async (deps, giftId, context, { ticket }, reason) =>
-      blockGift(deps, giftId, context, { cause: supportCause(ticket), reason }),
+    action: ({ ticket }) => ({ name: 'block', ticket }),
     done: blockedBy,
     already: (view) =>
       view.gift_status === 'cancelled' ? "it is cancelled: it can't be used anyway" : blockedBy(view),
@@ -138,8 +124,7 @@ const ACTIONS: readonly SupportAction[] = [
     options: [TICKET],
     examples: [`gift gifts unblock ${GIFT} --reason "found again"`],
     check: checkTicket,
-    run: async (deps, giftId, context, { ticket }, reason) =>
-      unblockGift(deps, giftId, context, { cause: supportCause(ticket), reason }),
+    action: ({ ticket }) => ({ name: 'unblock', ticket }),
     done: blockedBy,
     already: (view) => `this does not block it; ${blockedBy(view)}`,
   },
@@ -155,12 +140,12 @@ export function giftsCommand(terminal: Terminal): Command {
 Example:
   $ ${ACTIONS[0]?.examples[0] ?? ''}`,
     );
-  for (const action of ACTIONS) group.addCommand(actionCommand(terminal, action));
+  for (const command of ACTIONS) group.addCommand(subcommand(terminal, command));
   return group;
 }
 
-function actionCommand(terminal: Terminal, action: SupportAction): Command {
-  const { name, summary, description, options, examples } = action;
+function subcommand(terminal: Terminal, own: ActionCommand): Command {
+  const { name, summary, description, options, examples } = own;
   const command = new Command(name)
     .summary(summary)
     .description(description)
@@ -171,7 +156,7 @@ function actionCommand(terminal: Terminal, action: SupportAction): Command {
       'after',
       `\n${examples.length === 1 ? 'Example' : 'Examples'}:\n${examples.map((example) => `  $ ${example}`).join('\n')}`,
     )
-    .action(async (gift: string, flags: SupportFlags) => runAction(terminal, action, gift, flags));
+    .action(async (gift: string, flags: SupportActionFlags) => runAction(terminal, own, gift, flags));
 }
 
 /** The most bytes that are read of a phone number. */
@@ -179,9 +164,9 @@ const MAX_TYPED = 1_000;
 
 async function runAction(
   terminal: Terminal,
-  { name, check, run, done, already }: SupportAction,
+  { name, check, action, done, already }: ActionCommand,
   gift: string,
-  given: SupportFlags,
+  given: SupportActionFlags,
 ): Promise<void> {
   const reason = neededReason(given.reason, name);
   check?.(given);
@@ -195,15 +180,14 @@ async function runAction(
   const view = await withStores(terminal, async ({ events, models: { gifts, accounts }, config }) => {
     await refuseUnlessHashKeyFits(events, () => findHashKey(config));
     const deps: ReassignDeps = { events, gifts, accounts, hash: keyedHash(loadKeys(config).hashKey) };
-    const { own } = await run(deps, giftId, context, flags, reason);
-    return supportedGift(deps, giftId, own);
+    return (await supportGift(deps, giftId, context, action(flags), reason)).gift;
   }).catch(toldRefusal);
   await writeLines(terminal.stdout, [
     flags.json === true ? jsonLine(view) : `gift ${giftId}: ${view.events.length > 0 ? done(view) : already(view)}`,
   ]);
 }
 
-function checkTicket({ ticket }: SupportFlags): void {
+function checkTicket({ ticket }: SupportActionFlags): void {
   if (ticket !== undefined && !TICKET_ID.test(ticket))
     throw new CommandFailure('--ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -', EXIT.usage);
 }

@@ -1,11 +1,11 @@
 /** `gift history GIFT`: all events of a gift's life, or the gift at a time (decisions 11). */
 import { Command } from 'commander';
-import { ALL_RELATIONS, giftThen } from '../api/ops/giftAsOf.js';
+import { ALL_RELATIONS, giftAsOf } from '../api/ops/giftAsOf.js';
 import { csvLine } from '../ops/exports/csv.js';
 import { EVENT_COLUMNS, eventBlocks, eventRow } from '../ops/history/eventRows.js';
 import { type EventView, eventView } from '../ops/history/eventView.js';
 import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../ops/history/giftHistory.js';
-import { knownInLog } from '../ops/history/withLogFallback.js';
+import { withLogFallback } from '../ops/history/withLogFallback.js';
 import { positionAt } from '../ops/ranges/timeBounds.js';
 import { DEFAULT_ZONE } from '../ops/ranges/times.js';
 import { shortcodeOf } from '../domain/giftIds.js';
@@ -73,7 +73,7 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
       // No key where the log needs none: reading makes none either.
       const deps: HistoryDeps = {
         events,
-        models: knownInLog(events, models, terminal.signal),
+        models: withLogFallback(events, models, terminal.signal),
         hash: keyedHash(key() ?? Buffer.alloc(0)),
       };
       const found = await namedGifts(deps, gift).catch((error: unknown) => {
@@ -148,7 +148,7 @@ async function showThen(
   ];
   const { publicUrl, host, port } = opened.config;
   const asked = { giftId, purchase, time, position, embeds, personal, viewer };
-  const then = await giftThen(
+  const then = await giftAsOf(
     { ...deps, catalogue: opened.models.catalogue, publicUrl: publicUrl ?? addressOf(host, port) },
     asked,
   );

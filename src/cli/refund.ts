@@ -1,5 +1,6 @@
 /** `gift purchases refund TRANSACTION` and `gift purchases refunds TRANSACTION`. */
 import { Command } from 'commander';
+import { refundView } from '../ops/refunds/refundView.js';
 import { listRefunds, refundGifts, type RefundStatus } from '../commands/refundGifts.js';
 import { giftIdOf } from '../domain/giftIds.js';
 import { pounds } from '../domain/money.js';
@@ -72,7 +73,7 @@ Example:
       ]);
       const lines =
         json === true
-          ? refunds.map((one) => jsonLine(asJson(transaction, one)))
+          ? refunds.map((one) => jsonLine(refundView(transaction, one)))
           : tableLines(['refund', 'status', 'amount', 'gifts', 'provider', 'reference'], rows);
       await writeLines(terminal.stdout, lines);
     });
@@ -100,17 +101,13 @@ async function runRefund(
   const { refund } = await withLog(terminal, ({ events }) =>
     refundGifts(events, context, order, { ms: Number(wait) * 1_000, signal: terminal.signal }),
   ).catch(toldRefusal);
-  await writeLines(terminal.stdout, json === true ? [jsonLine(asJson(transactionId, refund))] : inWords(refund));
+  await writeLines(terminal.stdout, json === true ? [jsonLine(refundView(transactionId, refund))] : inWords(refund));
   if (refund.status === 'refused')
     throw new CommandFailure(
       `${refund.provider} refuses: ${refund.code}; the gifts are cancelled and the refund is parked (gift parked list)`,
     );
   if (refund.status === 'nothing') throw new CommandFailure('nothing was refunded: no gift could be cancelled');
   if (terminal.signal.aborted) throw new CommandFailure('interrupted: the refund goes on', EXIT.interrupted);
-}
-
-function asJson(transaction_id: string, { giftIds, ref, ...refund }: RefundStatus): object {
-  return { transaction_id, ...refund, gift_ids: giftIds, provider_ref: ref };
 }
 
 const WORDS: Readonly<Record<string, string>> = {

@@ -4,7 +4,7 @@ import { fold } from '../domain/decider.js';
 import { giftAggregate, giftStream } from '../domain/gift.js';
 import { isDisputed } from '../domain/disputes.js';
 import { reversalsOf, type Purchase, purchaseAggregate, requestRefund, transactionStream } from '../domain/purchase.js';
-import { cancelForRefund, type Kept, type KeptFor, type Refund } from '../domain/refund.js';
+import { cancelForRefund, type SkippedGifts, type SkipReason, type Refund } from '../domain/refund.js';
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { idFrom } from './commandIds.js';
@@ -35,7 +35,7 @@ export interface RefundStatus {
   readonly status: Refund['status'];
   /** The cancelled gifts; while `requested` those asked for. */
   readonly giftIds: readonly string[];
-  readonly kept: Kept;
+  readonly kept: SkippedGifts;
   readonly amount: number;
   readonly provider: string | null;
   /** The provider's id of it. */
@@ -53,7 +53,7 @@ export interface Refunding {
 }
 
 /** Why a named gift can't be refunded. */
-const REFUSALS: Readonly<Record<KeptFor, RefusalCode>> = {
+const REFUSALS: Readonly<Record<SkipReason, RefusalCode>> = {
   redeemed: 'gift_already_redeemed',
   code_out: 'gift_code_out',
   disputed: 'gift_disputed',

@@ -10,7 +10,7 @@ import {
   evolveRefunds,
   givenBack,
   giftsInRefunds,
-  type Kept,
+  type SkippedGifts,
   type RefundEvent,
   type RefundRequested,
   type Refunds,
@@ -343,7 +343,7 @@ export function startRefund(
   state: Purchase,
   refundId: string,
   cancelled: readonly string[],
-  kept: Kept,
+  kept: SkippedGifts,
 ): (RefundStarted | NothingRefunded)[] {
   if (state.status === 'none' || state.charge === undefined || state.refunds.get(refundId)?.status !== 'requested')
     return [];

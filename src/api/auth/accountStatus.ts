@@ -18,7 +18,7 @@ import { FRESH_MS, type FreshCache, freshCache } from './freshCache.js';
 import type { Session } from './rotation.js';
 
 /** The client, and the user unless it is the client's own session. */
-export interface Standing {
+export interface SessionAccounts {
   readonly client: ClientDocument;
   readonly user?: UserDocument;
 }
@@ -43,12 +43,12 @@ export interface Accounts {
    */
   wholeLogShown(): Promise<void>;
   /** The remembered accounts behind the session; `undefined`: ask `behind`. */
-  known(session: Session): Standing | undefined;
+  known(session: Session): SessionAccounts | undefined;
   /**
    * The accounts behind the session, at most `FRESH_MS` old; `undefined` where one is inactive or has other credentials
    * than when it began.
    */
-  behind(session: Session): Promise<Standing | undefined>;
+  behind(session: Session): Promise<SessionAccounts | undefined>;
 }
 
 const NOBODY = { value: undefined };
@@ -105,10 +105,10 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
       const itsUser = session.user === null ? NOBODY : users.peek(session.user);
       return itsClient === undefined || itsUser === undefined
         ? undefined
-        : standing(session, itsClient.value, itsUser.value);
+        : sessionAccounts(session, itsClient.value, itsUser.value);
     },
     async behind(session) {
-      return standing(
+      return sessionAccounts(
         session,
         ...(await Promise.all([
           looked(clients, session.client),
@@ -120,11 +120,11 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
 }
 
 /** The accounts behind the session; `undefined` where they have changed since it began. */
-export function standing(
+export function sessionAccounts(
   session: Session,
   client: ClientDocument | undefined,
   user: UserDocument | undefined,
-): Standing | undefined {
+): SessionAccounts | undefined {
   if (client?.active !== true || client.credential !== session.clientCredential) return undefined;
   if (session.user === null) return { client };
   return user?.active === true && user.credential === session.userCredential ? { client, user } : undefined;

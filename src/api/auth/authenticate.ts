@@ -6,7 +6,7 @@ import type { AccessTokens } from './accessTokens.js';
 import { authenticationFailed } from './clients.js';
 import type { Principal } from './principal.js';
 import type { Sessions } from './sessions.js';
-import type { Accounts, Standing } from './accountStatus.js';
+import type { Accounts, SessionAccounts } from './accountStatus.js';
 
 export interface Authenticator {
   /**
@@ -25,7 +25,7 @@ export interface Authenticator {
    * The client whose own token this header carries.
    * @throws HttpError authentication_failed, also for a user's token; UnavailableError
    */
-  client(header: string | undefined): Promise<Standing['client']>;
+  client(header: string | undefined): Promise<SessionAccounts['client']>;
 }
 
 const ANONYMOUS: Principal = { kind: 'anonymous' };
@@ -41,7 +41,7 @@ export function authenticator(deps: { tokens: AccessTokens; sessions: Sessions; 
     const standing = session === undefined ? undefined : accounts.known(session);
     return claims === undefined || standing === undefined ? undefined : principalOf(standing, claims.sessionId, need);
   };
-  const behind = async (header: string | undefined): Promise<Standing & { readonly sessionId: string }> => {
+  const behind = async (header: string | undefined): Promise<SessionAccounts & { readonly sessionId: string }> => {
     const token = tokenOf(header);
     const claims = token === undefined ? undefined : await tokens.verify(token);
     const session = claims === undefined ? undefined : await sessions.use(claims);
@@ -65,7 +65,7 @@ export function authenticator(deps: { tokens: AccessTokens; sessions: Sessions; 
 }
 
 /** @throws HttpError forbidden */
-function principalOf({ client, user }: Standing, sessionId: string, need: RouteCaller): Principal {
+function principalOf({ client, user }: SessionAccounts, sessionId: string, need: RouteCaller): Principal {
   if (user !== undefined) return { kind: 'user', clientId: client.id, sessionId, user };
   if (need === 'user') throw new HttpError('forbidden');
   return { kind: 'client', clientId: client.id, sessionId };

@@ -7,7 +7,7 @@ import type { Authenticator } from './authenticate.js';
 import { authenticationFailed, type ClientCredentials } from './clients.js';
 import type { Passwords } from './passwords.js';
 import type { Sessions, TokenPair } from './sessions.js';
-import { type Accounts, standing } from './accountStatus.js';
+import { type Accounts, sessionAccounts } from './accountStatus.js';
 import type { Throttle } from './throttle.js';
 
 /**
@@ -81,7 +81,7 @@ export function grants(deps: {
       const client = await clientWith(credentials, address);
       const pair = await sessions.refresh(refreshToken, client.id, async (session) => {
         const user = session.user === null ? undefined : await accounts.user(session.user);
-        if (user === undefined || standing(session, client, user) === undefined || !mayLogIn(client, user.id))
+        if (user === undefined || sessionAccounts(session, client, user) === undefined || !mayLogIn(client, user.id))
           return false;
         return accounts.isCurrent(user);
       });

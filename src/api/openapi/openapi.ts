@@ -2,7 +2,7 @@
 import { ERRORS, type ErrorCode, FIELD_HEADER } from '../pipeline/errors.js';
 import { retryAfterOf } from '../pipeline/repeats.js';
 import { commonErrors } from '../pipeline/pipeline.js';
-import { type Route, type Schema, type SuccessAnswer, keptByNobody, takesKeys } from '../pipeline/route.js';
+import { type Route, type Schema, type SuccessAnswer, mustNotBeCached, takesKeys } from '../pipeline/route.js';
 import { componentSchemas, pascalCase } from './schemas.js';
 import { HEADERS, PARAMETERS, TAGS, overview, securitySchemes } from './texts.js';
 
@@ -193,7 +193,7 @@ const header = (name: keyof typeof HEADERS): Json => ({ $ref: `#/components/head
 function everyAnswer(route: Route): Json {
   return {
     'X-Request-Id': header('RequestId'),
-    ...(keptByNobody(route) ? { 'Cache-Control': header('CacheControl') } : {}),
+    ...(mustNotBeCached(route) ? { 'Cache-Control': header('CacheControl') } : {}),
   };
 }
 
@@ -277,10 +277,7 @@ export function describedErrors(route: Route): DescribedError[] {
 function messagesOf(route: Route, code: ErrorCode): string[] {
   if (code === 'unknown_embed') return ['Unknown embed: nonsense.'];
   if (code === 'projection_refused') return ['gifts: no former build is kept, so there is nothing to go back to'];
-  if (code === 'projection_busy')
-    return [
-      'gifts is being rebuilt by till-1:4711:0f3a5b7c: wait for it, or end it with gift projections rebuild gifts --abort',
-    ];
+  if (code === 'projection_busy') return ['gifts is being rebuilt by till-1:4711:0f3a5b7c: wait for it, or abort it'];
   const said = [...new Set([...schemaMessages(route.body), ...schemaMessages(route.query)])];
   return said.length > 0 ? said : [ruleOf(route)];
 }

@@ -2,7 +2,7 @@
  * A gift as the API would have shown it at a position of the log: the same folds and entities, with the catalogue and
  * accounts of that time.
  */
-import { catalogueThen } from '../../ops/history/catalogueAsOf.js';
+import { catalogueAsOf } from '../../ops/history/catalogueAsOf.js';
 import type { Sight } from '../../ops/history/eventView.js';
 import { type HistoryDeps, type NamedGifts, upTo } from '../../ops/history/giftHistory.js';
 import { accountStream, phoneStream } from '../../domain/account.js';
@@ -19,13 +19,13 @@ import { type Embedded, embeddedCollector } from '../representation/embedded.js'
 import { giftEntity } from '../gifts/entities.js';
 import { type JoinedGift, joinedGift } from '../gifts/join.js';
 
-export interface GiftThenDeps extends HistoryDeps {
+export interface GiftAsOfDeps extends HistoryDeps {
   readonly catalogue: ReadModels['catalogue'];
   /** Without a trailing slash. */
   readonly publicUrl: string;
 }
 
-export interface GiftThenRequest extends Sight {
+export interface GiftAsOfRequest extends Sight {
   readonly giftId: string;
   /** The events of its purchase. */
   readonly purchase: NamedGifts['purchase'];
@@ -39,7 +39,7 @@ export interface GiftThenRequest extends Sight {
 }
 
 /** The API's answer then, and to whom. The voucher's code is never shown, the message only with personal fields. */
-export interface GiftThen {
+export interface GiftAsOf {
   /** The user's id. */
   readonly viewer: string;
   readonly data: object;
@@ -49,10 +49,10 @@ export interface GiftThen {
 export const ALL_RELATIONS: readonly string[] = GIFT_RELATIONS;
 
 /** `undefined` where there was no gift yet, `'no viewer'` where there was no such user. @throws UnavailableError */
-export async function giftThen(
-  deps: GiftThenDeps,
-  request: GiftThenRequest,
-): Promise<GiftThen | 'no viewer' | undefined> {
+export async function giftAsOf(
+  deps: GiftAsOfDeps,
+  request: GiftAsOfRequest,
+): Promise<GiftAsOf | 'no viewer' | undefined> {
   const { time: now, position, embeds, personal } = request;
   const joined = await joinedThen(deps, request);
   if (joined === undefined || position === undefined) return undefined;
@@ -64,13 +64,13 @@ export async function giftThen(
   if (embeds.length === 0) return { viewer: viewerId, data };
   const embedded = embeddedCollector();
   requestKinds(embedded, embeds);
-  embedGift(embedded, joined, embeds, viewer, await catalogueThen(deps.events, deps.catalogue, position));
+  embedGift(embedded, joined, embeds, viewer, await catalogueAsOf(deps.events, deps.catalogue, position));
   return { viewer: viewerId, data, embedded: withoutSecrets(embedded.result(), personal) };
 }
 
 async function joinedThen(
-  deps: GiftThenDeps,
-  { giftId, purchase, position }: GiftThenRequest,
+  deps: GiftAsOfDeps,
+  { giftId, purchase, position }: GiftAsOfRequest,
 ): Promise<JoinedGift | undefined> {
   const known = upTo(purchase, position);
   const [bought] = known;
@@ -92,7 +92,7 @@ async function joinedThen(
 }
 
 async function accountThen(
-  { events }: GiftThenDeps,
+  { events }: GiftAsOfDeps,
   stream: string,
   position: Position | undefined,
 ): Promise<AccountDocument | undefined> {

@@ -13,7 +13,7 @@ import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
 import type { Exported, OpsRoute } from './frame.js';
-import { ALL_RELATIONS, giftThen } from './giftAsOf.js';
+import { ALL_RELATIONS, giftAsOf } from './giftAsOf.js';
 import { pastInstantAsked, zoneParameter } from './ranges.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
@@ -161,7 +161,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
         const position = await positionAt(deps.events, time);
         const viewer = query['viewer'] as string | undefined;
         const asked = { giftId, purchase, time, position, embeds, personal, viewer };
-        const then = await giftThen({ ...deps, catalogue: models.catalogue, publicUrl: gifts.publicUrl }, asked);
+        const then = await giftAsOf({ ...deps, catalogue: models.catalogue, publicUrl: gifts.publicUrl }, asked);
         if (then === 'no viewer') throw new HttpError('schema', { message: 'viewer must be a user of that time' });
         if (then === undefined || position === undefined) throw new HttpError('gift_not_found');
         const { data, embedded } = then;

@@ -1,14 +1,7 @@
 /** Parked work of process managers: listed, shown, retried or discarded by support. */
-import { eventView, type Sight } from '../../ops/history/eventView.js';
-import { isSettled } from '../../ops/parked/parkedSettled.js';
-import { parkedEntry, parkedView, type ParkedView } from '../../ops/parked/parkedView.js';
-import {
-  discardParked,
-  findParked,
-  type FoundWork,
-  type ParkedOutcome,
-  retryParked,
-} from '../../commands/parkedWork.js';
+import type { Sight } from '../../ops/history/eventView.js';
+import { parkedView, type ParkedView, parkedWithEvents } from '../../ops/parked/parkedView.js';
+import { discardParked, findParked, retryParked } from '../../commands/parkedWork.js';
 import { PARKED_NAMES } from '../../domain/parked.js';
 import type { Condition } from '../../ports/readStore.js';
 import { dataSchema } from '../catalogue/schemas.js';
@@ -123,12 +116,6 @@ const body: Schema = {
 export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
   const deps = { events, parked: models.parked, gifts: models.gifts };
 
-  const shown = async (found: FoundWork | ParkedOutcome, sight: Sight): Promise<object> => ({
-    ...parkedView(parkedEntry(found.id, found.history)),
-    settled: await isSettled(events, found),
-    events: found.history.map((event) => eventView(event, sight)),
-  });
-
   const exists = async ({ params: { parkedId = '' } }: EarlyCall): Promise<unknown> => findParked(deps, parkedId);
 
   const decided = async (call: Call, sight: Sight, decide: typeof retryParked): Promise<OpsAnswer> => {
@@ -138,7 +125,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
     if (position !== undefined) await waitUntilProjected(position, [models.parked]);
     return {
       status: 200,
-      body: { data: await shown(outcome, sight) },
+      body: { data: await parkedWithEvents(events, outcome, sight) },
       replayed: outcome.replayed,
       shown: 1,
       ...(position === undefined ? {} : { position }),
@@ -229,11 +216,8 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       ],
       errors: ['parked_work_not_found'],
       async handle(call, sight) {
-        return {
-          status: 200,
-          body: { data: await shown(await findParked(deps, call.params['parkedId'] ?? ''), sight) },
-          shown: 1,
-        };
+        const found = await findParked(deps, call.params['parkedId'] ?? '');
+        return { status: 200, body: { data: await parkedWithEvents(events, found, sight) }, shown: 1 };
       },
     },
     {

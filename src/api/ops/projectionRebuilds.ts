@@ -1,5 +1,6 @@
 /** Rebuilds of read models, rollbacks and aborts: requested here, done by processes with the role `projector`. */
 import type { StartedOperation } from '../../commands/recordAccess.js';
+import { recordedWork } from '../../ops/readmodels/recordedWork.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 import {
@@ -192,13 +193,9 @@ async function building(
  * reason.
  */
 async function recorded(record: () => Promise<StartedOperation>, work: () => Promise<OpsAnswer>): Promise<OpsAnswer> {
-  const begun = await record();
   try {
-    const done = await work();
-    await begun.end(done.shown, null, true);
-    return done;
+    return await recordedWork(await record(), work, ({ shown }) => shown);
   } catch (error) {
-    await begun.end(0, null, false);
     if (error instanceof RebuildRefusedError)
       throw error.busy ? busy(error.message) : new HttpError('projection_refused', { message: error.message });
     throw error;

@@ -1,12 +1,12 @@
 /** Verification and repair of a read model: long tasks that are started, then looked at. */
 import type { StartedOperation } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
-import type { Difference } from '../../runtime/readmodels/maintenance/differences.js';
-import { forgetFindings, lastFindings, recordFindings } from '../../runtime/readmodels/maintenance/lastFindings.js';
-import { MAX_REPAIRS, repair, RepairRefusedError } from '../../runtime/readmodels/maintenance/repair.js';
+import { type RepairedDocuments, repairReadModel } from '../../ops/readmodels/repairReadModel.js';
+import { verifyReadModel } from '../../ops/readmodels/verifyReadModel.js';
+import { MaintenanceRefusedError } from '../../runtime/readmodels/maintenance/refused.js';
+import { MAX_REPAIRS } from '../../runtime/readmodels/maintenance/repair.js';
 import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
 import { type Task, type TaskKind, TaskRunningError } from '../../runtime/readmodels/maintenance/tasks.js';
-import { verifyAll, VerifyRefusedError, verifySample } from '../../runtime/readmodels/maintenance/verify.js';
 import { type Build, buildOf } from '../../runtime/readmodels/builds.js';
 import type { Pace } from '../../runtime/coordination/pace.js';
 import { openScratch } from '../../service/scratchStores.js';
@@ -47,8 +47,7 @@ interface VerificationResult extends Build {
   readonly found: readonly object[];
 }
 
-const explains = (error: unknown): boolean =>
-  error instanceof RepairRefusedError || error instanceof VerifyRefusedError;
+const explains = (error: unknown): boolean => error instanceof MaintenanceRefusedError;
 
 export function busy(message: string): HttpError {
   return new HttpError('projection_busy', { message, headers: { 'Retry-After': '5' } });
@@ -69,7 +68,7 @@ export function taskRoutes({
     count: (result: R) => number,
   ): Promise<OpsAnswer> {
     try {
-      const task = await tasks.start(
+      const task = await tasks.begin(
         { kind, projection: projection.name, by: asked.by, reason: asked.reason ?? null },
         work,
         { waitMs: WAIT_MS, explains },
@@ -94,22 +93,21 @@ export function taskRoutes({
   }
 
   async function verification(
-    { projection, deps }: Named,
+    { projection, deps: { events } }: Named,
     sample: number | undefined,
     signal: AbortSignal,
     tell: (share: number) => void,
   ): Promise<VerificationResult> {
-    const { events } = deps;
-    const keeping = await recordFindings(store, projection.name);
     const found: object[] = [];
-    const options = {
+    const report = await verifyReadModel({
       events,
       store,
       projection,
       pace: pace(),
       signal,
-      async onDifference({ id, kind, servedAt, logAt, fields }: Difference) {
-        await keeping.add(id);
+      sample,
+      openScratch: async () => openScratch(dataDir),
+      onDifference({ id, kind, servedAt, logAt, fields }) {
         if (found.length < SHOWN)
           found.push({
             id,
@@ -119,49 +117,36 @@ export function taskRoutes({
             fields,
           });
       },
-      onProgress(progress: Parameters<NonNullable<Parameters<typeof verifyAll>[0]['onProgress']>>[0]) {
+      onProgress(progress) {
         // Folding is the longer part.
         if (progress.step === 'fold' && progress.progress.total !== undefined)
           tell(Math.min(0.7, (progress.progress.events / Math.max(1, progress.progress.total)) * 0.7));
       },
-    };
-    const scratch = sample === undefined ? await openScratch(dataDir) : undefined;
-    try {
-      const { build, documents, differences, unsettled, behind, through } = await (scratch === undefined
-        ? verifySample({ ...options, count: sample ?? 1 })
-        : verifyAll({ ...options, scratch: scratch.store }));
-      await keeping.end();
-      return { ...buildOf(build), documents, differences, unsettled, behind, position: through ?? null, found };
-    } finally {
-      await scratch?.close();
-    }
+    });
+    const { build, documents, differences, unsettled, behind, through } = report;
+    return { ...buildOf(build), documents, differences, unsettled, behind, position: through ?? null, found };
   }
 
-  /** The record's end is appended however it ends. */
   async function repairs(
     { projection, deps }: Named,
-    ids: readonly string[] | undefined,
+    wanted: RepairedDocuments,
     begun: StartedOperation,
     signal: AbortSignal,
     tell: (share: number) => void,
   ): Promise<{ documents: readonly RepairOutcome[] }> {
-    let outcomes: readonly RepairOutcome[] | undefined;
     try {
-      const wanted = ids ?? (await lastFindings(store, projection.name));
-      if (wanted.length === 0)
-        throw new RepairRefusedError(
-          `the last verification of ${projection.name} found nothing, or none was made in the last week`,
-        );
-      outcomes = await repair(deps, projection, wanted, {
+      const outcomes = await repairReadModel(deps, projection, wanted, {
         pace: pace(),
         signal,
         onProgress: (_, share) => tell(share * 0.9),
+        record: async () => begun,
       });
-    } finally {
-      await begun.end(outcomes?.length ?? 0, null, outcomes !== undefined);
+      return { documents: outcomes ?? [] };
+    } catch (error) {
+      // Where nothing was found to repair.
+      await begun.end(0, null, false);
+      throw error;
     }
-    if (ids === undefined && outcomes !== undefined) await forgetFindings(store, projection.name);
-    return { documents: outcomes ?? [] };
   }
 
   const shared = { tag: 'Projections', roles: ['support'], params, exists } as const;
@@ -264,7 +249,7 @@ export function taskRoutes({
           return await begin(
             'repair',
             named,
-            async (signal, tell) => repairs(named, ids, begun, signal, tell),
+            async (signal, tell) => repairs(named, ids ?? 'found', begun, signal, tell),
             documents,
           );
         } catch (error) {

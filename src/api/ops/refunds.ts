@@ -1,5 +1,6 @@
 /** Refunds of a purchase, by support. */
-import { listRefunds, refundGifts, type RefundStatus } from '../../commands/refundGifts.js';
+import { hasEnded, refundView } from '../../ops/refunds/refundView.js';
+import { listRefunds, refundGifts } from '../../commands/refundGifts.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
 import { dataSchema } from '../catalogue/schemas.js';
@@ -55,20 +56,6 @@ const example = {
   code: null,
 };
 
-const shownAs = (
-  transactionId: string,
-  { id, status, amount, giftIds: gift_ids, kept, provider, ref, code }: RefundStatus,
-): object => ({
-  id,
-  transaction_id: transactionId,
-  status,
-  amount,
-  gift_ids,
-  kept,
-  provider,
-  provider_ref: ref,
-  code,
-});
 const params = { transactionId: 'The transaction.' };
 
 export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[] {
@@ -140,9 +127,13 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
         const { refund, position, replayed } = await refundGifts(events, contextOf(call, gifts.now()), order, {
           ms: WAIT_MS,
         });
-        const ended = refund.status !== 'requested' && refund.status !== 'started';
-        const body = { data: shownAs(transactionId, refund) };
-        return { status: ended ? 200 : 202, body, replayed, shown: 1, ...(position === undefined ? {} : { position }) };
+        return {
+          status: hasEnded(refund) ? 200 : 202,
+          body: { data: refundView(transactionId, refund) },
+          replayed,
+          shown: 1,
+          ...(position === undefined ? {} : { position }),
+        };
       },
     },
     {
@@ -166,7 +157,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
         const refunds = await listRefunds(events, transactionId);
         return {
           status: 200,
-          body: { data: refunds.map((refund) => shownAs(transactionId, refund)) },
+          body: { data: refunds.map((refund) => refundView(transactionId, refund)) },
           shown: refunds.length,
         };
       },

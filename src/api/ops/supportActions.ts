@@ -1,12 +1,9 @@
 /** Support actions on a gift: resend, reassign, extend, block, unblock. */
-import { type SupportedGift, supportedGift } from '../../ops/history/supportedGift.js';
-import { blockGift, supportCause, TICKET_ID, unblockGift } from '../../commands/blockGift.js';
-import type { CommandContext } from '../../commands/context.js';
-import { extendGift } from '../../commands/extendGift.js';
-import type { Transacted } from '../../commands/transact.js';
+import { type SupportAction, supportGift } from '../../ops/gifts/supportActions.js';
+import type { SupportedGift } from '../../ops/history/supportedGift.js';
+import { TICKET_ID } from '../../commands/blockGift.js';
 import { foundGift } from '../../commands/loadGift.js';
-import { type NewReceiver, reassignGift } from '../../commands/reassignGift.js';
-import { resendGift } from '../../commands/resendGift.js';
+import type { NewReceiver } from '../../commands/reassignGift.js';
 import { giftStream } from '../../domain/gift.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
@@ -82,25 +79,23 @@ const ticketProperty = {
   'x-errors': { pattern: 'ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -' },
 } as const satisfies Schema;
 
-/** What an action does with a validated body. */
-type Run = (giftId: string, context: CommandContext, body: Call['body'], reason: string) => Promise<Transacted>;
-
 /** An action as its route describes it. */
-interface SupportAction extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded'> {
-  readonly name: string;
+interface DescribedAction extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded'> {
+  readonly name: SupportAction['name'];
   readonly properties: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly bodyExample: object;
   readonly answered: string;
   readonly example: object;
   readonly errors: readonly ErrorCode[];
-  readonly run: Run;
+  /** The action of a validated body. */
+  readonly action: (body: Call['body']) => SupportAction;
 }
 
 export function supportActionRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
   const deps = { events, gifts: models.gifts, accounts: models.accounts, hash: gifts.hash };
 
-  const actions: readonly SupportAction[] = [
+  const actions: readonly DescribedAction[] = [
     {
       name: 'resend',
       summary: 'Tell the receiver of a gift again',
@@ -122,9 +117,9 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
         'gift_expired',
         'gift_blocked',
         'gift_has_no_receiver',
-        'notification_pending',
+        'gift_being_told',
       ],
-      run: async (giftId, context, _body, reason) => resendGift(deps, giftId, context, reason),
+      action: () => ({ name: 'resend' }),
     },
     {
       name: 'reassign',
@@ -156,9 +151,9 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
         'gift_already_redeemed',
         'gift_has_voucher',
         'gift_expired',
-        'notification_pending',
+        'gift_being_told',
       ],
-      run: async (giftId, context, body, reason) => reassignGift(deps, giftId, context, receiverIn(body), reason),
+      action: (body) => ({ name: 'reassign', receiver: receiverIn(body) }),
     },
     {
       name: 'extend',
@@ -182,8 +177,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
         reason: 'the shop was closed',
       }),
       errors: ['gift_not_paid', 'gift_cancelled', 'invalid_expiry_date'],
-      run: async (giftId, context, body, reason) =>
-        extendGift(deps, giftId, context, body['expiry_date'] as string, reason),
+      action: (body) => ({ name: 'extend', expiryDate: body['expiry_date'] as string }),
     },
     {
       name: 'block',
@@ -199,8 +193,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
         { blocked_by: ['support:T-1042'] },
       ),
       errors: ['gift_not_paid'],
-      run: async (giftId, context, { ticket }, reason) =>
-        blockGift(deps, giftId, context, { cause: supportCause(ticket as string | undefined), reason }),
+      action: ({ ticket }) => ({ name: 'block', ticket: ticket as string | undefined }),
     },
     {
       name: 'unblock',
@@ -212,12 +205,11 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       answered: 'This cause does not block it any more.',
       example: exampleWith('GiftUnblocked', { cause: 'support:T-1042', reason: 'found again' }),
       errors: [],
-      run: async (giftId, context, { ticket }, reason) =>
-        unblockGift(deps, giftId, context, { cause: supportCause(ticket as string | undefined), reason }),
+      action: ({ ticket }) => ({ name: 'unblock', ticket: ticket as string | undefined }),
     },
   ];
 
-  return actions.map(({ name, properties, required = [], answered, example: answer, errors, run, ...told }) => ({
+  return actions.map(({ name, properties, required = [], answered, example: answer, errors, action, ...told }) => ({
     ...told,
     method: 'POST',
     path: `/ops/gifts/:giftId/${name}`,
@@ -239,18 +231,15 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
     },
     async handle(call) {
       const giftId = named(call);
-      const { own, replayed } = await run(
-        giftId,
-        contextOf(call, gifts.now()),
-        call.body,
-        (call.body['reason'] as string).trim(),
-      );
+      const reason = (call.body['reason'] as string).trim();
+      const context = contextOf(call, gifts.now());
+      const { own, replayed, gift } = await supportGift(deps, giftId, context, action(call.body), reason);
       const position = own.at(-1)?.position;
       if (position !== undefined && own.some(({ type }) => giftsProjection.types.includes(type)))
         await waitUntilProjected(position, [models.gifts]);
       return {
         status: 200,
-        body: { data: await supportedGift(deps, giftId, own) },
+        body: { data: gift },
         replayed,
         shown: 1,
         ...(position === undefined ? {} : { position }),

@@ -10,7 +10,7 @@ import { POSITION_HEADER, waitUntilProjected } from './positions.js';
 import { isKept, restsOnReadModels } from './repeats.js';
 import type { RequestState } from './requestState.js';
 import { allowOf, respond } from './respond.js';
-import { type Answer, type Route, type RouteDescription, keptByNobody } from './route.js';
+import { type Answer, type Route, type RouteDescription, mustNotBeCached } from './route.js';
 import type { RouteHandler } from './router.js';
 import {
   type Step,
@@ -53,7 +53,7 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
   const actions = (steps: readonly Step[]): StepAction[] => steps.flatMap((step) => step.of(route, deps) ?? []);
   const checks = actions(CHECKS);
   const decision = actions(DECISION);
-  const noStore = keptByNobody(route);
+  const noStore = mustNotBeCached(route);
   return async (ctx) => {
     const state = ctx.state as RequestState;
     state.route = route.path;

@@ -180,5 +180,5 @@ export const takesKeys = (path: string): boolean => path.startsWith('/api/v2/') 
  * Whether an answer must not be cached: one for a single user may hold a code, a PIN, a message, or the secret of a
  * payment.
  */
-export const keptByNobody = ({ noStore, caller }: Pick<RouteDescription, 'noStore' | 'caller'>): boolean =>
+export const mustNotBeCached = ({ noStore, caller }: Pick<RouteDescription, 'noStore' | 'caller'>): boolean =>
   noStore === true || caller === 'user';

@@ -1,7 +1,7 @@
 /** `gift parked retry` and `gift parked discard`, for one or many. */
 import { Command } from 'commander';
 import { parkedEntry, parkedView, type ParkedView } from '../../ops/parked/parkedView.js';
-import { knownInLog } from '../../ops/history/withLogFallback.js';
+import { withLogFallback } from '../../ops/history/withLogFallback.js';
 import { discardParked, type ParkedOutcome, retryParked } from '../../commands/parkedWork.js';
 import { commandLineContext } from '../caller.js';
 import type { OpenedStores } from '../engines.js';
@@ -144,7 +144,7 @@ async function one(
   const context = commandLineContext();
   try {
     const outcome = await decision.decide(
-      { events, parked: models.parked, gifts: knownInLog(events, models, terminal.signal).gifts },
+      { events, parked: models.parked, gifts: withLogFallback(events, models, terminal.signal).gifts },
       id,
       context,
       reason,

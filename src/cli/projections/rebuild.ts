@@ -106,7 +106,7 @@ async function runRebuild(terminal: Terminal, name: string | undefined, flags: R
             : rebuildOne(terminal, opened, projection, { asker, json }),
         );
       } catch (error) {
-        throw failureOf(error, `repeat the command, it goes on from where it was`);
+        throw failureOf(error, projection.name, 'repeat the command, it goes on from where it was');
       }
     }
   });
@@ -335,7 +335,7 @@ async function runRollback(
         ]);
       });
     } catch (error) {
-      throw failureOf(error, 'repeat the command');
+      throw failureOf(error, name, 'repeat the command');
     }
   });
 }

@@ -5,8 +5,10 @@ import { diskRemedy } from '../../service/diskRemedy.js';
 import { type EventStore, LogSealedError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
-import { type RebuildDeps, RebuildRefusedError } from '../../runtime/readmodels/maintenance/rebuild.js';
+import type { RebuildDeps } from '../../runtime/readmodels/maintenance/rebuild.js';
+import { MaintenanceRefusedError, type Remedy } from '../../runtime/readmodels/maintenance/refused.js';
 import { LeaseLostError } from '../../runtime/readmodels/writer.js';
+import { recordedWork } from '../../ops/readmodels/recordedWork.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { commandLineCaller } from '../caller.js';
 import type { OpenedStores } from '../engines.js';
@@ -45,20 +47,26 @@ export async function recorded(
   work: () => Promise<void>,
 ): Promise<void> {
   const { recorder, asker } = cliAccess(events);
-  const begun = await recorder.start(asker, accessRequest(what, asked, { personal: false, reason }));
-  try {
-    await work();
-  } catch (error) {
-    // A missing end shows the failure, too; the caller must hear its cause.
-    await begun.end(0, null, false).catch(() => undefined);
-    throw error;
-  }
-  await begun.end(1, null, true);
+  const record = await recorder.start(asker, accessRequest(what, asked, { personal: false, reason }));
+  await recordedWork(record, work);
 }
 
-/** The failure of a command that can be repeated. */
-export function failureOf(error: unknown, again: string): unknown {
-  if (error instanceof RebuildRefusedError) return new CommandFailure(error.message);
+/** The command of each remedy. */
+const REMEDIES: Readonly<Record<Remedy, (name: string) => string>> = {
+  abort: (name) => `gift projections rebuild ${name} --abort`,
+  rebuild: (name) => `gift projections rebuild ${name}`,
+  rollback: (name) => `gift projections rollback ${name}`,
+  status: () => 'gift projections status',
+  verify: (name) => `gift projections verify ${name}`,
+};
+
+function refusalText({ message, remedy }: MaintenanceRefusedError, name: string): string {
+  return remedy === undefined ? message : `${message} (${REMEDIES[remedy](name)})`;
+}
+
+/** The failure of a command on this projection that can be repeated. */
+export function failureOf(error: unknown, name: string, again: string): unknown {
+  if (error instanceof MaintenanceRefusedError) return new CommandFailure(refusalText(error, name));
   if (error instanceof LeaseLostError)
     return new CommandFailure(`another process has taken over while this one was held up: ${again}`);
   // Its message says what to do; repeating does not help.

@@ -1,19 +1,13 @@
 /** `gift projections verify` and `repair`: compares read models with the log, and repairs single documents. */
 import { Command, InvalidArgumentError } from 'commander';
 import type { Difference } from '../../runtime/readmodels/maintenance/differences.js';
-import { forgetFindings, lastFindings, recordFindings } from '../../runtime/readmodels/maintenance/lastFindings.js';
-import { repair, RepairRefusedError } from '../../runtime/readmodels/maintenance/repair.js';
 import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
-import {
-  verifyAll,
-  VerifyInterruptedError,
-  type VerifyOptions,
-  VerifyRefusedError,
-  verifySample,
-} from '../../runtime/readmodels/maintenance/verify.js';
+import { VerifyInterruptedError } from '../../runtime/readmodels/maintenance/verify.js';
 import { buildOf } from '../../runtime/readmodels/builds.js';
 import { considerate } from '../../runtime/coordination/pace.js';
 import { openScratch } from '../../service/scratchStores.js';
+import { repairReadModel } from '../../ops/readmodels/repairReadModel.js';
+import { type VerificationOptions, verifyReadModel } from '../../ops/readmodels/verifyReadModel.js';
 import { inTenths } from '../../ops/status/status.js';
 import { withStores } from '../engines.js';
 import { accessRequest, cliAccess, neededReason } from '../exports.js';
@@ -94,17 +88,17 @@ async function runVerify(
   const bar = progressBar(terminal.stderr, { doing: `verifying ${name}`, unit: 'events' });
   const began = performance.now();
   let lineAt = began;
-  const different = await withStores(terminal, async ({ config, events, store, open }) => {
-    const found = await recordFindings(store, name);
-    const options: VerifyOptions = {
+  const different = await withStores(terminal, async ({ config, events, store }) => {
+    const options: VerificationOptions = {
       events,
       store,
       projection,
       pace: considerate(store.records),
       signal: terminal.signal,
+      sample,
+      openScratch: async () => openScratch(config.dataDir),
       async onDifference(difference) {
         bar.clear();
-        await found.add(difference.id);
         await writeLines(
           terminal.stdout,
           json === true ? [jsonLine(differenceJson(name, difference))] : differenceLines(name, difference),
@@ -123,15 +117,8 @@ async function runVerify(
       },
     };
     try {
-      const report =
-        sample === undefined
-          ? await verifyAll({
-              ...options,
-              scratch: open.add(await openScratch(config.dataDir), (one) => one.close()).store,
-            })
-          : await verifySample({ ...options, count: sample });
+      const report = await verifyReadModel(options);
       bar.clear();
-      await found.end();
       const { documents, differences, unsettled, behind, build, through } = report;
       const seconds = inTenths((performance.now() - began) / 1_000);
       if (json === true) {
@@ -162,9 +149,8 @@ async function runVerify(
       }
       return differences > 0 || behind;
     } catch (error) {
-      if (error instanceof VerifyRefusedError) throw new CommandFailure(error.message);
       if (error instanceof VerifyInterruptedError) throw interrupted('interrupted; nothing was changed');
-      throw failureOf(error, 'repeat the command');
+      throw failureOf(error, name, 'repeat the command');
     } finally {
       bar.clear();
     }
@@ -216,30 +202,20 @@ async function runRepair(
   terminal.yieldProcessor?.();
   const bar = progressBar(terminal.stderr, { doing: `repairing ${name}`, unit: 'events' });
   const failed = await withStores(terminal, async (opened) => {
-    const { events, store } = opened;
+    const { recorder, asker } = cliAccess(opened.events);
     try {
-      const ids = named ?? (await lastFindings(store, name));
-      if (ids.length === 0)
-        throw new CommandFailure(
-          `the last verification of ${name} found nothing, or none was made in the last week: gift projections verify ${name}`,
-        );
-      const { recorder, asker } = cliAccess(events);
-      const request = accessRequest('gift projections repair', { name, ids }, { personal: false, reason: why });
-      // Before the work: the projector does what was requested whatever becomes of this command.
-      const begun = await recorder.start(asker, request);
-      let outcomes: readonly RepairOutcome[] | undefined;
-      try {
-        outcomes = await repair(depsOf(opened), projection, ids, {
-          pace: considerate(store.records),
-          signal: terminal.signal,
-          onProgress: (counted, share) => bar(counted, { share }),
-        });
-      } finally {
-        bar.clear();
-        await begun.end(outcomes?.length ?? 0, null, outcomes !== undefined);
-      }
+      const outcomes = await repairReadModel(depsOf(opened), projection, named ?? 'found', {
+        pace: considerate(opened.store.records),
+        signal: terminal.signal,
+        onProgress: (counted, share) => bar(counted, { share }),
+        record: async (ids) =>
+          recorder.start(
+            asker,
+            accessRequest('gift projections repair', { name, ids }, { personal: false, reason: why }),
+          ),
+      });
+      bar.clear();
       if (outcomes === undefined) throw interrupted('interrupted: repeat the command');
-      if (found === true) await forgetFindings(store, name);
       await writeLines(
         terminal.stdout,
         json === true
@@ -255,8 +231,7 @@ async function runRepair(
       );
       return outcomes.filter(({ outcome }) => outcome === 'quarantined').length;
     } catch (error) {
-      if (error instanceof RepairRefusedError) throw new CommandFailure(error.message);
-      throw failureOf(error, 'repeat the command');
+      throw failureOf(error, name, 'repeat the command');
     } finally {
       bar.clear();
     }

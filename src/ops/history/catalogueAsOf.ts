@@ -17,25 +17,25 @@ const READS = 32;
  * Entries that have not changed since come from the read model; others are folded from their streams. Without a usable
  * read model the log is read from its beginning. @throws UnavailableError
  */
-export async function catalogueThen(
+export async function catalogueAsOf(
   events: EventStore,
   model: ReadModel<CatalogueDocument>,
   position: Position,
 ): Promise<Catalogue> {
   const state = catalogueState();
-  await state.apply((await knownThen(events, model, position)) ?? (await foldedThen(events, position)));
+  await state.apply((await knownAsOf(events, model, position)) ?? (await foldedAsOf(events, position)));
   return state.catalogue();
 }
 
 /** From the read model; `undefined` where it can't tell. */
-async function knownThen(
+async function knownAsOf(
   events: EventStore,
   model: ReadModel<CatalogueDocument>,
   position: Position,
 ): Promise<CatalogueDocument[] | undefined> {
   try {
     // A build under way may have reached it, too; only reading documents shows that.
-    return (await model.reached(position, REACH_MS)) ? await documentsThen(events, model, position) : undefined;
+    return (await model.reached(position, REACH_MS)) ? await documentsAsOf(events, model, position) : undefined;
   } catch (error) {
     // If the log can't tell either, that is thrown there.
     if (!(error instanceof UnavailableError)) throw error;
@@ -43,7 +43,7 @@ async function knownThen(
   }
 }
 
-async function documentsThen(
+async function documentsAsOf(
   events: EventStore,
   model: ReadModel<CatalogueDocument>,
   position: Position,
@@ -75,7 +75,7 @@ async function documentsThen(
   return then;
 }
 
-async function foldedThen(events: EventStore, position: Position): Promise<CatalogueDocument[]> {
+async function foldedAsOf(events: EventStore, position: Position): Promise<CatalogueDocument[]> {
   const documents = new Map<string, CatalogueDocument>();
   const streams = CATALOGUE_KINDS.map((kind) => `${kind}-`);
   for await (const batch of events.readAll(undefined, { types: catalogueProjection.types, streams })) {

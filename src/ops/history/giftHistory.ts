@@ -14,7 +14,7 @@ import { voucherCodeStream } from '../../domain/voucherCode.js';
 import { walletStream } from '../../domain/wallet.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { slices } from '../../lib/async/slices.js';
-import { ownShare } from './redactOtherGifts.js';
+import { redactOtherGifts } from './redactOtherGifts.js';
 import { streamBetween } from './streamBetween.js';
 
 /** Only for what stream names don't say: the transaction of an unissued gift, a redemption's gift. */
@@ -104,7 +104,7 @@ export async function giftHistory(
 ): Promise<RecordedEvent[]> {
   const { events } = deps;
   const time = slices();
-  const share = ownShare(purchase, giftIds);
+  const share = redactOtherGifts(purchase, giftIds);
   const all: RecordedEvent[] = [...share.events];
   const ofThese = (event: RecordedEvent): boolean => names(event.data, 'transaction_id', transactionId);
   // The credit of a refund names it as its cause.

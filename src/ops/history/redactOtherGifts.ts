@@ -1,17 +1,17 @@
 /** The events of a purchase, reduced to some of its gifts: ids and receivers of the others are not shown. */
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import type { GiftsPurchased } from '../../domain/purchase.js';
-import type { Kept } from '../../domain/refund.js';
+import type { SkippedGifts } from '../../domain/refund.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
 /** Fields of a refund's events that name gifts. */
 interface NamesGifts {
   readonly refund_id?: string;
   readonly gift_ids?: readonly string[];
-  readonly kept?: Kept;
+  readonly kept?: SkippedGifts;
 }
 
-export interface OwnShare {
+export interface RedactedPurchase {
   /** Without refunds of other gifts; where an event names several gifts or receivers, the others are only counted. */
   readonly events: readonly RecordedEvent[];
   /** Whether a refund, by its id, is one of other gifts. */
@@ -19,7 +19,7 @@ export interface OwnShare {
 }
 
 /** For all of the purchase's gifts, the events unchanged. */
-export function ownShare(purchase: readonly RecordedEvent[], giftIds: readonly string[]): OwnShare {
+export function redactOtherGifts(purchase: readonly RecordedEvent[], giftIds: readonly string[]): RedactedPurchase {
   const bought = purchase[0]?.data as GiftsPurchased['data'] | undefined;
   if (bought === undefined || giftIds.length === bought.receivers.length)
     return { events: purchase, isOthers: () => false };

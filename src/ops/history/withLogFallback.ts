@@ -19,7 +19,7 @@ const PURCHASES = { types: ['GiftsPurchased'], streams: [transactionStream('')] 
 const REDEMPTIONS = { types: ['GiftRedeemed'], streams: [giftStream('')] } as const;
 
 /** `get` throws UnavailableError where the log can't be read, and the signal's reason. */
-export function knownInLog(
+export function withLogFallback(
   events: EventStore,
   { gifts, redemptions }: Pick<ReadModels, 'gifts' | 'redemptions'>,
   signal?: AbortSignal,

@@ -3,7 +3,10 @@ import { parkedId, type ParkedName, type ParkedState, PARKED_NAMES, parkedStream
 import type { Caller, EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
 import { type ParkedDocument, parkedProjection } from '../../projections/parked.js';
+import type { FoundWork } from '../../commands/parkedWork.js';
+import { type EventView, eventView, type Sight } from '../history/eventView.js';
 import { streamBetween } from '../history/streamBetween.js';
+import { isSettled } from './parkedSettled.js';
 
 export interface ParkedView {
   readonly id: string;
@@ -69,6 +72,21 @@ export function parkedEntry(id: string, events: readonly RecordedEvent[]): Parke
   const document = foldDocument(parkedProjection, events, id);
   if (document === undefined) throw new Error('parked work has no event');
   return { id, document };
+}
+
+/** Parked work with its events, and whether the work itself is over. */
+export interface ParkedWithEvents extends ParkedView {
+  readonly settled: boolean;
+  readonly events: readonly EventView[];
+}
+
+/** Shows one entity's work. @throws UnavailableError */
+export async function parkedWithEvents(events: EventStore, found: FoundWork, sight: Sight): Promise<ParkedWithEvents> {
+  return {
+    ...parkedView(parkedEntry(found.id, found.history)),
+    settled: await isSettled(events, found),
+    events: found.history.map((event) => eventView(event, sight)),
+  };
 }
 
 /**

@@ -18,8 +18,8 @@ import {
 } from '../../domain/purchase.js';
 import {
   cancelForRefund,
-  type Kept,
-  type KeptFor,
+  type SkippedGifts,
+  type SkipReason,
   type Refund,
   type RefundRequested,
   type RefundStarted,
@@ -155,12 +155,12 @@ async function cancelGifts(
   state: MadePurchase,
   asked: RefundRequested['data'],
   reason: Reason,
-): Promise<{ cancelled: string[]; kept: Kept }> {
+): Promise<{ cancelled: string[]; kept: SkippedGifts }> {
   const { purchase, purchasedAt } = state;
   const disputed = isDisputed(reversalsOf(state));
   const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);
   const indexes = new Map(ids.map(({ gift_id }, index) => [gift_id, index]));
-  const outcomes = new Map<string, KeptFor | 'cancelled by this'>();
+  const outcomes = new Map<string, SkipReason | 'cancelled by this'>();
   await inParallel(asked.gift_ids, GIFTS_AT_ONCE, async (giftId) => {
     const index = indexes.get(giftId) ?? -1;
     const own = ids[index];
@@ -169,7 +169,7 @@ async function cancelGifts(
     outcomes.set(giftId, await cancelGift(deps, gift, asked, disputed, reason));
   });
   const cancelled: string[] = [];
-  const kept: Partial<Record<KeptFor, string[]>> = {};
+  const kept: Partial<Record<SkipReason, string[]>> = {};
   for (const giftId of asked.gift_ids) {
     const outcome = outcomes.get(giftId);
     if (outcome === 'cancelled by this') cancelled.push(giftId);
@@ -185,8 +185,8 @@ async function cancelGift(
   asked: RefundRequested['data'],
   disputed: boolean,
   reason: Reason,
-): Promise<KeptFor | 'cancelled by this'> {
-  let kept: KeptFor | undefined;
+): Promise<SkipReason | 'cancelled by this'> {
+  let kept: SkipReason | undefined;
   await changeGift(deps, gift, { ...reason, commandId: `${reason.commandId}-${gift.giftId}` }, (found) => {
     // Once another process has the work, it may have left this gift as it was and given back the others' share: what
     // was read since must not be cancelled.

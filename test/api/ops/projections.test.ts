@@ -155,12 +155,12 @@ test('while another builds it is refused with who that is; aborted, it is gone',
   refused(
     await ask('POST', '/gifts/rebuild'),
     409,
-    'gifts is being rebuilt by cli:ann@till (process 7): wait for it, or end it with gift projections rebuild gifts --abort',
+    'gifts is being rebuilt by cli:ann@till (process 7): wait for it, or abort it',
   );
   refused(
     await ask('POST', '/gifts/rollback'),
     409,
-    `gifts is being rebuilt, as sue asked at ${ASKED.at}: wait for it, or end it with gift projections rebuild gifts --abort`,
+    `gifts is being rebuilt, as sue asked at ${ASKED.at}: wait for it, or abort it`,
   );
   const { rebuild } = (await ask('GET', '/gifts')).json.data as Json;
   assert.deepEqual([rebuild.state, rebuild.holder, rebuild.reason], ['building', 'cli:ann@till (process 7)', 'a test']);
@@ -342,7 +342,7 @@ test('all are rebuilt at one call, or none where one can not be', async () => {
   refused(
     await ask('POST', '/rebuild', { reason: 'ticket 4713' }),
     409,
-    'parked is being rebuilt by cli:ann@till (process 8): wait for it, or end it with gift projections rebuild parked --abort',
+    'parked is being rebuilt by cli:ann@till (process 8): wait for it, or abort it',
   );
   await lease?.release();
   const rolledBack = {
@@ -357,7 +357,7 @@ test('all are rebuilt at one call, or none where one can not be', async () => {
   refused(
     await ask('POST', '/rebuild', { reason: 'ticket 4713' }),
     409,
-    `transactions is being rolled back, as sue asked at ${ASKED.at}: wait for it, or end it with gift projections rebuild transactions --abort`,
+    `transactions is being rolled back, as sue asked at ${ASKED.at}: wait for it, or abort it`,
   );
   await store.records.delete('rebuild/transactions');
   assert.deepEqual([await under(), await active()], [false, before]);

@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { catalogueThen } from '../../../src/ops/history/catalogueAsOf.js';
+import { catalogueAsOf } from '../../../src/ops/history/catalogueAsOf.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import type { CatalogueDocument } from '../../../src/projections/catalogue/catalogue.js';
 import type { ReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { memoryEvents } from '../../support/engines/memoryEvents.js';
 
-const test = suite('audit/catalogueThen');
+const test = suite('audit/catalogueAsOf');
 
 const unavailable = async (): Promise<never> => Promise.reject(new UnavailableError('no'));
 const model = (of: Partial<ReadModel<CatalogueDocument>>): ReadModel<CatalogueDocument> =>
@@ -23,10 +23,10 @@ test('a read model that is behind, still being built or out of reach is done wit
     model({ reached: async () => true, find: unavailable }),
     model({ reached: unavailable }),
   ]) {
-    assert.is((await catalogueThen(events, without, position)).merchants.get('m')?.name, 'then');
+    assert.is((await catalogueAsOf(events, without, position)).merchants.get('m')?.name, 'then');
   }
   const faulty = model({ reached: async () => Promise.reject(new TypeError('a fault')) });
-  assert.instance(await catalogueThen(events, faulty, position).catch((error: unknown) => error), TypeError);
+  assert.instance(await catalogueAsOf(events, faulty, position).catch((error: unknown) => error), TypeError);
 });
 
 test.run();

@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ownShare } from '../../../src/ops/history/redactOtherGifts.js';
+import { redactOtherGifts } from '../../../src/ops/history/redactOtherGifts.js';
 import { deriveGiftIds } from '../../../src/domain/giftIds.js';
 import type { RecordedEvent } from '../../../src/ports/eventStore.js';
 
-const test = suite('audit/ownShare');
+const test = suite('audit/redactOtherGifts');
 const SEED = 'ab'.repeat(32);
 const [a = '', b = '', c = ''] = deriveGiftIds(SEED, 3).map((ids) => ids.gift_id);
 
@@ -30,7 +30,7 @@ const PURCHASE = [
 ];
 
 test('one gift sees its own receiver and refunds, the others are counted', () => {
-  const { events, isOthers } = ownShare(PURCHASE, [b]);
+  const { events, isOthers } = redactOtherGifts(PURCHASE, [b]);
   assert.equal(
     events.map(({ type }) => type),
     ['GiftsPurchased', 'PaymentCharged', 'RefundRequested', 'RefundStarted', 'GiftsRefunded', 'RefundStarted'],
@@ -49,21 +49,21 @@ test('one gift sees its own receiver and refunds, the others are counted', () =>
   assert.equal([isOthers('r1'), isOthers('r2'), isOthers('unheard')], [false, true, false]);
   assert.ok(!JSON.stringify(events).includes(a) && !JSON.stringify(events).includes(c));
   assert.equal(
-    ownShare(PURCHASE, [a]).events[3]?.data,
+    redactOtherGifts(PURCHASE, [a]).events[3]?.data,
     { refund_id: 'r1', gift_ids: [a], kept: {}, amount: 1, other_gifts: 1 },
     'nor is it told which others were kept',
   );
 });
 
 test('all gifts together see everything as it stands', () => {
-  const { events, isOthers } = ownShare(PURCHASE, [a, b, c]);
+  const { events, isOthers } = redactOtherGifts(PURCHASE, [a, b, c]);
   assert.is(events, PURCHASE);
   assert.is(isOthers('r1'), false);
-  assert.equal(ownShare([], [a]).events, []);
+  assert.equal(redactOtherGifts([], [a]).events, []);
 });
 
 test('a refund of this gift alone stands as it is', () => {
-  const { events } = ownShare(PURCHASE, [c]);
+  const { events } = redactOtherGifts(PURCHASE, [c]);
   assert.equal(events.slice(2), PURCHASE.slice(5));
 });
 

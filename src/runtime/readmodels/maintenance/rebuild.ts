@@ -29,18 +29,19 @@ import { finishSwap } from '../swap.js';
 import { dropBuild } from '../unusedBuilds.js';
 import { openBuild } from '../runningBuild.js';
 import { LeaseLostError } from '../writer.js';
+import { MaintenanceRefusedError, type Remedy } from './refused.js';
 import { progressOf, type RebuildProgress, putProgress } from './progress.js';
 
 /** How often a builder looks whether its build is still wanted, and stores its progress, in ms. */
 const TEND_MS = 1_000;
 
 /** It can't be done as things stand: the message says why, and what to do. Nothing was changed. */
-export class RebuildRefusedError extends Error {
+export class RebuildRefusedError extends MaintenanceRefusedError {
   override readonly name = 'RebuildRefusedError';
   /** Something else is under way: it may be done later. */
   readonly busy: boolean;
-  constructor(message: string, busy = false) {
-    super(message);
+  constructor(message: string, { busy = false, remedy }: { readonly busy?: boolean; readonly remedy?: Remedy } = {}) {
+    super(message, remedy);
     this.busy = busy;
   }
 }
@@ -83,8 +84,8 @@ export async function seizeBuildLease(
   } catch (error) {
     if (!(error instanceof LeaseHeldError)) throw error;
     throw new RebuildRefusedError(
-      `${name} is being rebuilt by ${error.holder}: wait for it, or end it with gift projections rebuild ${name} --abort`,
-      true,
+      `${name} is being rebuilt by ${error.holder}: wait for it, or abort it`,
+      { busy: true, remedy: 'abort' },
     );
   }
 }
@@ -150,15 +151,16 @@ export async function checkRebuild(
         name,
         from,
         version,
-        'wait: the projector builds that version and swaps it in by itself; gift projections status shows how far it is',
+        'wait: the projector builds that version and swaps it in by itself',
       ),
+      { remedy: 'status' },
     );
   }
   const standing = await rebuildOf(store, name);
   if (standing?.value.kind === 'rollback' && sameVersion(standing.value.target, version))
     throw new RebuildRefusedError(
-      `${name} is being rolled back, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`,
-      true,
+      `${name} is being rolled back, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or abort it`,
+      { busy: true, remedy: 'abort' },
     );
   return { from, standing };
 }
@@ -258,8 +260,8 @@ export async function requestRollback(
   if (standing?.value.kind === 'rollback') return standing.value.target;
   if (standing !== undefined)
     throw new RebuildRefusedError(
-      `${name} is being rebuilt, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`,
-      true,
+      `${name} is being rebuilt, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or abort it`,
+      { busy: true, remedy: 'abort' },
     );
   const [from, previous] = [await store.active(name), await previousBuildOf(store, name)];
   if (previous === undefined || from === previous.number || !(await store.versions(name)).includes(previous.number)) {
@@ -287,8 +289,8 @@ export async function requestRollback(
   };
   if ((await putRebuild(store, name, rollback, 0)) === undefined)
     throw new RebuildRefusedError(
-      `${name}: somebody else began a rebuild in this moment; look at gift projections status`,
-      true,
+      `${name}: somebody else began a rebuild in this moment`,
+      { busy: true, remedy: 'status' },
     );
   return previous.number;
 }
@@ -306,8 +308,8 @@ export async function abortRebuild(deps: RebuildDeps, name: string, signal: Abor
     const { value, version } = record;
     if (value.state === 'swapping' || (await store.active(name)) === value.target) {
       throw new RebuildRefusedError(
-        `${name}: the new build is being swapped in at this moment; go back with gift projections rollback ${name}`,
-        true,
+        `${name}: the new build is being swapped in at this moment; roll back afterwards`,
+        { busy: true, remedy: 'rollback' },
       );
     }
     if (value.state === 'leaving') return 'leaving';

@@ -9,6 +9,7 @@ import { paced, type Pace } from '../../coordination/pace.js';
 import { atMostBytes } from '../writer.js';
 import { foldSome } from './foldSome.js';
 import type { RebuildDeps } from './rebuild.js';
+import { MaintenanceRefusedError } from './refused.js';
 import { placeOrder, type RepairOrder, type RepairOutcome } from './repairOrders.js';
 import { waitWithStandby } from './waitWithStandby.js';
 import { shareOf } from '../../coordination/share.js';
@@ -21,7 +22,7 @@ const STUCK_MS = 30_000;
 export const MAX_REPAIRS = 10_000;
 
 /** It can't be repaired as things stand: the message says why. Nothing was changed. */
-export class RepairRefusedError extends Error {
+export class RepairRefusedError extends MaintenanceRefusedError {
   override readonly name = 'RepairRefusedError';
 }
 
@@ -47,7 +48,8 @@ export async function repair(
   const wanted = [...new Set(ids)];
   if (wanted.length > MAX_REPAIRS)
     throw new RepairRefusedError(
-      `${wanted.length} documents are too many to repair one by one: gift projections rebuild ${name}`,
+      `${wanted.length} documents are too many to repair one by one: rebuild ${name}`,
+      'rebuild',
     );
   const active = await store.active(name);
   if (active === undefined) throw new RepairRefusedError(`${name} has never been built: the projector builds it`);
@@ -85,7 +87,8 @@ export async function repair(
       // A leading process of another release may not know this read model, and let an order expire.
       if (order === undefined)
         throw new RepairRefusedError(
-          `${name}: no process has put anything in place, and none will any more: look at gift projections status, and repeat the repair`,
+          `${name}: no process has put anything in place, and none will any more: repeat the repair`,
+          'status',
         );
       if (order.failure !== undefined) throw new RepairRefusedError(`${name}: ${order.failure}: repeat the repair`);
       if (order.outcomes === undefined) continue;
@@ -98,7 +101,8 @@ export async function repair(
       if (through !== undefined && (reached === undefined || reached < through)) {
         for (const key of keys) await store.records.delete(key);
         throw new RepairRefusedError(
-          `${name} is behind the log and does not catch up, so nothing can be put in place: look at gift projections status`,
+          `${name} is behind the log and does not catch up, so nothing can be put in place`,
+          'status',
         );
       }
     }

@@ -13,6 +13,7 @@ import { paced, type Pace } from '../../coordination/pace.js';
 import { openBuild } from '../runningBuild.js';
 import { type Difference, differenceOf } from './differences.js';
 import { foldSome } from './foldSome.js';
+import { MaintenanceRefusedError } from './refused.js';
 import { progressOf, type RebuildProgress } from './progress.js';
 import { shareOf } from '../../coordination/share.js';
 
@@ -25,7 +26,7 @@ const CATCH_UP_MS = 5_000;
 const PLACES = 20;
 
 /** It can't be verified as things stand: the message says why. */
-export class VerifyRefusedError extends Error {
+export class VerifyRefusedError extends MaintenanceRefusedError {
   override readonly name = 'VerifyRefusedError';
 }
 

@@ -84,7 +84,8 @@ async function refusal(work: Promise<unknown>): Promise<string> {
     (thrown: unknown) => thrown,
   );
   assert.instance(error, RebuildRefusedError);
-  return (error as Error).message;
+  const { message, remedy } = error as RebuildRefusedError;
+  return remedy === undefined ? message : `${message} [${remedy}]`;
 }
 
 test(
@@ -193,7 +194,7 @@ test(
     await until(() => gate.waiting, 'the first to be in the middle');
     assert.match(
       await refusal(rebuild(depsFor(events, store, 'second'))),
-      /being rebuilt by cli:ann@till \(process 7\).*--abort/,
+      /being rebuilt by cli:ann@till \(process 7\): wait for it, or abort it \[abort\]/,
     );
     assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)), /is being rebuilt, as sue asked/);
     const target = (await rebuildOf(store, 'gifts'))?.value.target ?? 0;

@@ -1,0 +1,57 @@
+/** Support actions on a gift, as HTTP and the command line parse them. */
+import { blockGift, supportCause, unblockGift } from '../../commands/blockGift.js';
+import type { CommandContext } from '../../commands/context.js';
+import { extendGift } from '../../commands/extendGift.js';
+import type { Transacted } from '../../commands/transact.js';
+import { type NewReceiver, type ReassignDeps, reassignGift } from '../../commands/reassignGift.js';
+import { resendGift } from '../../commands/resendGift.js';
+import { type SupportedGift, supportedGift } from '../history/supportedGift.js';
+
+export type SupportAction =
+  | { readonly name: 'resend' }
+  | { readonly name: 'reassign'; readonly receiver: NewReceiver }
+  /** The new last valid day, `YYYY-MM-DD`. */
+  | { readonly name: 'extend'; readonly expiryDate: string }
+  | { readonly name: 'block' | 'unblock'; readonly ticket?: string | undefined };
+
+export interface SupportOutcome extends Transacted {
+  readonly gift: SupportedGift;
+}
+
+/**
+ * Does what support decided for a gift, and shows the gift right after it.
+ * @throws Refusal `gift_not_found`, or the decision's; UnavailableError
+ */
+export async function supportGift(
+  deps: ReassignDeps,
+  giftId: string,
+  context: CommandContext,
+  action: SupportAction,
+  reason: string,
+): Promise<SupportOutcome> {
+  const handled = await run(deps, giftId, context, action, reason);
+  return { ...handled, gift: await supportedGift(deps, giftId, handled.own) };
+}
+
+async function run(
+  deps: ReassignDeps,
+  giftId: string,
+  context: CommandContext,
+  action: SupportAction,
+  reason: string,
+): Promise<Transacted> {
+  switch (action.name) {
+    case 'resend':
+      return resendGift(deps, giftId, context, reason);
+    case 'reassign':
+      return reassignGift(deps, giftId, context, action.receiver, reason);
+    case 'extend':
+      return extendGift(deps, giftId, context, action.expiryDate, reason);
+    case 'block':
+      return blockGift(deps, giftId, context, { cause: supportCause(action.ticket), reason });
+    case 'unblock':
+      return unblockGift(deps, giftId, context, { cause: supportCause(action.ticket), reason });
+    default:
+      throw new Error(`no support action is called ${action satisfies never as string}`);
+  }
+}

@@ -1,0 +1,44 @@
+/** Repair of single documents of a read model, recorded in the log before anything is done and afterwards. */
+import type { StartedOperation } from '../../commands/recordAccess.js';
+import { forgetFindings, lastFindings } from '../../runtime/readmodels/maintenance/lastFindings.js';
+import type { RebuildDeps } from '../../runtime/readmodels/maintenance/rebuild.js';
+import { repair, type RepairOptions, RepairRefusedError } from '../../runtime/readmodels/maintenance/repair.js';
+import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
+import type { Projection } from '../../runtime/readmodels/projection.js';
+
+/** The ids of documents, or all that the last verification found to differ. */
+export type RepairedDocuments = readonly string[] | 'found';
+
+export interface RecordedRepairOptions extends RepairOptions {
+  /** Records the repair before the work: the projector does what was requested whatever becomes of this process. */
+  readonly record: (ids: readonly string[]) => Promise<StartedOperation>;
+}
+
+/**
+ * Repairs these documents. `undefined`: the signal has stopped it, and requested repairs may still be done.
+ * @throws RepairRefusedError, UnavailableError
+ */
+export async function repairReadModel(
+  deps: RebuildDeps,
+  projection: Projection,
+  wanted: RepairedDocuments,
+  { record, ...options }: RecordedRepairOptions,
+): Promise<RepairOutcome[] | undefined> {
+  const { store } = deps;
+  const { name } = projection;
+  const ids = wanted === 'found' ? await lastFindings(store, name) : wanted;
+  if (ids.length === 0)
+    throw new RepairRefusedError(
+      `the last verification of ${name} found nothing, or none was made in the last week`,
+      'verify',
+    );
+  const recorded = await record(ids);
+  let outcomes: RepairOutcome[] | undefined;
+  try {
+    outcomes = await repair(deps, projection, ids, options);
+  } finally {
+    await recorded.end(outcomes?.length ?? 0, null, outcomes !== undefined);
+  }
+  if (wanted === 'found' && outcomes !== undefined) await forgetFindings(store, name);
+  return outcomes;
+}

@@ -1,0 +1,43 @@
+/** Verification of a read model, which keeps the ids of what differs for a repair. */
+import { recordFindings } from '../../runtime/readmodels/maintenance/lastFindings.js';
+import {
+  verifyAll,
+  type VerifyOptions,
+  type VerifyReport,
+  verifySample,
+} from '../../runtime/readmodels/maintenance/verify.js';
+import type { ReadStore } from '../../ports/readStore.js';
+
+/** An empty read store for the copy, removed when it is closed. */
+export interface ScratchStore {
+  readonly store: ReadStore;
+  close(): Promise<void>;
+}
+
+export interface VerificationOptions extends VerifyOptions {
+  /** Compares only so many documents, picked at random; absent: all of them. */
+  readonly sample?: number | undefined;
+  readonly openScratch: () => Promise<ScratchStore>;
+}
+
+/** @throws VerifyRefusedError, VerifyInterruptedError, UnavailableError */
+export async function verifyReadModel({ sample, openScratch, ...options }: VerificationOptions): Promise<VerifyReport> {
+  const findings = await recordFindings(options.store, options.projection.name);
+  const scratch = sample === undefined ? await openScratch() : undefined;
+  const watched: VerifyOptions = {
+    ...options,
+    async onDifference(difference) {
+      await findings.add(difference.id);
+      await options.onDifference(difference);
+    },
+  };
+  try {
+    const report = await (scratch === undefined
+      ? verifySample({ ...watched, count: sample ?? 1 })
+      : verifyAll({ ...watched, scratch: scratch.store }));
+    await findings.end();
+    return report;
+  } finally {
+    await scratch?.close();
+  }
+}
