@@ -9,6 +9,7 @@ const told = (message: string, code: string): string =>
   (
     failureOf(
       new UnavailableError(message, { cause: Object.assign(new Error(message), { code }) }),
+      'gifts',
       'repeat the command',
     ) as Error
   ).message;
@@ -24,7 +25,7 @@ test('what helps where a file can not be written comes before that the command c
   );
   assert.is(told('read.db: database is locked', 'SQLITE_BUSY'), 'read.db: database is locked: repeat the command');
   assert.is(
-    (failureOf(new UnavailableError('no MongoDB answers'), 'repeat the command') as Error).message,
+    (failureOf(new UnavailableError('no MongoDB answers'), 'gifts', 'repeat the command') as Error).message,
     'no MongoDB answers: repeat the command',
   );
 });
