@@ -17,7 +17,7 @@ import { refusalInWords, toldRefusal } from './refusals.js';
 import { CommandFailure, EXIT, readStandardInput, type Terminal, writeLines } from './terminal.js';
 import { isDay } from './times.js';
 
-interface SupportActionFlags {
+interface SupportFlags {
   readonly reason?: string;
   readonly json?: true;
   readonly toUser?: string;
@@ -33,8 +33,8 @@ interface ActionCommand {
   readonly options: readonly (readonly [flags: string, description: string])[];
   readonly examples: readonly string[];
   /** Refuses contradictory flags. @throws CommandFailure */
-  readonly check?: (flags: SupportActionFlags) => void;
-  readonly action: (flags: SupportActionFlags) => SupportAction;
+  readonly check?: (flags: SupportFlags) => void;
+  readonly action: (flags: SupportFlags) => SupportAction;
   /** Reports what was done, or why nothing was. */
   readonly done: (view: SupportedGift) => string;
   readonly already: (view: SupportedGift) => string;
@@ -156,7 +156,7 @@ function subcommand(terminal: Terminal, own: ActionCommand): Command {
       'after',
       `\n${examples.length === 1 ? 'Example' : 'Examples'}:\n${examples.map((example) => `  $ ${example}`).join('\n')}`,
     )
-    .action(async (gift: string, flags: SupportActionFlags) => runAction(terminal, own, gift, flags));
+    .action(async (gift: string, flags: SupportFlags) => runAction(terminal, own, gift, flags));
 }
 
 /** The most bytes that are read of a phone number. */
@@ -166,7 +166,7 @@ async function runAction(
   terminal: Terminal,
   { name, check, action, done, already }: ActionCommand,
   gift: string,
-  given: SupportActionFlags,
+  given: SupportFlags,
 ): Promise<void> {
   const reason = neededReason(given.reason, name);
   check?.(given);
@@ -187,7 +187,7 @@ async function runAction(
   ]);
 }
 
-function checkTicket({ ticket }: SupportActionFlags): void {
+function checkTicket({ ticket }: SupportFlags): void {
   if (ticket !== undefined && !TICKET_ID.test(ticket))
     throw new CommandFailure('--ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -', EXIT.usage);
 }

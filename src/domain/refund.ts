@@ -23,10 +23,10 @@ export type RefundRequested = DomainEvent<
 >;
 
 /** Why a refund skips a gift. A disputed payment is for the card's bank to decide. */
-export type KeptFor = 'redeemed' | 'code_out' | 'disputed' | 'cancelled';
+export type SkipReason = 'redeemed' | 'code_out' | 'disputed' | 'cancelled';
 
 /** The gifts that a refund has skipped. */
-export type Kept = Readonly<Partial<Record<KeptFor, readonly string[]>>>;
+export type SkippedGifts = Readonly<Partial<Record<SkipReason, readonly string[]>>>;
 
 /**
  * The money is about to be asked for, by the process that wrote this. `gift_ids` are cancelled (none: the money bought
@@ -40,7 +40,7 @@ export type RefundStarted = DomainEvent<
     readonly refund_id: string;
     readonly attempt: number;
     readonly gift_ids: readonly string[];
-    readonly kept: Kept;
+    readonly kept: SkippedGifts;
     readonly amount: number;
     readonly provider: string;
     readonly charge_id: string;
@@ -78,7 +78,10 @@ export type RefundRefused = DomainEvent<
 export type RefundFailed = DomainEvent<'RefundFailed', GiftsRefunded['data'] & { readonly code: string }>;
 
 /** No gift could be cancelled: nothing is refunded. */
-export type NothingRefunded = DomainEvent<'NothingRefunded', { readonly refund_id: string; readonly kept: Kept }>;
+export type NothingRefunded = DomainEvent<
+  'NothingRefunded',
+  { readonly refund_id: string; readonly kept: SkippedGifts }
+>;
 
 /** Events of a refund. */
 export type RefundEvent =
@@ -101,7 +104,7 @@ export type Refund =
       /** Since its last event money was refunded at the provider itself. As that may be this one, it is not repeated. */
       readonly outside?: true;
     }
-  | { readonly status: 'nothing'; readonly kept: Kept };
+  | { readonly status: 'nothing'; readonly kept: SkippedGifts };
 
 /** The refunds of a purchase, by id, in order of time. */
 export type Refunds = ReadonlyMap<string, Refund>;
@@ -186,7 +189,8 @@ export function refundLateCharge(
 }
 
 /** What a refund does to one gift. `already`: this refund has cancelled it before. */
-export type Cancellation = { readonly cancel: GiftCancelled } | { readonly already: true } | { readonly kept: KeptFor };
+export type Cancellation =
+  { readonly cancel: GiftCancelled } | { readonly already: true } | { readonly kept: SkipReason };
 
 /**
  * Cancels a gift for a refund, unless it has been used or its code is out. Whether an expired gift is refunded, support

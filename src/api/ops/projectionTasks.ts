@@ -68,7 +68,7 @@ export function taskRoutes({
     count: (result: R) => number,
   ): Promise<OpsAnswer> {
     try {
-      const task = await tasks.begin(
+      const task = await tasks.start(
         { kind, projection: projection.name, by: asked.by, reason: asked.reason ?? null },
         work,
         { waitMs: WAIT_MS, explains },

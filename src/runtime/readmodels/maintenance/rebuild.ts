@@ -83,10 +83,10 @@ export async function seizeBuildLease(
     return await seizeLease(store.records, leaseOf(name), { holder, signal, logger, ttlMs: leaseMs });
   } catch (error) {
     if (!(error instanceof LeaseHeldError)) throw error;
-    throw new RebuildRefusedError(
-      `${name} is being rebuilt by ${error.holder}: wait for it, or abort it`,
-      { busy: true, remedy: 'abort' },
-    );
+    throw new RebuildRefusedError(`${name} is being rebuilt by ${error.holder}: wait for it, or abort it`, {
+      busy: true,
+      remedy: 'abort',
+    });
   }
 }
 
@@ -147,12 +147,7 @@ export async function checkRebuild(
   const from = await store.active(name);
   if (from !== undefined && buildOf(from).version !== version) {
     throw new RebuildRefusedError(
-      otherReleaseText(
-        name,
-        from,
-        version,
-        'wait: the projector builds that version and swaps it in by itself',
-      ),
+      otherReleaseText(name, from, version, 'wait: the projector builds that version and swaps it in by itself'),
       { remedy: 'status' },
     );
   }
@@ -288,10 +283,10 @@ export async function requestRollback(
     ...(reason === undefined ? {} : { reason }),
   };
   if ((await putRebuild(store, name, rollback, 0)) === undefined)
-    throw new RebuildRefusedError(
-      `${name}: somebody else began a rebuild in this moment`,
-      { busy: true, remedy: 'status' },
-    );
+    throw new RebuildRefusedError(`${name}: somebody else began a rebuild in this moment`, {
+      busy: true,
+      remedy: 'status',
+    });
   return previous.number;
 }
 
@@ -307,10 +302,10 @@ export async function abortRebuild(deps: RebuildDeps, name: string, signal: Abor
     if (record === undefined) throw new RebuildRefusedError(`${name} is not being rebuilt: there is nothing to abort`);
     const { value, version } = record;
     if (value.state === 'swapping' || (await store.active(name)) === value.target) {
-      throw new RebuildRefusedError(
-        `${name}: the new build is being swapped in at this moment; roll back afterwards`,
-        { busy: true, remedy: 'rollback' },
-      );
+      throw new RebuildRefusedError(`${name}: the new build is being swapped in at this moment; roll back afterwards`, {
+        busy: true,
+        remedy: 'rollback',
+      });
     }
     if (value.state === 'leaving') return 'leaving';
     const state = value.state === 'ready' ? 'leaving' : 'aborting';
