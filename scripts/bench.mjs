@@ -1,6 +1,6 @@
 /**
- * `npm run bench` lists the benches, with the first line of what each says of itself; `npm run bench -- NAME` runs
- * those named.
+ * `npm run bench` lists the benches, with the first sentence of each one's comment; `npm run bench -- NAME` runs those
+ * named.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
@@ -14,7 +14,7 @@ const benches = readdirSync('bench')
 const names = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'));
 
-/** The first sentence of the comment that a bench starts with. */
+/** The first sentence of a bench's comment. */
 function summary(name) {
   const [comment = ''] = /\/\*\*[^]*?\*\//.exec(readFileSync(`bench/${name}.ts`, 'utf8')) ?? [];
   return comment

@@ -1,6 +1,6 @@
 /**
- * Compiles src, test and bench to dist, and bundles what is started. It runs after `npm ci` (prepare), so that every
- * command works right away, and before tests and benches. What no source makes any more is removed.
+ * Compiles src, test and bench to dist, and bundles the programs. Runs after `npm ci` (prepare), so that every command
+ * works at once, and before tests and benches.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs';
@@ -12,13 +12,12 @@ import { filesBelow } from './filesBelow.mjs';
 
 /** The project's folder. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
-/** The compiler's program. */
 export const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
 
-/** What the compiler knows of its last run, below `dist`: it compiles anew only what changed since. */
+/** The compiler's record of its last run, below `dist`: it compiles only what changed. */
 const BUILD_STATE = '.tsbuildinfo';
 
-/** Removes what was compiled from sources that are gone, so that no test of yesterday runs. */
+/** Removes compiled files without a source, so that no old test runs. */
 export function removeStale() {
   const dist = join(root, 'dist');
   for (const file of filesBelow(dist)) {
@@ -34,7 +33,7 @@ function makeExecutable() {
   for (const file of Object.values(bin)) if (existsSync(join(root, file))) chmodSync(join(root, file), 0o755);
 }
 
-/** Bundles what is started. @returns whether it could; what was wrong goes to the terminal. */
+/** Bundles the programs. @returns whether it succeeded; faults go to the terminal. */
 export function bundled() {
   try {
     bundle(root);
@@ -46,7 +45,7 @@ export function bundled() {
   return true;
 }
 
-/** @returns whether everything compiled and was bundled; what was wrong goes to the terminal. */
+/** @returns whether everything compiled and was bundled; faults go to the terminal. */
 export function build() {
   removeStale();
   const { status } = spawnSync(process.execPath, [tsc], { cwd: root, stdio: 'inherit' });

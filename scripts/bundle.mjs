@@ -1,19 +1,16 @@
 /**
- * Puts what is started together in a few files: to load hundreds of modules one by one took longer than all the rest of
- * starting.
+ * Bundles programs and threads into a few files: loading hundreds of modules one by one takes longer than the rest of a
+ * start.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { filesBelow } from './filesBelow.mjs';
 
-/** Where they are put, below the project's folder. */
+/** The bundles' folder, below the project's. */
 export const BUNDLED = join('dist', 'service');
 
-/**
- * What is started: programs, threads, and `keys`, which the compose files call. Each is found there by the last part of
- * its name.
- */
+/** Programs, threads, and `keys`, which the compose files call, by the last part of their names. */
 const STARTED = [
   'service/main',
   'cli/gift',
@@ -27,8 +24,8 @@ const STARTED = [
 ];
 
 /**
- * Packages that go in, since every start of the service loads them. All others stay where they are: those with machine
- * code or files of their own, and those that few starts need, such as the clients of servers and providers.
+ * Bundled packages: those that every start of the service loads. Others stay outside: those with machine code or files
+ * of their own, and those that few starts need, such as clients of servers and providers.
  */
 const PACKAGES = new Set([
   '@koa/router',
@@ -50,8 +47,8 @@ const PACKAGES = new Set([
 ]);
 
 /**
- * Bundles the sources of the project in `root`, and removes what an earlier bundle left. @throws Error when something
- * named can't be found; esbuild tells it on the terminal
+ * Bundles the sources of the project in `root`, and removes earlier bundles. @throws Error when a name can't be
+ * resolved; esbuild reports it on the terminal
  */
 export function bundle(root) {
   const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -63,7 +60,7 @@ export function bundle(root) {
     bundle: true,
     splitting: true,
     external: Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !PACKAGES.has(name)),
-    // Packages that are CommonJS load Node's own modules by `require`, which ES modules lack.
+    // CommonJS packages load Node's modules by `require`, which ES modules lack.
     banner: {
       js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",
     },

@@ -1,6 +1,6 @@
-/** Which test files take long, so that they are begun in time. */
+/** The order of test files: long ones start early. */
 
-/** Those that take ten seconds or more on a quiet machine, the longest first. */
+/** Files that take ten seconds or more on a quiet machine, the longest first. */
 const LONGEST = [
   'faults/processes',
   'adapters/eventstoredb/traps',
@@ -30,7 +30,7 @@ const LONGEST = [
   'processors/authentication',
 ];
 
-/** The runs, the longest first; those that take a few seconds are in the order given, behind them. */
+/** The longest runs first, the others in the order given. */
 export function byLength(runs) {
   const place = ({ file }) => {
     const at = LONGEST.indexOf(file.replace(/\.test\.js$/, ''));

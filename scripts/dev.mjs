@@ -1,12 +1,12 @@
 /**
- * `npm run dev`: compiles and bundles at every change and starts the service again with what came out, as `npm start`
- * would. `npx gift` beside it is of the same sources.
+ * `npm run dev`: compiles and bundles at every change, and restarts the service, as `npm start` would. `npx gift`
+ * beside it has the same sources.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, watch } from 'node:fs';
 import { bundled, removeStale, root, tsc } from './build.mjs';
 
-/** One save is compiled to several files: the service starts again when they have all been written. */
+/** One save writes several files: the restart waits for all of them. */
 const QUIET_MS = 200;
 
 process.chdir(root);
@@ -17,7 +17,7 @@ const compiler = spawn(process.execPath, [tsc, '--watch', '--preserveWatchOutput
 let stopping = false;
 let service;
 
-/** Starts the service. One that ends by itself is left so until the next change. */
+/** Starts the service. A service that ends by itself stays down until the next change. */
 function start() {
   const child = spawn(process.execPath, ['--enable-source-maps', 'dist/service/main.js'], { stdio: 'inherit' });
   service = child;
@@ -29,7 +29,7 @@ function start() {
   });
 }
 
-/** What can't be bundled can't be started: the service of before goes on. */
+/** Sources that can't be bundled leave the running service alone. */
 function restart() {
   if (!bundled()) return;
   const last = service;
@@ -41,7 +41,7 @@ function restart() {
   last.kill('SIGTERM');
 }
 
-// The compiler writes everything once when it begins: that starts the service for the first time.
+// The compiler's first run writes everything: that starts the service for the first time.
 let quiet;
 const watcher = watch('dist/src', { recursive: true }, (_kind, file) => {
   if (stopping || !file?.endsWith('.js')) return;

@@ -1,18 +1,17 @@
 /**
- * The mixes of engines that `npm test -- --every-engine` runs the tests on that start the service, beside the embedded
- * ones.
+ * The mixes of engines for `npm test -- --every-engine`, beside the embedded ones, for tests that start the service.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './build.mjs';
 
 const HTTP = /^api\//;
-/** They start the service, but choose its engines themselves. */
+/** These start the service, but choose its engines themselves. */
 const OWN_ENGINES =
   /^(docs\/|faults\/(files|outages)|api\/fullDisk|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
 /**
- * What processes of several roles do with each other, over HTTP: each of them sees what another has written, does what
- * another asks for, and rebuilds what another serves.
+ * Several roles together, over HTTP: each sees the others' writes, does what they ask for, and rebuilds what they
+ * serve.
  */
 const SEVERAL_ROLES =
   /^(api\/(health|rebuilding|stripe|gifts\/(gifts|redemptions|transactions|vouchers)|ops\/(parked|projections|refunds))\.)/;
@@ -31,7 +30,7 @@ const SPLIT = { engines: 'all', topology: 'split' };
 /** With the embedded engines and all three these pair every choice of one engine with every choice of each other. */
 const PAIRS = [{ engines: 'mongodb,nats' }, { engines: 'eventstoredb,nats' }, { engines: 'eventstoredb,mongodb' }];
 
-/** Whether a compiled test file starts the service on the engines that it is given. */
+/** Whether a compiled test file starts the service on given engines. */
 function startsService(file) {
   return (
     !OWN_ENGINES.test(file) &&
@@ -40,8 +39,8 @@ function startsService(file) {
 }
 
 /**
- * Which of the files run on which mix: every one on all servers, those of several roles with a process per role and the
- * others in one process; those of engines together in turn on one of the pairs, too.
+ * The files of each mix: every file on all servers, those of several roles with a process per role; those of engines
+ * together in turn on one of the pairs, too.
  * @param whole each HTTP test runs on each mix
  */
 function mixesFor(files, whole) {
@@ -59,11 +58,10 @@ function mixesFor(files, whole) {
 }
 
 /**
- * Starts what the mixes need, one server of each kind for all of them: every service has a database, and subjects, of
- * its own. EventStoreDB is a double of each service's own, or what TEST_EVENTSTORE_START starts
- * (test/support/engines/engines.ts).
- * @returns `runs`: each a file, the `label` of its mix and the environment that chooses it; `skipped`: those whose
- * servers can't be had, with the reason; `close` ends what was started
+ * Starts one server of each kind for all mixes: every service has a database, and subjects, of its own. EventStoreDB is
+ * a double of each service's own, or started by TEST_EVENTSTORE_START (test/support/engines/engines.ts).
+ * @returns `runs`: each a file, the `label` of its mix and its environment; `skipped`: those whose servers are missing,
+ * with the reason; `close` ends the servers
  */
 export async function openMixes(files, whole) {
   const nats = await import(join(root, 'dist/test/support/engines/natsServer.js'));

@@ -1,4 +1,3 @@
-/** What lies below a folder. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,13 +1,13 @@
 /**
- * `npm run settings` writes what the table of settings says (`src/service/config.ts`) into README.md and .env.example,
- * from the compiled sources; a test holds both to it.
+ * `npm run settings` writes the table of settings (`src/service/config.ts`) into README.md and .env.example, from the
+ * compiled sources; a test checks both.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { root } from './build.mjs';
 
-/** What the compose files give their processes themselves: docs/deployment.md and `test/deploy/compose.test.ts`. */
+/** Set by the compose files themselves: docs/deployment.md and `test/deploy/compose.test.ts`. */
 const COMPOSED = [
   'ROLES',
   'HOST',
@@ -65,7 +65,7 @@ export function envExample(settings) {
     .join('\n\n')}\n`;
 }
 
-/** The README with this table in place of the one there. */
+/** The README with this table in place of its own. */
 export function withTable(readme, table) {
   const lines = readme.split('\n');
   const start = lines.findIndex((line) => /^\| Variable \|/.test(line));

@@ -19,7 +19,7 @@ import { killAll, runTestFile } from './testFile.mjs';
 import { answeringEngines } from './testEngines.mjs';
 import { lastLines } from './testReport.mjs';
 
-/** How many files run side by side: they wait as much as they compute. */
+/** Files at once: they wait as much as they compute. */
 const SIDE_BY_SIDE = Number(process.env.TEST_SIDE_BY_SIDE ?? availableParallelism() + 1);
 /** Lowest coverage that passes, in percent. */
 const LOWEST = 95;
@@ -31,10 +31,10 @@ const names = process.argv.slice(2).filter((argument) => !argument.startsWith('-
 const rawCoverage = join(root, 'coverage', 'tmp');
 const totals = { passed: 0, failed: 0, skipped: 0 };
 const skippedNames = [];
-/** Files that failed beside others: what became of them when they were run again, alone. */
+/** Files that failed beside others, and their result when run again, alone. */
 const alone = [];
 const failing = [];
-/** Servers that run beside the tests, if any. */
+/** Servers that run beside the tests. */
 let mixes;
 
 for (const signal of ['SIGINT', 'SIGTERM']) {
@@ -45,7 +45,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
   });
 }
 
-/** The files asked for, in the order of their paths. */
+/** The files asked for, by path. */
 function chosen() {
   const wanted = names.map((name) =>
     name
@@ -85,7 +85,7 @@ function count(result) {
   totals.skipped += result.skipped;
 }
 
-/** @param runs each a file, the label of what is special about its run, and the environment that makes it so */
+/** @param runs each a file, the label of its run, and its environment */
 async function runAll(runs) {
   const waiting = byLength(runs);
   const suspects = [];
@@ -95,8 +95,8 @@ async function runAll(runs) {
   };
   await Promise.all(
     Array.from({ length: SIDE_BY_SIDE }, async (_, lane) => {
-      // One begins with the longest, the others with the shortest: so few long ones run side by side, and none is left
-      // for the end.
+      // One lane starts with the longest, the others with the shortest: so few long files run side by side, and none is
+      // left for the end.
       const next = () => (lane === 0 ? waiting.shift() : waiting.pop());
       for (let run = next(); run !== undefined; run = next()) {
         const { result, failed } = await once(run);
@@ -106,8 +106,8 @@ async function runAll(runs) {
       }
     }),
   );
-  // Some tests measure time or wait for processes: what failed while other files had their share of the machine is run
-  // again, alone. What fails twice has failed.
+  // Some tests measure time or wait for processes: a file that failed beside others is run again, alone. Only a second
+  // failure counts.
   for (const run of suspects) {
     console.log(`again, alone: ${run.file.replace(/\.test\.js$/, '')}${run.label === '' ? '' : ` (${run.label})`}`);
     const { result, failed } = await once(run);
@@ -119,7 +119,7 @@ async function runAll(runs) {
   }
 }
 
-/** A file that holds nothing but types compiles to nothing that could run. */
+/** A file of types alone compiles to no code. */
 function withoutCode() {
   return filesBelow('dist/src').filter(
     (file) =>
@@ -146,7 +146,7 @@ function reportCoverage() {
     'dist/src',
   ];
   options.push('--include', 'dist/src/**/*.js', ...withoutCode().flatMap((file) => ['--exclude', `dist/src/${file}`]));
-  // One file alone covers little: then the table is all that is asked for.
+  // One file covers little: only the table is wanted then.
   if (names.length === 0) options.push('--check-coverage', '--lines', String(LOWEST), '--branches', String(LOWEST));
   const { status } = spawnSync(process.execPath, [c8, ...options], { stdio: 'inherit' });
   if (status !== 0) console.log(`Coverage of src is below ${LOWEST} % of lines or branches.`);

@@ -1,17 +1,17 @@
-/** Runs one compiled test file in a process of its own and tells what became of it. */
+/** Runs one compiled test file in a process of its own, and reports its result. */
 import { spawn } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 
 /** A file that runs longer is killed, and has failed. */
 const FILE_MS = 300_000;
-/** How long a file may still run after its last output once it has reported; then it has left something open. */
+/** How long a file may run after its report; after that it has left something open. */
 const EXIT_MS = 8_000;
-/** How long processes that a test started may outlive it. */
+/** How long processes of a test may outlive it. */
 const ORPHAN_MS = 2_000;
 
 const groups = new Set();
 
-/** Ends whatever is still running, when the run itself is interrupted. */
+/** Ends everything when the run is interrupted. */
 export function killAll() {
   for (const group of groups) kill(group);
 }
@@ -24,10 +24,7 @@ function kill(group) {
   }
 }
 
-/**
- * Processes of a group that still run. Those that have ended and wait for their parent do not count, nor can they be
- * seen where there is no /proc.
- */
+/** Running processes of a group. Ended ones that wait for their parent don't count; without /proc there are none. */
 function running(group) {
   let ids = [];
   try {
@@ -56,7 +53,7 @@ async function outlives(group) {
   return false;
 }
 
-/** Totals of every report in the output of uvu. */
+/** Totals of every report of uvu in the output. */
 function totalsOf(output) {
   const sum = (name) =>
     [...output.matchAll(new RegExp(`^  ${name}: +(\\d+)$`, 'gm'))].reduce(
@@ -74,8 +71,7 @@ function totalsOf(output) {
 /**
  * @param file path of the compiled file
  * @param env of its process
- * @returns counts of tests, names of what was skipped, `trouble` (why the file has failed beside its tests) and
- * everything it printed.
+ * @returns counts of tests, names of skipped ones, `trouble` (faults of the file beside its tests) and its output.
  */
 export async function runTestFile(file, env) {
   const started = Date.now();
@@ -121,7 +117,7 @@ export async function runTestFile(file, env) {
   else if (failed === 0 && code !== 0 && trouble.length === 0)
     trouble.push(`${signal ?? `exit code ${code}`} though no test failed`);
   const names = [...output.matchAll(/^(?:.*\D )?skipped: (.+)$/gm)].map((match) => match[1]);
-  // A test that says that it is skipped and returns is no pass.
+  // A skipped test that returns is no pass.
   const unseen = Math.min(counts.passed, Math.max(0, names.length - counts.skipped));
   return {
     passed: counts.passed - unseen,

@@ -1,4 +1,4 @@
-/** What `npm test` says last. */
+/** The last lines of `npm test`. */
 
 const listed = (title, names) =>
   names.length === 0 ? '' : `\n${title}:\n${names.map((name) => `  ${name}`).join('\n')}\n`;
@@ -7,8 +7,7 @@ const listed = (title, names) =>
  * The end of a run's output. Its last line is `N passed, N failed`, and `, N skipped` where some were: other programs
  * read it.
  * @param totals counts of tests: `passed`, `failed`, `skipped`
- * @param alone files that failed beside others and passed when they were run again: they count as passed, and nobody is
- * to overlook them
+ * @param alone files that failed beside others and passed when run again: they count as passed, but must be looked at
  * @param failing files that failed both times
  * @param skipped names of tests, with the reason
  */
