@@ -11,7 +11,7 @@ import * as assert from 'uvu/assert';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { MongoClient } from 'mongodb';
 import { parse } from 'yaml';
-import { ROLES, loadConfig } from '../../src/service/config.js';
+import { ALL_SETTINGS, loadConfig, ROLES } from '../../src/service/config.js';
 import { natsMissing } from '../support/engines/natsServer.js';
 import { freePort } from '../support/engines/serverProcess.js';
 
@@ -63,15 +63,7 @@ function environmentOf(service: ComposeService, env: Readonly<Record<string, str
   );
 }
 
-/** Names that the settings' code reads. */
-function knownSettings(): Set<string> {
-  const src = join(ROOT, 'src');
-  const code = readdirSync(src)
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => readFileSync(join(src, file), 'utf8'))
-    .join('\n');
-  return new Set([...code.matchAll(/'([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)'/g)].map(([, name]) => name!));
-}
+const KNOWN_SETTINGS: ReadonlySet<string> = new Set(ALL_SETTINGS.map(({ name }) => name));
 
 /**
  * Options of EventStoreDB 24.10 as environment variables: those of `ClusterVNodeOptions` in its source, 24.10.14. One
@@ -119,11 +111,10 @@ for (const file of FILES) {
         .toSorted(),
       [...ROLES].toSorted(),
     );
-    const known = knownSettings();
     for (const [name, service] of ours(parsed)) {
       const env = environmentOf(service);
       for (const setting of Object.keys(env))
-        assert.ok(known.has(setting) || NODE_SETTINGS.includes(setting), `${name}: ${setting} is no setting`);
+        assert.ok(KNOWN_SETTINGS.has(setting) || NODE_SETTINGS.includes(setting), `${name}: ${setting} is no setting`);
       const config = loadConfig({ ...env, TOKEN_KEY: 'k'.repeat(43), HASH_KEY: 'h'.repeat(43) });
       assert.equal([config.host, config.metricsPort, [...config.roles]], ['0.0.0.0', 9090, [name]]);
       assert.ok(config.eventStoreUrl !== undefined && config.mongodbUrl !== undefined && config.natsUrl !== undefined);
@@ -498,10 +489,9 @@ test("tells a ready service from one that is not, or not there, by the image's h
 });
 
 test('names only settings in .env.example', () => {
-  const known = knownSettings();
   const names = [...textOf('.env.example').matchAll(/^#? ?([A-Z][A-Z_]+)=/gm)].map(([, name]) => name!);
   assert.ok(names.length > 5);
-  for (const name of names) assert.ok(known.has(name) || name === 'LISTEN', name);
+  for (const name of names) assert.ok(KNOWN_SETTINGS.has(name) || name === 'LISTEN', name);
 });
 
 test.run();

@@ -5,6 +5,7 @@ import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../.
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { bodyOf, checkSubject, payloadOf } from '../../busPayload.js';
 import type { Frame, Header } from './frames.js';
+import { openHandlers } from './handlers.js';
 
 const DRAIN_MS = 5_000;
 const PING_MS = 1_000;
@@ -16,12 +17,7 @@ export interface BrokerConnection {
 }
 
 /** The port's methods, and those of the connection. */
-export interface BusClient {
-  readonly request: Bus['request'];
-  readonly serve: Bus['serve'];
-  readonly publish: Bus['publish'];
-  readonly subscribe: Bus['subscribe'];
-  readonly ping: Bus['ping'];
+export interface BusClient extends Pick<Bus, 'request' | 'serve' | 'publish' | 'subscribe' | 'ping'> {
   /** Announces every service and subscription on the new connection. */
   attach(connection: BrokerConnection): void;
   /** The connection is lost: requests sent over it end as unavailable, with an unknown outcome. */
@@ -30,9 +26,6 @@ export interface BusClient {
   /** Takes nothing new, lets running handlers finish (at most 5 s), ends open requests. */
   close(): Promise<void>;
 }
-
-type Handler = (payload: unknown) => Promise<object>;
-type Listener = (payload: unknown) => void;
 
 interface Open {
   readonly subject: string;
@@ -44,16 +37,14 @@ const NOTHING = '';
 
 /** Not connected at first. `onError`: errors of handlers of published messages, and invalid frames. */
 export function openBusClient(onError: (error: unknown) => void): BusClient {
-  const services = new Map<string, Map<string, Handler[]>>();
-  const listeners = new Map<string, Set<Listener>>();
   const open = new Map<number, Open>();
-  const running = new Set<Promise<void>>();
   let connection: BrokerConnection | undefined;
   let attached = deferred<BrokerConnection>();
   let lastId = 0;
   let closing = false;
 
   const tell = (header: Header, body = NOTHING): void => connection?.send({ header, body });
+  const handlers = openHandlers(tell, onError);
 
   const connectionWithRoom = async (): Promise<BrokerConnection> => {
     for (;;) {
@@ -106,46 +97,6 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
     }
   };
 
-  const received = (body: string, subject: string): unknown => {
-    try {
-      return payloadOf(body, subject);
-    } catch (error) {
-      onError(error);
-      throw error;
-    }
-  };
-
-  const answerTo = async (
-    { i: id, s: subject }: Extract<Header, { t: 'ask' }>,
-    handler: Handler,
-    body: string,
-  ): Promise<void> => {
-    try {
-      tell({ t: 'rep', i: id }, bodyOf(await handler(received(body, subject))));
-    } catch (error) {
-      tell({ t: 'err', i: id, m: error instanceof Error ? error.message : String(error) });
-    }
-  };
-
-  const asked = (header: Extract<Header, { t: 'ask' }>, body: string): void => {
-    const handlers = services.get(header.s)?.get(header.q);
-    const handler = handlers?.shift();
-    if (handlers === undefined || handler === undefined) return tell({ t: 'none', i: header.i });
-    handlers.push(handler);
-    const run: Promise<void> = answerTo(header, handler, body).finally(() => running.delete(run));
-    running.add(run);
-  };
-
-  const heard = (subject: string, body: string): void => {
-    for (const listener of listeners.get(subject) ?? []) {
-      try {
-        listener(payloadOf(body, subject));
-      } catch (error) {
-        onError(error);
-      }
-    }
-  };
-
   const refuseWhenClosed = (): void => {
     if (closing) throw new UnavailableError('the bus is closed');
   };
@@ -164,20 +115,10 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
       refuseWhenClosed();
       checkSubject(subject);
       checkSubject(queue);
-      const queues = services.get(subject) ?? new Map<string, Handler[]>();
-      const handlers = queues.get(queue) ?? [];
-      const own = (payload: unknown): Promise<object> => handler(payload as never);
-      services.set(subject, queues.set(queue, handlers));
-      if (handlers.push(own) === 1) tell({ t: 'serve', s: subject, q: queue });
+      const end = handlers.serve(subject, queue, (payload) => handler(payload as never));
       await taken();
       return async () => {
-        const at = handlers.indexOf(own);
-        if (at < 0) return;
-        handlers.splice(at, 1);
-        if (handlers.length > 0) return;
-        queues.delete(queue);
-        tell({ t: 'unserve', s: subject, q: queue });
-        await taken();
+        if (end()) await taken();
       };
     },
 
@@ -196,16 +137,10 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
     async subscribe(subject, handler) {
       refuseWhenClosed();
       checkSubject(subject);
-      const own = (payload: unknown): void => handler(payload as never);
-      const present = listeners.get(subject) ?? new Set();
-      listeners.set(subject, present.add(own));
-      if (present.size === 1) tell({ t: 'sub', s: subject });
+      const end = handlers.subscribe(subject, (payload) => handler(payload as never));
       await taken();
       return async () => {
-        if (!present.delete(own) || present.size > 0) return;
-        listeners.delete(subject);
-        tell({ t: 'unsub', s: subject });
-        await taken();
+        if (end()) await taken();
       };
     },
 
@@ -217,9 +152,7 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
 
     attach(opened) {
       connection = opened;
-      for (const [subject, queues] of services)
-        for (const queue of queues.keys()) tell({ t: 'serve', s: subject, q: queue });
-      for (const subject of listeners.keys()) tell({ t: 'sub', s: subject });
+      handlers.announce();
       attached.resolve(opened);
     },
 
@@ -232,8 +165,8 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
     },
 
     receive({ header, body }) {
-      if (header.t === 'ask') return asked(header, body);
-      if (header.t === 'pub') return heard(header.s, body);
+      if (header.t === 'ask') return handlers.asked(header, body);
+      if (header.t === 'pub') return handlers.heard(header.s, body);
       const entry = 'i' in header ? open.get(header.i) : undefined;
       switch (header.t) {
         case 'rep':
@@ -253,12 +186,7 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
     async close() {
       if (closing) return;
       closing = true;
-      for (const [subject, queues] of services)
-        for (const queue of queues.keys()) tell({ t: 'unserve', s: subject, q: queue });
-      for (const subject of listeners.keys()) tell({ t: 'unsub', s: subject });
-      services.clear();
-      listeners.clear();
-      await within(Promise.all(running), DRAIN_MS, () => undefined);
+      await within(handlers.close(), DRAIN_MS, () => undefined);
       for (const entry of open.values())
         entry.settle(new UnavailableError('the bus is closed', { outcomeUnknown: entry.sent }));
     },

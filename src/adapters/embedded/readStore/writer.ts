@@ -5,9 +5,9 @@ import { FilesGoneError, UNGUARDED, type WriteGuard } from '../openedFiles.js';
 import { beginWriting, breathe, LOCK_WAIT_MS } from '../writeLock.js';
 import { makeRoom } from './file.js';
 import type { ThreadFault } from '../sqlite.js';
-import type { Answer, Numbered, WriterRequest } from './messages.js';
-import { recordsTable } from './records.js';
-import { DOCUMENTS_CHANGED, tablesOf } from './tables.js';
+import type { Answer, Numbered } from './messages.js';
+import { openRequestQueue } from './requestQueue.js';
+import { openRequests } from './requests.js';
 
 export interface WriterPort {
   receive(): readonly Numbered[];
@@ -35,9 +35,6 @@ const SMALL_GROUP_CHANGES = 1_000;
  * shrinks.
  */
 const SMALL_GROUPS = 1_000;
-/** How often expired records are deleted, in ms, while anything is written. */
-const SWEEP_MS = 10_000;
-
 export interface WriterOptions {
   /** Milliseconds since the epoch, to decide what has expired. */
   readonly now?: () => number;
@@ -51,139 +48,31 @@ export function createWriter(
   port: WriterPort,
   { now = Date.now, lockWaitMs = LOCK_WAIT_MS, guard = UNGUARDED }: WriterOptions = {},
 ): Writer {
-  const tables = tablesOf(database);
-  const records = recordsTable(database);
+  const requests = openRequests(database, now);
+  const queue = openRequestQueue();
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
   const rollback = database.prepare('ROLLBACK');
-  const active = database.prepare<[string], number>('SELECT version FROM pointer WHERE name = ?').pluck();
-  const activate = database.prepare<[string, number]>('INSERT OR REPLACE INTO pointer (name, version) VALUES (?, ?)');
-  const deactivate = database.prepare<[string, number]>('DELETE FROM pointer WHERE name = ? AND version = ?');
-  const bind = database.prepare<[string]>(`INSERT OR IGNORE INTO setting (name, value) VALUES ('log', ?)`);
-  const bound = database.prepare<[], string>(`SELECT value FROM setting WHERE name = 'log'`).pluck();
-  const count = database.prepare<[string]>(DOCUMENTS_CHANGED);
-  /** Changes to records go first: requests wait for them, and they are small. */
-  const urgent: Numbered[] = [];
-  const others: Numbered[] = [];
-  /** Writes with a failed part, and its fault, until their last part has come. */
-  const failed = new Map<number, ThreadFault>();
-  let answers: Answer[] = [];
-  const changed = new Set<string>();
   let uncheckpointed = 0;
   let lastGroup = 0;
   let smallGroups = SMALL_GROUPS;
-  let nextSweep = 0;
-
-  function enqueue(requests: readonly Numbered[]): void {
-    for (const numbered of requests) {
-      const { kind } = numbered.request;
-      (kind === 'put' || kind === 'delete' ? urgent : others).push(numbered);
-    }
-  }
-
-  /** The next request that has not failed already. */
-  function next(): Numbered | undefined {
-    for (;;) {
-      const numbered = urgent.shift() ?? others.shift();
-      if (numbered === undefined) return undefined;
-      const doomed = faultBefore(numbered);
-      if (doomed === undefined) return numbered;
-      fail(numbered, doomed);
-    }
-  }
-
-  function faultBefore({ request }: Numbered): ThreadFault | undefined {
-    return request.kind === 'write' ? failed.get(request.call) : undefined;
-  }
-
-  function fail({ id, request }: Numbered, fault: ThreadFault): void {
-    if (request.kind === 'write') {
-      if (request.last) failed.delete(request.call);
-      else failed.set(request.call, fault);
-    }
-    answers.push({ id, fault });
-  }
-
-  /** @returns an upper bound of its changes. */
-  function execute({ id, request }: Numbered, made: Answer[]): number {
-    switch (request.kind) {
-      case 'write': {
-        for (const batch of request.batches) {
-          tables.write(batch);
-          if (batch.rows.length > 0) changed.add(batch.layout.name);
-        }
-        made.push({ id });
-        return request.batches.reduce((sum, { rows, layout }) => sum + rows.length / (3 + layout.columns.length), 1);
-      }
-      case 'put':
-      case 'delete':
-        made.push({ id, value: records.change(request, now()) });
-        return 1;
-      default:
-        made.push({ id, value: administer(request) });
-        return 1;
-    }
-  }
-
-  function administer(request: Exclude<WriterRequest, { kind: 'write' | 'put' | 'delete' }>): unknown {
-    switch (request.kind) {
-      case 'ensure':
-        return tables.ensure(request.layout, request.deferIndexes);
-      case 'drop':
-        changed.add(request.layout.name);
-        return tables.drop(request.layout);
-      case 'correct':
-        changed.add(request.layout.name);
-        return tables.correct(request.layout, request.corrections);
-      case 'activate':
-        return swap(request);
-      case 'deactivate':
-        deactivate.run(request.name, request.version);
-        return active.get(request.name) === undefined;
-      case 'bind':
-        bind.run(request.logId);
-        return bound.get();
-      default:
-        return request satisfies never;
-    }
-  }
-
-  /** @returns whether the version is in use now. */
-  function swap({ name, version, expected }: Extract<WriterRequest, { kind: 'activate' }>): boolean {
-    const before = active.get(name);
-    if (before === version) return true;
-    if (expected !== undefined && (before ?? 0) !== expected) return false;
-    activate.run(name, version);
-    return true;
-  }
-
-  /** Also after the clock was set back. */
-  function sweepIsDue(): boolean {
-    const left = nextSweep - now();
-    return left <= 0 || left > SWEEP_MS;
-  }
-
-  function abandon(): void {
-    // A full disk has ended the transaction already.
-    if (database.inTransaction) rollback.run();
-    tables.forget();
-  }
 
   /** Commits `work`, which returns the number of its changes. @returns its answers, which may be sent now. */
   function transaction(work: (made: Answer[]) => number): Answer[] {
     const made: Answer[] = [];
-    changed.clear();
+    requests.begin();
     try {
       const changes = work(made);
-      for (const collection of changed) count.run(collection);
-      if (sweepIsDue() && !records.sweep(now())) nextSweep = now() + SWEEP_MS;
+      requests.end();
       commit.run();
       guard.confirm();
       uncheckpointed += changes;
       lastGroup = changes;
       return made;
     } catch (error) {
-      abandon();
+      // A full disk has ended the transaction already.
+      if (database.inTransaction) rollback.run();
+      requests.forget();
       throw error;
     }
   }
@@ -203,48 +92,48 @@ export function createWriter(
       const begun = performance.now();
       const made = transaction((into) => {
         let changes = 0;
-        for (let numbered = next(); numbered !== undefined; numbered = next()) {
+        for (let numbered = queue.next(); numbered !== undefined; numbered = queue.next()) {
           taken.push(numbered);
-          changes += execute(numbered, into);
+          changes += requests.execute(numbered, into);
           if (changes >= GROUP_CHANGES || performance.now() - begun > GROUP_MS) break;
-          enqueue(port.receive());
+          queue.add(port.receive());
         }
         return changes;
       });
-      answers.push(...made);
+      queue.answer(made);
       breathe(performance.now() - begun);
     } catch (error) {
       // Without the lock no request was taken, and waiting again for each would take too long.
       if (taken.length === 0)
-        for (let numbered = next(); numbered !== undefined; numbered = next()) fail(numbered, faultOf(error));
+        for (let numbered = queue.next(); numbered !== undefined; numbered = queue.next())
+          queue.fail(numbered, faultOf(error));
       const until = performance.now() + lockWaitMs;
       for (const numbered of taken) commitAlone(numbered, until);
     }
   }
 
   function commitAlone(numbered: Numbered, until: number): void {
-    const doomed = faultBefore(numbered);
-    if (doomed !== undefined) return fail(numbered, doomed);
+    const fault = queue.faultBefore(numbered);
+    if (fault !== undefined) return queue.fail(numbered, fault);
     try {
       guard.refuse();
       beginWriting(begin, until);
-      answers.push(...transaction((into) => execute(numbered, into)));
+      queue.answer(transaction((into) => requests.execute(numbered, into)));
     } catch (error) {
-      fail(numbered, faultOf(error));
+      queue.fail(numbered, faultOf(error));
     }
     return undefined;
   }
 
   return {
-    run(requests) {
-      enqueue(requests);
-      while (urgent.length + others.length > 0) {
+    run(first) {
+      queue.add(first);
+      while (!queue.empty()) {
         commitGroup();
-        const wanted = answers.filter(({ id }) => id !== 0);
-        answers = [];
-        if (wanted.length > 0) port.answer(wanted);
+        const answers = queue.takeAnswers();
+        if (answers.length > 0) port.answer(answers);
         fitRoom();
-        enqueue(port.receive());
+        queue.add(port.receive());
         if (uncheckpointed >= CHECKPOINT_CHANGES && smallGroups >= SMALL_GROUPS_IN_A_ROW) {
           uncheckpointed = 0;
           port.checkpoint();

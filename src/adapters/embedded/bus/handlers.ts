@@ -1,0 +1,107 @@
+/** The services and subscriptions of a bus client, and its handlers at work. */
+import { bodyOf, payloadOf } from '../../busPayload.js';
+import type { Header } from './frames.js';
+
+export type Tell = (header: Header, body?: string) => void;
+/** A function of its own for each service. */
+export type Handler = (payload: unknown) => Promise<object>;
+/** A function of its own for each subscription. */
+export type Listener = (payload: unknown) => void;
+
+export interface Handlers {
+  /** Serves, and announces a new service. @returns ends it: true where the service is withdrawn with that */
+  serve(subject: string, queue: string, handler: Handler): () => boolean;
+  /** Listens, and announces a new subscription. @returns ends it: true where the subscription is withdrawn with that */
+  subscribe(subject: string, listener: Listener): () => boolean;
+  /** Announces everything on a new connection. */
+  announce(): void;
+  /** Withdraws everything. Resolves when the handlers at work have ended. */
+  close(): Promise<unknown>;
+  asked(header: Extract<Header, { t: 'ask' }>, body: string): void;
+  heard(subject: string, body: string): void;
+}
+
+/** @param onError errors of listeners, and invalid messages */
+export function openHandlers(tell: Tell, onError: (error: unknown) => void): Handlers {
+  const services = new Map<string, Map<string, Handler[]>>();
+  const listeners = new Map<string, Set<Listener>>();
+  const running = new Set<Promise<void>>();
+
+  /** Reports an invalid message once. */
+  function received(body: string, subject: string): unknown {
+    try {
+      return payloadOf(body, subject);
+    } catch (error) {
+      onError(error);
+      throw error;
+    }
+  }
+
+  async function answer(id: number, subject: string, handler: Handler, body: string): Promise<void> {
+    try {
+      tell({ t: 'rep', i: id }, bodyOf(await handler(received(body, subject))));
+    } catch (error) {
+      tell({ t: 'err', i: id, m: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  function tellAll(service: 'serve' | 'unserve', subscription: 'sub' | 'unsub'): void {
+    for (const [subject, queues] of services)
+      for (const queue of queues.keys()) tell({ t: service, s: subject, q: queue });
+    for (const subject of listeners.keys()) tell({ t: subscription, s: subject });
+  }
+
+  return {
+    serve(subject, queue, handler) {
+      const queues = services.get(subject) ?? new Map<string, Handler[]>();
+      const handlers = queues.get(queue) ?? [];
+      services.set(subject, queues.set(queue, handlers));
+      if (handlers.push(handler) === 1) tell({ t: 'serve', s: subject, q: queue });
+      return () => {
+        const at = handlers.indexOf(handler);
+        if (at < 0) return false;
+        handlers.splice(at, 1);
+        if (handlers.length > 0) return false;
+        queues.delete(queue);
+        tell({ t: 'unserve', s: subject, q: queue });
+        return true;
+      };
+    },
+    subscribe(subject, listener) {
+      const present = listeners.get(subject) ?? new Set();
+      listeners.set(subject, present.add(listener));
+      if (present.size === 1) tell({ t: 'sub', s: subject });
+      return () => {
+        if (!present.delete(listener) || present.size > 0) return false;
+        listeners.delete(subject);
+        tell({ t: 'unsub', s: subject });
+        return true;
+      };
+    },
+    announce: () => tellAll('serve', 'sub'),
+    async close() {
+      tellAll('unserve', 'unsub');
+      services.clear();
+      listeners.clear();
+      return Promise.all(running);
+    },
+    asked({ i: id, s: subject, q: queue }, body) {
+      const handlers = services.get(subject)?.get(queue);
+      const handler = handlers?.shift();
+      if (handlers === undefined || handler === undefined) return tell({ t: 'none', i: id });
+      handlers.push(handler);
+      const run: Promise<void> = answer(id, subject, handler, body).finally(() => running.delete(run));
+      running.add(run);
+      return undefined;
+    },
+    heard(subject, body) {
+      for (const listener of listeners.get(subject) ?? []) {
+        try {
+          listener(payloadOf(body, subject));
+        } catch (error) {
+          onError(error);
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,66 @@
+/** Requests to the read store's writer in the order in which they are carried out, and their answers. */
+import type { ThreadFault } from '../sqlite.js';
+import type { Answer, Numbered } from './messages.js';
+
+export interface RequestQueue {
+  add(requests: readonly Numbered[]): void;
+  empty(): boolean;
+  /** The next request that has not failed already. */
+  next(): Numbered | undefined;
+  /** Why a request can't be carried out: an earlier part of its write has failed. */
+  faultBefore(numbered: Numbered): ThreadFault | undefined;
+  fail(numbered: Numbered, fault: ThreadFault): void;
+  answer(made: readonly Answer[]): void;
+  /** The answers since the last call, without those that no caller wants. */
+  takeAnswers(): Answer[];
+}
+
+export function openRequestQueue(): RequestQueue {
+  /** Changes to records go first: requests wait for them, and they are small. */
+  const urgent: Numbered[] = [];
+  const others: Numbered[] = [];
+  /** Writes with a failed part, and its fault, until their last part has come. */
+  const failed = new Map<number, ThreadFault>();
+  let answers: Answer[] = [];
+
+  function faultBefore({ request }: Numbered): ThreadFault | undefined {
+    return request.kind === 'write' ? failed.get(request.call) : undefined;
+  }
+
+  function fail({ id, request }: Numbered, fault: ThreadFault): void {
+    if (request.kind === 'write') {
+      if (request.last) failed.delete(request.call);
+      else failed.set(request.call, fault);
+    }
+    answers.push({ id, fault });
+  }
+
+  return {
+    add(requests) {
+      for (const numbered of requests) {
+        const { kind } = numbered.request;
+        (kind === 'put' || kind === 'delete' ? urgent : others).push(numbered);
+      }
+    },
+    empty: () => urgent.length + others.length === 0,
+    next() {
+      for (;;) {
+        const numbered = urgent.shift() ?? others.shift();
+        if (numbered === undefined) return undefined;
+        const fault = faultBefore(numbered);
+        if (fault === undefined) return numbered;
+        fail(numbered, fault);
+      }
+    },
+    faultBefore,
+    fail,
+    answer(made) {
+      answers.push(...made);
+    },
+    takeAnswers() {
+      const wanted = answers.filter(({ id }) => id !== 0);
+      answers = [];
+      return wanted;
+    },
+  };
+}

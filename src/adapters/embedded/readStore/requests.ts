@@ -1,0 +1,99 @@
+/** Carries out requests to the read store's writer, within the caller's transaction. */
+import type { Database } from 'better-sqlite3';
+import type { Answer, Numbered, WriterRequest } from './messages.js';
+import { recordsTable } from './records.js';
+import { DOCUMENTS_CHANGED, tablesOf } from './tables.js';
+
+export interface Requests {
+  /** Starts a transaction's list of changed collections. */
+  begin(): void;
+  /** @returns an upper bound of its changes. */
+  execute(numbered: Numbered, made: Answer[]): number;
+  /** At the end of a transaction: counts changed collections, and deletes expired records now and then. */
+  end(): void;
+  /** The transaction was rolled back. */
+  forget(): void;
+}
+
+/** How often expired records are deleted, in ms, while anything is written. */
+const SWEEP_MS = 10_000;
+
+/** @param now milliseconds since the epoch, to decide what has expired */
+export function openRequests(database: Database, now: () => number): Requests {
+  const tables = tablesOf(database);
+  const records = recordsTable(database);
+  const active = database.prepare<[string], number>('SELECT version FROM pointer WHERE name = ?').pluck();
+  const activate = database.prepare<[string, number]>('INSERT OR REPLACE INTO pointer (name, version) VALUES (?, ?)');
+  const deactivate = database.prepare<[string, number]>('DELETE FROM pointer WHERE name = ? AND version = ?');
+  const bind = database.prepare<[string]>(`INSERT OR IGNORE INTO setting (name, value) VALUES ('log', ?)`);
+  const bound = database.prepare<[], string>(`SELECT value FROM setting WHERE name = 'log'`).pluck();
+  const count = database.prepare<[string]>(DOCUMENTS_CHANGED);
+  const changed = new Set<string>();
+  let nextSweep = 0;
+
+  function administer(request: Exclude<WriterRequest, { kind: 'write' | 'put' | 'delete' }>): unknown {
+    switch (request.kind) {
+      case 'ensure':
+        return tables.ensure(request.layout, request.deferIndexes);
+      case 'drop':
+        changed.add(request.layout.name);
+        return tables.drop(request.layout);
+      case 'correct':
+        changed.add(request.layout.name);
+        return tables.correct(request.layout, request.corrections);
+      case 'activate':
+        return swap(request);
+      case 'deactivate':
+        deactivate.run(request.name, request.version);
+        return active.get(request.name) === undefined;
+      case 'bind':
+        bind.run(request.logId);
+        return bound.get();
+      default:
+        return request satisfies never;
+    }
+  }
+
+  /** @returns whether the version is in use now. */
+  function swap({ name, version, expected }: Extract<WriterRequest, { kind: 'activate' }>): boolean {
+    const before = active.get(name);
+    if (before === version) return true;
+    if (expected !== undefined && (before ?? 0) !== expected) return false;
+    activate.run(name, version);
+    return true;
+  }
+
+  /** Also after the clock was set back. */
+  function sweepIsDue(): boolean {
+    const left = nextSweep - now();
+    return left <= 0 || left > SWEEP_MS;
+  }
+
+  return {
+    begin: () => changed.clear(),
+    execute({ id, request }, made) {
+      switch (request.kind) {
+        case 'write': {
+          for (const batch of request.batches) {
+            tables.write(batch);
+            if (batch.rows.length > 0) changed.add(batch.layout.name);
+          }
+          made.push({ id });
+          return request.batches.reduce((sum, { rows, layout }) => sum + rows.length / (3 + layout.columns.length), 1);
+        }
+        case 'put':
+        case 'delete':
+          made.push({ id, value: records.change(request, now()) });
+          return 1;
+        default:
+          made.push({ id, value: administer(request) });
+          return 1;
+      }
+    },
+    end() {
+      for (const collection of changed) count.run(collection);
+      if (sweepIsDue() && !records.sweep(now())) nextSweep = now() + SWEEP_MS;
+    },
+    forget: tables.forget,
+  };
+}
