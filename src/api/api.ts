@@ -60,8 +60,8 @@ export interface ApiOptions {
 /** `open` closes what it opens. @throws UnavailableError */
 export async function createApi(options: ApiOptions, open: Resources): Promise<Koa> {
   const { config, engines, models, hash, publicUrl, logger, followers } = options;
-  const catalogue = open.add(openCatalogueView({ model: models.catalogue, followers }), (view) => view.close());
-  const outcomes = open.add(await openChargeOutcomes(engines.events, followers), (one) => one.close());
+  const catalogue = open.add(openCatalogueView({ model: models.catalogue, followers }));
+  const outcomes = open.add(await openChargeOutcomes(engines.events, followers));
   const auth = open.add(
     createAuth({
       accounts: models.accounts,
@@ -72,9 +72,8 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       ttl: { access: config.accessTokenTtl, refresh: config.refreshTokenTtl, session: config.sessionMaxAge },
       trustedProxies: config.trustedProxies,
     }),
-    (one) => one.close(),
   );
-  const presence = open.add(openPresence({ records: engines.store.records, logger }), (one) => one.close());
+  const presence = open.add(openPresence({ records: engines.store.records, logger }));
   const deps: GiftRouteDeps = {
     events: engines.events,
     gifts: models.gifts,
@@ -91,9 +90,8 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
   };
   const status = open.add(
     openServiceStatus({ events: engines.events, store: engines.store, projections: PROJECTIONS, own: options.own }),
-    (one) => one.close(),
   );
-  const tasks = open.add(openTasks(engines.store, logger, deps.now), (one) => one.close());
+  const tasks = open.add(openTasks(engines.store, logger, deps.now));
   const seesCatalogue: Follower = {
     async reached(position, timeoutMs) {
       const until = performance.now() + timeoutMs;

@@ -65,7 +65,7 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
   const onProgress = ({ step, events, share }: CopyProgress): void =>
     bars.show(DOING[step], events, share === undefined ? undefined : { share });
   try {
-    const opened = async (place: Place): Promise<EventStore> => open.add(await place.open(), (log) => log.close());
+    const opened = async (place: Place): Promise<EventStore> => open.add(await place.open());
     const sourceLog = await opened(source);
     const targetLog = await opened(target);
     // The copy holds the record, too: so it shows its origin.

@@ -43,7 +43,7 @@ export async function withLog<T>(
   }
   const open = resources();
   try {
-    const events = open.add(await (asStored ? openStoredEvents : openEventStore)(config), (one) => one.close());
+    const events = open.add(await (asStored ? openStoredEvents : openEventStore)(config));
     return await work({ config, events, open });
   } finally {
     await open.close();
@@ -65,10 +65,7 @@ export async function withStores<T>(
     const dataDir = absent
       ? open.add(temporaryFolder('gift-look-'), async (folder) => rmSync(folder, { recursive: true, force: true }))
       : config.dataDir;
-    const store = open.add(
-      await openReadStore({ ...config, dataDir }, opened.events, pino({ level: 'silent' })),
-      (one) => one.close(),
-    );
+    const store = open.add(await openReadStore({ ...config, dataDir }, opened.events, pino({ level: 'silent' })));
     return work({ ...opened, store, models: openReadModels(store) });
   });
 }

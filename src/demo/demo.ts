@@ -71,13 +71,13 @@ async function run(): Promise<void> {
   const config = settings(dataDir);
   print(`Gift Commerce demo. Data folder: ${dataDir}`);
   const { hashKey } = loadKeys(config);
-  const events = open.add(await openEmbeddedEventStore({ dir: dataDir }), (log) => log.close());
+  const events = open.add(await openEmbeddedEventStore({ dir: dataDir }));
   const catalogue: unknown = JSON.parse(readFileSync(CATALOGUE, 'utf8'));
   const report = await importCatalogue({ events, hash: keyedHash(hashKey), now: currentTime }, catalogue, {
     by: { user: 'cli:demo' },
   });
   print(`Imported examples/demo.json: ${report.changes.length} entries, ${report.events} events.`);
-  const { url = '' } = open.add(await started(config), (app) => app.close());
+  const { url = '' } = open.add(await started(config));
   up = true;
   if (stopping) return open.close();
 

@@ -64,10 +64,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
   const open = resources();
   try {
     const listening = async (port: number): Promise<Listener> =>
-      open.add(
-        await listen(port, config.host, (err) => logger.error({ err, port }, 'the listener met an error')),
-        (one) => one.close(),
-      );
+      open.add(await listen(port, config.host, (err) => logger.error({ err, port }, 'the listener met an error')));
     // First, so that a taken port is found before anything starts to work.
     const listener = config.roles.has('api') ? await listening(config.port) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
@@ -76,14 +73,14 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     const appends = watchAppends(reached.events);
     const opened = { ...reached, events: appends.events };
     const hash = keyedHash(keys.hashKey);
-    const metrics = open.add(openMetrics({ version: VERSION, dataDir: config.dataDir }), (one) => one.close());
+    const metrics = open.add(openMetrics({ version: VERSION, dataDir: config.dataDir }));
     const engines = metrics.measure(tracedEngines(opened));
     const models = openReadModels(engines.store, engines.events);
     const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
     const parts = followers({ logger });
     const own = { holder, health: parts.health };
-    open.add(reportFailing(own, engines.store.records, logger), (one) => one.close());
-    const leaders = open.add(watchLeaders(engines.store.records, Object.values(LED)), (one) => one.close());
+    open.add(reportFailing(own, engines.store.records, logger));
+    const leaders = open.add(watchLeaders(engines.store.records, Object.values(LED)));
     const readiness = readinessOf({ engines, config, projections, holder, health: parts.health, leaders, appends });
 
     if (config.roles.has('worker')) {
@@ -95,7 +92,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
         watch: metrics.providers,
         publicUrl: config.publicUrl,
       });
-      open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }), (one) => one.close());
+      open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }));
     }
     /** Everything is loaded before the process is ready: the program's files may be replaced while it runs. */
     let loaded: Promise<void> | undefined;
@@ -103,7 +100,6 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
       if (projectsOnThread(config, options)) {
         const beside = open.add(
           projectOnThread({ dataDir: config.dataDir, holder, version: VERSION, logger, followers: parts }),
-          (one) => one.close(),
         );
         ({ loaded } = beside);
       } else
@@ -116,7 +112,6 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
             holder,
             followers: parts,
           }),
-          (one) => one.close(),
         );
     }
     const address = listener === undefined ? undefined : addressOf(config.host, listener.port);
@@ -127,7 +122,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
         `PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`,
       );
     const processes = config.roles.has('processor')
-      ? open.add(startProcesses({ engines, models, publicUrl, logger, holder, followers: parts }), (one) => one.close())
+      ? open.add(startProcesses({ engines, models, publicUrl, logger, holder, followers: parts }))
       : undefined;
     metrics.watch(opened, projections, () => processes?.status(), {
       health: parts.health,
@@ -137,7 +132,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     if (listener !== undefined) {
       const beside = healthListener === undefined ? { readiness, metrics } : {};
       const serving = reportServing({ records: engines.store.records, holder, logger });
-      open.add(serving, (one) => one.close());
+      open.add(serving);
       const onAnswer: RequestTally = (method, route, status, milliseconds) => {
         metrics.requests(method, route, status, milliseconds);
         serving.answered(route);
@@ -170,11 +165,11 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     await Promise.allSettled([loaded, ...embedded.map(async (one) => one.ping())]);
     // From here on requests need the engines: closing begins with the listeners.
     if (healthListener !== undefined) {
-      open.add(healthListener, (one) => one.close());
+      open.add(healthListener);
       healthListener.serve(application(logger, [health(readiness), metricsPage(metrics)]).callback());
     }
     if (listener !== undefined && api !== undefined) {
-      open.add(listener, (one) => one.close());
+      open.add(listener);
       listener.serve(api.callback());
     }
     return {

@@ -106,14 +106,13 @@ async function foreignTo(store: ReadStore, events: Pick<EventStore, 'logId' | 'r
 export async function openEngines(config: EngineSettings, logger: Logger, open: Resources): Promise<Engines> {
   const { dataDir: dir, natsUrl } = config;
   makeDataDir(dir);
-  const events = open.add(await openEventStore({ ...config, longLived: true }, logger), (store) => store.close());
-  const store = open.add(await openReadStore({ ...config, longLived: true }, events, logger), (one) => one.close());
+  const events = open.add(await openEventStore({ ...config, longLived: true }, logger));
+  const store = open.add(await openReadStore({ ...config, longLived: true }, events, logger));
   const onError = (err: unknown): void => logger.warn({ err }, 'the bus met an error');
   const bus = open.add(
     natsUrl === undefined
       ? await openEmbeddedBus({ dir, onError })
       : await (await import('../adapters/nats/bus.js')).openNatsBus({ url: natsUrl, logId: events.logId, onError }),
-    (one) => one.close(),
   );
   return { events, store, bus };
 }

@@ -39,8 +39,8 @@ export async function openScratch(dataDir: string): Promise<Scratch> {
   const open = resources();
   open.add(dir, async () => rmSync(dir, { recursive: true, force: true }));
   try {
-    open.add(claimedLock(join(dir, LOCK)), async (one) => one.close());
-    const store = open.add(await openEmbeddedReadStore({ dir }), (one) => one.close());
+    open.add(claimedLock(join(dir, LOCK)));
+    const store = open.add(await openEmbeddedReadStore({ dir }));
     return { store, close: () => open.close() };
   } catch (error) {
     // The first error counts.

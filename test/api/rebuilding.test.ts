@@ -309,7 +309,7 @@ test('rolling deployment of a changed version: the new process starts while the 
     let closing: Promise<void> | undefined;
     const closeFirst = (): Promise<void> => (closing ??= first.close());
     open.add(first, closeFirst);
-    const store = open.add(await first.openStore(), (one) => one.close());
+    const store = open.add(await first.openStore());
     const ids = await buy(
       first,
       'latte',
@@ -323,7 +323,7 @@ test('rolling deployment of a changed version: the new process starts while the 
     // one.
     second = await startService({ engines, dataDir, split: false, app: release.app });
     const next = second;
-    open.add(next, (one) => one.close());
+    open.add(next);
     const during = restless(next, ids.slice(half), transaction, { all: GIFTS });
     await eventually(async () => before.redeemed() > 5 && during.redeemed() > 5, 20_000);
     assert.equal(await store.active('gifts'), GIFTS_MODEL.version);
@@ -368,9 +368,9 @@ test('rolling deployment of an added read model: the new process is ready while 
     let closing: Promise<void> | undefined;
     const closeFirst = (): Promise<void> => (closing ??= first.close());
     open.add(first, closeFirst);
-    const store = open.add(await first.openStore(), (one) => one.close());
+    const store = open.add(await first.openStore());
     const ids = await buy(first, 'latte', [{}, {}]);
-    const second = open.add(await startService({ engines, dataDir, split: false }), (one) => one.close());
+    const second = open.add(await startService({ engines, dataDir, split: false }));
     assert.equal(await store.active('redemptions'), undefined);
     const redeemed = await redeem(second, ids[0] ?? '');
     assert.equal(redeemed.status, 201);
@@ -412,7 +412,7 @@ test('one process is ended and started anew with a changed version: what it answ
       Array.from({ length: GIFTS }, () => ({})),
     );
     const transaction = await transactionOf(first, ids[0] ?? '');
-    const store = open.add(await first.openStore(), (one) => one.close());
+    const store = open.add(await first.openStore());
     await first.close();
     const second = open.add(await startService({ engines, dataDir, split: false, app: release.app }), (one) =>
       one.close(),

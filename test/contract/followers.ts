@@ -31,9 +31,9 @@ export const FOLLOWER_PROMISES: Readonly<Record<string, Promised>> = {
     const open = resources();
     const parts = followers({ logger: silent });
     try {
-      const reads = open.add(await openEmbeddedReadStore({ dir }), (one) => one.close());
+      const reads = open.add(await openEmbeddedReadStore({ dir }));
       const shared = { events, logger: silent, followers: parts, leaseMs: LEASE_TEST_MS };
-      const outcomes = open.add(await openChargeOutcomes(events, parts), (one) => one.close());
+      const outcomes = open.add(await openChargeOutcomes(events, parts));
       open.add(await startProjector({ ...shared, store: reads, projections: [giftsProjection], holder: 'p' }), (one) =>
         one.close(),
       );
@@ -46,7 +46,6 @@ export const FOLLOWER_PROMISES: Readonly<Record<string, Promised>> = {
           paymentMethod: async () => ({ kind: 'card', prepaid: false, customer: null }),
           contact: async () => undefined,
         }),
-        (one) => one.close(),
       );
       /** That each of the three does its work for a purchase made now. */
       const works = async (): Promise<void> => {

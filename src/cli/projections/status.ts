@@ -37,9 +37,7 @@ Example:
       await withStores(
         terminal,
         async ({ events, store, open }) => {
-          const found = await open
-            .add(openServiceStatus({ events, store, projections: PROJECTIONS }), (one) => one.close())
-            .look();
+          const found = await open.add(openServiceStatus({ events, store, projections: PROJECTIONS })).look();
           await writeLines(terminal.stdout, json === true ? found.map(jsonLine) : wordsOf(found));
         },
         { onlyReads: true },

@@ -1,15 +1,20 @@
+export interface Closeable {
+  close(): Promise<void> | void;
+}
+
 /** A stack of open resources, closed last in, first out, each once, whatever fails. */
 export interface Resources {
-  /** `close` closes the resource that was just opened. */
+  /** Notes a resource that was just opened. */
+  add<T extends Closeable>(resource: T): T;
   add<T>(resource: T, close: (resource: T) => Promise<void>): T;
   /** @throws AggregateError with every failure, once all have been tried. */
   close(): Promise<void>;
 }
 
 export function resources(): Resources {
-  const closers: (() => Promise<void>)[] = [];
+  const closers: (() => Promise<void> | void)[] = [];
   return {
-    add(resource, close) {
+    add<T>(resource: T, close = (one: T) => (one as Closeable).close()): T {
       closers.push(() => close(resource));
       return resource;
     },

@@ -17,7 +17,7 @@ export async function projectInProcess(
   options: Omit<ProjectorOptions, 'leaseMs' | 'retireMs'> & { readonly followers: Pick<Followers, 'start'> },
 ): Promise<RunningProjector> {
   const open = resources();
-  open.add(await startProjector(options), (one) => one.close());
-  open.add(startRebuilder(options), (one) => one.close());
+  open.add(await startProjector(options));
+  open.add(startRebuilder(options));
   return open;
 }

@@ -24,8 +24,8 @@ const HEALTH_MS = 500;
 
 const open = resources();
 const telemetry = await startTelemetry({ version, logger });
-if (telemetry !== undefined) open.add(telemetry, (one) => one.close());
-const events = open.add(upcastEvents(await openEmbeddedEventStore({ dir, openElsewhere: true })), (one) => one.close());
+if (telemetry !== undefined) open.add(telemetry);
+const events = open.add(upcastEvents(await openEmbeddedEventStore({ dir, openElsewhere: true })));
 const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true, longLived: true }), (one) =>
   one.close(),
 );
