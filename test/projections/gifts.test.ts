@@ -79,7 +79,7 @@ test('no phone number and no seed reaches a gift', () => {
   assert.not.match(all, BOUGHT.seed);
 });
 
-test('issuing changes nothing, so it is not asked for', () => {
+test('issuing a gift is not folded, since it changes nothing', () => {
   assert.not(giftsProjection.types.includes('GiftIssued'));
 });
 
@@ -148,7 +148,7 @@ test('cancelled', () => {
   });
 });
 
-test('what can not be folded says why', () => {
+test('an event that can not be folded says why', () => {
   assert.throws(() => gift(ofGift('GiftRedeemed', redemption)), /never bought/);
   assert.throws(() => gift(bought, ofGift('GiftUnredeemed', { redemption_id: 'r1' })), /not the latest/);
   assert.throws(() => giftsProjection.evolve(undefined, bought, id, 3), /no gift 3/);
@@ -179,7 +179,7 @@ test('a transaction is pending until its first answer, which stands', () => {
   assert.equal(transaction(bought, charged, declined), transaction(bought, charged));
 });
 
-test('documents that have lived through the same are alike to the engine: a rebuild makes them by the million', () => {
+test('documents with the same history have the same shape for the JavaScript engine', () => {
   // The engine tells copies apart only once it has compiled what makes them.
   const alike = (what: string, fresh: () => object | undefined): void => {
     const many = Array.from({ length: 2_000 }, fresh);

@@ -53,7 +53,7 @@ function fault(projection: Projection, released: Released | undefined): string |
     : `${name}: the fold of version ${released.version} makes ${fold} of the history, and made ${released.fold} when it was released: raise \`version\`, and leave the previous fold as it was in \`previous\` (docs/extending.md)`;
 }
 
-test('what the last release serves can be kept up to date by this one', () => {
+test('this release can keep up to date what the last one serves', () => {
   assert.is(new Set(PROJECTIONS.map(({ name }) => name)).size, PROJECTIONS.length);
   assert.equal(
     PROJECTIONS.flatMap((projection) => fault(projection, RELEASED[projection.name]) ?? []),
@@ -69,7 +69,7 @@ function foldsParked(names: readonly string[], version: number | undefined): boo
   return names.every((name) => RELEASED_PARKED.includes(name)) || (version ?? 0) > (RELEASED['parked']?.version ?? 0);
 }
 
-test('what a further process manager parks while the last release still leads is not missing once that has ended', () => {
+test('work parked while the last release led is not missing once that has ended', () => {
   const version = PROJECTIONS.find(({ name }) => name === 'parked')?.version;
   assert.ok(
     foldsParked(PARKED_NAMES, version),
@@ -79,7 +79,7 @@ test('what a further process manager parks while the last release still leads is
   assert.ok(foldsParked([...PARKED_NAMES, 'another'], (version ?? 0) + 1));
 });
 
-test('what no release had is read by some routes only: while it is built for the first time every other route would be refused with them, and no new process be ready', () => {
+test('a read model that no release had is read by some routes only', () => {
   assert.equal(
     PROJECTIONS.filter((one) => RELEASED[one.name] === undefined && !isReadBySome(one)).map(
       ({ name }) =>
@@ -89,7 +89,7 @@ test('what no release had is read by some routes only: while it is built for the
   );
 });
 
-test('every event type that a released fold knows stands in the history', () => {
+test('the released history holds every event type that a released fold knows', () => {
   const released = PROJECTIONS.filter(({ name, version }) => RELEASED[name]?.version === version);
   assert.equal(
     released.flatMap(({ types }) => types.filter((type) => !HISTORY_TYPES.has(type))),
@@ -110,7 +110,7 @@ test('a changed version without its previous fold is found out', () => {
   assert.is(fault(next, undefined), undefined, 'a new one was in no release');
 });
 
-test('a changed fold without a raised version is found out, in its own place or among the previous ones', () => {
+test('a changed fold without a raised version is found out, also among the previous ones', () => {
   // The history has the event types of those that were released; a new one may fold others.
   for (const one of PROJECTIONS.filter(({ name }) => RELEASED[name] !== undefined)) {
     const released = { version: one.version, fold: foldHash(one) };

@@ -91,9 +91,7 @@ test('a change before the code was added is an error', () => {
   );
 });
 
-test('free codes are found from an offset that differs from gift to gift, round the end, each once', async ({
-  store,
-}) => {
+test('free codes are found once each, from an offset that differs from gift to gift', async ({ store }) => {
   const codes = Array.from({ length: 20 }, (_, n) => `C${n}`);
   const model = await pool(store, (given) => {
     for (const code of codes)
@@ -116,7 +114,7 @@ test('free codes are found from an offset that differs from gift to gift, round 
   assert.equal((await freeCodes(model, 'seg-1', 'gift 1', 3)).length, 3);
 });
 
-test('a pool is known when it is used up or withdrawn, too', async ({ store }) => {
+test('a pool is known also when it is used up or withdrawn', async ({ store }) => {
   const model = await pool(store, (given) => {
     given(
       streamOf('A'),

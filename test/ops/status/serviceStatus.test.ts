@@ -149,7 +149,7 @@ async function statusAt(house: House, event: RecordedEvent | undefined): Promise
   return new Map(found.flatMap((one) => (one.kind === 'process' ? [[one.name, one] as const] : [])));
 }
 
-test('a purchase that is done is not in flight because the checkpoint lies in the midst of it', async () => {
+test('a purchase that is done is not in flight where the checkpoint lies within it', async () => {
   const house = await openHouse();
   try {
     const worker = await house.work();
@@ -178,7 +178,7 @@ test('a purchase that is done is not in flight because the checkpoint lies in th
   }
 });
 
-test('a receiver who has been told again is not in flight because something older holds the checkpoint back', async () => {
+test('a resend that is done is not in flight where older work holds the checkpoint back', async () => {
   const house = await openHouse();
   try {
     await house.work();
@@ -204,7 +204,7 @@ test('a receiver who has been told again is not in flight because something olde
   }
 });
 
-test('a dispute that was lost once its gifts were blocked is not in flight because something older holds the checkpoint back', async () => {
+test('a lost dispute is not in flight where older work holds the checkpoint back', async () => {
   const house = await openHouse();
   try {
     await house.work();

@@ -127,7 +127,7 @@ test.after.each(async () => {
   for (const view of views.splice(0)) await view.close();
 });
 
-test('before it has been read, the catalogue is unavailable; an empty one is a catalogue', async () => {
+test('the catalogue is unavailable until it has been read, be it empty', async () => {
   const fake = fakeModel();
   const view = open(fake);
   assert.throws(
@@ -159,7 +159,7 @@ test('entries are in the order of imports, whatever changed since, in pages of a
   );
 });
 
-test('a later state is another object, made only when something changed; what was not touched is shared', async () => {
+test('a later state is another object that shares what was not touched', async () => {
   const fake = fakeModel();
   fake.put(document('brand', brand('b1'), 1), document('product', product('p1'), 2), document('store', store('s1'), 3));
   fake.written = 3;
@@ -181,7 +181,7 @@ test('a later state is another object, made only when something changed; what wa
   assert.is(second.stores, first.stores);
 });
 
-test('documents that were put right at their old positions, or have gone, show once the edition has changed', async () => {
+test('repaired and removed documents show once the edition has changed', async () => {
   const fake = fakeModel();
   fake.put(document('product', product('p1', { name: 'falsified' }), 1), document('product', product('p2'), 2));
   fake.written = 2;
@@ -214,7 +214,7 @@ test('it polls by itself', async () => {
   assert.ok(view.current().products.has('p1'));
 });
 
-test('however many ask for a refresh at once, they share a look that begins after they have asked', async () => {
+test('simultaneous refreshes share one read that starts after them', async () => {
   const fake = fakeModel();
   fake.put(document('brand', brand('b1'), 1));
   const view = open(fake);
@@ -250,7 +250,7 @@ test('a document written after one of a higher position is not missed', async ()
   assert.equal([...view.current().products.keys()], ['p5', 'p9', 'p11', 'p12']);
 });
 
-test('once the projection has reached it, nothing is read again', async () => {
+test('nothing is read again once the projection has reached the highest change', async () => {
   const fake = fakeModel();
   fake.put(...Array.from({ length: 1_500 }, (_, n) => document('product', product(`p${n}`), n + 1)));
   fake.written = 1_500;
@@ -269,7 +269,7 @@ test('an older document never replaces a newer one', async () => {
   assert.is(state.catalogue().products.get('p1')?.name, 'new');
 });
 
-test('trouble leaves the state in use, and is told once; refresh tells it to its caller', async () => {
+test('a failure leaves the state in use, is logged once, and reaches the caller of refresh', async () => {
   const fake = fakeModel();
   fake.put(document('product', product('p1'), 1));
   const told: string[] = [];
@@ -289,7 +289,7 @@ test('trouble leaves the state in use, and is told once; refresh tells it to its
   assert.is(fake.queries, queries, 'a closed view reads no more');
 });
 
-test('a read model that is still being built is waited for in silence; any other trouble is told', async () => {
+test('a read model that is still being built is waited for in silence; other failures are logged', async () => {
   const fake = fakeModel();
   const told: string[] = [];
   fake.failing = new UnavailableError('still being built');
@@ -323,7 +323,7 @@ test("gifts are valid for the merchant of their product's brand, and for those w
   assert.equal(valid('unknown', 'b3'), ['m3'], 'else the gift does');
 });
 
-test('who may see a brand and buy a product', async () => {
+test('audiences decide who may see a brand and buy a product', async () => {
   const catalogue = await catalogueOf({
     brand: [brand('b1'), brand('b2', { visible_to: ['u1'] }), brand('b3', { active: false })],
     product: [
@@ -345,7 +345,7 @@ test('who may see a brand and buy a product', async () => {
   );
 });
 
-test('retired entries: known to history, but in no list; nothing is valid for a retired merchant', async () => {
+test('retired entries are known to history but in no list; no gift is valid for their merchant', async () => {
   const state = catalogueState();
   await state.apply([
     document('merchant', { id: 'm1', name: '', adjustment_codes: [] }, 1, { retired: true }),
@@ -384,7 +384,7 @@ test('retired entries: known to history, but in no list; nothing is valid for a 
   assert.not(catalogue.visible(catalogue.brands.get('b2') as Brand, undefined));
 });
 
-test('10,000 products and 100,000 stores are taken in without holding the event loop', async () => {
+test('10,000 products and 100,000 stores are loaded without holding the event loop', async () => {
   const documents: CatalogueDocument[] = [];
   for (let n = 0; n < 10_000; n++)
     documents.push(document('product', product(`p${n}`, { brand_id: `b${n % 100}` }), documents.length + 1));

@@ -8,7 +8,7 @@ import { until } from '../../support/assertions/until.js';
 
 const test = suite('watching whether a process leads');
 
-test('a lease that is renewed has a leader; one that is given up, or that nobody ever had, has none after a while', async () => {
+test('a lease has a leader while it is renewed, and none a while after that', async () => {
   const records = memoryRecords(Date.now);
   const signal = new AbortController().signal;
   const lease = await acquireLease(records, 'led', { holder: 'a', signal, logger: silent, ttlMs: 1_500 });
@@ -29,7 +29,7 @@ test('a lease that is renewed has a leader; one that is given up, or that nobody
   }
 });
 
-test('of a lease the holder is told, and whether it lives', async () => {
+test('the state of a lease tells its holder, and whether it lives', async () => {
   const records = memoryRecords(Date.now);
   const lease = await acquireLease(records, 'led', {
     holder: 'a',

@@ -51,7 +51,7 @@ function cuttable(records: Records): {
   return self;
 }
 
-test('one holds it, the other has it as soon as it is released, with a higher fence', async () => {
+test('a released lease is acquired by the next process at once, with a higher fence', async () => {
   const records = memoryRecords(Date.now);
   const first = await acquire(records, 'a');
   assert.ok(first.held);
@@ -68,7 +68,7 @@ test('one holds it, the other has it as soon as it is released, with a higher fe
   await second?.release();
 });
 
-test('what was released is had without waiting for its end', async () => {
+test('a released lease is acquired without waiting for its time', async () => {
   const records = memoryRecords(Date.now);
   const first = await acquire(records, 'a', LONG);
   const waiting = acquire(records, 'b', LONG);
@@ -79,7 +79,7 @@ test('what was released is had without waiting for its end', async () => {
   await second.release();
 });
 
-test('a holder cut off from the store loses it, and another takes it', async () => {
+test('a holder cut off from the store loses the lease, and another takes it', async () => {
   const shared = memoryRecords(Date.now);
   for (const cut of ['fails', 'silent'] as const) {
     const link = cuttable(shared);
@@ -97,7 +97,7 @@ test('a holder cut off from the store loses it, and another takes it', async () 
   }
 });
 
-test('a frozen process that wakes up knows at once that it holds nothing', async () => {
+test('a frozen process that wakes up knows at once that it holds no lease', async () => {
   const records = memoryRecords(Date.now);
   const lease = await acquire(records, 'a');
   // No timer runs meanwhile, as in a stopped process.
@@ -109,7 +109,7 @@ test('a frozen process that wakes up knows at once that it holds nothing', async
   await lease.release();
 });
 
-test('a renewal whose answer was lost is recognised as its own', async () => {
+test("a renewal whose answer was lost is recognised as the holder's own", async () => {
   const link = cuttable(memoryRecords(Date.now));
   const lease = await acquire(link.records, 'a');
   link.cut = 'answers are lost';
@@ -120,7 +120,7 @@ test('a renewal whose answer was lost is recognised as its own', async () => {
   await lease.release();
 });
 
-test('that it is still its own does not make it last longer than others take it to', async () => {
+test('a recognised renewal makes the lease last no longer than others take it to', async () => {
   const records = memoryRecords(Date.now);
   const ttlMs = 1_200;
   let puts = 0;
@@ -156,7 +156,7 @@ test('that it is still its own does not make it last longer than others take it 
   assert.not(held, 'before the other has it');
 });
 
-test('a store that takes most of its time to answer does not take it away', async () => {
+test('a slow store does not take the lease away', async () => {
   const records = memoryRecords(Date.now);
   const ttlMs = 1_200;
   let renewals = 0;
@@ -180,7 +180,7 @@ test('a store that takes most of its time to answer does not take it away', asyn
   await lease.release();
 });
 
-test('whoever took it meanwhile is not disturbed', async () => {
+test('a late release does not disturb the next holder', async () => {
   const records = memoryRecords(Date.now);
   const lease = await acquire(records, 'a');
   await records.put('lease/work', { holder: 'thief', fence: 77 });
@@ -193,7 +193,7 @@ test('whoever took it meanwhile is not disturbed', async () => {
   await next.release();
 });
 
-test('a lease that it lost itself, and nobody took, a process has again at once', async () => {
+test('a process acquires again at once a lease that it lost and none took', async () => {
   const records = memoryRecords(Date.now);
   await records.put('lease/work', { holder: 'a', fence: 5 });
   const began = performance.now();
@@ -203,7 +203,7 @@ test('a lease that it lost itself, and nobody took, a process has again at once'
   await lease.release();
 });
 
-test('the lease of a process of this machine that was killed is had at once, that of a frozen one, or of another machine, when its time is over', async () => {
+test('the lease of a process killed on this machine is acquired at once, any other in time', async () => {
   const child = spawn('sleep', ['60']);
   await once(child, 'spawn');
   const life = processLife(child.pid);
@@ -252,7 +252,7 @@ test('an unreachable store is waited for', async () => {
   await lease.release();
 });
 
-test('an error that is no outage gives it up', async () => {
+test('an unexpected error gives the lease up', async () => {
   const records = memoryRecords(Date.now);
   let broken = false;
   const lease = await acquire(

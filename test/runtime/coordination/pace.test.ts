@@ -21,7 +21,7 @@ async function took(pace: Pace, events: number): Promise<number> {
   return performance.now() - began;
 }
 
-test('while nobody asks for anything there is no rest; while somebody does, it goes by how late they are', async () => {
+test('work rests only while requests are answered, by how late their processes are', async () => {
   const records = memoryRecords(Date.now);
   assert.ok((await took(FULL_SPEED, 1_000_000)) < 50);
   const free = considerate(records);
@@ -37,7 +37,7 @@ test('while nobody asks for anything there is no rest; while somebody does, it g
   assert.ok(heldMs > 180 && heldMs < 5_000, `${heldMs} ms at 500 events a second: of several the worst counts`);
 });
 
-test('it looks again every second: faster while all is well, slower when it is not, at full speed when they have gone', async () => {
+test('the pace follows the delay every second, and is full once no requests are answered', async () => {
   const records = memoryRecords(Date.now);
   const put = async (delayMs: number): Promise<unknown> => records.put('serving/one', { requests: 20, delayMs });
   await put(1);
@@ -55,7 +55,7 @@ test('it looks again every second: faster while all is well, slower when it is n
   assert.ok((await took(pace, 1_000_000)) < 5_000);
 });
 
-test('the rest ends with the signal, and a store that does not answer leaves what was known', async () => {
+test('a rest ends with the signal; the pace stays while the store does not answer', async () => {
   const records = memoryRecords(Date.now);
   await records.put('serving/one', { requests: 20, delayMs: 1 });
   let down = false;
@@ -75,7 +75,7 @@ test('the rest ends with the signal, and a store that does not answer leaves wha
   assert.is(pace.polite, true);
 });
 
-test('reading goes in small batches while requests are answered, and in large ones again from the same place', async () => {
+test('reading goes on in small batches from the same place while requests are answered', async () => {
   const asked: [string | undefined, number | undefined][] = [];
   async function* read(
     after: string | undefined,
@@ -142,7 +142,7 @@ test('writing goes in small parts while requests are answered, the checkpoint wi
   );
 });
 
-test('a process that answers says so once a second, as long as it does', async () => {
+test('a process that answers requests reports once a second', async () => {
   const records = memoryRecords(Date.now);
   const reporter = reportServing({ records, holder: 'one', logger: silent });
   for (const route of ['/api/v2/gifts/:giftId', '/api/v2/gifts/:giftId', '/metrics', undefined])

@@ -19,7 +19,7 @@ function freezable(records: Records, frozen: () => boolean): Records {
   return { ...records, put: async (...args) => (frozen() ? new Promise(() => undefined) : records.put(...args)) };
 }
 
-test('a process of another machine that says no more that it lives is taken for gone within 2 s, whoever began to watch before; one that lives never is', async () => {
+test('a process of another machine is taken for gone within 2 s of its last renewal', async () => {
   const records = memoryRecords(Date.now);
   let frozen = false;
   const other = openPresence({ records: freezable(records, () => frozen), logger, life: 'boot-2/pid:[1]/7/100' });
@@ -44,7 +44,7 @@ test('a process of another machine that says no more that it lives is taken for 
   assert.equal((await records.list('present/')).length, 1, 'those that were closed left nothing');
 });
 
-test('one that nobody ever saw is waited for; while the store does not answer nobody is taken for gone', async () => {
+test('no process is taken for gone that was never seen, or while the store does not answer', async () => {
   const stored = memoryRecords(Date.now);
   let down = false;
   const records: Records = {
@@ -71,7 +71,7 @@ test('one that nobody ever saw is waited for; while the store does not answer no
 if (processLife() === undefined) {
   console.log('skipped: processes of this machine: this system does not tell');
 } else {
-  test('of a process of this machine its system says at once that it was killed, and never that a frozen one is gone', async () => {
+  test('a process killed on this machine is gone at once, a frozen one never', async () => {
     const child = spawn('sleep', ['60']);
     await once(child, 'spawn');
     const here = openPresence({ records: memoryRecords(Date.now), logger });

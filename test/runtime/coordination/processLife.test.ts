@@ -12,7 +12,7 @@ const own = processLife();
 if (own === undefined) {
   console.log('skipped: the life of a process: this system does not tell');
 } else {
-  test('one that runs, and one that is frozen, has not ended; one that was killed has', async () => {
+  test('a running and a frozen process have not ended; a killed one has', async () => {
     const child = spawn('sleep', ['60']);
     await once(child, 'spawn');
     const life = processLife(child.pid)!;
@@ -26,7 +26,7 @@ if (own === undefined) {
     assert.is(processLife(child.pid), undefined);
   });
 
-  test('one that has ended and that its parent has not asked after has ended', async () => {
+  test('a process that its parent has not waited for has ended', async () => {
     // The shell becomes a program that never asks for its child.
     const parent = spawn('sh', ['-c', 'sleep 0.1 & echo $!; exec sleep 60']);
     const [pid] = (await once(parent.stdout, 'data')) as [Buffer];
@@ -39,12 +39,12 @@ if (own === undefined) {
     await once(parent, 'exit');
   });
 
-  test('another process under the same id is another', () => {
+  test('another process under the same id is told apart', () => {
     const [boot, space, id, startedAt] = own.split('/');
     assert.ok(hasEnded([boot, space, id, Number(startedAt) + 1].join('/')));
   });
 
-  test('one that the system hides, or does not let us look at, is not known to have ended', () => {
+  test('a process that the system hides is not known to have ended', () => {
     const [boot, space] = own.split('/');
     const fault = (code: string): Error => Object.assign(new Error(code), { code });
     const { kill } = process;
@@ -79,7 +79,7 @@ if (own === undefined) {
       assert.is(looked(stat, asked), ended, `${stat}, then ${asked ?? 'it is there'}`);
   });
 
-  test('of another machine, another start of it, another container, or of one whose life is not told, nothing is known', () => {
+  test('nothing is known of a process of another machine, boot or container', () => {
     const [boot, space] = own.split('/');
     for (const life of [`other/${space}/999999999/1`, `${boot}/pid:[1]/999999999/1`, '', 'a/b', `${boot}/${space}`])
       assert.not.ok(hasEnded(life), life);

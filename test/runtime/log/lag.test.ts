@@ -15,7 +15,7 @@ test.before.each(async (context) => {
 });
 test.after.each(({ house }) => house.destroy());
 
-test('counts events of its types behind a position, and how old the oldest is', async ({ house: { events } }) => {
+test('counts events of its types behind a position, and the age of the oldest', async ({ house: { events } }) => {
   assert.equal(await lagBehind(events, undefined, ['A'], { now }), { events: 0, seconds: 0, whole: true });
   const first = await events.append('s-1', [{ ...event('A'), at: at(100) }], 'none');
   await events.append(

@@ -89,7 +89,7 @@ function forgetful(build: RunningBuild): {
   return { store, time, stored };
 }
 
-test('nothing is lost when the writer stores, and memory forgets, between any two events', async () => {
+test('nothing is lost where the writer stores and memory forgets between any two events', async () => {
   const build = newBuild();
   const { store, time, stored } = forgetful(build);
   const streams = Array.from({ length: 50 }, (_, index) => `s${index}`);
@@ -127,7 +127,7 @@ test('nothing is lost when the writer stores, and memory forgets, between any tw
   assert.deepEqual(stored.get('other')?.body, { count: 1 });
 });
 
-test('what begins a document stands, also where an earlier event of it still waits for what was there', async () => {
+test('an event that creates its document stands while an earlier one waits for what was there', async () => {
   const build = newBuild();
   const { store, time, stored } = forgetful(build);
   for (const types of [
@@ -145,7 +145,7 @@ test('what begins a document stands, also where an earlier event of it still wai
   }
 });
 
-test('an event before the beginning of its document is quarantined alone', async () => {
+test("an event before its document's creation quarantines that document alone", async () => {
   const build = newBuild();
   const reported: (string | undefined)[] = [];
   build.report = ({ documentId }) => void reported.push(documentId);
@@ -165,7 +165,7 @@ test('an event before the beginning of its document is quarantined alone', async
   assert.deepEqual(reported, ['bad']);
 });
 
-test('an event that names no document is quarantined by itself, and holds nobody up', async () => {
+test('an event that names no document is quarantined by itself', async () => {
   const build = newBuild();
   const { store, time } = forgetful(build);
   const nameless = { ...event('any', 'Begun'), stream: undefined as unknown as string };

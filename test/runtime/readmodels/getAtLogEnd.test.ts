@@ -6,7 +6,7 @@ import { getAtLogEnd } from '../../../src/runtime/readmodels/getAtLogEnd.js';
 const test = suite('a document at the end of the log');
 const events = { end: async () => '0009' };
 
-test('what comes into the read model while it is waited for is found; what it lacks at the end is not there', async () => {
+test('a document that arrives during the wait is found; one missing at the end does not exist', async () => {
   for (const coming of ['a gift', undefined]) {
     let known: string | undefined;
     const asked: unknown[] = [];
@@ -23,7 +23,7 @@ test('what comes into the read model while it is waited for is found; what it la
   }
 });
 
-test('while the read model is behind, nothing is said to be missing', async () => {
+test('nothing is said to be missing while the read model is behind', async () => {
   const behind = { get: async () => undefined, reached: async () => false };
   try {
     await getAtLogEnd(events, behind, 'g', 1);

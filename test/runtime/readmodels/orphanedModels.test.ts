@@ -91,7 +91,7 @@ const readyOf = async (
 };
 
 test(
-  'a process of the release that knows it keeps it up to date while another leads, and stops when that one has swapped its own in',
+  'a standby that knows an orphaned read model keeps it until the leader swaps its own in',
   slowly(async (house, slow) => {
     const { events, store, project, openStore } = house;
     const ids = await earlierRelease(house);
@@ -123,7 +123,7 @@ test(
 );
 
 test(
-  'beside a process of a later release that leads, a process of this one is ready, and says when its own version is used again',
+  'a process is ready beside a leader of a later release, and says until when that serves',
   slowly(async (house, slow) => {
     const { project } = house;
     await earlierRelease(house);
@@ -138,7 +138,7 @@ test(
 );
 
 test(
-  'whoever knows it and leads next takes it back from whoever kept it',
+  'the next leader that knows an orphaned read model takes it back from its keeper',
   slowly(async (house, slow) => {
     const { events, store, project, openStore } = house;
     const ids = await earlierRelease(house);
@@ -165,7 +165,7 @@ test(
 );
 
 test(
-  'where no process knows it, log, readiness and status say so, and it serves as it was left until the new version is built',
+  'log, readiness and status tell of an orphaned read model that no process keeps',
   slowly(async (house, slow) => {
     const { events, store, project } = house;
     const ids = await earlierRelease(house);
@@ -201,7 +201,7 @@ test(
 );
 
 test(
-  'an engine that fails is waited for by whoever keeps it',
+  'the keeper of an orphaned read model waits for an engine that fails',
   slowly(async (house, slow) => {
     const { events, store, project, openStore } = house;
     const ids = await earlierRelease(house);
@@ -236,7 +236,7 @@ test(
 );
 
 test(
-  'a leader that wakes up in the middle of a swap does not put an outdated build over a newer one',
+  'a leader that wakes up in a swap does not put an outdated build over a newer one',
   installed(async (house) => {
     const { events, store } = house;
     await buy(events);
@@ -257,7 +257,7 @@ test(
 );
 
 test(
-  'what the release that leads has never heard of is kept up to date by a process that stands by, until one leads that knows it',
+  'a standby keeps a read model that the leading release has never heard of',
   installed(async ({ events, store, project, openStore }) => {
     await buy(events);
     const first = await project({ leaseMs });

@@ -132,7 +132,7 @@ test('a rollback brings back the build that readers have just left', () => {
   assert.equal(planned([build(REBUILT, 'serving')], orders), ['open 1']);
 });
 
-test('an aborted rebuild is taken out first, whatever it had come to, and dropped once it is gone', () => {
+test('an aborted rebuild is taken out first, and dropped once it is gone', () => {
   const orders = withRebuild('leaving');
   const [serving, requested] = [build(1, 'serving'), { requested: true }];
   for (const state of ['catching-up', 'ready'] as const)

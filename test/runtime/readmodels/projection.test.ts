@@ -4,11 +4,11 @@ import { typesOf } from '../../../src/runtime/readmodels/projection.js';
 
 const test = suite('the types of a fold');
 
-test('those it is told, in that order', () => {
+test('the event types of a fold are those given, in that order', () => {
   assert.equal(typesOf<'Bought' | 'Redeemed'>({ Redeemed: true, Bought: true }), ['Redeemed', 'Bought']);
 });
 
-test('one that is missing, or that the fold does not know, does not compile', () => {
+test('an event type that is missing or unknown does not compile', () => {
   // @ts-expect-error -- `Redeemed` would never be folded
   typesOf<'Bought' | 'Redeemed'>({ Bought: true });
   // @ts-expect-error -- the fold knows no `Sold`

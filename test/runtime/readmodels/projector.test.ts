@@ -54,7 +54,7 @@ async function stored(store: ReadStore, gift: string): Promise<GiftDocument | un
 }
 
 test(
-  'an empty log is caught up with at once, and said so durably',
+  'an empty log is caught up with at once, and durably',
   installed(async ({ events, store, project }) => {
     const projector = await project();
     await settled(projector, events);
@@ -74,7 +74,7 @@ test(
 );
 
 test(
-  'what is appended is in the documents soon, and every checkpoint advances',
+  'an appended event is soon in the documents, and every checkpoint advances',
   installed(async ({ events, store, project }) => {
     const projector = await project();
     await settled(projector, events);
@@ -96,7 +96,7 @@ test(
 );
 
 test(
-  'what was folded last is kept as an anchor of the log, by which one that was put back is told',
+  "the last folded event is stored as the log's anchor, which a log put back lacks",
   installed(async ({ events, store, project }) => {
     const projector = await project();
     await settled(projector, events);
@@ -136,7 +136,7 @@ test(
 );
 
 test(
-  'sixty-four redemptions at once make few writes',
+  '64 redemptions at once make few writes',
   installed(async ({ events, store, project }) => {
     let writes = 0;
     const counted = writing(store, async (batches) => {
@@ -182,7 +182,7 @@ test(
 );
 
 test(
-  'broken off in the middle of a write, it goes on from the checkpoint to the same documents',
+  'a projector broken off in a write goes on from the checkpoint to the same documents',
   installed(async ({ events, store, project, openStore }) => {
     const bought = await buy(
       events,
@@ -212,7 +212,7 @@ test(
 );
 
 test(
-  'more than memory should hold is stored on the way, and read again in pieces',
+  'more documents than memory should hold are stored on the way, and read again in parts',
   installed(async ({ events, store, project }) => {
     const bought = [];
     for (let at = 0; at < 4; at++)
@@ -236,7 +236,7 @@ test(
 );
 
 test(
-  'memory full and the store failing, it starts over',
+  'a projector starts over where memory is full and the store fails',
   installed(async ({ events, store, project }) => {
     for (let at = 0; at < 4; at++)
       await buy(
@@ -284,7 +284,7 @@ test(
 );
 
 test(
-  'what fails again and again, the others doing well, is tried less and less often',
+  'a failing build is tried less and less often while others do well',
   installed(async ({ events, store, project }) => {
     const flaky = writing(store, async (batches) => {
       const others = batches.filter(({ collection }) => collection.name !== GIFTS.name);
@@ -305,7 +305,7 @@ test(
 );
 
 test(
-  'reading that fails, also while it folds, is tried again; an unexpected error too',
+  'a failing read is tried again, and so is an unexpected error',
   installed(async ({ events, store, project }) => {
     const bought = await buy(events, [{}, {}]);
     for (const gift of bought.gifts) await redeem(events, gift);
@@ -330,7 +330,7 @@ test(
 );
 
 test(
-  'the log failing is waited for',
+  'a failing log is waited for',
   installed(async ({ events, store, project }) => {
     let failures = 2;
     const flaky: EventStore = {
@@ -347,7 +347,7 @@ test(
 );
 
 test(
-  'one leads, another takes over when it falls silent, and its late write changes nothing',
+  'a standby takes over from a silent leader, whose late write changes nothing',
   installed(async ({ events, store, project, openStore }) => {
     const first = await openStore();
     const late: (() => Promise<void>)[] = [];
@@ -422,7 +422,7 @@ test(
 );
 
 test(
-  'a lease that runs out while its renewal is under way, and is had again, is no error',
+  'a lease that runs out during its renewal and is acquired again is no error',
   installed(async ({ events, store, project }) => {
     const told: { readonly level: number; readonly msg: string }[] = [];
     const logger = pino(
@@ -469,7 +469,7 @@ test(
 );
 
 test(
-  'a document that can not be folded is quarantined, alone',
+  'a document that can not be folded is quarantined alone',
   installed(async ({ events, store, project }) => {
     const projector = await project();
     const good = await buy(events);
@@ -503,7 +503,7 @@ test(
 );
 
 test(
-  'an event whose documents can not be told is listed, and passed over',
+  'an event that can not tell its documents is listed, and passed over',
   installed(async ({ events, store, project }) => {
     const projector = await project();
     await append(events, transactionStream('t9'), 'GiftsPurchased', { transaction_id: 't9' });
@@ -517,7 +517,7 @@ test(
 );
 
 test(
-  'what is thrown need not be an Error',
+  'a fold may throw what is no Error',
   installed(async ({ events, project }) => {
     const throwing: Projection = {
       ...transactionsProjection,
@@ -571,7 +571,7 @@ test(
 );
 
 test(
-  'with its previous fold the old version is kept up to date while the new one is built, and as long as it is kept: that release comes back without a gap',
+  'a previous fold keeps its build up to date, so that its release comes back without a gap',
   installed(async ({ events, store, project }) => {
     const bought = await buy(events, [{}, {}, {}]);
     const old = await project();
@@ -645,7 +645,7 @@ test(
 );
 
 test(
-  'what a previous release made is dropped when its day is over, and then not run any more',
+  "a previous release's build is dropped when its day is over, and run no more",
   installed(async ({ events, store, project }) => {
     await buy(events);
     const old = await project({ projections: [giftsProjection] });
@@ -694,7 +694,7 @@ test(
 );
 
 test(
-  'an old version that can not be dropped yet disturbs nobody',
+  'an old version that can not be dropped yet disturbs nothing else',
   installed(async ({ events, store, project }) => {
     await buy(events);
     for (const version of [V, V + 1]) await store.ensure({ ...GIFTS, version });
@@ -712,7 +712,7 @@ test(
 );
 
 test(
-  'a projection that comes later catches up by itself, then joins the others',
+  'a projection that is added catches up by itself, then joins the others',
   installed(async ({ events, store, project }) => {
     await buy(events, [{}, {}]);
     const first = await project({ projections: [giftsProjection] });
@@ -761,7 +761,7 @@ test(
 );
 
 test(
-  'stopped before it ever led',
+  'a projector that is closed before it ever led writes nothing',
   installed(async ({ events, store, project, openStore }) => {
     await settled(await project(), events);
     const other = await openStore();

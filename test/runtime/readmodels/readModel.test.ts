@@ -40,7 +40,7 @@ async function fill(store: ReadStore, collection: typeof things, names: readonly
 const test = suite('read model');
 
 test(
-  'before it has ever caught up, what is there is answered and what is missing is unavailable',
+  'a document is answered and a missing one unavailable before a build has ever caught up',
   installed(async ({ store }) => {
     await fill(store, things, ['a', 'b']);
     const model = openReadModel<Thing>(store, things);
@@ -54,7 +54,7 @@ test(
 );
 
 test(
-  'once it has, what is missing is not there',
+  'a missing document does not exist once a build has caught up',
   installed(async ({ store }) => {
     await fill(store, things, ['a', 'b']);
     const model = openReadModel<Thing>(store, things);
@@ -70,7 +70,7 @@ test(
 );
 
 test(
-  'a document that is damaged where it is stored is listed as out of service by whoever meets it first',
+  'the first reader of a damaged document lists it as out of service',
   installed(async ({ store }) => {
     const cause = 'what is stored is damaged: no JSON at position 18';
     const names = ['by id', 'of many', 'of a query'];
@@ -101,7 +101,7 @@ test(
 );
 
 test(
-  'a document written just while it becomes complete is not taken for missing',
+  'a document written while its build catches up is not taken for missing',
   installed(async ({ store }) => {
     await store.ensure(things);
     let first = true;
@@ -119,7 +119,7 @@ test(
 );
 
 test(
-  'what is out of service shortens no page: there would seem to be no more',
+  'documents out of service shorten no page',
   installed(async ({ store }) => {
     await fill(store, things, ['a', 'b', 'c', 'd', 'e']);
     const position = at(6);
@@ -141,7 +141,7 @@ test(
 );
 
 test(
-  'another version is noticed at once when something is missing, else within a second or so',
+  'another build is noticed at once where a document is missing, else within a second',
   installed(async ({ store }) => {
     await fill(store, things, ['a']);
     await store.activate('things', 1);
@@ -160,7 +160,7 @@ test(
 );
 
 test(
-  'after a long pause the version in use is asked for first: the one that was left may have been left as it was',
+  'a reader asks for the build in use first after a long pause',
   installed(async ({ store }) => {
     await fill(store, things, ['a']);
     await store.activate('things', 1);
@@ -184,7 +184,7 @@ test(
 );
 
 test(
-  'a version that is gone is not read as empty',
+  'a dropped build is not read as empty',
   installed(async ({ store }) => {
     await fill(store, things, ['a']);
     await store.activate('things', 1);
@@ -202,7 +202,7 @@ test(
 );
 
 test(
-  'waiting for a position goes by the version in use',
+  'waiting for a position goes by the build in use',
   installed(async ({ store }) => {
     await fill(store, things, ['a', 'b']);
     await store.activate('things', 1);
@@ -216,7 +216,7 @@ test(
 );
 
 test(
-  'a store that does not answer is no empty one',
+  'a store that does not answer is not taken for empty',
   installed(async ({ store }) => {
     const down: ReadStore = { ...store, active: async () => Promise.reject(new UnavailableError('down')) };
     const model = openReadModel<Thing>(down, things);

@@ -77,7 +77,7 @@ async function caughtUp({ read, waits, state }: ReturnType<typeof behind>): Prom
 /** So long that it may be asked again how far the model has come. */
 const pause = async (): Promise<void> => sleep(12);
 
-test('a document of which the log holds more is waited for, and read again', async () => {
+test('a read waits for a document of which the log holds more', async () => {
   const them = behind();
   await caughtUp(them);
   them.append('a');
@@ -86,7 +86,7 @@ test('a document of which the log holds more is waited for, and read again', asy
   assert.is(them.state.reads, 2);
 });
 
-test('of many the furthest is waited for', async () => {
+test('a read of many documents waits for the furthest', async () => {
   const them = behind();
   await caughtUp(them);
   them.state.slow = true;
@@ -99,7 +99,7 @@ test('of many the furthest is waited for', async () => {
   assert.is(them.state.reads, 2);
 });
 
-test('a document of which the log holds no more is answered at once, however much it holds of others', async () => {
+test('a document of which the log holds no more is answered at once', async () => {
   const them = behind();
   await caughtUp(them);
   them.state.slow = true;
@@ -108,14 +108,14 @@ test('a document of which the log holds no more is answered at once, however muc
   assert.is(them.state.reads, 1);
 });
 
-test('where the log has not grown no stream is looked at', async () => {
+test('no stream is looked at where the log has not grown', async () => {
   const them = behind();
   await caughtUp(them);
   for (let n = 0; n < 3; n++) await them.read.get('a');
   assert.equal([them.state.reads, them.state.looks, them.waits.length], [3, 0, 0]);
 });
 
-test('it is noted beside the reads when the model has come to the log’s end', async () => {
+test('reads note in the background when the model has come to the log’s end', async () => {
   const them = behind();
   await caughtUp(them);
   await pause();
@@ -127,7 +127,7 @@ test('it is noted beside the reads when the model has come to the log’s end', 
   assert.is(them.state.looks, looks);
 });
 
-test('what is shown after a second is answered as it is', async () => {
+test('a document that is still behind after a second is answered as it is', async () => {
   const them = behind();
   await caughtUp(them);
   them.state.slow = true;
@@ -135,7 +135,7 @@ test('what is shown after a second is answered as it is', async () => {
   assert.equal(await them.read.get('a'), { shown: '1' });
 });
 
-test('many are waited for together, up to the log’s end, and read once', async () => {
+test('many documents are waited for together, up to the log’s end, and read once', async () => {
   const them = behind();
   await caughtUp(them);
   them.append('other');
@@ -144,7 +144,7 @@ test('many are waited for together, up to the log’s end, and read once', async
   assert.equal([them.state.reads, them.state.looks, them.waits], [1, 0, [['2', 1_000]]]);
 });
 
-test('another build may stand elsewhere: nothing is taken as shown by it', async () => {
+test('another build in use is not taken to show what the one before did', async () => {
   const them = behind();
   them.append('a');
   await caughtUp(them);
@@ -153,7 +153,7 @@ test('another build may stand elsewhere: nothing is taken as shown by it', async
   assert.equal(await them.read.get('a'), { shown: '2' });
 });
 
-test('another build that comes into use while it is read is not taken for the one before', async () => {
+test('a build that comes into use during a read is not taken for the one before', async () => {
   const them = behind();
   await caughtUp(them);
   them.append('a');
@@ -167,14 +167,14 @@ test('another build that comes into use while it is read is not taken for the on
   assert.ok(them.waits.length > before);
 });
 
-test('a log that can’t be read is no log without news', async () => {
+test('a log on this machine that can’t be read fails the read', async () => {
   const them = behind();
   them.state.fails = new UnavailableError('no log');
   assert.instance(await failureOf(them.read.get('a')), UnavailableError);
   assert.instance(await failureOf(them.read.getMany(Array.from({ length: 200 }, String))), UnavailableError);
 });
 
-test('how far the model has come is asked for again where that failed, and not at every read', async () => {
+test('how far the model has come is asked again after a failure, and not at every read', async () => {
   const them = behind();
   await caughtUp(them);
   await pause();
@@ -193,7 +193,7 @@ test('how far the model has come is asked for again where that failed, and not a
   assert.is(them.state.looks, 0, 'it is there');
 });
 
-test('a read store that is gone is told to who reads', async () => {
+test('a read fails where the read store is gone', async () => {
   const them = behind();
   await caughtUp(them);
   them.append('a');
@@ -201,7 +201,7 @@ test('a read store that is gone is told to who reads', async () => {
   assert.instance(await failureOf(them.read.get('a')), UnavailableError);
 });
 
-test('an empty log tells of nothing; without a log nearby the model is as it was', async () => {
+test('an empty log changes nothing; without a log on this machine the model is returned as it is', async () => {
   const { read } = behind();
   const empty: LocalLog = { end: () => undefined, lastOf: () => undefined };
   assert.equal(

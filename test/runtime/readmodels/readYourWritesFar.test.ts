@@ -89,7 +89,7 @@ async function caughtUp({ read, waits, state }: ReturnType<typeof behind>): Prom
   waits.length = 0;
 }
 
-test('a document of which the log holds more is waited for, and read again', async () => {
+test('a read waits for a document of which the log holds more', async () => {
   const them = behind();
   await caughtUp(them);
   them.state.slow = true;
@@ -102,7 +102,7 @@ test('a document of which the log holds more is waited for, and read again', asy
   assert.equal(await them.read.get('a'), { shown: '2' });
 });
 
-test('what is appended after the document was read, and before the end is told, is seen', async () => {
+test('an event appended after the document was read, and before the end is known, is seen', async () => {
   const them = behind();
   await caughtUp(them);
   them.state.onRead = () => {
@@ -113,7 +113,7 @@ test('what is appended after the document was read, and before the end is told, 
   assert.is(them.state.reads, 2);
 });
 
-test('a document of which the log holds no more is answered at once, however much it holds of others', async () => {
+test('a document of which the log holds no more is answered at once', async () => {
   const them = behind();
   await caughtUp(them);
   them.state.slow = true;
@@ -122,14 +122,14 @@ test('a document of which the log holds no more is answered at once, however muc
   assert.equal([them.state.reads, them.state.looks], [1, 1]);
 });
 
-test('where the log has not grown no stream is looked at, and all who read meanwhile ask once for its end', async () => {
+test('simultaneous reads ask once for the log end, and look at no stream where it has not grown', async () => {
   const them = behind();
   await caughtUp(them);
   await Promise.all(Array.from({ length: 20 }, (_, n) => them.read.get(String(n))));
   assert.equal([them.state.reads, them.state.looks, them.state.ends, them.waits.length], [20, 0, 1, 0]);
 });
 
-test('of a few the furthest is waited for; many are waited for together, up to the log’s end', async () => {
+test('a read of few documents waits for the furthest, of many for the log’s end', async () => {
   const few = behind();
   await caughtUp(few);
   few.state.slow = true;
@@ -147,7 +147,7 @@ test('of a few the furthest is waited for; many are waited for together, up to t
   assert.is(many.state.looks, 0);
 });
 
-test('another build that comes into use while it is read is not taken for the one before', async () => {
+test('a build that comes into use during a read is not taken for the one before', async () => {
   const them = behind();
   them.append('a');
   await caughtUp(them);
@@ -157,7 +157,7 @@ test('another build that comes into use while it is read is not taken for the on
   assert.equal(await reading, { shown: '2' });
 });
 
-test('while the log fails reads go on with what is shown, and once it answers again it is heeded', async () => {
+test('reads go on with what is shown while the log fails, and heed it once it answers again', async () => {
   const them = behind();
   await caughtUp(them);
   them.append('a');
@@ -170,7 +170,7 @@ test('while the log fails reads go on with what is shown, and once it answers ag
   assert.equal(await them.read.get('a'), { shown: '2' });
 });
 
-test('a log that falls silent is waited for a second, and by no one after that until it answers', async () => {
+test('a silent log is waited for a second, and not again until it answers', async () => {
   const them = behind();
   await caughtUp(them);
   const { promise, answer } = held();
@@ -191,7 +191,7 @@ test('a log that falls silent is waited for a second, and by no one after that u
   assert.equal(await them.read.get('a'), { shown: '2' });
 });
 
-test('where the streams can’t be looked at, all that the log holds is waited for', async () => {
+test('a read waits for all that the log holds where streams can’t be looked at', async () => {
   const them = behind();
   await caughtUp(them);
   them.append('a');
@@ -199,7 +199,7 @@ test('where the streams can’t be looked at, all that the log holds is waited f
   assert.equal(await them.read.get('b'), { shown: '2' });
 });
 
-test('another failure than the engine’s is told; an empty log tells of nothing', async () => {
+test('an unexpected failure fails the read; an empty log changes nothing', async () => {
   const them = behind();
   them.state.fails = new TypeError('a fault');
   assert.instance(await failureOf(them.read.get('a')), TypeError);

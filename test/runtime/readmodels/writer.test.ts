@@ -21,7 +21,7 @@ const document = (id: string, position: number, body: object = {}): StoredDocume
   body,
 });
 
-test('the bound of a size is one', () => {
+test("the bound of a document's size is never below it", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       assert.ok(atMostBytes(value) >= Buffer.byteLength(JSON.stringify(value)));
@@ -69,7 +69,7 @@ test(
 );
 
 test(
-  'one write at a time; what comes up meanwhile goes with the next',
+  'one write at a time takes all that was folded during the one before',
   installed(async ({ store }) => {
     const build = await openBuild(store, transactionsProjection);
     const sizes: number[] = [];
@@ -96,7 +96,7 @@ test(
 );
 
 test(
-  'what readers are leaving is written last: whoever changes over never finds something older',
+  'a retiring build is written after the one that serves',
   installed(async ({ store }) => {
     const [left, next] = [
       await openBuild(store, transactionsProjection),
@@ -118,7 +118,7 @@ test(
 );
 
 test(
-  'without the lease nothing is written, and the writer ends',
+  'the writer ends without the lease, and writes nothing',
   installed(async ({ store }) => {
     const build = await openBuild(store, transactionsProjection);
     const lease = { held: false };

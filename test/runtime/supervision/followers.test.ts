@@ -36,7 +36,7 @@ const ERRORS: readonly unknown[] = [
   undefined,
 ];
 
-test('a follower that fails with whatever class of error, or ends, is started again until it is closed', async () => {
+test('a follower that fails or ends is started again until it is closed', async () => {
   const { parts, lines } = kept();
   const left = [...ERRORS];
   let runs = 0;
@@ -59,7 +59,7 @@ test('a follower that fails with whatever class of error, or ends, is started ag
   assert.is(runs, ERRORS.length + 2, 'a closed one is not started again');
 });
 
-test('what throws before its first await is a failure as any other', async () => {
+test('a follower that throws before its first await fails as any other', async () => {
   const { parts } = kept();
   let runs = 0;
   const follower = parts.start(
@@ -74,7 +74,7 @@ test('what throws before its first await is a failure as any other', async () =>
   await follower.close();
 });
 
-test('the waits double up to the most, less up to half by chance', async () => {
+test('the waits double up to the longest, less up to half by chance', async () => {
   const { parts, lines } = kept();
   const follower = parts.start('f', () => Promise.reject(new Error('no')), { restartMs: [8, 32] });
   await until(() => lines.length >= 5);
@@ -84,7 +84,7 @@ test('the waits double up to the most, less up to half by chance', async () => {
     assert.ok((waits[at] ?? 0) >= most / 2 && (waits[at] ?? 0) <= most, `${waits.join()}`);
 });
 
-test('one failure is no failing; two are, with since when and why, until it has worked for a second', async () => {
+test('a follower is failing from its second failure on, until it has worked for a second', async () => {
   const { parts, health, lines } = kept();
   let fail: (error: Error) => void = () => undefined;
   let works = (): void => undefined;
@@ -121,7 +121,7 @@ test('one failure is no failing; two are, with since when and why, until it has 
   await follower.close();
 });
 
-test("what is no engine's failure is told by its class alone, and by an error in the log from the second on", async () => {
+test('an unexpected failure shows its class alone, and is logged as an error from the second on', async () => {
   const { parts, health, lines } = kept();
   const follower = parts.start('f', () => Promise.reject(new RangeError('not a position: 18446744073709551615')), {
     restartMs: [1, 1],
@@ -135,7 +135,7 @@ test("what is no engine's failure is told by its class alone, and by an error in
   await follower.close();
 });
 
-test('one that waits for an engine by itself is failing after two seconds of that, and no more once the engine answers', async () => {
+test('a follower that waits for an engine is failing after two seconds, until it answers', async () => {
   const { parts, health, lines } = kept();
   let told: FollowerRun['onTrouble'] = () => undefined;
   const follower = parts.start('f', (run) => {
@@ -156,7 +156,7 @@ test('one that waits for an engine by itself is failing after two seconds of tha
   await follower.close();
 });
 
-test('followers of another thread are among them', async () => {
+test('the health of followers includes those of other threads', async () => {
   const { parts } = kept();
   const elsewhere = { part: 'projector', failing: true, failures: 3, since: '2026-01-01T00:00:00.000Z', why: 'no' };
   parts.include(() => [elsewhere]);

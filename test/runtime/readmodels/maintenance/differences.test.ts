@@ -24,7 +24,7 @@ test('equal documents differ in nothing, whatever the order of their fields', ()
   assert.is(differenceOf(HIDDEN_FIELDS, 'one', quarantined, quarantined), undefined);
 });
 
-test('every kind of difference is told', () => {
+test('every kind of difference is found', () => {
   const kinds = [
     [document({}), undefined],
     [undefined, document({})],
@@ -72,7 +72,7 @@ test('fields are compared leaf by leaf', () => {
   ]);
 });
 
-test('what is secret or personal is masked, wherever it stands', () => {
+test('secret and personal values are masked, wherever they stand', () => {
   const served = document({
     voucher: { code: 'SECRET', pin: null, segment_id: 's1' },
     phone_number: '+44',

@@ -82,7 +82,7 @@ async function take({ events }: Installation, bought: Bought[], one: Change): Pr
     });
 }
 
-test('what came up step by step, through restarts, is what is built anew at once', async () => {
+test('a rebuild makes the documents that were folded step by step through restarts', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
       const house = await installation();

@@ -89,7 +89,7 @@ async function refusal(work: Promise<unknown>): Promise<string> {
 }
 
 test(
-  'a rebuild is swapped in while it is read and written: no gap, no error, nothing older after something newer',
+  'a rebuild is swapped in under load without gap, error or older documents',
   installed(async ({ events, store, project, openStore }) => {
     const bought = await buy(
       events,
@@ -122,7 +122,7 @@ test(
 );
 
 test(
-  'what readers have left is kept up to date until they have noticed',
+  'a build that readers have left is kept up to date until they have noticed',
   installed(async ({ events, store, project }) => {
     const bought = await buy(events);
     await settled(await project({ retireMs: 3_000 }), events);
@@ -139,7 +139,7 @@ test(
 );
 
 test(
-  'one that was broken off goes on from where it was',
+  'a rebuild that was broken off goes on from its checkpoint',
   installed(async ({ events, store, project, openStore }) => {
     for (let n = 0; n < 8; n++)
       await buy(
@@ -181,7 +181,7 @@ test(
 );
 
 test(
-  'a second one is refused with the name of who runs the first; aborted by another it ends, and nothing is left of it',
+  "a second rebuild is refused with the first one's holder; an aborted one leaves nothing",
   installed(async ({ events, store, project }) => {
     const bought = await buy(
       events,
@@ -210,7 +210,7 @@ test(
 );
 
 test(
-  'one that is ready is aborted by the leading projector',
+  'the leading process drops a ready rebuild that is aborted',
   installed(async ({ events, store, project }) => {
     await buy(
       events,
@@ -234,7 +234,7 @@ test(
 );
 
 test(
-  'one that the projector is taking over is given up when it is aborted',
+  'a rebuild that is aborted while it is taken over is given up',
   installed(async ({ events, store, project }) => {
     await buy(
       events,
@@ -271,7 +271,7 @@ test(
 );
 
 test(
-  'rolled back, the previous build is brought up to date first; and forth again',
+  'a rollback brings the previous build up to date first, there and back',
   installed(async ({ events, store, project, openStore }) => {
     const bought = await buy(
       events,
@@ -303,7 +303,7 @@ test(
 );
 
 test(
-  'what can not be done is refused',
+  'a rebuild or rollback that can not be made is refused',
   installed(async ({ events, store, project }) => {
     await settled(await project(), events);
     const version2 = { ...GIFTS_PROJECTION, version: V + 1 };
@@ -329,7 +329,7 @@ test(
 );
 
 test(
-  'what was half aborted, or begun by other code, is cleared away',
+  'a rebuild that was half aborted or started by other code is cleared away',
   installed(async ({ events, store, project }) => {
     await settled(await project(), events);
     await store.ensure(buildCollection((V + 1) * 1_000_000 + 9));
@@ -366,7 +366,7 @@ test(
 );
 
 test(
-  'one that nobody builds is built by a process with the role for it, and goes on in another',
+  'a rebuild without a builder is built by one process, and goes on in another',
   installed(async ({ events, store, project }) => {
     await buy(
       events,
@@ -390,7 +390,7 @@ test(
 );
 
 test(
-  'without a service the whole of it works, and whoever leads next goes on with it',
+  'a rebuild works without a service, and the next leader goes on with it',
   installed(async ({ events, store, project }) => {
     const bought = await buy(
       events,
@@ -422,7 +422,7 @@ test(
 );
 
 test(
-  'a build that readers leave while it is still behind does not come back once it has caught up',
+  'a build that readers left while it was behind stays out of use once it has caught up',
   installed(async ({ events, store, project }) => {
     const {
       gifts: [gift = ''],
@@ -453,7 +453,7 @@ test(
 );
 
 test(
-  'a rebuild that can not be taken over disturbs nobody, and is tried again',
+  'a rebuild that can not be taken over is tried again, and disturbs nothing else',
   installed(async ({ events, store, project }) => {
     await buy(events);
     const first = await project();
@@ -477,7 +477,7 @@ test(
 );
 
 test(
-  'a rebuild that can not be caught up is taken over again, however slowly the others are written meanwhile',
+  'a rebuild that fails to catch up is taken over again while others are written slowly',
   installed(async ({ events, store, project }) => {
     await buy(events);
     const first = await project();
@@ -511,7 +511,7 @@ test(
 );
 
 test(
-  'a rebuild asked for right after another was aborted is not taken for that one',
+  'a rebuild asked for right after an abort is not taken for the aborted one',
   installed(async ({ events, store, project }) => {
     await buy(events);
     const first = await project();
@@ -540,7 +540,7 @@ test(
 );
 
 test(
-  'a swap that an earlier leader, cut off, ends late is taken over as it is',
+  'a swap that an earlier leader ends late is taken over as it is',
   installed(async ({ events, store, project }) => {
     await buy(events);
     const first = await project();
@@ -569,7 +569,7 @@ test(
 );
 
 test(
-  'a read model that a release adds is built with regard for the requests that are answered meanwhile; the first ones of all are not',
+  'a read model that a release adds is built slowly beside requests; the first of all at once',
   installed(async ({ events, store, project }) => {
     for (let n = 0; n < 450; n++) await buy(events);
     await store.records.put('serving/api', { requests: 100, delayMs: 0 }, { expiresAt: Date.now() + 600_000 });
@@ -593,7 +593,7 @@ test(
 );
 
 test(
-  'what readers use is kept up to date, whoever let them use it',
+  'the build in use is kept up to date, whichever process swapped it in',
   installed(async ({ events, store, project }) => {
     const bought = await buy(events);
     const first = await project();

@@ -46,7 +46,7 @@ function held<R>(result: R): {
   };
 }
 
-test('what takes long is told as running, then as done, by any process', async () => {
+test('a long task shows as running, then as done, in any process', async () => {
   const { tasks, another } = opened();
   const { work, end } = held({ documents: 3 });
   const started = await tasks.start(ASKED, work, OPTIONS);
@@ -73,14 +73,14 @@ test('what takes long is told as running, then as done, by any process', async (
   await tasks.close();
 });
 
-test('what is quick is answered at once', async () => {
+test('a quick task is answered at once', async () => {
   const { tasks } = opened();
   const done: Task<string> = await tasks.start(ASKED, async () => 'all of it', OPTIONS);
   assert.equal([done.state, done.result, done.progress, done.failure], ['done', 'all of it', 1, null]);
   assert.equal(await tasks.last('verification', 'gifts'), done);
 });
 
-test('a failure that was foreseen says why; any other is in the log, and thrown to who still waits', async () => {
+test('an expected failure says why; any other is logged, and thrown to a caller that waits', async () => {
   const { tasks, lines } = opened();
   const foreseen = await tasks.start(ASKED, async () => Promise.reject(new RangeError('never built')), OPTIONS);
   assert.equal([foreseen.state, foreseen.failure, foreseen.result, lines.length], ['failed', 'never built', null, 0]);
@@ -94,7 +94,7 @@ test('a failure that was foreseen says why; any other is in the log, and thrown 
   assert.match(lines[0] ?? '', /secret/);
 });
 
-test('it ends with its process, and can then be asked for again', async () => {
+test('a task ends with its process, and can be asked for again', async () => {
   const { tasks, another, records } = opened();
   await tasks.start(ASKED, held('half of it').work, OPTIONS);
   await tasks.close();
@@ -111,7 +111,7 @@ test('it ends with its process, and can then be asked for again', async () => {
   assert.is((await another.start(ASKED, async () => 'again', OPTIONS)).state, 'done');
 });
 
-test('failing as its process ends is no failure', async () => {
+test('a task that fails as its process ends is interrupted', async () => {
   const { tasks, another, lines } = opened();
   await tasks.start(
     ASKED,
@@ -122,7 +122,7 @@ test('failing as its process ends is no failure', async () => {
   assert.equal([(await another.last('verification', 'gifts'))?.state, lines.length], ['interrupted', 0]);
 });
 
-test('of two that begin in the same moment one is refused', async () => {
+test('of two tasks started at the same moment one is refused', async () => {
   const { records } = opened();
   const logger = pino({ level: 'silent' });
   const racing = openTasks({ records: { ...records, get: async () => undefined } }, logger, now);
@@ -131,7 +131,7 @@ test('of two that begin in the same moment one is refused', async () => {
   assert.match((refused as Error).message, /in this moment by somebody else/);
 });
 
-test('a store that does not answer is told in the log, and the work goes on', async () => {
+test('a task goes on while the store does not answer, and logs it', async () => {
   const lines: string[] = [];
   const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const records = memoryRecords(Date.now);
@@ -155,7 +155,7 @@ test('a store that does not answer is told in the log, and the work goes on', as
   );
 });
 
-test('a word that it lives, still on its way when it is done, does not come after the result', async () => {
+test("a renewal still under way at a task's end does not come after its result", async () => {
   const { records } = opened();
   let words = 0;
   const slow: typeof records = {
@@ -177,7 +177,7 @@ test('a word that it lives, still on its way when it is done, does not come afte
   assert.equal([words, done?.state, done?.result], [2, 'done', 'the result']);
 });
 
-test('one that was frozen does not overwrite what was begun since', async () => {
+test('a task that was frozen does not overwrite one started since', async () => {
   const { tasks, another, records, lines } = opened();
   const first = held('late');
   const frozen = await tasks.start(ASKED, first.work, OPTIONS);
@@ -200,7 +200,7 @@ test('one that was frozen does not overwrite what was begun since', async () => 
   );
 });
 
-test('a word that was stored though its answer was lost does not stop the following ones', async () => {
+test('a renewal stored without an answer does not stop the following ones', async () => {
   const { records } = opened();
   let lost = 0;
   const shaky: typeof records = {

@@ -120,7 +120,7 @@ async function refusal(
 }
 
 test(
-  'what is served says what the log says, while it is written',
+  'a verification finds no difference while documents are written',
   installed(async (house) => {
     const { events, store, project } = house;
     const bought = await buy(
@@ -151,7 +151,7 @@ test(
 );
 
 test(
-  'what moves on while it is looked at is held against the log up to where it stands',
+  'a document that moves on is compared with the log up to its position',
   installed(async (house) => {
     const { events, store, project } = house;
     const [gift = ''] = (await buy(events)).gifts;
@@ -171,7 +171,7 @@ test(
 );
 
 test(
-  'what was falsified is found field by field, and put right',
+  'falsified documents are found field by field, and repaired',
   installed(async (house) => {
     const { events, store, project } = house;
     const bought = await buy(
@@ -228,7 +228,7 @@ test(
 );
 
 test(
-  'repaired while it is written, nothing is lost',
+  'a repair loses nothing while documents are written',
   installed(async (house) => {
     const { events, store, project } = house;
     const bought = await buy(
@@ -253,7 +253,7 @@ test(
 );
 
 test(
-  'a quarantined document is healed where it can be folded, and stays so where it can not',
+  'a quarantined document is healed only where it can be folded',
   installed(async (house) => {
     const { events, store, project } = house;
     let broken = true;
@@ -303,7 +303,7 @@ test(
 );
 
 test(
-  'a document that its store can not read answers nothing, holds nobody up, and is put right',
+  'a document that its store can not read is not served, and is repaired',
   installed(async (house) => {
     const { dir, events, store, project } = house;
     const {
@@ -351,7 +351,7 @@ test(
 );
 
 test(
-  'it goes by the build that is served, and works where no projector runs',
+  'a repair goes by the build in use, also where no projector runs',
   installed(async (house) => {
     const { events, store, project } = house;
     const bought = await buy(
@@ -386,7 +386,7 @@ test(
 );
 
 test(
-  'what can not be done is refused, and nothing is changed',
+  'a verification or repair that can not be made is refused, and changes nothing',
   installed(async (house) => {
     const { events, store, project } = house;
     assert.match(await refusal(verify(house), VerifyRefusedError), /never been built/);
@@ -430,7 +430,7 @@ test(
 );
 
 test(
-  'what a previous release made is held against its own fold',
+  "a previous release's build is verified by its own fold",
   installed(async (house) => {
     const { events, project } = house;
     const [one = ''] = (await buy(events, [{}, {}])).gifts;
@@ -458,7 +458,7 @@ test(
 );
 
 test(
-  'an order that meets another writer is told',
+  'a repair fails where another process wrote meanwhile',
   installed(async (house) => {
     const { events, store, project } = house;
     const bought = await buy(events, [{}]);
@@ -514,7 +514,7 @@ async function ordered(
 }
 
 test(
-  'an order that nobody carries out for as long as it lasts is not waited for any longer',
+  'a repair order that no process carries out is waited for until it expires',
   installed(async (house) => {
     const { events, store, project } = house;
     const [gift = ''] = (await buy(events)).gifts;
@@ -533,7 +533,7 @@ test(
 );
 
 test(
-  'an order for a position that is no place in the log is refused, and others are carried out',
+  'a repair order is refused where its position is no place in the log',
   installed(async (house) => {
     const { events, store, project } = house;
     for (const through of ['18446744073709551615', '0000000000999999']) {
@@ -553,7 +553,7 @@ test(
 );
 
 test(
-  'documents that stand beyond the checkpoint are not put back by a repair',
+  'a repair puts back no document that stands beyond the checkpoint',
   installed(async (house) => {
     const { events, store } = house;
     const {
@@ -572,7 +572,7 @@ test(
 );
 
 test(
-  'who has lost the lease puts nothing right any more',
+  'a process without the lease repairs nothing',
   installed(async (house) => {
     const {
       ids: [gift = ''],
@@ -586,7 +586,7 @@ test(
 );
 
 test(
-  'what was folded by another version is not put in place',
+  'documents folded by another version are not put in place',
   installed(async (house) => {
     const {
       ids: [gift = ''],
@@ -602,7 +602,7 @@ test(
 );
 
 test(
-  'what was put right is heard of in memory, also where the answer was lost or only some of it was',
+  'a repair changes the edition, also where its answer was lost or only some of it was made',
   installed(async (house) => {
     const { store } = house;
     const lost = await ordered(house, 1);
@@ -639,7 +639,7 @@ test(
 );
 
 test(
-  'what a verification found is kept for the repair',
+  'the findings of a verification are kept for the repair',
   installed(async ({ store }) => {
     const found = await recordFindings(store, 'gifts');
     for (let n = 0; n < 1_203; n++) await found.add(`g${n}`);
@@ -659,7 +659,7 @@ test(
 );
 
 test(
-  'an event that does not say which documents it touches is passed over',
+  'an event that names no document is passed over',
   installed(async (house) => {
     const { events, project } = house;
     await events.append('transaction-t9', [newEvent('GiftsPurchased', { transaction_id: 't9' })], 'any');
