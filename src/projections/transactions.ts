@@ -51,10 +51,10 @@ export const transactionsProjection: Projection<TransactionDocument> = {
   isFinal: ({ payment }) => payment !== 'pending',
   documentIds: (event: RecordedEvent) => [idOf(event.stream)],
   evolve(document: TransactionDocument | undefined, event: RecordedEvent): TransactionDocument {
-    const told = event as unknown as Folded;
-    if (told.type === 'GiftsPurchased') {
-      const { buyer_id, seed, product_id, brand_id, sale_price, total, message, expires_on, receivers } = told.data;
-      const made = { created_at: told.at, updated_at: told.at };
+    const folded = event as unknown as Folded;
+    if (folded.type === 'GiftsPurchased') {
+      const { buyer_id, seed, product_id, brand_id, sale_price, total, message, expires_on, receivers } = folded.data;
+      const made = { created_at: folded.at, updated_at: folded.at };
       return {
         buyer_id,
         seed,
@@ -69,17 +69,17 @@ export const transactionsProjection: Projection<TransactionDocument> = {
         ...made,
       };
     }
-    if (document === undefined) throw new Error(`${told.type} of a transaction that was never made`);
+    if (document === undefined) throw new Error(`${folded.type} of a transaction that was never made`);
     // The first answer stands, as in the stream's own fold.
     if (document.payment !== 'pending') return document;
-    if (told.type === 'PaymentAuthenticationRequired') {
-      const { payment_id, action } = told.data;
-      return copyWith(document, { authentication: { payment_id, action }, updated_at: told.at });
+    if (folded.type === 'PaymentAuthenticationRequired') {
+      const { payment_id, action } = folded.data;
+      return copyWith(document, { authentication: { payment_id, action }, updated_at: folded.at });
     }
     return copyWith(document, {
-      payment: told.type === 'PaymentCharged' ? 'charged' : 'declined',
-      settled_at: told.at,
-      updated_at: told.at,
+      payment: folded.type === 'PaymentCharged' ? 'charged' : 'declined',
+      settled_at: folded.at,
+      updated_at: folded.at,
     });
   },
 };

@@ -1,5 +1,5 @@
 /**
- * Watches whether any process leads: every process tells, in readiness and metrics, also where those that would lead
+ * Watches whether any process leads: every process reports it, in readiness and metrics, also where those that would lead
  * are dead.
  */
 import type { Records } from '../../ports/readStore.js';
@@ -23,7 +23,7 @@ interface Observation {
   readonly at: Date;
 }
 
-/** Begins to watch. `nobodyMs`: default 10 s. */
+/** `nobodyMs`: default 10 s. */
 export function watchLeaders<N extends string>(
   records: Records,
   names: readonly N[],
@@ -45,7 +45,7 @@ export function watchLeaders<N extends string>(
     }
   }
 
-  const begin = (): void => {
+  const start = (): void => {
     // A read store that does not answer is reported elsewhere; what is known of leases stands meanwhile.
     looking ??= look()
       .then(
@@ -54,8 +54,8 @@ export function watchLeaders<N extends string>(
       )
       .finally(() => (looking = undefined));
   };
-  begin();
-  const timer = setInterval(begin, LOOK_MS).unref();
+  start();
+  const timer = setInterval(start, LOOK_MS).unref();
   return {
     nobodySince(name) {
       const last = seen.get(name);

@@ -38,8 +38,8 @@ export async function emptyIfInvalid(check: BuildCheck, build: Pick<Projection, 
   if (fault === undefined) return false;
   const used = (await store.active(name)) === number;
   const meanwhile = used ? '; until then what is asked of it is answered with 503' : '';
-  const told = `the stored position of a read model ${fault}: it counts as absent, and the read model is built anew`;
-  logger.warn({ projection, checkpoint: shownPosition(stored) }, `projector: ${told}${meanwhile}`);
+  const text = `the stored position of a read model ${fault}: it counts as absent, and the read model is built anew`;
+  logger.warn({ projection, checkpoint: shownPosition(stored) }, `projector: ${text}${meanwhile}`);
   if (!lease.held) throw new LeaseLostError();
   if (used) {
     await setFirstNumber(store, name, await nextNumber(store, { name, version: buildOf(number).version }));

@@ -15,7 +15,7 @@ export interface RebuildProgress {
   /** An estimate from `share`; `undefined` at the beginning. */
   readonly total: number | undefined;
   readonly perSecond: number;
-  /** The share of the log that has been read, 0 to 1; `undefined` where that can't be told. */
+  /** The share of the log that has been read, 0 to 1; `undefined` where that can't be noted. */
   readonly share: number | undefined;
   /** `undefined` while `share` does not grow. */
   readonly secondsLeft: number | undefined;
@@ -81,8 +81,8 @@ export async function progressOf(
   name: string,
   build: RunningBuild,
 ): Promise<ProgressCount> {
-  const told = build.stored === undefined ? undefined : await lastProgress(store, name, build.projection.version);
-  let safe = told?.stored;
+  const noted = build.stored === undefined ? undefined : await lastProgress(store, name, build.projection.version);
+  let safe = noted?.stored;
   if (safe !== undefined) {
     // Beyond what the build has stored it counts events that are still to be folded.
     const fault =
@@ -157,11 +157,11 @@ export async function progressOf(
 async function countedTo(
   events: EventStore,
   { stored, projection: { types } }: RunningBuild,
-  told: Counted | undefined,
+  noted: Counted | undefined,
 ): Promise<number> {
-  let count = told?.events ?? 0;
-  if (stored === undefined || (told !== undefined && told.position >= stored)) return count;
-  for await (const batch of events.readAll(told?.position, { types })) {
+  let count = noted?.events ?? 0;
+  if (stored === undefined || (noted !== undefined && noted.position >= stored)) return count;
+  for await (const batch of events.readAll(noted?.position, { types })) {
     for (const { position } of batch.events) if (position <= stored) count += 1;
     if (batch.position >= stored) break;
   }

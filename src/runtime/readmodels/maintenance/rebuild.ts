@@ -102,22 +102,22 @@ export async function requestRebuild(
 ): Promise<{ readonly record: StoredRecord<Rebuild>; readonly resumed: boolean }> {
   const { name, version } = projection;
   for (;;) {
-    const { from, standing } = await checkRebuild(store, projection);
+    const { from, existing } = await checkRebuild(store, projection);
     if (
-      standing !== undefined &&
-      sameVersion(standing.value.target, version) &&
-      (standing.value.state === 'ready' || standing.value.state === 'swapping')
+      existing !== undefined &&
+      sameVersion(existing.value.target, version) &&
+      (existing.value.state === 'ready' || existing.value.state === 'swapping')
     )
-      return { record: standing, resumed: true };
-    if (standing?.value.state === 'building' && sameVersion(standing.value.target, version)) {
-      const value: Rebuild = { ...standing.value, attended };
-      const put = await putRebuild(store, name, value, standing.version);
-      if (put !== undefined) return { record: { ...standing, value, version: put }, resumed: true };
+      return { record: existing, resumed: true };
+    if (existing?.value.state === 'building' && sameVersion(existing.value.target, version)) {
+      const value: Rebuild = { ...existing.value, attended };
+      const put = await putRebuild(store, name, value, existing.version);
+      if (put !== undefined) return { record: { ...existing, value, version: put }, resumed: true };
       continue;
     }
-    if (standing !== undefined) {
+    if (existing !== undefined) {
       // Half aborted, or of another version's code.
-      await discardRebuild(store, name, standing);
+      await discardRebuild(store, name, existing);
       continue;
     }
     const target = await nextNumber(store, projection);
@@ -143,7 +143,7 @@ export async function requestRebuild(
 export async function checkRebuild(
   store: ReadStore,
   { name, version }: Projection,
-): Promise<{ readonly from: number | undefined; readonly standing: StoredRecord<Rebuild> | undefined }> {
+): Promise<{ readonly from: number | undefined; readonly existing: StoredRecord<Rebuild> | undefined }> {
   const from = await store.active(name);
   if (from !== undefined && buildOf(from).version !== version) {
     throw new RebuildRefusedError(
@@ -151,13 +151,13 @@ export async function checkRebuild(
       { remedy: 'status' },
     );
   }
-  const standing = await rebuildOf(store, name);
-  if (standing?.value.kind === 'rollback' && sameVersion(standing.value.target, version))
+  const existing = await rebuildOf(store, name);
+  if (existing?.value.kind === 'rollback' && sameVersion(existing.value.target, version))
     throw new RebuildRefusedError(
-      `${name} is being rolled back, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or abort it`,
+      `${name} is being rolled back, as ${existing.value.by} asked at ${existing.value.at}: wait for it, or abort it`,
       { busy: true, remedy: 'abort' },
     );
-  return { from, standing };
+  return { from, existing };
 }
 
 /** Ends a rebuild without a builder, and drops what was built. @throws UnavailableError */
@@ -251,11 +251,11 @@ export async function requestRollback(
   { name, version }: Projection,
   { by, reason, at }: Asked,
 ): Promise<number> {
-  const standing = await rebuildOf(store, name);
-  if (standing?.value.kind === 'rollback') return standing.value.target;
-  if (standing !== undefined)
+  const existing = await rebuildOf(store, name);
+  if (existing?.value.kind === 'rollback') return existing.value.target;
+  if (existing !== undefined)
     throw new RebuildRefusedError(
-      `${name} is being rebuilt, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or abort it`,
+      `${name} is being rebuilt, as ${existing.value.by} asked at ${existing.value.at}: wait for it, or abort it`,
       { busy: true, remedy: 'abort' },
     );
   const [from, previous] = [await store.active(name), await previousBuildOf(store, name)];
