@@ -14,7 +14,7 @@ import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readSt
 import { yieldProcessor } from '../src/cli/priority.js';
 import { giftsProjection } from '../src/projections/gifts.js';
 import { collectionOf } from '../src/runtime/readmodels/projection.js';
-import { sameVersion } from '../src/runtime/readmodels/builds.js';
+import { sameVersion } from '../src/runtime/readmodels/buildNumbers.js';
 import { type CommandRun, startCommand } from './support/command.js';
 import { type BenchData, buyer, historyOf, scratch, tillOf, tills, tokensOf } from './support/data.js';
 import { type LoadResult, load } from './support/load.js';

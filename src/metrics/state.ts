@@ -7,7 +7,7 @@ import type { Engines } from '../ports/engines.js';
 import { FEED_TYPES } from '../processors/managers.js';
 import type { ProcessStatus } from '../processors/runner/status.js';
 import type { Projection } from '../runtime/readmodels/projection.js';
-import { buildOf } from '../runtime/readmodels/builds.js';
+import { buildOf } from '../runtime/readmodels/buildNumbers.js';
 import { lagBehind } from '../runtime/log/lag.js';
 import { listQuarantined } from '../runtime/readmodels/quarantine.js';
 import type { Exposition, MetricText, Sample } from './exposition.js';

@@ -10,7 +10,7 @@ import type { Engines } from '../ports/engines.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { PROCESS_LEASE } from '../processors/runner/run.js';
 import { checkpointName, type Projection } from '../runtime/readmodels/projection.js';
-import { buildOf, sameVersion } from '../runtime/readmodels/builds.js';
+import { buildOf, sameVersion } from '../runtime/readmodels/buildNumbers.js';
 import type { LeaderWatch } from '../runtime/coordination/leaderWatch.js';
 import { buildPosition } from '../ops/status/buildStatus.js';
 import { orphanOf } from '../runtime/readmodels/orphanedModels.js';

@@ -9,7 +9,8 @@ import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/e
 import { openMongoReadStore } from '../../src/adapters/mongodb/readStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { giftsProjection } from '../../src/projections/gifts.js';
-import { buildOf, rebuildOf } from '../../src/runtime/readmodels/builds.js';
+import { buildOf } from '../../src/runtime/readmodels/buildNumbers.js';
+import { rebuildOf } from '../../src/runtime/readmodels/rebuildRecord.js';
 import { startProjector } from '../../src/runtime/readmodels/projector.js';
 import { gift, type Ran, sink } from '../support/service/cli.js';
 import { type MongoServer, mongoMissing, startMongo } from '../support/engines/mongoServer.js';

@@ -11,7 +11,7 @@ import {
   RebuildRefusedError,
   seizeBuildLease,
 } from '../../runtime/readmodels/maintenance/rebuild.js';
-import { rebuildOf } from '../../runtime/readmodels/builds.js';
+import { rebuildOf } from '../../runtime/readmodels/rebuildRecord.js';
 import type { Lease } from '../../runtime/coordination/lease.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { rebuildShown } from '../../ops/status/readModelStatus.js';

@@ -7,7 +7,7 @@ import { MaintenanceRefusedError } from '../../runtime/readmodels/maintenance/re
 import { MAX_REPAIRS } from '../../runtime/readmodels/maintenance/repair.js';
 import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
 import { type Task, type TaskKind, TaskRunningError } from '../../runtime/readmodels/maintenance/tasks.js';
-import { type Build, buildOf } from '../../runtime/readmodels/builds.js';
+import { type BuildId, buildOf } from '../../runtime/readmodels/buildNumbers.js';
 import type { Pace } from '../../runtime/coordination/pace.js';
 import { openScratch } from '../../service/scratchStores.js';
 import { dataSchema } from '../catalogue/schemas.js';
@@ -38,7 +38,7 @@ export interface TaskRoutesOptions {
   readonly params: Readonly<Record<string, string>>;
 }
 
-interface VerificationResult extends Build {
+interface VerificationResult extends BuildId {
   readonly documents: number;
   readonly differences: number;
   readonly unsettled: number;

@@ -14,7 +14,9 @@ import {
   seizeBuildLease,
 } from '../../runtime/readmodels/maintenance/rebuild.js';
 import { waitWithStandby } from '../../runtime/readmodels/maintenance/waitWithStandby.js';
-import { buildOf, buildText, previousBuildOf, type Rebuild, rebuildOf } from '../../runtime/readmodels/builds.js';
+import { buildOf, buildText } from '../../runtime/readmodels/buildNumbers.js';
+import { previousBuildOf } from '../../runtime/readmodels/previousBuilds.js';
+import { type Rebuild, rebuildOf } from '../../runtime/readmodels/rebuildRecord.js';
 import { considerate } from '../../runtime/coordination/pace.js';
 import { LeaseLostError } from '../../runtime/readmodels/writer.js';
 import { PROJECTIONS } from '../../projections/index.js';

@@ -1,6 +1,6 @@
 /** `gift projections status`: the status of read models and process managers. */
 import { Command } from 'commander';
-import { numberOf, buildText } from '../../runtime/readmodels/builds.js';
+import { numberOf, buildText } from '../../runtime/readmodels/buildNumbers.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import type {
   PreviousBuildStatus,

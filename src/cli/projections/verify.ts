@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { Difference } from '../../runtime/readmodels/maintenance/differences.js';
 import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
 import { VerifyInterruptedError } from '../../runtime/readmodels/maintenance/verify.js';
-import { buildOf } from '../../runtime/readmodels/builds.js';
+import { buildOf } from '../../runtime/readmodels/buildNumbers.js';
 import { considerate } from '../../runtime/coordination/pace.js';
 import { openScratch } from '../../service/scratchStores.js';
 import { repairReadModel } from '../../ops/readmodels/repairReadModel.js';

@@ -3,7 +3,7 @@ import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { storedPosition, type StoredPosition } from '../../ports/storedPosition.js';
 import { lagBehind, type LagOptions } from '../../runtime/log/lag.js';
-import { keptBuild } from '../../runtime/readmodels/builds.js';
+import { ownBuild } from '../../runtime/readmodels/ownBuild.js';
 import { checkpointName, type Projection } from '../../runtime/readmodels/projection.js';
 import { inTenths, type LogProgress } from './status.js';
 
@@ -25,7 +25,7 @@ export interface ModelBuilds {
 /** @throws UnavailableError */
 export async function modelBuilds(store: ReadStore, projection: Projection): Promise<ModelBuilds> {
   const active = await store.active(projection.name);
-  const { version: own } = await keptBuild(store, projection, active);
+  const { version: own } = await ownBuild(store, projection, active);
   return { active, own, other: active === own ? undefined : active };
 }
 

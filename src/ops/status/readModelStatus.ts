@@ -1,6 +1,8 @@
 /** How a read model stands: what is built, what readers use, what is rebuilt and what can be gone back to. */
 import type { ReadStore } from '../../ports/readStore.js';
-import { buildOf, keptPreviousBuilds, type Rebuild, rebuildOf } from '../../runtime/readmodels/builds.js';
+import { buildOf } from '../../runtime/readmodels/buildNumbers.js';
+import { keptPreviousBuilds } from '../../runtime/readmodels/previousBuilds.js';
+import { type Rebuild, rebuildOf } from '../../runtime/readmodels/rebuildRecord.js';
 import { lastProgress, type RebuildProgress } from '../../runtime/readmodels/maintenance/progress.js';
 import { rate } from '../../runtime/readmodels/maintenance/rate.js';
 import { keeperLease, orphanOf } from '../../runtime/readmodels/orphanedModels.js';

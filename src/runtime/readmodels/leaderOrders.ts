@@ -1,7 +1,8 @@
 /** What the leading process is asked for while it runs: rebuilds, rollbacks and repairs. */
 import { pause } from '../../lib/async/pause.js';
 import { putAnchor } from '../log/logAnchor.js';
-import { asBuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from './builds.js';
+import { asBuild, sameVersion } from './buildNumbers.js';
+import { REBUILDS, rebuildOf, type Rebuild } from './rebuildRecord.js';
 import { enter } from './buildState.js';
 import { catchUp } from './catchUp.js';
 import { emptyIfInvalid } from './invalidBuilds.js';

@@ -2,7 +2,7 @@
 import { pause } from '../../lib/async/pause.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { acquireLease } from '../coordination/lease.js';
-import { buildText, foldOf } from './builds.js';
+import { buildText, foldOf } from './buildNumbers.js';
 import { runFeed } from './feed.js';
 import { emptyIfInvalid } from './invalidBuilds.js';
 import { keeperLease, ORPHANED, type OrphanedModel, orphanOf, type ProjectorProcess } from './orphanedModels.js';

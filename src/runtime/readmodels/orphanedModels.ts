@@ -5,7 +5,7 @@
 import type { Logger } from 'pino';
 import type { ReadStore } from '../../ports/readStore.js';
 import { acquireLease } from '../coordination/lease.js';
-import { buildText, rankOf, sameVersion } from './builds.js';
+import { buildText, rankOf, sameVersion } from './buildNumbers.js';
 import type { OpenedBuilds } from './runningBuilds.js';
 
 export const ORPHANED = 'orphaned/';

@@ -3,7 +3,8 @@
  * explains the life of a build.
  */
 import type { StoredRecord } from '../../ports/readStore.js';
-import { type Rebuild, sameVersion } from './builds.js';
+import { sameVersion } from './buildNumbers.js';
+import type { Rebuild } from './rebuildRecord.js';
 import type { PlannedBuild } from './buildState.js';
 import type { RepairOrder } from './maintenance/repairOrders.js';
 

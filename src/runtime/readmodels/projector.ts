@@ -41,7 +41,7 @@ export interface ProjectorOptions {
 /** A build as the leading process knows it. `src/ops/status` tells of all processes, from the engines. */
 export interface KeptProjection {
   readonly projection: string;
-  /** The collection's number: see `builds.ts`. */
+  /** The collection's number: see `buildNumbers.ts`. */
   readonly version: number;
   /** Everything up to here is stored; `undefined`: nothing yet. */
   readonly position: Position | undefined;

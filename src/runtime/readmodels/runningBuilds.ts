@@ -2,7 +2,9 @@
 import type { Position } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import type { Projection } from './projection.js';
-import { buildOf, foldOf, keptBuild, keptRelease, sameVersion } from './builds.js';
+import { buildOf, foldOf, sameVersion } from './buildNumbers.js';
+import { ownBuild } from './ownBuild.js';
+import { keptRelease } from './previousBuilds.js';
 import { type BuildCheck, emptyIfInvalid } from './invalidBuilds.js';
 import { openBuild, type RunningBuild } from './runningBuild.js';
 
@@ -41,7 +43,7 @@ async function chooseBuilds(
   const { name, version } = projection;
   const used = await store.active(name);
   const active = used === undefined || (await emptyIfInvalid(check, { name, version: used })) ? undefined : used;
-  const own = await keptBuild(store, projection, active);
+  const own = await ownBuild(store, projection, active);
   const beside =
     active === undefined || sameVersion(active, version) ? await previousVersion(store, projection) : active;
   const previous = beside === undefined ? undefined : foldOf(projection, beside);

@@ -1,7 +1,9 @@
 /** Swapping a build in: readers use it from then on. Only the leading process does it. */
 import type { Logger } from 'pino';
 import type { ReadStore } from '../../ports/readStore.js';
-import { keptRelease, putPreviousBuild, putRebuild, rebuildOf, sameVersion, type Rebuild } from './builds.js';
+import { sameVersion } from './buildNumbers.js';
+import { keptRelease, putPreviousBuild } from './previousBuilds.js';
+import { putRebuild, rebuildOf, type Rebuild } from './rebuildRecord.js';
 import { enter } from './buildState.js';
 import type { Lease } from '../coordination/lease.js';
 import type { RunningBuild } from './runningBuild.js';

@@ -1,7 +1,9 @@
 /** Dropping builds that are not needed any more. The leading process does, and a process that aborts its rebuild. */
 import { pause } from '../../lib/async/pause.js';
 import type { ReadStore } from '../../ports/readStore.js';
-import { keptPreviousBuilds, rankOf, rebuildOf, sameVersion } from './builds.js';
+import { rankOf, sameVersion } from './buildNumbers.js';
+import { keptPreviousBuilds } from './previousBuilds.js';
+import { rebuildOf } from './rebuildRecord.js';
 import { checkpointName } from './projection.js';
 import { forgetQuarantined } from './quarantine.js';
 import type { RunningBuild } from './runningBuild.js';

@@ -9,7 +9,8 @@ import { checkpointName, collectionOf, type Projection } from '../../../src/runt
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { requestRebuild, build, seizeBuildLease } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { progressOf, putProgress } from '../../../src/runtime/readmodels/maintenance/progress.js';
-import { asBuild, buildOf, rebuildOf } from '../../../src/runtime/readmodels/builds.js';
+import { asBuild, buildOf } from '../../../src/runtime/readmodels/buildNumbers.js';
+import { rebuildOf } from '../../../src/runtime/readmodels/rebuildRecord.js';
 import { openBuild } from '../../../src/runtime/readmodels/runningBuild.js';
 import { transactionsProjection } from '../../../src/projections/transactions.js';
 import { failureOf } from '../../support/engines/eventStoreEvents.js';

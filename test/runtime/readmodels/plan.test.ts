@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { StoredRecord } from '../../../src/ports/readStore.js';
-import type { Rebuild } from '../../../src/runtime/readmodels/builds.js';
+import type { Rebuild } from '../../../src/runtime/readmodels/rebuildRecord.js';
 import { type BuildState, enter, type PlannedBuild } from '../../../src/runtime/readmodels/buildState.js';
 import type { RepairOrder } from '../../../src/runtime/readmodels/maintenance/repairOrders.js';
 import { type Orders, plan } from '../../../src/runtime/readmodels/plan.js';

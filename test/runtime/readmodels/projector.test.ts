@@ -10,7 +10,7 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { giftsProjection, type GiftDocument } from '../../../src/projections/gifts.js';
 import { checkpointName, collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
-import { previousBuildOf, putPreviousBuild } from '../../../src/runtime/readmodels/builds.js';
+import { previousBuildOf, putPreviousBuild } from '../../../src/runtime/readmodels/previousBuilds.js';
 import { startProjector } from '../../../src/runtime/readmodels/projector.js';
 import { listQuarantined } from '../../../src/runtime/readmodels/quarantine.js';
 import { lostAnchor, type LogAnchor, LOG_ANCHOR, anchorOf } from '../../../src/runtime/log/logAnchor.js';

@@ -8,19 +8,10 @@ import { pause } from '../../../lib/async/pause.js';
 import type { EventStore } from '../../../ports/eventStore.js';
 import type { ReadStore, StoredRecord } from '../../../ports/readStore.js';
 import type { Projection } from '../projection.js';
-import {
-  asBuild,
-  buildOf,
-  buildText,
-  previousBuildOf,
-  nextNumber,
-  otherReleaseText,
-  putRebuild,
-  REBUILDS,
-  rebuildOf,
-  sameVersion,
-  type Rebuild,
-} from '../builds.js';
+import { asBuild, buildOf, buildText, otherReleaseText, sameVersion } from '../buildNumbers.js';
+import { nextNumber } from '../ownBuild.js';
+import { previousBuildOf } from '../previousBuilds.js';
+import { putRebuild, REBUILDS, rebuildOf, type Rebuild } from '../rebuildRecord.js';
 import { FEW_DIRTY, runFeed } from '../feed.js';
 import { emptyIfInvalid } from '../invalidBuilds.js';
 import { type Lease, LeaseHeldError, seizeLease } from '../../coordination/lease.js';

@@ -5,7 +5,8 @@
 import { pause } from '../../../lib/async/pause.js';
 import { type Followers, followers as ownFollowers } from '../../supervision/followers.js';
 import type { Projection } from '../projection.js';
-import { REBUILDS, sameVersion, type Rebuild } from '../builds.js';
+import { sameVersion } from '../buildNumbers.js';
+import { REBUILDS, type Rebuild } from '../rebuildRecord.js';
 import { considerate } from '../../coordination/pace.js';
 import { LeaseLostError } from '../writer.js';
 import { build, RebuildRefusedError, seizeBuildLease, type RebuildDeps } from './rebuild.js';

@@ -4,7 +4,7 @@
  */
 import type { ReadStore } from '../../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from '../projection.js';
-import { asBuild, otherReleaseText, sameVersion } from '../builds.js';
+import { asBuild, otherReleaseText, sameVersion } from '../buildNumbers.js';
 import { paced, type Pace } from '../../coordination/pace.js';
 import { atMostBytes } from '../writer.js';
 import { foldSome } from './foldSome.js';

@@ -9,7 +9,7 @@ import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { Correction, ReadStore, StoredDocument, StoredRecord } from '../../../ports/readStore.js';
 import { positionFault, type ReachedLog, shownPosition } from '../../../ports/storedPosition.js';
-import { buildText, sameVersion } from '../builds.js';
+import { buildText, sameVersion } from '../buildNumbers.js';
 import type { Lease } from '../../coordination/lease.js';
 import { forgetQuarantine, isQuarantined, recordQuarantine } from '../quarantine.js';
 import type { RunningBuild } from '../runningBuild.js';

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument } from '../../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from '../projection.js';
-import { foldOf, otherReleaseText } from '../builds.js';
+import { foldOf, otherReleaseText } from '../buildNumbers.js';
 import { FEW_DIRTY, runFeed } from '../feed.js';
 import { lagBehind } from '../../log/lag.js';
 import { paced, type Pace } from '../../coordination/pace.js';

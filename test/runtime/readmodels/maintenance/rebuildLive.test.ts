@@ -15,13 +15,9 @@ import {
 } from '../../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { startRebuilder } from '../../../../src/runtime/readmodels/maintenance/rebuilder.js';
 import { waitWithStandby } from '../../../../src/runtime/readmodels/maintenance/waitWithStandby.js';
-import {
-  asBuild,
-  previousBuildOf,
-  putPreviousBuild,
-  putRebuild,
-  rebuildOf,
-} from '../../../../src/runtime/readmodels/builds.js';
+import { asBuild } from '../../../../src/runtime/readmodels/buildNumbers.js';
+import { previousBuildOf, putPreviousBuild } from '../../../../src/runtime/readmodels/previousBuilds.js';
+import { putRebuild, rebuildOf } from '../../../../src/runtime/readmodels/rebuildRecord.js';
 import type { Pace } from '../../../../src/runtime/coordination/pace.js';
 import { finishSwap, swapIn } from '../../../../src/runtime/readmodels/swap.js';
 import { openBuild } from '../../../../src/runtime/readmodels/runningBuild.js';

@@ -31,7 +31,7 @@ import {
   VerifyRefusedError,
   verifySample,
 } from '../../../../src/runtime/readmodels/maintenance/verify.js';
-import { asBuild } from '../../../../src/runtime/readmodels/builds.js';
+import { asBuild } from '../../../../src/runtime/readmodels/buildNumbers.js';
 import { listQuarantined } from '../../../../src/runtime/readmodels/quarantine.js';
 import { openBuild, type RunningBuild } from '../../../../src/runtime/readmodels/runningBuild.js';
 import { LeaseLostError } from '../../../../src/runtime/readmodels/writer.js';

@@ -1,0 +1,67 @@
+/** Which build of its version this code keeps, and the numbers of new ones. */
+import type { ReadStore } from '../../ports/readStore.js';
+import { asBuild, buildOf, numberOf, sameVersion } from './buildNumbers.js';
+import { previousBuildOf, withRelease } from './previousBuilds.js';
+import type { Projection } from './projection.js';
+
+/**
+ * The build of this code's version: the one in use, else the one that was last in use, or the first. @param active the
+ * number in use. @throws UnavailableError
+ */
+export async function ownBuild(
+  store: Pick<ReadStore, 'records'>,
+  projection: Projection,
+  active: number | undefined,
+): Promise<Projection> {
+  const { name, version } = projection;
+  if (active !== undefined && sameVersion(active, version)) return asBuild(projection, active);
+  const previous =
+    active === undefined
+      ? undefined
+      : withRelease(await previousBuildOf(store, name)).find(({ number }) => sameVersion(number, version));
+  return asBuild(projection, previous?.number ?? (await firstNumber(store, projection)));
+}
+
+const firstKey = (name: string, version: number): string => `first/${name}@${version}`;
+
+/** The number of a version's first build: its own, unless that build was given up. */
+async function firstNumber(
+  { records }: Pick<ReadStore, 'records'>,
+  { name, version }: Pick<Projection, 'name' | 'version'>,
+): Promise<number> {
+  return (await records.get<number>(firstKey(name, version)))?.value ?? version;
+}
+
+/** Sets the number of a version's first build. @throws UnavailableError */
+export async function setFirstNumber(
+  { records }: Pick<ReadStore, 'records'>,
+  name: string,
+  number: number,
+): Promise<void> {
+  await records.put(firstKey(name, buildOf(number).version), number);
+}
+
+/**
+ * A number that no build of the version has ever had: what a process that was cut off still writes must reach no other
+ * build. @throws UnavailableError
+ */
+export async function nextNumber(
+  store: Pick<ReadStore, 'records' | 'active' | 'versions'>,
+  { name, version }: Pick<Projection, 'name' | 'version'>,
+): Promise<number> {
+  const key = `builds/${name}@${version}`;
+  for (;;) {
+    const last = await store.records.get<number>(key);
+    const known = [last?.value ?? 0, ...(await store.versions(name)), (await store.active(name)) ?? 0];
+    const build =
+      Math.max(
+        0,
+        ...known
+          .map(buildOf)
+          .filter((one) => one.version === version)
+          .map((one) => one.build),
+      ) + 1;
+    const number = numberOf({ version, build });
+    if ((await store.records.put(key, number, { expected: last?.version ?? 0 })) !== undefined) return number;
+  }
+}
