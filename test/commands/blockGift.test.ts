@@ -63,7 +63,7 @@ function house(...then: readonly PurchaseEvent[]): { deps: SupportDeps; events: 
 const typesOf = (events: MemoryEvents): string[] =>
   events.log.filter(({ stream }) => stream === giftStream(GIFT)).map(({ type }) => type);
 
-test('a gift that is charged and not issued yet is issued with its block, in one append', async () => {
+test('issues a paid gift and blocks it in one append', async () => {
   const { deps, events } = house(charged);
   const given = context();
   const { own } = await blockGift(deps, GIFT, given, support);
@@ -74,7 +74,7 @@ test('a gift that is charged and not issued yet is issued with its block, in one
   );
 });
 
-test('each cause once; repeating the command finds its own event', async () => {
+test('blocks once for each cause, and finds the event of a repeated command', async () => {
   const { deps, events } = house(charged);
   const given = context();
   const first = await blockGift(deps, GIFT, given, support);
@@ -92,7 +92,7 @@ test('each cause once; repeating the command finds its own event', async () => {
   assert.deepEqual(events.log.at(-2)?.data, { cause: 'dispute:dp_1', reason: 'fraudulent' });
 });
 
-test('the purchase that issues it meanwhile wins the race, and the block follows it', async () => {
+test('blocks behind an issue that won the race', async () => {
   const { deps, events } = house(charged);
   events.beforeAppend = () => {
     events.beforeAppend = () => undefined;
@@ -102,7 +102,7 @@ test('the purchase that issues it meanwhile wins the race, and the block follows
   assert.deepEqual(typesOf(events), ['GiftIssued', 'GiftBlocked']);
 });
 
-test('one that is cancelled for good is left as it is', async () => {
+test('leaves a cancelled gift as it is', async () => {
   const { deps, events } = house(charged);
   events.given(
     giftStream(GIFT),
@@ -113,7 +113,7 @@ test('one that is cancelled for good is left as it is', async () => {
   assert.deepEqual(typesOf(events), ['GiftIssued', 'GiftCancelled']);
 });
 
-test('what is not paid for is refused, what was declined can be used by nobody anyway, what is unknown is not found', async () => {
+test('refuses to block unpaid and unknown gifts, and skips declined ones', async () => {
   await assert.rejects(blockGift(house().deps, GIFT, context(), support), refusal('gift_not_paid'));
   const { deps, events } = house(declined);
   assert.deepEqual((await blockGift(deps, GIFT, context(), support)).own, []);

@@ -83,7 +83,7 @@ async function claim(deps: GiftDeps, by: string, given = context()): ReturnType<
   return claimGift(deps, await loadGift(deps, GIFT, user(by), NOW), user(by), given);
 }
 
-test('a gift that is paid for and not issued yet is issued with what is done to it, in one append: its stream tells its whole life', async () => {
+test('issues a paid gift in the append of the first command about it', async () => {
   const { deps, events } = house(charged);
   const appends: (readonly NewEvent[])[] = [];
   events.beforeAppend = (_stream, appended) => void appends.push(appended);
@@ -96,14 +96,14 @@ test('a gift that is paid for and not issued yet is issued with what is done to 
   await assert.rejects(claim(deps, 'dan'), refusal('gift_already_claimed'));
 });
 
-test('one that is not paid for, or was declined, is refused, and stays unissued', async () => {
+test('refuses an unpaid or declined gift and leaves it unissued', async () => {
   const [pending, refused] = [house(), house(declined)];
   await assert.rejects(claim(pending.deps, 'eve'), refusal('gift_not_paid'));
   await assert.rejects(claim(refused.deps, 'eve'), refusal('gift_cancelled'));
   assert.deepEqual([lifeOf(pending.events), lifeOf(refused.events)], [[], []]);
 });
 
-test('whoever loses the race is judged by what the winner has left', async () => {
+test('decides again on the winner’s state after a lost race', async () => {
   const { deps, events } = house(charged);
   events.beforeAppend = () => {
     events.beforeAppend = () => undefined;
@@ -113,7 +113,7 @@ test('whoever loses the race is judged by what the winner has left', async () =>
   assert.deepEqual(lifeOf(events), ['GiftIssued', 'GiftClaimed']);
 });
 
-test('a command is known to have run by its own events alone', async () => {
+test('knows an earlier run by its own events alone', async () => {
   const { deps } = house(charged);
   const [mine, another] = [context(), context()];
   assert.equal(hasRun(await loadGift(deps, GIFT, user('eve'), NOW), mine), false);
@@ -123,7 +123,7 @@ test('a command is known to have run by its own events alone', async () => {
   assert.equal((await claim(deps, 'eve', mine)).replayed, true);
 });
 
-test('a gift given to a number since is its holder’s of that day, not of the day it was bought', async () => {
+test('owns a reassigned gift by the number’s holder at the reassignment', async () => {
   const { deps, events } = house(charged);
   const on = async (at: string, stream: string, type: string, data: object): Promise<void> =>
     void (await events.append(

@@ -71,7 +71,7 @@ function purchaseLog(...parked: readonly (readonly [name: ParkedName, entity: st
   return events;
 }
 
-test('a charge, a refund, a dispute and a message are found by their gift, its shortcode and their transaction', async () => {
+test('finds work of every process by gift, shortcode and transaction', async () => {
   for (const [name, entity, others] of [
     ['purchase', 't1', true],
     ['refund', 'rf1', false],
@@ -98,7 +98,7 @@ test('a charge, a refund, a dispute and a message are found by their gift, its s
   }
 });
 
-test('of several that wait a command wants one by its id; the entity’s own is meant by the entity’s id', async () => {
+test('refuses an ambiguous id where several wait, and prefers the entity’s own work', async () => {
   const events = purchaseLog(['refund', 'rf1'], ['dispute', 'dp1']);
   assert.equal((await findParked(desk(events), 't1')).work.state, 'parked');
   await assert.rejects(retryParked(desk(events), 't1', context(), 'go'), refusal('parked_work_ambiguous'));
@@ -110,7 +110,7 @@ test('of several that wait a command wants one by its id; the entity’s own is 
   assert.equal((await discardParked(desk(both), 't1', context(), 'its own')).name, 'purchase');
 });
 
-test('work is found by its id or its entity, by the read model as far as it has come, by the log else', async () => {
+test('finds work by id or entity, in the read model or else in the log', async () => {
   const events = parkedLog();
   for (const deps of [desk(events, 6), desk(events, 0), desk(events, new UnavailableError('being built'))]) {
     for (const name of ['r1', parkedId('refund', 'r1')]) {
@@ -122,7 +122,7 @@ test('work is found by its id or its entity, by the read model as far as it has 
   await assert.rejects(findParked(desk(events, new TypeError('odd')), 'r1'), TypeError);
 });
 
-test('of several with the same entity the one that waits is meant; once none does, the first', async () => {
+test('prefers the work of an entity that waits, else the first', async () => {
   for (const upTo of [0, 6]) {
     const events = parkedLog();
     assert.equal((await findParked(desk(events, upTo), 'p1')).name, 'purchase');
@@ -134,7 +134,7 @@ test('of several with the same entity the one that waits is meant; once none doe
   }
 });
 
-test('what came after the read model counts', async () => {
+test('counts events behind the read model', async () => {
   const events = parkedLog();
   await retryParked(desk(events, 6), 'r1', context(), 'up again');
   events.given(parkedStream('refund'), {
@@ -146,7 +146,7 @@ test('what came after the read model counts', async () => {
   assert.equal((await findParked(desk(events, 7), 'r1')).history.length, 3);
 });
 
-test('somebody else is first: it is decided anew, and refused where that was the opposite', async () => {
+test('decides again after a lost race, and refuses where the winner did the opposite', async () => {
   const events = parkedLog();
   let others = 1;
   events.beforeAppend = async () => {
@@ -183,7 +183,7 @@ function parkedNotification(): MemoryEvents {
   });
   return events;
 }
-const tellings = (events: MemoryEvents): string[] =>
+const notifications = (events: MemoryEvents): string[] =>
   events.log.filter(({ stream }) => stream === 'notification-g').map(({ type }) => type);
 
 /** Somebody hands the work back right before the next append. */
@@ -196,14 +196,14 @@ function retriedMeanwhile(events: MemoryEvents, idOrEntity: string): void {
   };
 }
 
-test('a discard that loses against a retry does not end the telling that the retry promised', async () => {
+test('leaves the notification to a retry that won against the discard', async () => {
   const events = parkedNotification();
   retriedMeanwhile(events, 'g');
   await assert.rejects(discardParked(desk(events), 'g', context(), 'too late'), refusal('work_retried'));
-  assert.deepEqual(tellings(events), ['NotificationStarted']);
+  assert.deepEqual(notifications(events), ['NotificationStarted']);
 });
 
-test('a discard that was cut off before it ended the telling ends it when it is repeated, by the same command or another', async () => {
+test('ends the notification when an interrupted discard is repeated by any command', async () => {
   for (const again of ['same', 'other']) {
     const events = parkedNotification();
     const given = context();
@@ -211,10 +211,10 @@ test('a discard that was cut off before it ended the telling ends it when it is 
       if (stream.startsWith('notification-')) throw new UnavailableError('down');
     };
     await assert.rejects(discardParked(desk(events), 'g', given, 'called'), UnavailableError);
-    assert.deepEqual(tellings(events), ['NotificationStarted']);
+    assert.deepEqual(notifications(events), ['NotificationStarted']);
     events.beforeAppend = () => undefined;
     await discardParked(desk(events), 'g', again === 'same' ? given : context(), 'called');
-    assert.deepEqual(tellings(events), ['NotificationStarted', 'NotificationFailed']);
+    assert.deepEqual(notifications(events), ['NotificationStarted', 'NotificationFailed']);
 
     // What is asked for after it was discarded is no part of it.
     events.given('notification-g', {
@@ -222,7 +222,7 @@ test('a discard that was cut off before it ended the telling ends it when it is 
       data: { transaction_id: 't', attempt: 2, gift_revision: 0, reason: 'in vain' },
     });
     await discardParked(desk(events), 'g', context(), 'called');
-    assert.deepEqual(tellings(events).slice(1), ['NotificationFailed', 'NotificationRequested']);
+    assert.deepEqual(notifications(events).slice(1), ['NotificationFailed', 'NotificationRequested']);
     assert.equal(events.log.filter(({ type }) => type === 'WorkDiscarded').length, 1);
   }
 });
@@ -238,7 +238,7 @@ test('the same command again changes nothing', async () => {
   assert.equal((await retryParked(desk(events), 'r1', context(), 'once more')).own, undefined);
 });
 
-test('a repeated command that names an entity acts on the same work again, not on the next that waits', async () => {
+test('acts on the same work when a command that names an entity is repeated', async () => {
   for (const upTo of [0, 6, new UnavailableError('being built')]) {
     for (const command of [retryParked, discardParked]) {
       const events = parkedLog();
@@ -259,14 +259,14 @@ test('a repeated command that names an entity acts on the same work again, not o
   }
 });
 
-test('a command that loses a race over one work does not turn to another of its entity', async () => {
+test('stays with its work after a lost race, not another of its entity', async () => {
   const events = parkedLog();
   retriedMeanwhile(events, parkedId('purchase', 'p1'));
   await assert.rejects(discardParked(desk(events), 'p1', context(), 'too late'), refusal('work_retried'));
   assert.equal((await findParked(desk(events), parkedId('refund', 'p1'))).work.state, 'parked');
 });
 
-test('all that was ever parked, in the order of its last events, however many there are', async () => {
+test('lists all parked work in the order of its last events', async () => {
   const events = parkedLog();
   for (let n = 0; n < 1_200; n++)
     events.given(parkedStream('dispute'), {

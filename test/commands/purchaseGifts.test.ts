@@ -67,7 +67,7 @@ async function buy(
   return (events.log.at(-1) as unknown as GiftsPurchased).data;
 }
 
-test('nothing is bought with a payment method that is unknown, retired or another user’s, nor where the product is not sold', async () => {
+test('refuses unknown, retired and foreign payment methods, and products that are not sold', async () => {
   const refuses = async (code: string, ...of: Parameters<typeof house>): Promise<void> => {
     const at = house(...of);
     await assert.rejects(buy(at), refusal(code));
@@ -79,7 +79,7 @@ test('nothing is bought with a payment method that is unknown, retired or anothe
   await refuses('invalid_product', undefined, false);
 });
 
-test('a card is charged nothing, or 30 pence to 999,999.99 pounds at once; a wallet whatever it is', async () => {
+test('charges a card 0 or 0.30 to 999,999.99 pounds, and a wallet any amount', async () => {
   const priced = (sale_price: number, kind = 'card'): ReturnType<typeof house> => {
     const at = house({ 'paymentMethod-pm': method({ kind }) });
     const catalogue = {
@@ -108,20 +108,20 @@ test('a card is charged nothing, or 30 pence to 999,999.99 pounds at once; a wal
     assert.equal((await buy(priced(price), many(count))).total, price * count);
 });
 
-test('gifts are valid for the product’s days from the day they are bought, in UTC, and cost its price each', async () => {
+test('sells gifts at the product’s price, valid for its days from the day of purchase in UTC', async () => {
   const { expires_on, total, receivers } = await buy(house());
   assert.deepEqual({ expires_on, total, receivers }, { expires_on: '2026-03-30', total: 350, receivers: [{}] });
   assert.equal((await buy(house(), { receivers: [{}, {}, {}] })).total, 1050);
 });
 
-test('nothing tells the ids of a purchase’s gifts but a seed of 256 random bits', async () => {
+test('derives gift ids from a seed of 256 random bits alone', async () => {
   const [first, second] = [await buy(house()), await buy(house())];
   for (const { seed } of [first, second]) assert.match(seed, /^[0-9a-f]{64}$/);
   assert.notEqual(first.seed, second.seed);
   assert.match(first.transaction_id, /^[0-9a-f]{32}$/);
 });
 
-test('a number is kept in E.164 and found by its hash, however it was written; a user must be there and active', async () => {
+test('stores numbers in E.164 with their hash, and refuses missing and inactive users', async () => {
   const people = {
     'paymentMethod-pm': method(),
     'user-bob': { entry: 'user', active: true },
@@ -137,7 +137,7 @@ test('a number is kept in E.164 and found by its hash, however it was written; a
   await assert.rejects(buy(house(people), { receivers: [{ phone_number: '12' }] }), refusal('invalid_phone_number'));
 });
 
-test('a repeated command finds its purchase in the log; with another body it is refused, whatever else has forgotten it', async () => {
+test('finds a repeated command’s purchase in the log, and refuses another body', async () => {
   const { deps, events } = house();
   const mine = context({ bodyHash: 'a' });
   assert.equal(await findPurchase(deps, mine), undefined);

@@ -10,7 +10,7 @@ const NOW = '2026-05-04T23:59:59.999Z';
 const ASKER = { by: { user: 'aud', client: 'app', roles: ['auditor'] }, requestId: 'r1' };
 const REQUEST = { what: 'gift history', asked: { gift: 'g1' }, personal: true, reason: 'a complaint' };
 
-test('what was seen stands in the stream of its day, with who, why and how much', async () => {
+test('records what was shown in the stream of its day, with who, why and how much', async () => {
   const events = memoryEvents();
   await accessRecorder(events, () => NOW).shown(ASKER, REQUEST, 7);
   const event = events.log[0] as RecordedEvent;
@@ -23,7 +23,7 @@ test('what was seen stands in the stream of its day, with who, why and how much'
   );
 });
 
-test('an export is recorded before it begins and when it ends, once', async () => {
+test('records an operation before it starts, and its end once', async () => {
   const events = memoryEvents();
   const begun = await accessRecorder(events, () => NOW).start({ by: { user: 'cli:x@y' } }, REQUEST);
   const first = events.log[0] as RecordedEvent;
@@ -37,7 +37,7 @@ test('an export is recorded before it begins and when it ends, once', async () =
   assert.is(events.log[1]?.metadata.correlationId, first.metadata.correlationId);
 });
 
-test('an unknown outcome is repeated with the same id, and what cannot be recorded is told', async () => {
+test('repeats an unknown outcome with the same id, and throws where it cannot record', async () => {
   const events = memoryEvents();
   const ids: string[] = [];
   let failures = 2;

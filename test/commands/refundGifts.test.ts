@@ -62,7 +62,7 @@ const ask = async (events: MemoryEvents, more: Partial<RefundOrder> = {}): Promi
 const requests = (events: MemoryEvents): unknown[] =>
   events.log.filter(({ type }) => type === 'RefundRequested').map(({ data }) => data);
 
-test('a refund is asked for of gifts that may be issued or not yet', async () => {
+test('asks for a refund of gifts, issued or not', async () => {
   const events = house();
   const { refund, position, replayed } = await ask(events);
   assert.deepEqual(requests(events), [
@@ -82,7 +82,7 @@ test('a refund is asked for of gifts that may be issued or not yet', async () =>
   await assert.rejects(ask(events), refusal('gift_already_refunded'));
 });
 
-test('asking again with the same command asks for nothing more, whatever has become of its gifts', async () => {
+test('asks for nothing more when the command is repeated, whatever became of its gifts', async () => {
   const events = house();
   const mine = context();
   const first = await refundGifts(events, mine, order(), { ms: 0 });
@@ -93,7 +93,7 @@ test('asking again with the same command asks for nothing more, whatever has bec
   assert.equal(requests(events).length, 1);
 });
 
-test('what is not there, or can’t be paid back, is refused before anything is appended', async () => {
+test('refuses missing and unrefundable gifts before the first append', async () => {
   const refuses = async (code: string, events: MemoryEvents, more: Partial<RefundOrder> = {}): Promise<void> => {
     await assert.rejects(ask(events, more), refusal(code));
     assert.deepEqual(requests(events), []);
@@ -119,7 +119,7 @@ test('what is not there, or can’t be paid back, is refused before anything is 
   await refuses('gift_disputed', disputed);
 });
 
-test('it is waited for until the money is given back, reading what is new only', async () => {
+test('waits until the money is refunded, and reads only new events', async () => {
   const events = house();
   const mine = context();
   const { id } = (await refundGifts(events, mine, order(), { ms: 0 })).refund;
@@ -155,7 +155,7 @@ test('it is waited for until the money is given back, reading what is new only',
   assert.deepEqual(from, [undefined, 0, 3, 3, 4, 4]);
 });
 
-test('the wait ends with its time, and when whoever waits goes away; the position is the last that was seen', async () => {
+test('ends the wait by its time or its signal, with the last position that was read', async () => {
   const events = house();
   const mine = context();
   const began = performance.now();

@@ -21,7 +21,7 @@ const event = { type: 'Happened', data: { n: 1 } };
 /** Counts events. */
 const COUNT: Aggregate<number, DomainEvent> = { initial: 0, evolve: (count) => count + 1 };
 
-test('it appends what is decided, with who, when and why', async () => {
+test('appends what is decided, with who, when and why', async () => {
   const events = memoryEvents();
   const given = context({ requestId: 'r', causationId: 'e', bodyHash: 'h' });
   const { own, history, replayed } = await transact(events, COUNT, 's', given, () => [event]);
@@ -52,7 +52,7 @@ test('events appended together are given in their places in the stream', async (
   assert.deepEqual(places(history), places(await events.read('s')));
 });
 
-test('nothing decided, nothing appended', async () => {
+test('appends nothing where nothing is decided', async () => {
   const events = {
     ...memoryEvents(),
     read: async () => [],
@@ -66,7 +66,7 @@ test('nothing decided, nothing appended', async () => {
   });
 });
 
-test('a repeated command finds its own events and decides nothing again', async () => {
+test('finds a repeated command’s own events and does not decide again', async () => {
   const events = memoryEvents();
   const given = context({ bodyHash: 'h' });
   const first = await transact(events, COUNT, 's', given, () => [event]);
@@ -79,7 +79,7 @@ test('a repeated command finds its own events and decides nothing again', async 
   );
 });
 
-test('a lost race is decided anew on what stands there then', async () => {
+test('decides again on the new state after a lost race', async () => {
   const events = memoryEvents();
   const seen: number[] = [];
   await transact(events, COUNT, 's', context(), async (count, history) => {
@@ -92,7 +92,7 @@ test('a lost race is decided anew on what stands there then', async () => {
   assert.equal((await events.read('s')).length, 4);
 });
 
-test('it gives up after many lost races', async () => {
+test('gives up after many lost races', async () => {
   let tries = 0;
   const losing = {
     ...memoryEvents(),
@@ -108,7 +108,7 @@ test('it gives up after many lost races', async () => {
   assert.equal(tries, ATTEMPTS);
 });
 
-test('an unknown outcome is asked for again with the same ids; a known failure is not', async () => {
+test('repeats an unknown outcome with the same ids, and no known failure', async () => {
   const events = memoryEvents();
   const tried: string[][] = [];
   let appended: Appended | undefined;

@@ -35,7 +35,7 @@ test('streams are named by kind', () => {
   assert.is(usernameStream('h'), 'username-h');
 });
 
-test('a reservation tells who had it when', () => {
+test('records each holder of a reservation with its time', () => {
   const holders = fold(reservationAggregate, [taken('a', 1), givenUp('a', 3), taken('b', 5)]);
   assert.equal(holders, [
     { user_id: 'a', from: at(1), to: at(3) },
@@ -46,7 +46,7 @@ test('a reservation tells who had it when', () => {
   assert.is(holderOf([]), undefined);
 });
 
-test('what an earlier holder had ends when they gave it up, whatever later ones do', () => {
+test('ends an earlier holder’s time when they gave it up, whatever later ones do', () => {
   const holders = fold(reservationAggregate, [taken('a', 1), givenUp('a', 2), taken('b', 3), givenUp('b', 5)]);
   assert.equal(holders, [
     { user_id: 'a', from: at(1), to: at(2) },
@@ -55,12 +55,12 @@ test('what an earlier holder had ends when they gave it up, whatever later ones 
   assert.is(ownerByPhone(holders, at(4)), 'b');
 });
 
-test('other events leave a reservation as it is', () => {
+test('leaves a reservation as it is after other events', () => {
   const holders = fold(reservationAggregate, [taken('a', 1)]);
   assert.is(reservationAggregate.evolve(holders, { type: 'UserRetired', data: { reason: '' }, at: at(2) }), holders);
 });
 
-test('usernames are taken and given up by their owner only, once', () => {
+test('lets only the owner take and give up a username, once', () => {
   assert.equal(takeReservation('username', [], 'a'), [{ type: 'UsernameTaken', data: { user_id: 'a' } }]);
   const holders = fold(reservationAggregate, [{ type: 'UsernameTaken', data: { user_id: 'a' }, at: at(1) }]);
   assert.equal(takeReservation('username', holders, 'a'), []);
@@ -79,7 +79,7 @@ test('usernames are taken and given up by their owner only, once', () => {
   );
 });
 
-test('what was sent to a number belongs to who had it then, else to the first who has it later', () => {
+test('gives what was sent to a number to its holder then, else to the first one later', () => {
   const holders: PhoneHolder[] = [
     { user_id: 'a', from: at(2), to: at(4) },
     { user_id: 'b', from: at(6) },

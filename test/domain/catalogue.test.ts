@@ -5,7 +5,7 @@ import { entryEventType } from '../../src/domain/entry.js';
 
 const test = suite('domain/catalogue');
 
-test('what is referred to comes before what refers to it', () => {
+test('imports entries before those that refer to them', () => {
   const before = (first: (typeof CATALOGUE_KINDS)[number], second: (typeof CATALOGUE_KINDS)[number]): void =>
     assert.ok(CATALOGUE_KINDS.indexOf(first) < CATALOGUE_KINDS.indexOf(second), `${first} before ${second}`);
   before('integration', 'brand');

@@ -5,7 +5,7 @@ import { sameHiddenClass } from '../support/assertions/hiddenClass.js';
 
 const test = suite('copies that gain fields');
 
-test('fields come beside its own, or in their place; the object stays as it is', () => {
+test('adds or replaces fields in a copy and leaves the object as it is', () => {
   const object = { id: 'a', price: 350 };
   const copy = copyWith(object, { price: 400, sold: true });
   assert.equal(copy, { id: 'a', price: 400, sold: true });
@@ -13,7 +13,7 @@ test('fields come beside its own, or in their place; the object stays as it is',
   assert.equal(object, { id: 'a', price: 350 });
 });
 
-test('copies that gain the same field are alike to the engine', () => {
+test('gives copies with the same new field one hidden class', () => {
   // Enough of them that the engine has learned what is copied here.
   const copies = Array.from({ length: 2_000 }, (_, n) => copyWith({ id: `${n}`, price: n }, { sold: `${n}` }));
   assert.ok(sameHiddenClass(copies.at(-2) as object, copies.at(-1) as object));

@@ -26,7 +26,7 @@ const closed = (outcome: 'won' | 'lost', dispute_id = 'dp'): ReversalEvent => ({
 const settled: ReversalEvent = { type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 3 } };
 const after = (...events: readonly ReversalEvent[]): Reversals => events.reduce(evolveReversals, NO_REVERSALS);
 
-test('a payment is disputed until every dispute about it is won: the money of a lost one is gone, and would go back twice', () => {
+test('counts a payment as disputed until every dispute about it is won', () => {
   assert.equal(isDisputed(after()), false);
   assert.equal(isDisputed(after(opened)), true);
   assert.equal(isDisputed(after(opened, settled, closed('lost'))), true);
@@ -34,13 +34,13 @@ test('a payment is disputed until every dispute about it is won: the money of a 
   assert.equal(isDisputed(after(opened, closed('lost', 'other'), closed('won'))), true);
 });
 
-test('a person sees to money that no gift makes up for, and to codes of cancelled gifts that are out', () => {
+test('falls short where no gift makes up for the money, or codes of cancelled gifts are out', () => {
   assert.equal(fallsShort({ total: 500, cancelled: 2, vouchered: 0, difference: 0 }), false);
   assert.equal(fallsShort({ total: 500, cancelled: 1, vouchered: 0, difference: 250 }), true);
   assert.equal(fallsShort({ total: 500, cancelled: 2, vouchered: 1, difference: 0 }), true);
 });
 
-test('that the gifts stand as a dispute wants them is noted once, and anew when it ends another way', () => {
+test('records once that a dispute’s gifts are settled, and again when it ends another way', () => {
   const standing = { dispute_id: 'dp', blocked: true, gifts: 3 };
   assert.deepEqual(settleDispute(after(opened), standing), [settled]);
   assert.deepEqual(settleDispute(after(opened, settled), standing), []);

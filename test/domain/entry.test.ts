@@ -19,7 +19,7 @@ test('a new entry is added whole', () => {
   assert.equal(putEntry('thing', none, thing), [{ type: 'ThingAdded', data: thing }]);
 });
 
-test('an entry that stands so already appends nothing', () => {
+test('appends nothing for an entry that is unchanged', () => {
   assert.equal(putEntry('thing', { status: 'live', value: thing }, { ...thing, tags: ['a'] }), []);
 });
 
@@ -38,14 +38,14 @@ test('a retired entry is inactive, keeps its values, and is added again when it 
   assert.equal(evolveEntry(state, { type: 'ThingAdded', data: thing }), { status: 'live', value: thing });
 });
 
-test('what has no active is retired as it is', () => {
+test('retires an entry without active as it is', () => {
   assert.equal(evolveEntry({ status: 'live', value: { id: 's' } }, { type: 'StoreRetired', data: { reason: '' } }), {
     status: 'retired',
     value: { id: 's' },
   });
 });
 
-test('what is unknown or retired is not retired again', () => {
+test('retires no unknown or retired entry', () => {
   assert.equal(retireEntry('thing', none, 'gone'), []);
   assert.equal(retireEntry('thing', { status: 'retired', value: thing }, 'gone'), []);
 });
@@ -81,7 +81,7 @@ test('JSON values are the same when JSON writes the same, whatever the order of 
   );
 });
 
-test('folding what is appended always gives what was wanted', () => {
+test('property: folds what it appends to what was wanted', () => {
   const entry = fc.record(
     {
       id: fc.constant('t'),

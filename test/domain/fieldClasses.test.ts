@@ -23,7 +23,7 @@ test('every event type of the domain has its entry, and no other', () => {
   assert.equal(Object.keys(FIELD_CLASSES).toSorted(), [...declared, ...entries].toSorted());
 });
 
-test('what is a keyed hash, a seed or a PIN by its name is secret in every event', () => {
+test('classes keyed hashes, seeds and PINs as secret by name', () => {
   // Held by the compiler: a field that no list names makes this no `true`.
   const all: [UnlistedSecret] extends [never] ? true : UnlistedSecret = true;
   assert.ok(all);

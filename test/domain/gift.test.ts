@@ -87,14 +87,14 @@ const reverse =
 
 test('its stream', () => assert.equal(giftStream('a'), 'gift-a'));
 
-test('the owner redeems anywhere; the redemption keeps the facts of its day', () => {
+test('lets the owner redeem anywhere and records the facts of the day', () => {
   given(giftAggregate, issued()).when(at(soho)).then(redeemed('r1'));
   given(giftAggregate, issued())
     .when(at({ id: 'soho', merchant_id: 'other', valid: false }))
     .then(redeemed('r1', null));
 });
 
-test('a till redeems at its own locations only', () => {
+test('lets a till redeem at its own locations only', () => {
   given(giftAggregate, issued())
     .when(at(soho, { caller: till() }))
     .then(redeemed('r1'));
@@ -106,7 +106,7 @@ test('a till redeems at its own locations only', () => {
     .refused('invalid_location');
 });
 
-test('nobody else redeems', () => {
+test('refuses a redemption by anyone else', () => {
   for (const caller of [{ user_id: 'ann' }, till('coffee', false), till('coffee', true, ['unredeem'])])
     given(giftAggregate, issued()).when(at(soho, { caller })).refused('cannot_redeem');
   given(giftAggregate, issued())
@@ -114,7 +114,7 @@ test('nobody else redeems', () => {
     .refused('cannot_redeem');
 });
 
-test('the state refuses in this order: payment, cancelled, redeemed, expired', () => {
+test('refuses in the order payment, cancelled, redeemed, expired', () => {
   const late = '2026-07-01T00:00:00.000Z';
   given(giftAggregate, issued())
     .when(at(soho, { payment: 'pending', now: late }))
@@ -143,7 +143,7 @@ test('an unredeemed gift is redeemed again', () => {
   given(giftAggregate, issued(), redeemed('r0'), unredeemed('r0')).when(at(soho)).then(redeemed('r1'));
 });
 
-test('unredeem: the latest, by name or by id', () => {
+test('reverses the latest redemption, by name or by id', () => {
   given(giftAggregate, issued(), redeemed('r0')).when(reverse(till())).then(unredeemed('r0'));
   given(giftAggregate, issued(), redeemed('r0')).when(reverse(till(), 'r0')).then(unredeemed('r0'));
   given(giftAggregate, issued(), redeemed('r0'), unredeemed('r0'), redeemed('r1'))
@@ -154,7 +154,7 @@ test('unredeem: the latest, by name or by id', () => {
   given(giftAggregate, issued()).when(reverse(till(), 'nonsense')).refused('redemption_not_found');
 });
 
-test('unredeem is for the merchant it was redeemed at, or, elsewhere, one the gift is valid for', () => {
+test('lets the redeeming merchant reverse, or elsewhere one that the gift is valid for', () => {
   given(giftAggregate, issued(), redeemed('r0'))
     .when(reverse(till('coffee', false)))
     .then(unredeemed('r0'));
@@ -174,7 +174,7 @@ test('unredeem is for the merchant it was redeemed at, or, elsewhere, one the gi
   assert.equal(mayUnredeem(state as IssuedGift, till('cinema', false), 'nonsense'), false);
 });
 
-test('owners', () => {
+test('finds the owner of a gift', () => {
   const of = (more: Partial<GiftIssued['data']>, phoneOwner?: string, claimedBy?: string): string | undefined =>
     ownerOf({ issued: issued(more).data, ...(claimedBy === undefined ? {} : { claimedBy }) }, phoneOwner);
   assert.equal(of({}), 'bob');
@@ -184,7 +184,7 @@ test('owners', () => {
   assert.equal(of({ receiver: {} }, undefined, 'dan'), 'dan');
 });
 
-test('claiming: the first wins, the owner again changes nothing', () => {
+test('lets the first claim win, and changes nothing for the owner', () => {
   const shared = issued({ receiver: {} });
   const byBob = (gift: Gift): readonly GiftEvent[] => claim(gift as IssuedGift, facts());
   const claimed = (user_id: string): GiftEvent => ({ type: 'GiftClaimed', data: { user_id } });
@@ -201,7 +201,7 @@ test('claiming: the first wins, the owner again changes nothing', () => {
     .refused('gift_not_paid');
 });
 
-test('one voucher a gift', () => {
+test('assigns a gift one voucher', () => {
   const assign =
     (more: Partial<GiftFacts> = {}) =>
     (gift: Gift): readonly GiftEvent[] =>
@@ -219,7 +219,7 @@ test('one voucher a gift', () => {
   assert.doesNotThrow(() => refuseNewVoucher(given(giftAggregate, issued()).state as IssuedGift, facts()));
 });
 
-test('cancelling: only what is neither redeemed nor cancelled', () => {
+test('cancels only a gift that is neither redeemed nor cancelled', () => {
   const cancelIt = (gift: Gift): readonly GiftEvent[] => cancel(gift as IssuedGift, { reason: 'refund' });
   given(giftAggregate, issued())
     .when(cancelIt)
@@ -233,7 +233,7 @@ test('cancelling: only what is neither redeemed nor cancelled', () => {
 const blocked = (cause: string): GiftEvent => ({ type: 'GiftBlocked', data: { cause, reason: 'why' } });
 const freed = (cause: string): GiftEvent => ({ type: 'GiftUnblocked', data: { cause, reason: 'won' } });
 
-test('a blocked gift is not redeemed, claimed or vouchered, until its last cause is freed', () => {
+test('refuses use of a blocked gift until its last cause is freed', () => {
   const assign = (gift: Gift): readonly GiftEvent[] => assignVoucher(gift as IssuedGift, facts(), voucher.data);
   given(giftAggregate, issued(), blocked('support')).when(at(soho)).refused('gift_blocked');
   given(giftAggregate, issued(), blocked('support'))
@@ -251,7 +251,7 @@ test('a blocked gift is not redeemed, claimed or vouchered, until its last cause
     .then(redeemed('r1'));
 });
 
-test('what is refused for good comes before a block, the caller and the location too', () => {
+test('refuses for final reasons before it refuses for a block', () => {
   const held = blocked('support');
   const late = '2026-07-01T00:00:00.000Z';
   given(giftAggregate, issued(), held, redeemed('r0')).when(at(soho)).refused('gift_already_redeemed');
@@ -267,7 +267,7 @@ test('what is refused for good comes before a block, the caller and the location
   given(giftAggregate, issued(), held).when(at(undefined)).refused('invalid_location');
 });
 
-test('what a block leaves alone: the voucher there is, the owner, a redemption to be reversed', () => {
+test('leaves voucher, owner and reversal alone while a gift is blocked', () => {
   given(giftAggregate, issued(), voucher, blocked('support'))
     .when((gift) => assignVoucher(gift as IssuedGift, facts(), voucher.data))
     .then();
@@ -302,7 +302,7 @@ test('each cause blocks once, and is freed by itself', () => {
   given(giftAggregate, issued(), freed('dispute:d')).when(at(soho)).then(redeemed('r1'));
 });
 
-test('events before the issue, and unknown ones, change nothing', () => {
+test('ignores unknown events, and those before the issue', () => {
   assert.deepEqual(given(giftAggregate, redeemed('r0')).state, { status: 'none' });
   const { state } = given(giftAggregate, issued());
   assert.equal(
@@ -311,12 +311,12 @@ test('events before the issue, and unknown ones, change nothing', () => {
   );
 });
 
-test('expiry: the last day is still valid, in UTC', () => {
+test('treats the last day as valid, in UTC', () => {
   assert.equal(isExpired('2026-06-30', '2026-06-30T23:59:59.999Z'), false);
   assert.equal(isExpired('2026-06-30', '2026-07-01T00:00:00.000Z'), true);
 });
 
-test('property: whatever is tried in whatever order, a gift is redeemed at most once at a time, and never while anything blocks it', () => {
+test('property: never redeems a redeemed or blocked gift, whatever comes in whatever order', () => {
   const callers = [bob, { user_id: 'ann' }, till(), till('cinema', true), till('coffee', false)];
   const action = fc.record({
     kind: fc.constantFrom('redeem', 'unredeem', 'claim', 'voucher', 'cancel', 'block', 'unblock'),

@@ -25,7 +25,7 @@ const failed = (of: object = {}): NotificationEvent => ({ type: 'NotificationFai
 const delivery = (history: NotificationEvent[], message_id: string): unknown =>
   failDelivery(history, { provider: 'twilio', message_id, cause: 'c' });
 
-test('that a message was not delivered is noted once, and once it is noted as sent', () => {
+test('records once, after it was sent, that a message was not delivered', () => {
   assert.equal(delivery([started()], 'm1'), undefined);
   assert.equal(delivery([started(), sent('m1')], 'm2'), undefined);
   assert.deepEqual(delivery([started(), sent('m1')], 'm1'), [undelivered('m1')]);
@@ -36,7 +36,7 @@ test('that a message was not delivered is noted once, and once it is noted as se
   );
 });
 
-test('a telling that is begun and has no end fails with its message: that telling, in its own words', () => {
+test('fails the open attempt whose message was not delivered, and no other', () => {
   assert.deepEqual(failAttempt([started()], 1, 'c'), [failed()]);
   assert.deepEqual(failAttempt([started(), sent('m1'), requested, started(again)], 2, 'c'), [failed(again)]);
   for (const history of [

@@ -34,13 +34,13 @@ test('its streams', () => {
   assert.is(parkedNameOf('parked-x'), undefined);
 });
 
-test('one id an entity and process manager, which tells neither', () => {
+test('gives each entity of a process manager an id that hides both', () => {
   assert.match(parkedId('purchase', 'e'), /^[0-9a-f]{32}$/);
   assert.is.not(parkedId('purchase', 'e'), parkedId('notification', 'e'));
   assert.is(parkedId('purchase', 'e'), parkedId('purchase', 'e'));
 });
 
-test('the event that parks it has an id of its own: the same for the same giving up, a UUID', () => {
+test('gives the parking event a UUID, the same for the same work', () => {
   const { cause: _, ...data } = parked(1).data;
   const id = parkingId('purchase', data);
   assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
@@ -54,7 +54,7 @@ test('the event that parks it has an id of its own: the same for the same giving
   assert.is(new Set([id, ...others]).size, 6);
 });
 
-test('parked, retried, parked again with the count, discarded', () => {
+test('folds work that is parked, retried, parked again and discarded', () => {
   assert.equal(after(parked()), { ...work, cause: 'down', times: 1, state: 'parked' });
   assert.is(after(parked(), retried).state, 'retried');
   assert.equal(after(parked(), retried, parked(2)), { ...work, cause: 'down', times: 2, state: 'parked' });
@@ -62,7 +62,7 @@ test('parked, retried, parked again with the count, discarded', () => {
   assert.throws(() => evolveParked(undefined, retried), /never parked/);
 });
 
-test('a retry hands it back once', () => {
+test('hands parked work back once', () => {
   assert.equal(retryWork('purchase', after(parked()), 'works again'), [retried]);
   assert.equal(retryWork('purchase', after(parked(), retried), 'again'), []);
   assert.equal(retryWork('purchase', after(parked(), retried, parked(2)), 'again'), [
@@ -73,7 +73,7 @@ test('a retry hands it back once', () => {
     assert.throws(() => retryWork(name, after(parked(), discarded), 'by mistake'), refusal('work_discarded'));
 });
 
-test('what waits is discarded once; what was handed back is not', () => {
+test('discards waiting work once, and no work that was handed back', () => {
   assert.equal(discardWork(after(parked()), 'paid by hand'), [discarded]);
   assert.equal(discardWork(after(parked(), discarded), 'again'), []);
   assert.throws(() => discardWork(after(parked(), retried), 'x'), refusal('work_retried'));

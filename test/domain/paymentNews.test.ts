@@ -87,14 +87,14 @@ function open(events: readonly PurchaseEvent[], ...news: readonly PaymentNews[])
   return reversalSteps(reversalsOf(after(...all).state)).map(({ key }) => key);
 }
 
-test('a success pays for what is open, whoever waits for it; the same again changes nothing', () => {
+test('records once that a success pays for an open purchase', () => {
   after().hears(succeeded()).then(charged);
   after(required).hears(succeeded()).then(charged);
   after(required, charged).hears(succeeded()).then();
   after(required).hears(succeeded('pi_1', 1049)).then();
 });
 
-test('a success that bought nothing goes back, once', () => {
+test('refunds a charge that bought nothing, once', () => {
   const back = (cause: string, charge_id: string): PurchaseEvent => ({
     type: 'RefundStarted',
     data: {
@@ -118,7 +118,7 @@ test('a success that bought nothing goes back, once', () => {
   assert.equal(leftOfCharge(after(charged, second).state), 1050, 'the first charge is whole');
 });
 
-test('a failure is heard only where the buyer is waited for', () => {
+test('records a failure only where the buyer is waited for', () => {
   const noted: PurchaseEvent = {
     type: 'PaymentAuthenticationFailed',
     data: { provider, payment_id: 'pi_1', code: 'nope' },
@@ -131,7 +131,7 @@ test('a failure is heard only where the buyer is waited for', () => {
   after(required, declined).hears(failed()).then();
 });
 
-test('a buyer is waited for once, while the charge is open', () => {
+test('requires authentication once, while the charge is open', () => {
   const asked = required.data as Parameters<typeof requireAuthentication>[1];
   given(purchaseAggregate, bought)
     .when((state) => requireAuthentication(state, asked))
@@ -151,7 +151,7 @@ test('a buyer is waited for once, while the charge is open', () => {
   assert.equal(after(required, failure).state.authentication?.failed, 'nope');
 });
 
-test('money given back at the provider: what is new of it, without our own', () => {
+test('records only new external refunds, without ours', () => {
   const noted = (amount: number, total: number): PurchaseEvent => ({
     type: 'RefundedAtProvider',
     data: { provider, charge_id: 'pi_1', amount, total },
@@ -185,7 +185,7 @@ test('money given back at the provider: what is new of it, without our own', () 
   assert.equal(leftOfCharge(after(declined).state), 0);
 });
 
-test('a refund of ours that the provider could not deliver: noted once, for the attempt it is about', () => {
+test('records once that the provider could not deliver an attempt of a refund', () => {
   const data = {
     refund_id: 'r',
     attempt: 1,
@@ -251,7 +251,7 @@ test("a dispute about another charge than the one that paid is none of the gifts
     .then({ type: 'DisputeClosed', data: { provider, dispute_id: 'dp', outcome: 'won' } });
 });
 
-test('a refund that the provider refused is none of ours, until it is tried again', () => {
+test('counts a refused refund as external until it is tried again', () => {
   const noted: PurchaseEvent = {
     type: 'RefundedAtProvider',
     data: { provider, charge_id: 'pi_1', amount: 350, total: 350 },
@@ -287,7 +287,7 @@ test('a refund that the provider refused is none of ours, until it is tried agai
   assert.equal(outside({ type: 'RefundStarted', data: { ...data, charge_id: 'pi_2' } }, noted), undefined);
 });
 
-test('a total that may hold what was refused, or a failure that may have hidden what was not ours: the provider is asked', () => {
+test('asks the provider about a total that may hold refused or external refunds', () => {
   const data = {
     refund_id: 'r',
     attempt: 1,
@@ -366,7 +366,7 @@ test('a total that may hold what was refused, or a failure that may have hidden 
     .then(undelivered);
 });
 
-test('a dispute begins and ends once, in whatever order it is told', () => {
+test('opens and closes a dispute once, in whatever order it is reported', () => {
   const begun: ReversalEvent = {
     type: 'DisputeOpened',
     data: { provider, dispute_id: 'dp', amount: 1050, reason: 'fraudulent' },
@@ -385,7 +385,7 @@ test('a dispute begins and ends once, in whatever order it is told', () => {
   after(charged, begun, ended('won')).hears(closed('lost')).then();
 });
 
-test('what is left to do about it', () => {
+test('lists the steps that are left', () => {
   const blocked: ReversalEvent = { type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 3 } };
   assert.deepEqual(open([charged], opened), ['dispute:dp']);
   assert.deepEqual(open([charged], opened, refunded(350)), ['dispute:dp', 'provider-refund']);
@@ -401,7 +401,7 @@ test('what is left to do about it', () => {
   );
 });
 
-test('what was done is noted once', () => {
+test('records once what was done', () => {
   const money = reversalsOf(
     after(charged, ...decideNews(after(charged).state, refunded(350)), ...decideNews(after(charged).state, opened))
       .state,

@@ -15,7 +15,7 @@ test('numbers kept for films, examples and tests are taken', () => {
   assert.is(normalisePhoneNumber('07700 900123'), '+447700900123');
 });
 
-test('what is no whole number is refused', () => {
+test('refuses a number that is not whole', () => {
   for (const text of [
     '',
     '1',

@@ -35,7 +35,7 @@ test('other names stay other names', () => {
     assert.is.not(normaliseUsername(one), normaliseUsername(other));
 });
 
-test('what is no username by RFC 8265 is told', () => {
+test('tells usernames from other texts by RFC 8265', () => {
   for (const name of ['ada', 'ada@demo.example', 'ann lee', 'zoë', 'straße', '星巴克', 'ガ', "o'brien", 'a_b-c.d+1'])
     assert.ok(isUsername(normaliseUsername(name)), name);
   for (const name of [
@@ -65,7 +65,7 @@ test('a spelling is its own spelling', () => {
   );
 });
 
-test('a password is the same, composed or not, with whatever space; and nothing else of it is changed', () => {
+test('changes nothing of a password but its composition and its spaces', () => {
   assert.is(opaqueString('cafe\u0301 9'), opaqueString('caf\u00e9\u00a09'));
   for (const password of [' both ends ', 'Correct Horse', 'ＡＢＣ', 'ﬁ²', '❤️‍🔥', 'a  b'])
     assert.is(opaqueString(password), password.normalize('NFC'));

@@ -51,7 +51,7 @@ test('a charge is started once', () => {
   given(purchaseAggregate).when(start).then();
 });
 
-test('it is settled once, the first answer counts', () => {
+test('settles a charge once, by the first answer', () => {
   given(purchaseAggregate, bought, started)
     .when((state) => settleCharge(state, charged))
     .then(charged);
@@ -63,7 +63,7 @@ test('it is settled once, the first answer counts', () => {
     .then();
 });
 
-test('its state', () => {
+test('folds its state', () => {
   const state = (...events: PurchaseEvent[]): object => given(purchaseAggregate, ...events).state;
   assert.deepEqual(state(charged), { status: 'none' });
   assert.deepEqual(state(bought), {

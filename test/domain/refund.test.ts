@@ -65,7 +65,7 @@ const ask = (refund_id: string, gift_ids?: string[]) => (state: Purchase) => {
 const purchase = (...events: PurchaseEvent[]) => given(purchaseAggregate, purchased, ...events);
 const refundsOf = (state: Purchase) => (state.status === 'none' ? new Map<string, never>() : state.refunds);
 
-test('all gifts that belong to no refund, or those that are named, each once', () => {
+test('asks for all gifts without a refund, or for those named, each once', () => {
   purchase(charged)
     .when(ask('r1'))
     .then(requested('r1', a, b, c) as never);
@@ -87,7 +87,7 @@ test('all gifts that belong to no refund, or those that are named, each once', (
     .refused('gift_not_in_transaction');
 });
 
-test('gifts that a refund has left as they are can be asked for again', () => {
+test('asks again for gifts that a refund has skipped', () => {
   const nothing: PurchaseEvent = { type: 'NothingRefunded', data: { refund_id: 'r1', kept: { redeemed: [a] } } };
   purchase(charged, requested('r1', a), nothing)
     .when(ask('r2', [a]))
@@ -97,14 +97,14 @@ test('gifts that a refund has left as they are can be asked for again', () => {
     .then(requested('r2', a) as never);
 });
 
-test('a purchase that is not settled, or was declined, has nothing to give back', () => {
+test('refuses a refund of an unsettled or declined purchase', () => {
   purchase().when(ask('r1')).refused('transaction_pending');
   purchase({ type: 'PaymentDeclined', data: { provider: 'stripe', code: 'lost_card' } })
     .when(ask('r1'))
     .refused('nothing_to_refund');
 });
 
-test('exactly the share of the gifts that could be cancelled is given back, by who took it', () => {
+test('refunds exactly the price of the cancelled gifts, by who took the money', () => {
   purchase(charged, requested('r1', a, b, c))
     .when((state) => startRefund(state, 'r1', [a, c], { redeemed: [b] }))
     .then({ ...started('r1', a, c), data: { ...started('r1', a, c).data, kept: { redeemed: [b] } } } as never);
@@ -122,7 +122,7 @@ test('exactly the share of the gifts that could be cancelled is given back, by w
   assert.is(leftOfCharge(purchase().state), 0);
 });
 
-test('the answer stands; only what was refused is tried again, under another key', () => {
+test('keeps the first answer, and retries only a refused refund, under another key', () => {
   const refunded = { outcome: 'refunded', provider: 'stripe', refund_ref: 're_1' } as const;
   const refused = { outcome: 'refused', provider: 'stripe', code: 'charge_disputed' } as const;
   const given1: PurchaseEvent = {
@@ -150,7 +150,7 @@ test('the answer stands; only what was refused is tried again, under another key
   assert.is(refundsOf(odd.state).size, 0, 'an answer to nothing is none');
 });
 
-test('money given back at the provider counts for a refund only where the provider had refused that before', () => {
+test('counts external refunds for a refund only where the provider had refused it before', () => {
   const outside: PurchaseEvent = {
     type: 'RefundedAtProvider',
     data: { provider: 'stripe', charge_id: 'pi_1', amount: 250, total: 250 },
@@ -171,7 +171,7 @@ test('money given back at the provider counts for a refund only where the provid
   assert.is(madeByHand(undefined), false);
 });
 
-test('a gift is cancelled unless it is used, its code is out, its payment disputed, or it is cancelled already', () => {
+test('cancels a gift unless it is used, vouchered, disputed or cancelled already', () => {
   const issued: GiftEvent = {
     type: 'GiftIssued',
     data: {

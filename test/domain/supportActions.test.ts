@@ -78,7 +78,7 @@ test('a gift goes to another receiver, whatever receiver it had', () => {
   given(giftAggregate, issued(), given_to('cat')).when(to('bob')).then(given_to('bob'));
 });
 
-test('not one that is unpaid, cancelled, used, expired, or whose code is out', () => {
+test('refuses to reassign an unpaid, cancelled, used, expired or vouchered gift', () => {
   given(giftAggregate, issued()).when(to('cat', 'pending')).refused('gift_not_paid');
   given(giftAggregate, issued()).when(to('cat', 'declined')).refused('gift_cancelled');
   given(giftAggregate, issued(), cancelled).when(to('cat')).refused('gift_cancelled');
@@ -89,7 +89,7 @@ test('not one that is unpaid, cancelled, used, expired, or whose code is out', (
     .refused('gift_expired');
 });
 
-test('the new receiver owns it, whoever had it may not redeem it any more', () => {
+test('makes the new receiver the owner and takes the gift from the former one', () => {
   const claimed: GiftEvent = { type: 'GiftClaimed', data: { user_id: 'dan' } };
   for (const before of [[issued()], [issued({}), claimed], [issued({})], [issued({ phone_hash: 'h' })]]) {
     const gift = given(giftAggregate, ...before, happened(given_to('cat'), NOW)).state as IssuedGift;
@@ -131,7 +131,7 @@ const extended = (expires_on: string, voucher_expires_at: string | null = null):
   data: { expires_on, voucher_expires_at, reason: 'shop was closed' },
 });
 
-test('a gift is extended to a later day, an expired one and a used one too', () => {
+test('extends a gift to a later day, an expired or used one too', () => {
   given(giftAggregate, issued()).when(until('2026-07-31')).then(extended('2026-07-31'));
   given(giftAggregate, issued()).when(until('2026-07-31', LATE)).then(extended('2026-07-31'));
   given(giftAggregate, issued()).when(until('2026-07-01', LATE)).then(extended('2026-07-01'));
@@ -142,7 +142,7 @@ test('a gift is extended to a later day, an expired one and a used one too', () 
     .then(given_to('cat'));
 });
 
-test('not to an earlier day, a past one, or one that must be a mistake', () => {
+test('refuses an earlier or past day, and one too far ahead', () => {
   given(giftAggregate, issued()).when(until('2026-06-29')).refused('invalid_expiry_date');
   given(giftAggregate, issued(), extended('2026-07-31')).when(until('2026-07-30')).refused('invalid_expiry_date');
   given(giftAggregate, issued()).when(until('2026-07-01', '2026-07-02T00:00:00.000Z')).refused('invalid_expiry_date');
@@ -154,7 +154,7 @@ test('not to an earlier day, a past one, or one that must be a mistake', () => {
   given(giftAggregate, issued(), cancelled).when(until('2026-07-31')).refused('gift_cancelled');
 });
 
-test('its voucher follows: to the end of the new day or the segment’s days after it was made, and never earlier than it was', () => {
+test('extends the voucher to the new day or by the segment’s days, and never shortens it', () => {
   const made = happened(voucher, '2026-03-01T09:00:00.000Z');
   given(giftAggregate, issued(), made)
     .when(until('2026-07-31', NOW, 'charged', 365))

@@ -37,20 +37,20 @@ const refused = (transaction_id: string, amount: number): WalletEvent => ({
 
 test('its stream is named by its reference', () => assert.is(walletStream('w1'), 'wallet-w1'));
 
-test('pays down to nothing, not below', () => {
+test('pays down to zero, not below', () => {
   assert.equal(debit(given(toppedUp('a', 5)), { transaction_id: 't', amount: 5 }), [debited('t', 5)]);
   assert.equal(debit(given(toppedUp('a', 5)), { transaction_id: 't', amount: 6 }), [refused('t', 6)]);
   assert.equal(debit(given(), { transaction_id: 't', amount: 0 }), [debited('t', 0)]);
 });
 
-test('what was decided for a transaction stands', () => {
+test('keeps what was decided for a transaction', () => {
   assert.equal(debit(given(toppedUp('a', 5), debited('t', 5)), { transaction_id: 't', amount: 5 }), []);
   assert.equal(debit(given(refused('t', 5), toppedUp('t', 5)), { transaction_id: 't', amount: 5 }), []);
   assert.is(debitOf(given(toppedUp('t', 5), refused('t', 5)), 't'), 'refused');
   assert.is(debitOf(given(toppedUp('t', 5)), 't'), undefined);
 });
 
-test('money that comes back can be spent', () => {
+test('lets credited money be spent', () => {
   const wallet = given(toppedUp('a', 5), debited('t', 5), {
     type: 'WalletCredited',
     data: { transaction_id: 't', amount: 5, cause: 'refund' },
@@ -116,7 +116,7 @@ test('gives back what is left of a debit, each refund once', () => {
   assert.is(debitOf(after, 'r1'), undefined);
 });
 
-test('a purchase that was given up stays unpaid, whatever had been decided', () => {
+test('leaves a purchase unpaid that was given up, whatever had been decided', () => {
   const asked = { transaction_id: 't1', amount: 300 };
   const credited: WalletEvent = { type: 'WalletCredited', data: { ...asked, cause: 'discarded-t1' } };
   const after = (...events: readonly WalletEvent[]): WalletEvent[] =>

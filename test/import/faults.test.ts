@@ -340,7 +340,7 @@ for (const [fault, change] of CASES) {
 
 const EXACT = 'must have no blanks at either end, and neither control characters nor invisible ones within';
 
-test('what is compared to the letter has no blanks around it, and nothing invisible in it', async () => {
+test('refuses blanks around and invisible characters in exact values', async () => {
   const fields = [
     ['voucher_codes', 'code', 'voucher_codes[0].code'],
     ['voucher_codes', 'pin', 'voucher_codes[0].pin'],
@@ -444,7 +444,7 @@ test('no fault repeats a secret, a name or a number', async () => {
   assert.not.match(faults.join('\n'), /hunter2/);
 });
 
-test('what the log holds can be referred to; what it does not hold, or has retired, cannot', async () => {
+test('accepts references to live entries of the log, and no others', async () => {
   const events = memoryEvents();
   await importInto(events, wholeFile());
   const category = { id: 'c2', name: 'More', products: ['p1'] };
@@ -462,7 +462,7 @@ test('what the log holds can be referred to; what it does not hold, or has retir
   ]);
 });
 
-test('what an import prunes cannot be referred to in it', async () => {
+test('refuses references to entries that the import prunes', async () => {
   const events = memoryEvents();
   await importInto(events, wholeFile());
   const file = fileWith((one) => void one['users']!.pop());

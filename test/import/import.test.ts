@@ -162,7 +162,7 @@ test('the same file again appends nothing', async () => {
   assert.equal(report, { dryRun: false, changes: [], unchanged: 16, events: 0 });
 });
 
-test('a code that came in under another hash key, as into a log that was restored without its own, is the same code', async () => {
+test('takes a code under another hash key, as of a restored log, for the same code', async () => {
   const events = memoryEvents();
   const { voucher_codes: _, ...rest } = wholeFile();
   await importInto(events, rest);
@@ -187,7 +187,7 @@ test('a code that came in under another hash key, as into a log that was restore
   );
 });
 
-test('a code that came in under another hash key is told from the same code of another segment', async () => {
+test('tells a code under another hash key from the same code of another segment', async () => {
   const events = memoryEvents();
   const segments = ['g1', 'g2'].map((id) => ({ id, name: id, voucherType: 'qr', expiry: 30 }));
   events.given(`voucherCode-g1-${'k'.repeat(22)}`, {
@@ -262,7 +262,7 @@ test('a wallet that is debited all the time is topped up all the same, each top-
   assert.equal(ids, ['t1', 't2'], 'the first by another import, meanwhile');
 });
 
-test('a debit that comes between is topped up behind, with no other look at the log, whatever was topped up before', async () => {
+test('tops up behind a debit that came between, without another read of the log', async () => {
   const events = memoryEvents();
   events.given('wallet-w1', { type: 'WalletToppedUp', data: { top_up_id: 't0', amount: 9 } });
   let appends = 0;
@@ -392,7 +392,7 @@ test('a name in another spelling is the same name: only the entry changes', asyn
   assert.equal(since(events, before), ['user-u1 UserChanged']);
 });
 
-test('a dry run appends nothing and tells what would be done, without yes or reason', async () => {
+test('appends nothing in a dry run and reports what would be done', async () => {
   const events = memoryEvents();
   await importInto(events, wholeFile());
   const before = events.log.length;
@@ -410,7 +410,7 @@ test('a dry run appends nothing and tells what would be done, without yes or rea
   });
 });
 
-test('pruning concerns only the arrays that stand in the file; what is gone is retired once, with the reason', async () => {
+test('prunes only arrays of the file, and retires missing entries once, with the reason', async () => {
   const events = memoryEvents();
   await importInto(events, wholeFile());
   events.given(codeStream('CODE-1'), { type: 'VoucherCodeAssigned', data: { gift_id: 'gift' } });
@@ -445,7 +445,7 @@ test('pruning concerns only the arrays that stand in the file; what is gone is r
   );
 });
 
-test('without prune, what has gone from the file is left alone', async () => {
+test('leaves missing entries alone without prune', async () => {
   const events = memoryEvents();
   await importInto(events, wholeFile());
   assert.is((await importInto(events, { stores: [], users: [] })).events, 0);
@@ -516,7 +516,7 @@ test('two imports of one file at once append everything once', async () => {
   );
 });
 
-test('what another import took in between is refused, with what had been appended before', async () => {
+test('refuses what another import took meanwhile, and counts what it had appended', async () => {
   const events = memoryEvents();
   const [ann] = wholeFile().users;
   events.beforeAppend = (stream) => {
@@ -544,7 +544,7 @@ test('an import that loses races to others looks at the log again', async () => 
   assert.equal([changes.map(({ id }) => id), unchanged], [['m', 'u'], 0]);
 });
 
-test('others who never stop changing an entry end the import', async () => {
+test('gives up while others keep changing an entry', async () => {
   const events = memoryEvents();
   let attempts = 0;
   events.beforeAppend = (stream) => {
@@ -605,7 +605,7 @@ test('an import interrupted at any point is finished by repeating it', async () 
     assert.equal(await finalState(after), whole, `interrupted after ${after} appends`);
 });
 
-test('an import that is interrupted before it appends says so, and judges by nothing that it has not seen', async () => {
+test('reports an interruption before the first append, and no faults of what it has not read', async () => {
   const events = memoryEvents();
   await importInto(events, wholeFile());
   const reading = new AbortController();
@@ -626,7 +626,7 @@ test('an import that is interrupted before it appends says so, and judges by not
   );
 });
 
-test('progress is told after each append', async () => {
+test('reports progress after each append', async () => {
   const told: string[] = [];
   await importInto(
     memoryEvents(),
