@@ -76,7 +76,7 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
           hash,
           bytes,
           log_id,
-          begun_at,
+          started_at,
         } = await backupLog(events, {
           path,
           hashKeyCheck: hashKey === undefined ? null : keyedHash(hashKey)('backup', events.logId),
@@ -94,7 +94,7 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
         const keep = keptBeside(config, set, hashKey !== undefined);
         if (flags.json === true)
           return await writeLines(terminal.stdout, [
-            jsonLine({ action: 'done', file: path, bytes, events: count, position, hash, log_id, begun_at, keep }),
+            jsonLine({ action: 'done', file: path, bytes, events: count, position, hash, log_id, started_at, keep }),
           ]);
         await writeLines(terminal.stdout, [
           `${count} events of log ${log_id}, up to position ${position ?? 'none'}, are in ${file} (${bytes} bytes)`,

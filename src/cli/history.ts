@@ -84,16 +84,16 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
           `nothing is known of ${JSON.stringify(gift.slice(0, 64))}: give a gift's id or shortcode, a redemption's id or a transaction's`,
         );
       const access = cliAccess(events);
-      const seen = async (count: number): Promise<void> => {
+      const recordShown = async (count: number): Promise<void> => {
         // Events are shown in UTC: the zone concerns only the given time.
         const { timeZone, ...asked } = flags;
         const request = { gift, ...asked, ...(time === undefined ? {} : { timeZone }) };
         await access.recorder.shown(access.asker, accessRequest('gift history', request, sight), count);
       };
       if (time !== undefined)
-        return showThen(terminal, { deps, opened, found, time, flags, personal: sight.personal, seen });
+        return showAsOf(terminal, { deps, opened, found, time, flags, personal: sight.personal, recordShown });
       const views = (await giftHistory(deps, found)).map((event) => eventView(event, sight));
-      await seen(views.length);
+      await recordShown(views.length);
       await writeLines(
         terminal.stdout,
         flags.json === true
@@ -117,19 +117,19 @@ function refuseOddFlags({ asOf, embed, viewer, csv }: HistoryFlags): void {
     throw new CommandFailure(`--embed ${unknown} is unknown: ${ALL_RELATIONS.join(', ')}`, EXIT.usage);
 }
 
-interface ThenOptions {
+interface AsOfOptions {
   readonly deps: HistoryDeps;
   readonly opened: OpenedStores;
   readonly found: NamedGifts;
   readonly time: string;
   readonly flags: HistoryFlags;
   readonly personal: boolean;
-  readonly seen: (count: number) => Promise<void>;
+  readonly recordShown: (count: number) => Promise<void>;
 }
 
-async function showThen(
+async function showAsOf(
   terminal: Terminal,
-  { deps, opened, found, time, flags, personal, seen }: ThenOptions,
+  { deps, opened, found, time, flags, personal, recordShown }: AsOfOptions,
 ): Promise<void> {
   const { giftIds, purchase } = found;
   const [giftId] = giftIds;
@@ -148,20 +148,20 @@ async function showThen(
   ];
   const { publicUrl, host, port } = opened.config;
   const asked = { giftId, purchase, time, position, embeds, personal, viewer };
-  const then = await giftAsOf(
+  const answer = await giftAsOf(
     { ...deps, catalogue: opened.models.catalogue, publicUrl: publicUrl ?? addressOf(host, port) },
     asked,
   );
-  if (then === 'no viewer') throw new CommandFailure(`at ${time} there was no user ${JSON.stringify(viewer)}`);
-  if (then === undefined || position === undefined)
+  if (answer === 'no viewer') throw new CommandFailure(`at ${time} there was no user ${JSON.stringify(viewer)}`);
+  if (answer === undefined || position === undefined)
     throw new CommandFailure(`at ${time} (log position ${position ?? 'before its beginning'}) there was no such gift`);
-  await seen(1);
-  const { data, embedded } = then;
+  await recordShown(1);
+  const { data, embedded } = answer;
   const shown = {
     as_of: time,
     position,
     time_zone: flags.timeZone,
-    viewer: then.viewer,
+    viewer: answer.viewer,
     data,
     ...(embedded === undefined ? {} : { embedded }),
   };

@@ -78,7 +78,7 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
     if (error instanceof ImportFaultsError)
       throw await showFaults(terminal, file, error, {
         json: flags.json === true,
-        ...(log.fresh ? { begunIn: config.dataDir } : {}),
+        ...(log.fresh ? { newLogIn: config.dataDir } : {}),
       });
     if (error instanceof ImportInterruptedError) throw new CommandFailure(error.message, EXIT.interrupted);
     if (error instanceof PruneNeedsYesError)
@@ -170,14 +170,14 @@ function repetitionsIn(text: string): ImportFault[] {
 }
 
 /**
- * Faults are messages; with `--json` they are the result. `begunIn`: the folder that had no log before, perhaps the
+ * Faults are messages; with `--json` they are the result. `newLogIn`: the folder that had no log before, perhaps the
  * only mistake.
  */
 async function showFaults(
   terminal: Terminal,
   file: string,
   { faults, appended }: ImportFaultsError,
-  { json, begunIn }: { readonly json: boolean; readonly begunIn?: string },
+  { json, newLogIn }: { readonly json: boolean; readonly newLogIn?: string },
 ): Promise<CommandFailure> {
   if (json) await writeLines(terminal.stdout, faults.map(jsonLine));
   else
@@ -189,9 +189,9 @@ async function showFaults(
   const done =
     appended === 0 ? 'nothing was imported' : `another import came in between; ${appended} events were appended before`;
   const elsewhere =
-    begunIn === undefined
+    newLogIn === undefined
       ? ''
-      : `; there was no event log in ${begunIn}: if the service's is elsewhere, set DATA_DIR to it`;
+      : `; there was no event log in ${newLogIn}: if the service's is elsewhere, set DATA_DIR to it`;
   return new CommandFailure(`${nameOf(file)} has ${count}; ${done}: correct the file and repeat${elsewhere}`);
 }
 

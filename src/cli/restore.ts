@@ -85,7 +85,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
       return target.logId;
     });
     bars.clear();
-    const { events, position, hash, log_id, begun_at } = backup;
+    const { events, position, hash, log_id, started_at } = backup;
     const report = {
       action: 'done',
       events,
@@ -93,13 +93,13 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
       hash,
       from: log_id,
       to: logId,
-      backed_up_at: begun_at,
+      backed_up_at: started_at,
       data_dir: config.dataDir,
     };
     if (flags.json === true) return await writeLines(terminal.stdout, [jsonLine(report)]);
     await writeLines(terminal.stdout, [
       `${events} events, up to position ${position ?? 'none'} of log ${log_id}, are in ${config.dataDir} as log ${logId}; hash ${hash}`,
-      `what was done after ${begun_at} is not in it: compare with what the payment provider knows`,
+      `what was done after ${started_at} is not in it: compare with what the payment provider knows`,
       config.mongodbUrl === undefined
         ? 'start the service: read models are built anew'
         : 'name an empty database in MONGODB_URL and start the service: read models are built anew',
@@ -118,10 +118,10 @@ function refuseUnlessFresh(dataDir: string): void {
     throw new CommandFailure(
       `${dataDir} holds data already (${found}): nothing is restored over it; set DATA_DIR to a folder without, or move it away`,
     );
-  const begun = there.find((name) => name.startsWith('restoring-'));
-  if (begun !== undefined)
+  const leftover = there.find((name) => name.startsWith('restoring-'));
+  if (leftover !== undefined)
     throw new CommandFailure(
-      `another restore into ${dataDir} is running, or was killed: if none runs, remove ${resolve(dataDir, begun)} and repeat`,
+      `another restore into ${dataDir} is running, or was killed: if none runs, remove ${resolve(dataDir, leftover)} and repeat`,
     );
 }
 

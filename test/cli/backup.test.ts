@@ -142,7 +142,7 @@ test('--json; an empty log and one that has been restored before can be backed u
     '--json',
   ]);
   assert.match(made.err, /takes no record of this backup \(.*sealed.*\); it is made all the same\n$/);
-  const { bytes, log_id, begun_at, keep, ...rest } = JSON.parse(made.out) as Record<string, unknown>;
+  const { bytes, log_id, started_at, keep, ...rest } = JSON.parse(made.out) as Record<string, unknown>;
   assert.equal(rest, {
     action: 'done',
     file,
@@ -151,7 +151,7 @@ test('--json; an empty log and one that has been restored before can be backed u
     hash: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
   });
   assert.is(bytes, statSync(file).size);
-  assert.ok(String(log_id).length === 36 && String(begun_at).endsWith('Z'));
+  assert.ok(String(log_id).length === 36 && String(started_at).endsWith('Z'));
   assert.equal(
     (keep as { what: string; where: string }[]).map(({ what, where }) => [what, where]),
     [

@@ -40,17 +40,17 @@ export function lingering(): Lingering {
 
   const watch = (connection: Duplex, isOver: () => boolean): void => {
     forget(connection);
-    const began = performance.now();
+    const startedAt = performance.now();
     const before = bytesOf(connection);
     let bytes = before;
-    let heardAt = began;
+    let heardAt = startedAt;
     const look = (): void => {
       const now = performance.now();
       const latest = bytesOf(connection);
       if (latest !== bytes) heardAt = now;
       bytes = latest;
       const late =
-        now - began > (stopping ? STOPPING_MS : SENDING_MS) ||
+        now - startedAt > (stopping ? STOPPING_MS : SENDING_MS) ||
         now - heardAt > (stopping ? STOPPING_SILENT_MS : SILENT_MS) ||
         bytes - before > MAX_BYTES;
       if (late) connection.destroy();

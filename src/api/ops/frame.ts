@@ -68,11 +68,11 @@ export interface OpsRoute extends Omit<
    */
   readonly watched?: true;
   /**
-   * `sight.personal`: the caller asked for personal fields and gave a reason. `begin` records the call before it
+   * `sight.personal`: the caller asked for personal fields and gave a reason. `start` records the call before it
    * changes anything that no event of its own shows; then the handler also records the end, and the answer is not
    * recorded again.
    */
-  handle(call: Call, sight: Sight, begin: () => Promise<StartedOperation>): Promise<OpsAnswer | OpsStream>;
+  handle(call: Call, sight: Sight, start: () => Promise<StartedOperation>): Promise<OpsAnswer | OpsStream>;
 }
 
 const PERSONAL_PARAMETERS = {
@@ -98,17 +98,17 @@ export function opsRoute(
       reason,
     };
     const asker = askerOf(call);
-    let begun: StartedOperation | undefined;
+    let operation: StartedOperation | undefined;
     const answer = await handle(
       call,
       { personal: showsPersonal },
-      async () => (begun = await access.start(asker, request)),
+      async () => (operation = await access.start(asker, request)),
     );
     if ('records' in answer) return streamed(access, asker, request, answer);
-    if (begun === undefined)
+    if (operation === undefined)
       await (lately ?? always)([asker.by, request], async () => access.shown(asker, request, answer.shown));
     const { shown: count, ...rest } = answer;
-    return { ...rest, seen: { request, count } };
+    return { ...rest, accessRecord: { request, count } };
   };
   return {
     ...description,
@@ -117,7 +117,7 @@ export function opsRoute(
     roles,
     knownParametersOnly: true,
     ...(exists === undefined ? { handle: recorded } : { open: async (early) => exists(early).then(() => recorded) }),
-    seenAgain: async (call, { request, count }) => access.shown(askerOf(call), request, count),
+    recordAgain: async (call, { request, count }) => access.shown(askerOf(call), request, count),
   };
 }
 
@@ -170,11 +170,11 @@ async function streamed(
   request: AccessRequest,
   { contentType, records }: OpsStream,
 ): Promise<Answer> {
-  const begun = await access.start(asker, request);
+  const operation = await access.start(asker, request);
   let count = 0;
   let position: Position | null = null;
   let complete = false;
-  const end = async (): Promise<void> => begun.end(count, position, complete);
+  const end = async (): Promise<void> => operation.end(count, position, complete);
   async function* texts(): AsyncGenerator<string> {
     try {
       for await (const exported of records()) {

@@ -61,7 +61,7 @@ export function taskRoutes({
   pace,
   params,
 }: TaskRoutesOptions): OpsRoute[] {
-  async function begin<R>(
+  async function startTask<R>(
     kind: TaskKind,
     { projection, asked }: Named,
     work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>,
@@ -130,7 +130,7 @@ export function taskRoutes({
   async function repairs(
     { projection, deps }: Named,
     wanted: RepairedDocuments,
-    begun: StartedOperation,
+    operation: StartedOperation,
     signal: AbortSignal,
     tell: (share: number) => void,
   ): Promise<{ documents: readonly RepairOutcome[] }> {
@@ -139,12 +139,12 @@ export function taskRoutes({
         pace: pace(),
         signal,
         onProgress: (_, share) => tell(share * 0.9),
-        record: async () => begun,
+        record: async () => operation,
       });
       return { documents: outcomes ?? [] };
     } catch (error) {
       // Where nothing was found to repair.
-      await begun.end(0, null, false);
+      await operation.end(0, null, false);
       throw error;
     }
   }
@@ -189,7 +189,7 @@ export function taskRoutes({
       errors: ['projection_not_found', 'projection_busy', 'projection_refused'],
       handle: async (call) => {
         const named = of(call);
-        return begin(
+        return startTask(
           'verification',
           named,
           async (signal, tell) => verification(named, call.body['sample'] as number | undefined, signal, tell),
@@ -244,17 +244,17 @@ export function taskRoutes({
         if ((ids === undefined) === (found === undefined))
           throw new HttpError('schema', { message: 'give ids, or found' });
         // Before the work: the projector does what was requested whatever becomes of this process.
-        const begun = await record();
+        const operation = await record();
         try {
-          return await begin(
+          return await startTask(
             'repair',
             named,
-            async (signal, tell) => repairs(named, ids ?? 'found', begun, signal, tell),
+            async (signal, tell) => repairs(named, ids ?? 'found', operation, signal, tell),
             documents,
           );
         } catch (error) {
           // Where the task was never started.
-          await begun.end(0, null, false);
+          await operation.end(0, null, false);
           throw error;
         }
       },

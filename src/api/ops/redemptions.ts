@@ -157,12 +157,12 @@ async function page(
   filter: RedemptionFilter,
   limit: number,
 ): Promise<{ records: RedemptionRecord[]; next: Position | null }> {
-  const began = performance.now();
+  const startedAt = performance.now();
   const found: RedemptionRecord[] = [];
   for await (const { records, position } of readRedemptions(events, range, filter)) {
     found.push(...records);
     if (found.length > limit) return { records: found.slice(0, limit), next: found[limit - 1]?.position ?? null };
-    if (range.through !== null && position < range.through && performance.now() - began >= PAGE_MS)
+    if (range.through !== null && position < range.through && performance.now() - startedAt >= PAGE_MS)
       return { records: found, next: position };
   }
   return { records: found, next: null };

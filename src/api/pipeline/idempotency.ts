@@ -9,7 +9,7 @@ import type { Records } from '../../ports/readStore.js';
 import type { Holder, Presence } from '../../runtime/coordination/presence.js';
 import type { Principal } from '../auth/principal.js';
 import { HttpError } from './errors.js';
-import type { Seen } from './route.js';
+import type { AccessRecord } from './route.js';
 
 /** How long a request holds its key where its process is not known to be gone, ms. */
 const HOLD_MS = 30_000;
@@ -27,7 +27,7 @@ export interface StoredAnswer {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   /** The access record of the answer, left again whenever the answer is repeated. */
-  readonly seen?: Seen;
+  readonly accessRecord?: AccessRecord;
 }
 
 type Entry =
@@ -59,7 +59,7 @@ export interface KeyOwner {
   /** Whether that process still works on a request with this command id, as far as is known. */
   isWorking(holder: Holder, commandId: string): boolean;
   /** This process starts to work on one. Returns what ends that. */
-  begin(commandId: string): () => void;
+  start(commandId: string): () => void;
 }
 
 export function keyOwner({ self, isGone }: Pick<Presence, 'self' | 'isGone'>): KeyOwner {
@@ -67,7 +67,7 @@ export function keyOwner({ self, isGone }: Pick<Presence, 'self' | 'isGone'>): K
   return {
     self,
     isWorking: (holder, commandId) => (holder.process === self.process ? working.has(commandId) : !isGone(holder)),
-    begin(commandId) {
+    start(commandId) {
       const turn = Symbol(commandId);
       working.set(commandId, turn);
       return () => {
@@ -169,7 +169,7 @@ export async function takeKey(
       ...(first === undefined ? {} : { first }),
       ...(owner === undefined ? {} : { holder: owner.self }),
     };
-    const end = owner?.begin(commandId) ?? (() => undefined);
+    const end = owner?.start(commandId) ?? (() => undefined);
     let version: number | undefined;
     try {
       version = await records.put(key, running, { expected: present?.version ?? 0, expiresAt: now() + KEEP_MS });

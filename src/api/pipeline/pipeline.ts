@@ -128,14 +128,17 @@ async function decidedWithKey(
   return answer;
 }
 
-function storedAnswer({ status, headers, body, position, seen }: Answer, { positions }: PipelineDeps): StoredAnswer {
+function storedAnswer(
+  { status, headers, body, position, accessRecord }: Answer,
+  { positions }: PipelineDeps,
+): StoredAnswer {
   const text =
     typeof body === 'string' || body instanceof Readable || hasLongList(body) ? undefined : JSON.stringify(body);
   return {
     status,
     headers: { ...headers, ...(position === undefined ? {} : { [POSITION_HEADER]: positions.format(position) }) },
     ...(text === undefined ? {} : { body: text }),
-    ...(seen === undefined ? {} : { seen }),
+    ...(accessRecord === undefined ? {} : { accessRecord }),
   };
 }
 

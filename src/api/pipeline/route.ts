@@ -77,7 +77,7 @@ export type EarlyCall = Omit<Call, 'query' | 'body' | 'bytes' | 'embeds'>;
 export type Handler = (call: Call) => Promise<Answer>;
 
 /** What was shown: the content of an access record (decisions 11). */
-export interface Seen {
+export interface AccessRecord {
   readonly request: AccessRequest;
   readonly count: number;
 }
@@ -97,10 +97,10 @@ export interface Answer {
   /** Made from the events of an earlier request with the same key: sent as `Idempotent-Replayed: true`. */
   readonly replayed?: boolean;
   /**
-   * The content of its access record. The handler leaves the record; the route's `seenAgain` does when the answer is
+   * The content of its access record. The handler leaves the record; the route's `recordAgain` does when the answer is
    * repeated.
    */
-  readonly seen?: Seen;
+  readonly accessRecord?: AccessRecord;
 }
 
 /** The description of an endpoint; `Route` adds its handler. */
@@ -167,7 +167,7 @@ export type Route = RouteDescription & {
    * Leaves the access record of an answer that is about to be repeated for its idempotency key.
    * @throws UnavailableError: then it is not sent
    */
-  readonly seenAgain?: (call: EarlyCall, seen: Seen) => Promise<void>;
+  readonly recordAgain?: (call: EarlyCall, record: AccessRecord) => Promise<void>;
 } & (
     | { readonly handle: Handler; readonly open?: never }
     | { readonly open: (call: EarlyCall) => Promise<Handler>; readonly handle?: never }

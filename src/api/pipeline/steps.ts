@@ -155,7 +155,7 @@ async function claim(route: Route, deps: PipelineDeps, exchange: Exchange, key: 
     if (firstPosition !== undefined) exchange.firstPosition = firstPosition;
     return;
   }
-  if (taken.seen !== undefined) await route.seenAgain?.(exchange, taken.seen);
+  if (taken.accessRecord !== undefined) await route.recordAgain?.(exchange, taken.accessRecord);
   replay(exchange.ctx, positions, taken);
   exchange.replayed = true;
 }

@@ -57,7 +57,7 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
     const range = await rangeOf(events, flags, asked);
     terminal.stderr.write(`${rangeInWords(range)}\n`);
     const access = cliAccess(events);
-    const begun = await access.recorder.start(
+    const record = await access.recorder.start(
       access.asker,
       accessRequest('gift audit redemptions', { ...flags }, { personal: false, reason }),
     );
@@ -85,7 +85,7 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
       complete = reading && !terminal.signal.aborted;
     } finally {
       progress.clear();
-      await begun.end(count, position, complete);
+      await record.end(count, position, complete);
     }
     const done = `${count} records up to log position ${position ?? 'none'}`;
     if (terminal.signal.aborted)
@@ -99,9 +99,7 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
 
 /** The progress in the range that is read. */
 function goalOf(position: Position, { after, through }: LogRange): Goal {
-  const begun = shareOf(after ?? undefined, through ?? undefined);
+  const from = shareOf(after ?? undefined, through ?? undefined);
   const share = shareOf(position, through ?? undefined);
-  return share === undefined || begun === undefined || begun >= 1
-    ? undefined
-    : { share: (share - begun) / (1 - begun) };
+  return share === undefined || from === undefined || from >= 1 ? undefined : { share: (share - from) / (1 - from) };
 }

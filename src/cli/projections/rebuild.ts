@@ -131,17 +131,17 @@ async function rebuildOne(
   const say = async (action: string, more: object): Promise<void> => {
     if (telling.json) await writeLines(terminal.stdout, [jsonLine({ action, projection: name, ...more })]);
   };
-  const began = performance.now();
+  const startedAt = performance.now();
   let lostAt: number | undefined;
-  let begun: number | undefined;
+  let started: number | undefined;
   for (;;) {
     try {
       await attempt(terminal, opened, projection, {
         ...telling,
         say,
-        began,
-        begun,
-        onBegun: (target) => (begun = target),
+        startedAt,
+        started,
+        onStarted: (target) => (started = target),
         onProgress: () => (lostAt = undefined),
       });
       return;
@@ -169,10 +169,10 @@ const stoppedBy = (name: string): CommandFailure =>
 interface Attempt extends Telling {
   readonly say: (action: string, more: object) => Promise<void>;
   /** The start of the first attempt. */
-  readonly began: number;
+  readonly startedAt: number;
   /** The build's number, where an earlier attempt got so far. */
-  readonly begun: number | undefined;
-  readonly onBegun: (target: number) => void;
+  readonly started: number | undefined;
+  readonly onStarted: (target: number) => void;
   readonly onProgress: () => void;
 }
 
@@ -180,7 +180,7 @@ async function attempt(
   terminal: Terminal,
   opened: OpenedStores,
   projection: Projection,
-  { asker, json, say, began, begun, onBegun, onProgress }: Attempt,
+  { asker, json, say, startedAt, started, onStarted, onProgress }: Attempt,
 ): Promise<void> {
   const { name } = projection;
   const { store } = opened;
@@ -197,9 +197,9 @@ async function attempt(
   const lease = await seizeBuildLease(deps, name, signal);
   if (lease === undefined) throw stoppedBy(name);
   try {
-    const { record, resumed } = await begunAt(begun, store, projection, asker);
+    const { record, resumed } = await startOrResume(started, store, projection, asker);
     const { target, from, state } = record;
-    onBegun(target);
+    onStarted(target);
     if (state === 'building') {
       const outcome = await build(deps, projection, target, lease, {
         pace: considerate(store.records),
@@ -224,7 +224,7 @@ async function attempt(
       throw interrupted(`interrupted: ${name} is built; the running projector swaps it in, or the same command again`);
     if ((await store.active(name)) !== target)
       throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
-    const seconds = (performance.now() - began) / 1_000;
+    const seconds = (performance.now() - startedAt) / 1_000;
     await say('done', {
       ...buildOf(target),
       former: from === undefined ? null : buildOf(from),
@@ -246,16 +246,16 @@ async function attempt(
 }
 
 /** Starts, or goes on. A rebuild that ended while an engine was unreachable is not started again. */
-async function begunAt(
-  begun: number | undefined,
+async function startOrResume(
+  started: number | undefined,
   store: OpenedStores['store'],
   projection: Projection,
   asker: Asked,
 ): Promise<{ readonly record: Pick<Rebuild, 'target' | 'from' | 'state'>; readonly resumed: boolean }> {
   const { name } = projection;
-  if (begun !== undefined && (await rebuildOf(store, name))?.value.target !== begun)
+  if (started !== undefined && (await rebuildOf(store, name))?.value.target !== started)
     return {
-      record: { target: begun, from: (await previousBuildOf(store, name))?.number, state: 'swapping' },
+      record: { target: started, from: (await previousBuildOf(store, name))?.number, state: 'swapping' },
       resumed: true,
     };
   const { record, resumed } = await requestRebuild(store, projection, asker, true);

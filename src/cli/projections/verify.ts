@@ -86,8 +86,8 @@ async function runVerify(
   const projection = projectionOf(name);
   terminal.yieldProcessor?.();
   const bar = progressBar(terminal.stderr, { doing: `verifying ${name}`, unit: 'events' });
-  const began = performance.now();
-  let lineAt = began;
+  const startedAt = performance.now();
+  let lineAt = startedAt;
   const different = await withStores(terminal, async ({ config, events, store }) => {
     const options: VerificationOptions = {
       events,
@@ -120,7 +120,7 @@ async function runVerify(
       const report = await verifyReadModel(options);
       bar.clear();
       const { documents, differences, unsettled, behind, build, through } = report;
-      const seconds = inTenths((performance.now() - began) / 1_000);
+      const seconds = inTenths((performance.now() - startedAt) / 1_000);
       if (json === true) {
         await writeLines(terminal.stdout, [
           jsonLine({

@@ -22,7 +22,7 @@ export interface BackupHeader {
   /** Of the log in the backup. */
   readonly log_id: string;
   /** The backup's start: ISO 8601, UTC. */
-  readonly begun_at: string;
+  readonly started_at: string;
   /** Shows whether a HASH_KEY is the log's, without revealing it; null where the key was not known. */
   readonly hash_key_check: string | null;
 }
@@ -182,7 +182,7 @@ function headerOf(line: Buffer): BackupHeader {
     throw new BackupDamagedError('is no backup of gift, or its beginning has been altered');
   if (found.gift_backup > FORMAT)
     throw new BackupDamagedError(`is of format ${found.gift_backup}: use the program that made it, or a newer one`);
-  return { log_id: found.log_id, begun_at: String(found.begun_at), hash_key_check: found.hash_key_check ?? null };
+  return { log_id: found.log_id, started_at: String(found.started_at), hash_key_check: found.hash_key_check ?? null };
 }
 
 function parsed(line: Buffer): unknown {

@@ -44,7 +44,7 @@ export async function backupLog(
   const file = await open(draft, 'wx', 0o600);
   try {
     try {
-      const writer = await writeBackup(file, { log_id: events.logId, begun_at: now, hash_key_check: hashKeyCheck });
+      const writer = await writeBackup(file, { log_id: events.logId, started_at: now, hash_key_check: hashKeyCheck });
       const hash = logHash();
       if (end !== undefined) {
         for await (const batch of events.readAll(undefined, {}, { batchSize: BATCH })) {

@@ -32,8 +32,16 @@ export async function restoreLog(
 ): Promise<void> {
   const copied = await copyLog({ source: backupSource(path, backup), target }, { seal: false, signal, onProgress });
   if (copied.hash !== backup.hash) throw new BackupDamagedError('has been altered since it was checked');
-  const { log_id, events, position, hash, begun_at } = backup;
-  const data = { from_log_id: log_id, to_log_id: target.logId, events, position, hash, backed_up_at: begun_at, reason };
+  const { log_id, events, position, hash, started_at } = backup;
+  const data = {
+    from_log_id: log_id,
+    to_log_id: target.logId,
+    events,
+    position,
+    hash,
+    backed_up_at: started_at,
+    reason,
+  };
   const restored: LogRestored = {
     type: 'LogRestored',
     data: withoutKey === undefined ? data : { ...data, without_key: withoutKey },

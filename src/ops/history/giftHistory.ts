@@ -113,10 +113,10 @@ export async function giftHistory(
       ({ data }) => !share.isOthers((data as { readonly cause?: string }).cause ?? ''),
     ),
   );
-  const begun = purchase[0]?.position ?? '';
+  const boughtAt = purchase[0]?.position ?? '';
   const wanted = new Set(giftIds);
   for (const name of PARKED_NAMES) {
-    for await (const page of streamBetween(events, parkedStream(name), begun, undefined)) {
+    for await (const page of streamBetween(events, parkedStream(name), boughtAt, undefined)) {
       all.push(
         ...page.filter((event) => {
           const { entity = '' } = event.data as { readonly entity?: string };
