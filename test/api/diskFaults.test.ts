@@ -34,7 +34,7 @@ async function buys(service: Service): Promise<{ readonly gift: string; readonly
 }
 
 for (const fault of DISK_FAULTS) {
-  test(`${fault[0]}: answered 503 and told by readiness while it lasts; afterwards followers go on and purchases are answered at once`, async ({
+  test(`${fault[0]}: answers 503 and is not ready while it lasts; afterwards everything goes on`, async ({
     service,
     gift,
   }) => {

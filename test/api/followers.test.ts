@@ -48,10 +48,7 @@ async function buys({ ask, userToken }: Service): Promise<number> {
   return took;
 }
 
-test('whatever their feeds end with, the next purchase is charged, answered at once, issued and shown', async ({
-  service,
-  log,
-}) => {
+test('charges, answers, issues and shows the next purchase, whatever a feed ended with', async ({ service, log }) => {
   await buys(service);
   for (const error of FEED_ERRORS) {
     const broken = error();

@@ -415,7 +415,7 @@ async function appended(): Promise<ReadonlySet<string>> {
   return ids;
 }
 
-test('a write says where the log stands; with its kept answer gone it is answered as it was, and done no second time', async () => {
+test('says where the log stands after a write, and repeats the answer without a second effect', async () => {
   const before = await appended();
   const idOf = ({ headers }: Reply): string => headers.get('x-request-id') ?? '';
   const writes = [

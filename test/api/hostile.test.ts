@@ -120,7 +120,7 @@ test('keys that name what every object has', async () => {
   }
 });
 
-test('a name that stands twice in one object is named, wherever it stands: nobody knows which value is meant', async () => {
+test('names a field that stands twice in one object, wherever it stands', async () => {
   const send = async (path: string, body: string): Promise<Reply> => ask('POST', path, body);
   const purchase =
     '{"payment":{"method":"card","reference":"pm_card_visa"},"purchase":{"type":"gift","reference":"latte","receivers":[{},{"user_id":"bob","user_id":"cat"}]}}';
@@ -340,7 +340,7 @@ test('text that is hard to keep: a message comes back as it was sent, a NUL is r
   );
 });
 
-test('half of a character, which would stop strict readers later, is refused wherever it stands, and its field named', async () => {
+test('refuses half of a character wherever it stands, and names its field', async () => {
   const half = 'must not have half of a character (an unpaired surrogate)';
   const purchase = (more: object): object => purchaseOf('latte', undefined, more);
   const bodies: [path: string, body: object, field: string][] = [
@@ -860,7 +860,7 @@ test('a claim takes no field, and looks at a body as any other POST does', async
   refused(await claim({ x: 1 }, { key: 'claim' }), 422, 'Idempotency key already used with another request.');
 });
 
-test('an optional body that is sent in chunks and has none is as one that was not sent; one that has some is read', async () => {
+test('takes an optional body in chunks without bytes as absent, and reads one that has some', async () => {
   const path = `/api/v2/gifts/${await buyOne(service)}/voucher/claimed`;
   for (const type of [{}, { 'Content-Type': 'application/json' }, { 'Content-Type': 'text/plain' }]) {
     const head = requestText('POST', path, { ...bearer(), ...type, 'Transfer-Encoding': 'chunked' });
@@ -893,7 +893,7 @@ test('an optional body that is sent in chunks and has none is as one that was no
   }
 });
 
-test('a refusal that comes before the body arrives, also at those who send all of it before they read', async () => {
+test('delivers a refusal before the body has come, also to clients that send all of it first', async () => {
   const json = { 'Content-Type': 'application/json' };
   const rows: [path: string, headers: Readonly<Record<string, string>>, bytes: number, status: number][] = [
     ['/api/v2/transactions', { ...bearer(), ...json }, 1_048_577, 413],

@@ -33,7 +33,7 @@ function endedLife(): string {
   return [boot, space, id, Number(startedAt) + 1].join('/');
 }
 
-test('a frozen process whose key another one took tells no refusal of its own, and has no second effect', async () => {
+test('gives no refusal of a frozen process whose key another one took, and has one effect', async () => {
   // The first request reads the gift, and goes on only once the second has been answered, which takes its process for
   // gone.
   let freeze: { readonly frozen: Promise<void>; seen(): void } | undefined;
@@ -103,7 +103,7 @@ test('a frozen process whose key another one took tells no refusal of its own, a
   }
 });
 
-test('killed in the middle of a purchase and started again, the service answers its key at once, with one effect', async () => {
+test('answers the key at once with one effect after a kill in the middle of a purchase', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'gift-killed-'));
   const engines = await openTestEngines();
   const setUp = await startService({ dataDir, engines, catalogue: CATALOGUE });

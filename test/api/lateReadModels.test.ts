@@ -44,7 +44,7 @@ async function write(path: string, user: string, key: string): Promise<Reply> {
 const typesOf = async (gift: string): Promise<string[]> =>
   (await service.events.read(giftStream(gift))).map(({ type }) => type);
 
-test('a claim that is written is told, though no read model knows the gift yet; so is its repetition, now and later', async () => {
+test('answers a written claim and its repeats, though no read model knows the gift yet', async () => {
   hold(0, 1);
   const gift = await buyOne(service);
   await issued(gift);
@@ -88,7 +88,7 @@ test('a gift with a voucher names it, though the read model has the gift of befo
   assert.equal(data.voucher_id, embedded.vouchers[0].id);
 });
 
-test('a gift that is paid for is not told as pending, though the read model has the purchase of before', async () => {
+test('does not show a paid gift as pending while the read model has an older purchase', async () => {
   held[1]?.hold();
   const gift = await buyOne(service);
   await issued(gift);
@@ -116,7 +116,7 @@ test('a purchase whose gifts the read model lacks is not listed as if it had non
   assert.equal(gifts.length, 3);
 });
 
-test('a gift that is not issued yet is not refused for good while the read model does not know it: the same key has it done later', async () => {
+test('does not refuse an unissued gift for good while the read model lacks it', async () => {
   hold(0);
   const charge = purchaseOf('latte', [{ user_id: 'bob' }, {}], { reference: 'pm_card_slow' });
   const bought = service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body: charge });

@@ -80,7 +80,7 @@ test('GET and HEAD alone, with or without a slash, never kept', async () => {
   refused(await service.ask('GET', '/metrics/more'), 404, 'Not found.');
 });
 
-test('with METRICS_PORT they are there alone, of processes without the API too; a read model without its projector falls behind', async () => {
+test("shows metrics on METRICS_PORT alone, without the API too, and a read model's lag", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'gift-metrics-'));
   const start = (roles: string) =>
     startApp(loadConfig({ PORT: '0', METRICS_PORT: '0', DATA_DIR: dataDir, ROLES: roles }), SILENT);

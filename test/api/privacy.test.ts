@@ -490,7 +490,7 @@ test('every operation was answered to somebody', () => {
   );
 });
 
-test('no answer shows what is shown nowhere: hashes, seeds, names, usernames, numbers, devices, customers', async () => {
+test('shows no hashes, seeds, names, usernames, numbers, devices or customers in any answer', async () => {
   const elsewhere = new Set(['message', 'code', 'pin']);
   const values = new Set((await classified()).filter(({ path }) => !elsewhere.has(path)).map(({ value }) => value));
   for (const phone of Object.values(PHONES))
@@ -687,7 +687,7 @@ test('classified values stand in the log at classified fields alone, and in no s
   }
 });
 
-test('what is stored beside the log has no such value in a key, and no credential, name or number at all', async () => {
+test('stores no such value in a key beside the log, and no credential, name or number', async () => {
   const store = await service.openStore();
   try {
     const records = await store.records.list('', 100_000);

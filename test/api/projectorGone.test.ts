@@ -38,7 +38,7 @@ function unavailable(reply: Reply): void {
   assert.match(reply.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
 }
 
-test('a gift just bought is redeemed, and no look-up of it, its page, its purchase or its redemption says that there is none', async () => {
+test('redeems a gift just bought, and never answers that it, its page or purchase is unknown', async () => {
   await Promise.all(['ann', 'bob', 'till-coffee', 'aud', 'sue'].map(async (user) => service.userToken(user)));
   stop();
   const bought = await as('ann', 'POST', '/api/v2/transactions', { body: purchaseOf('latte') });
@@ -64,7 +64,7 @@ test('a gift just bought is redeemed, and no look-up of it, its page, its purcha
   refused(await as('bob', 'GET', `/api/v2/transactions/${transaction}`), 404, 'transaction not found');
 });
 
-test('what was imported just before is not unknown to purchases, tills, tokens and look-ups; the same keys have it done afterwards', async () => {
+test('knows what was just imported in purchases, tills, tokens and look-ups', async () => {
   const gift = await buyOne(service, 'latte', { user_id: 'bob' });
   await eventually(async () => (await service.events.read(giftStream(gift))).length > 0);
   await Promise.all(['ann', 'bob', 'till-coffee'].map(async (user) => service.userToken(user)));

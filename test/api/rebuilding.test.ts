@@ -116,7 +116,7 @@ const transactionOf = async (service: Service, id: string): Promise<string> =>
   (await service.ask('GET', `/api/v2/gifts/${id}`, { token: await service.userToken('ann') })).json.data
     .transaction_id as string;
 
-test('all read models are rebuilt, from the command line and by the service, and gone back from: nobody notices', async () => {
+test('rebuilds all read models and rolls back, unnoticed by callers', async () => {
   const service = await startService();
   const store = await service.openStore();
   try {
@@ -204,7 +204,7 @@ async function asBefore(store: ReadStore, name: string): Promise<number> {
   return now.version;
 }
 
-test('at the deployment of a changed version the earlier one serves until the new one is built, by itself', async () => {
+test('serves the earlier version until a changed one is built, at its deployment', async () => {
   const engines = await openTestEngines();
   const dataDir = mkdtempSync(join(tmpdir(), 'gift-deployment-'));
   try {
@@ -296,7 +296,7 @@ async function deployed(service: Service, store: ReadStore, redeemed: readonly s
   );
 }
 
-test('rolling deployment of a changed version: the new process starts while the old one runs, then that one ends; nobody notices', async () => {
+test('deploys a changed version rolling, unnoticed, with old and new process in parallel', async () => {
   const engines = await openTestEngines();
   const dataDir = mkdtempSync(join(tmpdir(), 'gift-rolling-'));
   const release = nextRelease();
@@ -349,7 +349,7 @@ test('rolling deployment of a changed version: the new process starts while the 
  * The last release had no read model `redemptions`, which this one adds: what it builds of it is stored only once it is
  * let `go`.
  */
-test('rolling deployment of an added read model: the new process is ready while nobody builds it, and all that does not need it is answered', async () => {
+test('deploys an added read model rolling: the new process is ready before it is built', async () => {
   const engines = await openTestEngines();
   const dataDir = mkdtempSync(join(tmpdir(), 'gift-added-'));
   const open = resources();
@@ -396,7 +396,7 @@ test('rolling deployment of an added read model: the new process is ready while 
   }
 });
 
-test('one process is ended and started anew with a changed version: what it answers is never old, missing or an error', async () => {
+test('restarts with a changed version and never answers anything old, missing or wrong', async () => {
   const engines = await openTestEngines();
   const dataDir = mkdtempSync(join(tmpdir(), 'gift-restart-'));
   const open = resources();

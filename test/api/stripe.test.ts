@@ -345,7 +345,7 @@ test('what is told late of a refund that could not be delivered is no refund by 
   assert.equal(await tell(refunded(intent, intent.amount)), 'recorded');
 });
 
-test('a refund by hand that was told before the failure of ours is noted with that, and costs no other gift', async () => {
+test('counts a refund by hand that came before the failure of ours, and costs no other gift', async () => {
   const { id, gifts, intent } = await bought(2);
   const failure = await undelivered(id, gifts);
   stripe.refundByHand(intent.id, 350);
@@ -396,7 +396,7 @@ test('forged, stale, changed, unsigned: refused, nothing changed', async () => {
   if (service.log.length > 0) assert.ok(service.log.some((line) => line.includes('bad signature')));
 });
 
-test('signed, and no sense in it: refused; foreign, or not for us: ignored, so that it is not sent again', async () => {
+test('refuses signed nonsense, and ignores foreign events so that they are not sent again', async () => {
   const { intent } = await bought(1);
   const end = await service.events.end();
   const nonsense: (object | string)[] = [

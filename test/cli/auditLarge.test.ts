@@ -97,7 +97,7 @@ async function taken(child: ChildProcess, enough = Number.POSITIVE_INFINITY): Pr
 
 const linesOf = ({ chunks }: Exported): string[] => Buffer.concat(chunks).toString().split('\n');
 
-test('100,000 redemptions are exported within a heap that holds a part of them, reversals of long ago included', async () => {
+test('exports 100,000 redemptions in bounded memory, with reversals of long ago', async () => {
   const { code, chunks, bytes, err } = await taken(
     exporting(['--json'], [`--max-old-space-size=${HEAP_MB}`, '--max-semi-space-size=2']),
   );
@@ -118,7 +118,7 @@ test('100,000 redemptions are exported within a heap that holds a part of them, 
   assert.match(err, new RegExp(`${REDEEMED + REVERSED} records up to log position`));
 });
 
-test('an export that was killed in the middle of a line is gone on with after its last whole one, and nothing is missing or twice', async () => {
+test('resumes an export that was killed in a line, without a gap or a repetition', async () => {
   const broken = await taken(exporting([]), 5_000_000);
   assert.is(broken.code, null);
   const kept = linesOf(broken).slice(0, -1);

@@ -73,7 +73,7 @@ const logOf = async (dir: string): Promise<RecordedEvent[]> =>
   withLogIn(dir, async (store) => eventsOf(store.readAll(undefined)));
 const textsOf = async (dir: string): Promise<string[]> => (await logOf(dir)).map(canonicalText);
 
-test('a backup and its restore: the same events in order, a new log id, the record of both, checkable by hand', async (context) => {
+test('restores a backup with the same events in order, a new log id and records of both', async (context) => {
   const { data, file, fresh } = context;
   await fill(data, 300);
   const made = await gift(data, ['backup', file, '--reason', 'Friday']);
@@ -132,7 +132,7 @@ test('a backup and its restore: the same events in order, a new log id, the reco
   assert.is(statSync(join(fresh, 'events.db')).mode & 0o777, 0o600);
 });
 
-test('--json; an empty log and one that has been restored before can be backed up and restored too; a sealed one is open again', async (context) => {
+test('backs up and restores an empty log and a restored one with --json; unseals a sealed one', async (context) => {
   const { data, dir, file, fresh } = context;
   loadKeys({ dataDir: data });
   await withLogIn(data, async (store) => store.seal());
@@ -189,11 +189,7 @@ test('a name that is given away in the meantime is not overwritten, and nothing 
   assert.equal(readdirSync(dir).toSorted(), ['data', 'link']);
 });
 
-test('what a killed backup has left is not in the way of the next, whatever its process was called', async ({
-  dir,
-  data,
-  file,
-}) => {
+test('is not hindered by what a killed backup has left, whatever its process id', async ({ dir, data, file }) => {
   await fill(data, 3);
   const left = `${basename(file)}.${process.pid}.part`;
   writeFileSync(join(dir, left), 'half of one');
@@ -239,11 +235,7 @@ test('bad input for a backup: a clear line, nothing left behind', async ({ dir, 
   assert.is((await logOf(data)).length, 6, 'nothing was recorded either');
 });
 
-test('no space for the backup is told, and so is a folder that may not be written; nothing is left behind', async ({
-  dir,
-  data,
-  file,
-}) => {
+test('reports a full disk and a folder without permission, and leaves nothing behind', async ({ dir, data, file }) => {
   await fill(data, 3_000);
   // A file that may not grow is a full disk to whoever writes it.
   const limited = spawnSync('sh', ['-c', 'ulimit -f 64; exec "$0" "$@"', process.execPath, GIFT, 'backup', file], {
@@ -308,7 +300,7 @@ test('every kind of bad backup is refused with what is wrong, and nothing is res
   assert.is((await gift(fresh, RESTORE(bad))).code, 0, 'the very same bytes are taken');
 });
 
-test('bad input for a restore: no reason, no file, a folder, data that is there, keys that are not', async (context) => {
+test('refuses a restore without reason or file, from a folder, over data, or with other keys', async (context) => {
   const { dir, data, file, fresh } = context;
   await fill(data, 5);
   await gift(data, ['backup', file]);
@@ -366,7 +358,7 @@ test('a backup made where the key was not known says so, and is restored without
   assert.is((await gift(fresh, RESTORE(file))).code, 0);
 });
 
-test('a backup made beside another installation’s key says so, and does not have it asked for at a restore', async ({
+test('notes that a backup was made beside another key, and does not ask for it at a restore', async ({
   data,
   file,
   fresh,

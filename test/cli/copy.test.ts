@@ -147,10 +147,7 @@ test('what is not a log, or not an empty one, is refused with what to do', async
   assert.not.match(away.err, /secret/);
 });
 
-test('an address that may hold a password can stand in the environment, which not everybody on the machine can read', async ({
-  from,
-  to,
-}) => {
+test('takes an address from the environment, which may hold a password', async ({ from, to }) => {
   await fill(from, 8);
   const env = { FROM: from, TO: ` ${to} `, BAD: 'mongodb://user:secret@host/gift', EMPTY: ' ' };
   const { code, out, err } = await gift(['copy', '--from', 'env:FROM', '--to', 'env:TO', '--no-seal'], { env });
@@ -191,10 +188,7 @@ test('Ctrl-C ends it with 130, and it is gone on with; progress shows on a termi
   assert.ok(err.lastIndexOf('\u001B[2K') > err.lastIndexOf('events'), 'the bar is removed');
 });
 
-test('killed with -9 at any moment, repeating finishes it: nothing is missing, nothing stands twice', async ({
-  from,
-  to,
-}) => {
+test('finishes a copy that was killed at any moment without a gap or a repetition', async ({ from, to }) => {
   await fill(from, 16_000);
   const standing: number[] = [];
   await withLogIn(to, async (store) => {

@@ -135,7 +135,7 @@ test('a transaction gives the lives of all its gifts, one gift only its own shar
   );
 });
 
-test('people see a block an event: who, where, what led to what, and how the provider names the message', async () => {
+test("shows people a block for each event, with causes and the provider's name of a message", async () => {
   const { out } = await history(id);
   const lines = out.trimEnd().split('\n');
   assert.match(
@@ -403,7 +403,7 @@ test('what can not be answered says why, and nothing is recorded', async () => {
   assert.equal((await service.events.read(accessStream(new Date().toISOString()))).length, before);
 });
 
-test('with another key than the log was made with nothing is shown: what became of a code drawn from a pool would be missing', async () => {
+test("shows nothing with another key than the log's: events of pool codes would be missing", async () => {
   const other = await gift({ ...service.settings, HASH_KEY: 'k'.repeat(43) }, ['history', id]);
   assert.deepEqual([other.code, other.out], [1, '']);
   assert.match(other.err, /^gift: HASH_KEY: this is not the key that the event log was made with: put/);

@@ -60,10 +60,7 @@ test('what was imported goes to standard output, by array; nothing to standard e
   assert.match(first?.metadata.by.user ?? '', /^cli:[^@]+@.+$/);
 });
 
-test('a name that stands twice is refused with its place, beside what else is wrong, and nothing is imported', async ({
-  dir,
-  file,
-}) => {
+test('refuses a repeated name with its place, beside other faults, and imports nothing', async ({ dir, file }) => {
   writeFileSync(
     file,
     '{"users": [{"id": "u1", "username": "ann",\n  "password": "secret", "\\u0069d": "u2"}],\n "merchants": [{"id": "m1"}],\n "users": []}\n',
@@ -89,10 +86,7 @@ test('a byte order mark in front is no part of the file', async ({ dir, file }) 
   assert.is((await gift(dir, ['import', file])).code, 0);
 });
 
-test('a file larger than a text can be is refused by its size, before it is read; so is standard input', async ({
-  dir,
-  file,
-}) => {
+test('refuses a file too large for a text before it is read, and standard input likewise', async ({ dir, file }) => {
   const limit = constants.MAX_STRING_LENGTH;
   truncateSync(file, limit + 1);
   const refused = (name: string): string =>
@@ -111,10 +105,7 @@ test('a file larger than a text can be is refused by its size, before it is read
   });
 });
 
-test('a dry run where there is no log says so, and leaves neither log nor keys there or elsewhere', async ({
-  dir,
-  file,
-}) => {
+test('leaves neither log nor keys behind after a dry run without a log, and says so', async ({ dir, file }) => {
   const left = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('gift-dry-run-'));
   const before = left();
   const { code, out, err } = await gift(dir, ['import', file, '--dry-run']);
@@ -124,10 +115,7 @@ test('a dry run where there is no log says so, and leaves neither log nor keys t
   assert.equal(left(), before);
 });
 
-test('without the key that the log was made with nothing is imported: codes would be handed out twice', async ({
-  dir,
-  file,
-}) => {
+test("imports nothing without the log's key: codes would be handed out twice", async ({ dir, file }) => {
   await gift(dir, ['import', file]);
   const before = (await eventsIn(dir)).length;
   rmSync(join(dir, 'data', 'hash.key'));

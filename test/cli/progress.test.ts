@@ -22,7 +22,7 @@ test('a bar is drawn on a terminal, and goes without a trace', () => {
   assert.ok(text().lastIndexOf('\u001B[2K') > text().lastIndexOf('events'), 'the bar is removed');
 });
 
-test('a terminal sees how much is done of all; how fast and how long it will take once that can be told', () => {
+test('shows a terminal how much is done, and rate and time once they are known', () => {
   const [first, soon, half, most] = said([
     [0, 0, 2_000_000],
     [500, 400_000, 2_000_000],
@@ -35,7 +35,7 @@ test('a terminal sees how much is done of all; how fast and how long it will tak
   assert.match(most ?? '', /75 % \| 1,500,000 of 2,000,000 events \| 500,000\/s \| 1 s left$/);
 });
 
-test('of what nobody knows the total of yet no total is made up: how far along the log it is, or how much is done', () => {
+test('makes up no total: shows the share of the log, or how much is done', () => {
   const byShare = said([
     [0, 0, { share: 0 }],
     [1_000, 300, { share: 0.3 }],

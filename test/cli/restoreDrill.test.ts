@@ -28,7 +28,7 @@ interface Acknowledged {
   readonly position: string;
 }
 
-test('backed up under load, killed, restored elsewhere: everything acknowledged before the backup is there, and answers as it did', async () => {
+test('restores a backup under load elsewhere with everything acknowledged before it', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'restore-drill-'));
   const [data, fresh, file] = [join(dir, 'data'), join(dir, 'fresh'), join(dir, 'gift.log')];
   let process: ServiceProcess | undefined;

@@ -12,7 +12,7 @@ import { DEMO } from '../support/service/programs.js';
 
 const test = suite('demo');
 
-test('it walks through the main job, shows each request and answer on a line, keeps serving, and cleans up', async () => {
+test('walks through the main job, shows each exchange on a line, keeps serving, and cleans up', async () => {
   const child = spawn(process.execPath, [DEMO], {
     env: { ...cleanEnv(), PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -54,7 +54,7 @@ test('it walks through the main job, shows each request and answer on a line, ke
   for (const command of told.match(/^curl .*$/gm) ?? []) assert.ok(command.includes(url), command);
 });
 
-test("it asks nobody who is real, whatever the environment names; where it can't start it says what to change and leaves nothing behind", async () => {
+test("uses no real provider of the environment; says what to change where it can't start", async () => {
   const taken = createServer();
   await once(taken.listen(0, '127.0.0.1'), 'listening');
   const { port } = taken.address() as AddressInfo;

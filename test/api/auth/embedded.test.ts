@@ -48,9 +48,7 @@ test('both count together, and lose no count', async ({ stores }) => {
   assert.is(results.filter((result) => result === 'too_many_requests').length, 20);
 });
 
-test('both rotate one token at once: all pairs live on, and a spent one ends it for both after the grace', async ({
-  stores,
-}) => {
+test('keeps all pairs that two processes rotate at once; a token spent long ago ends both', async ({ stores }) => {
   const tokens = accessTokens([TOKEN_KEY], Date.now);
   const ttl = { access: 900, refresh: 3_600, session: 7_200 };
   let ahead = 0;

@@ -87,14 +87,14 @@ test('a token spent longer ago ends the family, whichever of its pairs lives', (
   assert.is(kind(login, 'never spent here', 1), 'revoke');
 });
 
-test('a clock that is set back does not lengthen the grace, clocks that differ a little take nothing from it', () => {
+test('keeps the grace as long for a clock that is set back, and for clocks that differ a little', () => {
   const next = rotated(login, 'token 0', 3_600_000);
   assert.is(kind(next, 'token 0', 3_595_000), 'rotate');
   assert.is(kind(next, 'token 0', 3_594_999), 'revoke');
   assert.is(kind(next, 'token 0', 35_000), 'revoke');
 });
 
-test('a session stays small: the oldest live tokens go first, expired and long spent ones are forgotten', () => {
+test('keeps a session small: forgets the oldest live tokens, and expired and long spent ones', () => {
   let session = rotated(login, 'token 0', 0);
   for (let at = 1; at <= 150; at += 1) session = rotated(session, 'token 0', at);
   assert.equal([session.live.length, session.spent.length], [100, 1]);

@@ -259,7 +259,7 @@ test('client credentials by HTTP Basic, encoded as RFC 6749 wants it or not', as
   failed(await here.token({ grant_type: 'client_credentials', client_id: 'other' }, basic('app', SECRET)));
 });
 
-test('a Basic header: the id is form-encoded, since it may hold a colon; the secret may be or not', () => {
+test('takes a form-encoded id in a Basic header, and a secret encoded or not', () => {
   const read = (text: string): unknown => readBasic(`Basic ${Buffer.from(text).toString('base64')}`);
   assert.equal(read('till%3A1:a+b%2B'), { id: 'till:1', secrets: ['a+b%2B', 'a b+'] });
   assert.equal(read('app:a+b'), { id: 'app', secrets: ['a+b', 'a b'] });
@@ -355,9 +355,7 @@ test('a refresh without an Authorization header, whatever stands in one', async 
 
 // What is refused.
 
-test('parameters that a grant does not know are ignored, those without a value count as absent (RFC 6749 3.2)', async ({
-  here,
-}) => {
+test('ignores parameters that a grant does not know, and those without a value (RFC 6749 3.2)', async ({ here }) => {
   const basic = (id: string): Record<string, string> => ({
     Authorization: `Basic ${Buffer.from(`${id}:${SECRET}`).toString('base64')}`,
   });
@@ -577,9 +575,7 @@ test('two refreshes at once: both pairs live on, and so do their successors', as
   }
 });
 
-test('a refresh is for the client that logged the user in; another one that brings a spent token ends the family', async ({
-  here,
-}) => {
+test("refreshes for the login's client only; another one with a spent token ends the family", async ({ here }) => {
   const login = (await here.login()).body;
   failed(await here.refresh(login.refresh_token, 'other'));
   const next = await here.refresh(login.refresh_token);
@@ -703,7 +699,7 @@ test('a secret that was right is remembered for its own client alone', async ({ 
 
 // Guessing.
 
-test('ten failures in a row for one username from one address: 429, whether the user exists or not, and in every process', async ({
+test('answers 429 after ten failures for a username from an address, in every process', async ({
   here,
   there,
   clock,

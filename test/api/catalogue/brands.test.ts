@@ -51,7 +51,7 @@ async function ids(query: string, as?: Request['as']): Promise<string[]> {
   return (await brands(query, as)).data.map(({ id }) => id);
 }
 
-test('brands are listed that are active, visible, and have active products, their own or accepted ones', async () => {
+test('lists brands that are active, visible and have active products, their own or accepted ones', async () => {
   assert.equal(await ids(''), ['cafe', 'accepts', 'gather']);
   assert.equal(await ids('', asUser('ben')), ['cafe', 'accepts', 'gather']);
   assert.equal(await ids('', asUser('ada')), ['cafe', 'accepts', 'accepts-none', 'staff', 'gather', 'gather-staff']);

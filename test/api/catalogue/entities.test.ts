@@ -38,7 +38,7 @@ test('a product has its price in pence and in pounds', () => {
   });
 });
 
-test('a brand shows its products and those it accepts as far as the caller may see them, and never who else sees it', async () => {
+test("shows a brand's products as far as the caller may see them, and never who else sees it", async () => {
   const own = brand('own', {
     integration_id: '3',
     consolidated_products: ['many', 'few', 'off', 'gone'],

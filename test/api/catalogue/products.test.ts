@@ -38,7 +38,7 @@ async function refusal(promise: Promise<unknown>): Promise<string> {
   );
 }
 
-test('a client sees active products of active brands that everyone sees, in the order of the catalogue', async () => {
+test('shows a client the active products of active brands that everyone sees, in order', async () => {
   assert.equal(await ids(''), ['tea', 'coffee', 'brulee']);
 });
 

@@ -159,7 +159,7 @@ test('all words must match where any product has them all; else those with most 
   assert.is(some[0], 'coffee-beans');
 });
 
-test('what is not wanted suppresses nothing that is: how exact a match must be is decided among the wanted', async () => {
+test('decides how exact a match must be among the wanted products only', async () => {
   const names = { secret: 'Staff lunch', soup: 'Soup lunch', stuff: 'Stufs lunch' };
   const catalogue = await catalogueOf({
     brand: [brand('b')],

@@ -282,7 +282,7 @@ test('the pins of two neighbouring boxes never show a store twice in a tile of t
   }
 });
 
-test('tens of thousands of stores let other requests have their turn while they are put on the map', async () => {
+test('lets other requests run while tens of thousands of stores are put on the map', async () => {
   const stores = Array.from({ length: 40_000 }, (_, n) =>
     store(`s${(n * 7919) % 40_000}`, 'b', { longitude: (n % 300) / 300, latitude: 50 + (n % 700) / 700 }),
   );

@@ -100,7 +100,7 @@ test('every field of a gift', async () => {
   assert.match(data.transaction_id, /^[0-9a-f]{32}$/);
 });
 
-test('by id, by shortcode in any case, with a trailing slash; by any signed-in user; not by a client', async () => {
+test('finds a gift by id or shortcode in any case, for any signed-in user, not for a client', async () => {
   const gift = await buyOne(service);
   const code = shortcodeOf(gift);
   for (const spelling of [gift, code, code.toLowerCase(), `${code}/`, `${gift}/`])
@@ -342,7 +342,7 @@ test("a purchase that is not paid tells nobody which numbers are somebody's", as
     assert.deepEqual([await messages(gift, 'ann'), await messages(gift, 'cat')], [1, 0]);
 });
 
-test('a number nobody has: the first who has it later owns the gift, and keeps it when the number moves on', async () => {
+test('gives a gift of an unowned number to its first owner, who keeps it after the number moves', async () => {
   const number = '07700 900055';
   const early = await buyOne(service, 'latte', { phone_number: number });
   for (const user of ['ann', 'cat', 'dan'])
@@ -423,7 +423,7 @@ test('redeemed and then expired: already redeemed; unredeemed and then expired: 
   assert.deepEqual((await look(gift)).json.data.redeemed_id, null);
 });
 
-test('a write answers once the read models that it touches show it, where those who read can’t see by themselves', async () => {
+test("answers a write once the read models it touches show it, where readers don't wait", async () => {
   /** The read models that were waited for, while anybody counts. */
   let waited: string[] | undefined;
   const through = (engines: Engines): Engines => {
@@ -461,7 +461,7 @@ test('a write answers once the read models that it touches show it, where those 
   }
 });
 
-test('Gift-Position: own writes are seen at once; other logs are ignored, malformed ones 400, future ones 503 within about a second', async () => {
+test('sees own writes by Gift-Position; ignores other logs, refuses malformed and future ones', async () => {
   const gift = await buyOne(service);
   const own = (await redeem(service, gift)).headers.get('gift-position') ?? '';
   assert.equal((await look(gift, 'ann', '', { 'gift-position': own })).json.data.gift_status, 'redeemed');

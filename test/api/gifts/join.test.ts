@@ -44,7 +44,7 @@ const event = (type: string, data: object, revision: number, at: string): Record
     metadata: { commandId: 'c', correlationId: 'c', by: {} },
   }) as unknown as RecordedEvent;
 
-test('a number’s gift is its holder’s of the day when it was sent there: bought, or given to it since', () => {
+test("gives a number's gift to the number's owner on the day it was sent there", () => {
   const moved = phone({ user_id: 'bob', from: day(1), to: day(4) }, { user_id: 'cat', from: day(4) });
   assert.is(joinedGift('g', giftTo({ phone_hash: 'h' }), transaction, moved).owner, 'bob');
   assert.is(joinedGift('g', giftTo({ phone_hash: 'h' }, { reassigned_at: day(5) }), transaction, moved).owner, 'cat');
@@ -110,7 +110,7 @@ const having = (
 const issued = (receiver: GiftDocument['receiver']): RecordedEvent =>
   event('GiftIssued', { transaction_id: 't', index: 0, message_id: 'm', receiver }, 0, day(2));
 
-test('as it was right after an event it has the receiver and the owner of then, whoever it was given to since', async () => {
+test('has the receiver and owner of the time of an event, whoever got the gift since', async () => {
   const claimed = event('GiftClaimed', { user_id: 'cat' }, 1, day(3));
   const { gift, owner } = await giftAfter(having(undefined, transaction), 'g', [issued({}), claimed]);
   assert.equal(

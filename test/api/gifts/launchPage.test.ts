@@ -155,7 +155,7 @@ test('unknown gifts, other methods, HEAD', async () => {
   assert.deepEqual([head.status, head.text, head.headers.get('content-type')], [200, '', 'text/html; charset=utf-8']);
 });
 
-test('the link is the app’s address as it is set, without a slash more; a gift that is not paid for yet says so', async () => {
+test("links to the app's address as set; says that a gift is not paid for yet", async () => {
   const plain = await startService({ env: { APP_URL: 'https://app.test/open', CHARGE_WAIT_MS: '50' } });
   try {
     const gift = await buyOne(plain);

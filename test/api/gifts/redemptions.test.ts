@@ -53,7 +53,7 @@ test('redeeming and reversing say where the log stands with them', async () => {
   }
 });
 
-test('a redemption is not held up by a slow read model: those who read the gift, and no others, wait for it', async () => {
+test('lets only readers of the gift wait for a slow read model, not the till', async () => {
   const { through, hold, free } = heldCollection('gifts');
   const slow = await startService({ app: { through } });
   try {
@@ -125,7 +125,7 @@ test('a gift sent to a number belongs to who has the number', async () => {
   assert.equal((await redeem(service, gift, 'bob')).status, 201);
 });
 
-test('who works at a till redeems a gift of their own anywhere, one of somebody else’s only where they work', async () => {
+test('lets till staff redeem their own gifts anywhere, those of others only where they work', async () => {
   const till = CATALOGUE.users.find((user) => (user as { id: string }).id === 'till-redeem-only');
   await service.import({ users: [{ ...till, phone_number: '07700 900090' }] });
   const own = await buyOne(service, 'latte', { phone_number: '07700 900090' });
@@ -251,7 +251,7 @@ test('unredeem refusals', async () => {
   }
 });
 
-test('only the merchant a redemption was made at reverses it; one made elsewhere, a merchant the gift is valid for', async () => {
+test('lets only the merchant of a redemption reverse it, or one for whom the gift is valid', async () => {
   const gift = await buyOne(service, 'any-20');
   await redeem(service, gift, 'till-cinema', 'screen-soho');
   refused(await unredeem(service, gift, 'latest', 'till-shops'), 403, 'Cannot unredeem this gift.');
@@ -285,7 +285,7 @@ test('what is redeemed keeps who, when and why, and the facts of its day', async
   assert.equal(reply.headers.get('gift-position'), `${service.events.logId}:${event.position}`);
 });
 
-test('a blocked gift is neither redeemed, vouchered nor claimed; freed, it is; meanwhile it looks as it did', async () => {
+test('refuses to redeem, voucher or claim a blocked gift until it is freed; it looks as before', async () => {
   const gift = await buyOne(service);
   const ann = await service.userToken('ann');
   const before = (await service.ask('GET', `/api/v2/gifts/${gift}`, { token: ann })).json['data'];

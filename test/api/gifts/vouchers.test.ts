@@ -74,7 +74,7 @@ test('options: the product’s segments, for whoever may look the gift up', asyn
   );
 });
 
-test('V1: the gift with its voucher; the code has a check digit; a repeat answers the one there is', async () => {
+test('V1: shows the gift with its voucher and check digit; a repeat answers the same', async () => {
   const gift = await buyOne(service);
   const first = await generate('voucher', shortcodeOf(gift));
   checked(answerOf(first));
@@ -347,7 +347,7 @@ test('the one there is stays when the product loses its segments', async () => {
   refused(await generate('voucher', await buyOne(service, 'fickle')), 422, 'Voucher not available.');
 });
 
-test('the one there is stays when the product changes segments and the brand its integration, whatever segment is named', async () => {
+test('keeps the voucher when product or brand change, whatever segment is named', async () => {
   const brand = { id: 'moody', merchant_id: 'coffee', name: 'Moody', integration_id: '1' };
   const product = {
     id: 'moody-tea',
@@ -512,7 +512,7 @@ test('codes that the caller knows to be there are waited for', async () => {
   }
 });
 
-test('a retired segment is neither offered nor used any more, though a product still names it; whoever has a voucher of it keeps it', async () => {
+test('neither offers nor uses a retired segment, though a product names it; vouchers stay', async () => {
   const segments = ['kept', 'going'].map((name) => ({ id: `seg-${name}`, name, voucherType: 'qr', expiry: 5 }));
   await service.import({
     segments,
@@ -541,7 +541,7 @@ test('a retired segment is neither offered nor used any more, though a product s
   );
 });
 
-test('a draw that reads the pool while another one for the same gift takes a code takes no second one', async () => {
+test('takes no second code in a draw that reads the pool while another one takes a code', async () => {
   const gift = 'f'.repeat(20);
   const store = await service.openStore();
   try {
@@ -577,7 +577,7 @@ test('a draw that reads the pool while another one for the same gift takes a cod
   }
 });
 
-test('a code leaves the pool for a gift that gets it: one that has drawn a code and got no further keeps that, one that may get no voucher takes none', async () => {
+test('takes a code from the pool only for a gift that gets it; a broken draw keeps its code', async () => {
   await service.import({
     segments: [{ id: 'seg-cut', name: 'Cut', voucherType: 'qr', expiry: 5 }],
     products: [{ id: 'cut', brand_id: 'bean', name: 'Cut', sale_price: 100, segments: ['seg-cut'] }],
@@ -611,7 +611,7 @@ test('a code leaves the pool for a gift that gets it: one that has drawn a code 
   }
 });
 
-test('a gift whose voucher was being made for another segment gets a code of the one that its voucher names', async () => {
+test("gives a code of the segment that the gift's voucher names, whatever was drawn for before", async () => {
   const segments = ['seg-one', 'seg-two'];
   await service.import({
     segments: segments.map((id) => ({ id, name: id, voucherType: 'qr', expiry: 5 })),

@@ -71,7 +71,7 @@ async function settled(): Promise<void> {
   for (let count = 0; count < 20; count++) await turn();
 }
 
-test('whatever malformed follows a whole request, this gets its own answer first; then the connection ends', async (context) => {
+test('answers a whole request before it refuses what follows, then ends the connection', async (context) => {
   const tails: [tail: string, status: string][] = [
     ['GARBAGE\r\n\r\n', '400'],
     ['\0', '400'],
@@ -124,7 +124,7 @@ test('an answer that has begun is finished before the refusal, and nothing is wr
   assert.match(caller.text(), /\r\n\r\n1234567890HTTP\/1\.1 400 /);
 });
 
-test('a request whose own body is malformed is refused behind the answers before it, and is not answered twice', async (context) => {
+test('refuses a malformed body once, behind the answers before it', async (context) => {
   const chunked = 'POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
   const caller = call(context, post() + chunked);
   const [first] = await askedOf(context, 2);
@@ -190,7 +190,7 @@ test('whoever closes their side after the request gets the answer, and then the 
   assert.deepEqual(broken.statuses(), ['400']);
 });
 
-test('stopping waits for no connection that was refused and stays open; one that is reset is no fault of the process', async (context) => {
+test('waits for no refused connection when it stops; a reset one is no fault of the process', async (context) => {
   const callers = ['CONNECT y:1 HTTP/1.1\r\nHost: y\r\n\r\n', 'GARBAGE\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n'].map((text) =>
     call(context, text, true),
   );
@@ -207,7 +207,7 @@ test('stopping waits for no connection that was refused and stays open; one that
   }
 });
 
-test('while it closes, answers end their connections and say so; what comes behind the last one is not begun', async (context) => {
+test('ends connections with its answers while it closes, and starts no later request', async (context) => {
   const waiting = call(context, post());
   const pipelined = call(context, `${post()}${post()}`);
   const half = call(context, post('{}').slice(0, -1));
@@ -241,7 +241,7 @@ test('while it closes, answers end their connections and say so; what comes behi
   );
 });
 
-test('an answer that comes before the body arrives, whoever sends all of it first; the connection ends, or is kept, as it said', async (context) => {
+test('delivers an answer before the body has come, then ends or keeps the connection as it said', async (context) => {
   context.listener.serve((_, response) => response.writeHead(401, { 'Content-Length': 7 }).end('refused'));
   const url = `http://127.0.0.1:${context.listener.port}`;
   const bytes = 5_000_000;
@@ -282,7 +282,7 @@ test('an answer that comes before the body arrives, whoever sends all of it firs
   );
 });
 
-test('behind an answer that was the last no request is begun, be it in the rest of the body or after it', async (context) => {
+test('starts no request behind a last answer, be it in the rest of the body or after it', async (context) => {
   const caller = call(
     context,
     'POST /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10\r\n\r\n12345',
@@ -324,7 +324,7 @@ test('a caller who waits to be asked for the body is asked only when it is read'
   old.socket.destroy();
 });
 
-test('who stays silent behind an answer that was the last is not waited for longer than 5 s, and holds nothing', async (context) => {
+test('waits 5 s at most for a silent client behind a last answer, and holds nothing', async (context) => {
   const callers = ['Connection: close\r\n', ''].map((more) =>
     call(context, `POST /x HTTP/1.1\r\nHost: x\r\n${more}Content-Length: 10\r\n\r\n12345`, true),
   );

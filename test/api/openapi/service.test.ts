@@ -43,9 +43,7 @@ test('it is valid OpenAPI 3.1, with examples that hold', async ({ document }) =>
   assert.equal(faultsOf(document), []);
 });
 
-test('generators make useful types of it: no array without items, no object of which nothing is said, no value that is one of several without its type', ({
-  document,
-}) => {
+test('lets generators make useful types: every array, object and alternative has its type', ({ document }) => {
   const silent: string[] = [];
   const look = (value: unknown, path: string): void => {
     if (typeof value !== 'object' || value === null) return;
@@ -164,9 +162,7 @@ test('every endpoint under /ops names the role that its caller needs', ({ docume
   }
 });
 
-test('every operation has a text, an example of its answer and of its body, and the meaning of each parameter', ({
-  document,
-}) => {
+test('gives every operation a text, examples of answer and body, and meanings of parameters', ({ document }) => {
   for (const { method, path, operation } of operationsOf(document)) {
     const name = `${method} ${path}`;
     const { summary, parameters, requestBody, responses } = operation as {
@@ -187,7 +183,7 @@ test('every operation has a text, an example of its answer and of its body, and 
   }
 });
 
-test('examples say what the service would: a tile’s bounds are its own, a shortcode spells its gift’s id', () => {
+test("has examples that the service would answer: a tile's bounds, a gift's shortcode", () => {
   const [z = 0, x = 0, y = 0] = tileExample.id.split('/').map(Number);
   assert.equal(tilesOf({ z, west: x, columns: 1, top: y, rows: 1 }), [
     { id: tileExample.id, bounds: tileExample.bounds },

@@ -121,7 +121,7 @@ test('a record says who saw what, and is there before the answer', async () => {
   assert.equal(event.metadata.requestId, reply.headers.get('x-request-id'));
 });
 
-test('a parameter that is none is refused, not ignored: everything would be answered as if it had been chosen', async () => {
+test('refuses an unknown parameter instead of ignoring it', async () => {
   const query = {
     type: 'object',
     properties: {
@@ -231,7 +231,7 @@ test('a reason in a body is recorded beside what was told', async () => {
   });
 });
 
-test('an answer that is sent again for its key is recorded as the first time, kept by nobody on the way, and not sent where it cannot be recorded', async () => {
+test('records an answer that is repeated for its key, and does not send it unrecorded', async () => {
   const body = {
     type: 'object',
     additionalProperties: false,
@@ -277,7 +277,7 @@ test('an answer that is sent again for its key is recorded as the first time, ke
   assert.equal((await again('third')).status, 503);
 });
 
-test('a refusal that is sent again for its key is kept by nobody on the way, and leaves no record as the first left none', async () => {
+test('neither caches nor records a refusal that is repeated for its key', async () => {
   const ask = await served(
     route({ method: 'POST', handle: async () => Promise.reject(new HttpError('gift_not_found')) }),
   );
@@ -291,7 +291,7 @@ test('a refusal that is sent again for its key is kept by nobody on the way, and
   assert.equal(events.log.length, 0);
 });
 
-test('what changes anything is recorded before it is begun, and not without; its end once it is over, whatever was answered', async () => {
+test('records a change before it starts and its end afterwards, whatever was answered', async () => {
   let seenBefore: number | undefined;
   let finish: () => Promise<void> = async () => undefined;
   const ask = await served(
@@ -362,7 +362,7 @@ test('a stream whose reader goes away ends, and the record says so', async () =>
   assert.ok(ended.count > 0 && ended.count < 10_000_000);
 });
 
-test('a stream that nobody begins to read ends too: of HEAD, or a caller who went away while it was recorded', async () => {
+test('ends the record of a stream that nobody reads: HEAD, a caller that has left', async () => {
   let asked = 0;
   const ask = await served(
     route({
@@ -396,7 +396,7 @@ test('a stream that nobody begins to read ends too: of HEAD, or a caller who wen
   assert.equal(asked, 0, 'nothing was read for nobody');
 });
 
-test('a stream whose end can not be recorded, since the log went away with its reader, harms nobody else', async () => {
+test("harms nobody else when the end of a stream can't be recorded", async () => {
   const ask = await served(route({ handle: async () => stream(10_000_000) }));
   let tried = 0;
   const down = (): void => {
@@ -446,7 +446,7 @@ test('a stream that fails before it has said anything is answered as any failure
   );
 });
 
-test('a caller who leaves before the first piece, when the log can take no end of the record, harms nobody else', async () => {
+test('harms nobody else when a caller leaves early and the log takes no record of the end', async () => {
   let going = 0;
   const ask = await served(
     route({

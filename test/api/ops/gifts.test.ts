@@ -166,7 +166,7 @@ test('who saw what on a day is shown page by page', async () => {
   refused(await ask('/ops/access?day=today'), 422, 'day must be a date such as 2026-05-04');
 });
 
-test('a redemption that the caller has just been told of is waited for, where its id leads to the gift', async () => {
+test('waits for a redemption that the caller was just told of, where its id leads to the gift', async () => {
   const { through, hold, free } = heldCollection('redemptions');
   const slow = await startService({ app: { through } });
   try {

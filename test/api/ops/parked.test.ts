@@ -30,7 +30,7 @@ const listed = async (entity: string, times: number, query = ''): Promise<Json> 
     ),
   );
 
-test('what could not be done is listed with its cause, and shown with its events, by any of its ids', async () => {
+test('lists parked work with its cause, and shows it with its events, by any of its ids', async () => {
   const { transaction, gift } = await parkedPurchase(service, [{ user_id: 'bob' }]);
   const work = await listed(transaction, 1);
   const { parked_at, changed_at, position, ...shown } = work as Record<string, unknown>;
@@ -70,7 +70,7 @@ test('what could not be done is listed with its cause, and shown with its events
     refused(await decide('nothing', what, ''), 404, 'Parked work not found');
 });
 
-test('a retry that fails again parks again with the count; one that works finishes the purchase; all of it in the history, with who and why', async () => {
+test('counts a retry that fails again; one that works finishes the purchase, with who and why', async () => {
   const { transaction, gift } = await parkedPurchase(service, [{ user_id: 'bob' }]);
   const id = parkedId('purchase', transaction);
   const first = await decide(id, 'retry', ' the provider is up ', 'retry-once');
@@ -244,7 +244,7 @@ test('support decides, auditors look, others do neither; a reason is wanted', as
   );
 });
 
-test('who sends the position of a decision is not shown a list without it: it is waited for, and what stands in the log is shown meanwhile', async () => {
+test('waits for the position of a decision before it lists; shows what the log has meanwhile', async () => {
   const { through, hold, free } = heldCollection('parked');
   const slow = await startWithTrouble({ through });
   try {

@@ -270,7 +270,7 @@ test('what was falsified is found field by field, and put right', async () => {
   );
 });
 
-test('a repair is recorded with who and why before anything of it is done, also one that comes to nothing', async () => {
+test('records a repair with who and why before anything is done, also one that finds nothing', async () => {
   const why = { ids: ['nope'], reason: 'ticket 4712' };
   refused(
     await ask('POST', '/transactions/repair', why),
@@ -381,7 +381,7 @@ test('all are rebuilt at one call, or none where one can not be', async () => {
   );
 });
 
-test('who asks and why stands in the log before anything is done; what can not be recorded is not done', async () => {
+test("records who asks and why before anything is done; does nothing that it can't record", async () => {
   const projection = transactionsProjection as unknown as Projection;
   const { name } = projection;
   const deps = { events: service.events, store, logger: silent, holder: 'sue' };

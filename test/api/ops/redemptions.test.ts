@@ -101,7 +101,7 @@ test('a stream has all of it, recorded at both ends', async () => {
   );
 });
 
-test('Accept is weighed: the type that the caller likes best, in any case; JSON where it takes none of ours', async () => {
+test('weighs Accept for the preferred type, in any case; JSON where it takes none of ours', async () => {
   const rows: [accept: string, type: string][] = [
     ['application/json, text/csv;q=0.1', 'application/json'],
     ['text/csv;q=0.5, application/json;q=0.4', 'text/csv'],
@@ -159,7 +159,7 @@ test('totals, with the check', async () => {
   assert.match((await ask('/ops/totals?format=ndjson')).text, /^\{"day":.*\}\n$/);
 });
 
-test('totals that nobody waits for any more are not folded to the end; the log says so, and nobody has seen anything', async () => {
+test('stops folding totals that nobody waits for, and records that nothing was shown', async () => {
   let told: () => void = () => undefined;
   const asked = new Promise<void>((resolve) => {
     told = resolve;

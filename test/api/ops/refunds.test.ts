@@ -23,7 +23,7 @@ const refund = async (transaction: string, body: object, key?: string): Promise<
   });
 const cli = (...args: string[]) => gift_(service.settings, ['purchases', ...args]);
 
-test('cancels what can be cancelled and gives its share back, visible to the buyer and in the history', async () => {
+test('cancels what can be cancelled and gives its share back, visible to buyer and history', async () => {
   const gifts = await buy(service, 'latte', [{}, {}, {}]);
   const [plain = '', used = '', out = ''] = gifts;
   await redeem(service, used);
@@ -177,7 +177,7 @@ test('a wallet gets its money back; one that is settled by invoice is not billed
   assert.equal(last?.type, 'WalletCredited');
 });
 
-test('redeemed, vouchered and refunded at once: each gift has one winner, and exactly the share of the others goes back', async () => {
+test('has one winner for each gift that is redeemed, vouchered and refunded at once', async () => {
   const gifts = await buy(
     service,
     'latte',

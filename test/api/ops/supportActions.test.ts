@@ -44,7 +44,7 @@ const ended = async (gift: string, times: number): Promise<true> =>
   );
 const typesOf = (data: Json): string[] => (data.events as Json[]).map(({ type }) => type as string);
 
-test('a receiver is told again, once for each time it is asked for; who and why stands in the history', async () => {
+test('notifies a receiver once more for each request, with who and why in the history', async () => {
   const gift = await buyOne(service, 'latte', { user_id: 'bob' });
   await told(gift, 1);
   const first = await care(shortcodeOf(gift), 'resend', {}, 'resend-once');
@@ -96,7 +96,7 @@ test('nobody is told of a gift that has no receiver, or can’t be used', async 
   );
 });
 
-test('a gift goes to another receiver, a user or a number; whoever had it may not redeem it any more', async () => {
+test('gives a gift to another user or number; the former receiver may not redeem it', async () => {
   const gift = await buyOne(service, 'latte', { user_id: 'dan' });
   await ended(gift, 1);
   const moved = await done(gift, 'reassign', { user_id: 'cat' });

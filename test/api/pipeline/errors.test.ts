@@ -230,7 +230,7 @@ test('decisions 3: every row', async () => {
   refused(await ask('POST', '/api/v2/transactions', { as: 'cat', body: ok }), 403, 'Cannot use this payment method.');
 });
 
-test('401 for no, malformed, unknown and expired tokens, on every route of /api/v2, and only there', async () => {
+test('answers 401 for missing, malformed, unknown and expired tokens on every /api/v2 route only', async () => {
   const { json } = await ask('GET', '/openapi.json');
   const token = await service.userToken('ann');
   const headers: (string | undefined)[] = [
@@ -292,7 +292,7 @@ test('403 for a client where a user is needed, on each such route', async () => 
   }
 });
 
-test('405 with Allow for every other method of a path, 404 for no path, with and without a token or a slash', async () => {
+test('answers 405 with Allow for other methods of a path, 404 for no path, token or slash or not', async () => {
   const { json } = await ask('GET', '/openapi.json');
   const methods = new Map<string, Set<string>>();
   const operations = operationsOf(json as object);
@@ -703,7 +703,7 @@ test('the order of the checks: each fault hides those after it', async () => {
   refused(await ask('GET', '/api/v2/transactions/x/gifts?page=0', { as: 'bob' }), 404, 'transaction not found');
 });
 
-test('405 of a gift’s state carries Allow: every method of the path, as any other 405 there, also when it is repeated', async () => {
+test("sends Allow with a 405 of a gift's state, every method of the path, also when repeated", async () => {
   const redeemed = await buyOne(service);
   await redeem(service, redeemed);
   for (const [path, body] of [
@@ -770,7 +770,7 @@ test('a caller taken to have left gets nothing, and does not wait for it: the co
   }
 });
 
-test('a response that breaks off is a warning where the service is at fault, not where its caller leaves', async () => {
+test("warns of a response that breaks off by the service's fault, not by its caller's leaving", async () => {
   const lines: Json[] = [];
   const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const told = async (body: Readable | string, fault?: Error): Promise<string> => {

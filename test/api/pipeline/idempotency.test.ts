@@ -34,7 +34,7 @@ function same(first: Reply, again: Reply): void {
     assert.equal(again.headers.get(name), first.headers.get(name), name);
 }
 
-test('a repeated redeem answers the first outcome, whatever has happened since, by id, shortcode and with a slash', async () => {
+test('repeats the first outcome of a redeem, by id, shortcode and with a slash', async () => {
   const gift = await buyOne(service);
   const key = newKey();
   const first = await redeem(service, gift, 'till-coffee', 'bean-soho', { key });
@@ -67,7 +67,7 @@ test('another body with the same key is refused; the order of its fields does no
   );
 });
 
-test('bodies that differ hash apart, a list from the object of such fields too; those that stand in the log hash as ever', () => {
+test('hashes different bodies apart, lists from objects too; stored hashes stay as they are', () => {
   const lists = [
     [
       ['location_id', 'nowhere'],
@@ -100,7 +100,7 @@ test('bodies that differ hash apart, a list from the object of such fields too; 
   assert.equal(bodyHashOf(body), 'eVDnDboqIwQbsY3tqgOgo2jpoeBLf14duDwdxi0K5m8');
 });
 
-test('what is nested deeper than any schema goes has no hash: it would be no use, and take more of the stack than there is', () => {
+test('refuses to hash a body nested deeper than any schema', () => {
   const nested = (wrap: (inner: unknown) => unknown, levels: number): unknown =>
     Array.from({ length: levels }).reduce(wrap, 1);
   for (const wrap of [(inner: unknown) => [inner], (inner: unknown) => ({ inner })]) {
@@ -124,7 +124,7 @@ test('a key is the caller’s and the route’s own', async () => {
   assert.equal((await unredeem(service, gift, 'latest', 'till-coffee', { key })).status, 200);
 });
 
-test('the command of a key is its user’s, client’s and route’s; those that stand in the log are found as ever', () => {
+test("scopes a key's command to user, client and route; stored command ids stay as they are", () => {
   const hash = keyedHash(Buffer.from('k'.repeat(32)));
   const by = (clientId: string, id: string): Principal =>
     ({ kind: 'user', clientId, sessionId: 's', user: { id } }) as unknown as Principal;
@@ -140,7 +140,7 @@ test('the command of a key is its user’s, client’s and route’s; those that
   assert.equal(commands[0], 'MwgFhGnlP1ep7hcT7vFwI_');
 });
 
-test('refusals that facts or state decided are answered again; those that never got so far are not', async () => {
+test('repeats refusals by facts or state, but not those before any decision', async () => {
   const gift = await buyOne(service);
   await redeem(service, gift);
   const key = newKey();
@@ -204,7 +204,7 @@ test('a read takes no key: it is answered as things are', async () => {
   assert.equal((await look('not a key')).status, 200);
 });
 
-test('the token endpoint takes neither key nor position: a key’s answer would be anybody’s who sends the same, and its tokens stand in the records', async () => {
+test('takes neither key nor position at the token endpoint', async () => {
   const body = { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' };
   const ask = (key: string): Promise<Reply> =>
     service.ask('POST', '/oauth/token', { key, headers: { 'gift-position': 'none' }, body });
@@ -278,7 +278,7 @@ test('with every stored answer gone, what was appended is found again', async ()
   refused(other, 422, 'Idempotency key already used with another request.');
 });
 
-test('with its stored answer gone, what was done is answered as it was, though its caller could not do it any more', async () => {
+test('repeats what was done without its stored answer, though the caller could not do it now', async () => {
   const [shared, used, anywhere] = [await buyOne(service), await buyOne(service), await buyOne(service, 'any-20')];
   assert.equal((await redeem(service, anywhere)).status, 201);
   const keys = { claim: newKey(), voucher: newKey(), voucherV1: newKey(), redeem: newKey(), unredeem: newKey() };
@@ -335,7 +335,7 @@ test('with its stored answer gone, what was done is answered as it was, though i
   for (const [index, ask] of all.entries()) same(first[index] as Reply, await ask());
 });
 
-test("a refusal that can't be kept is not told: nothing else would know of it when the request comes again; what stands in the log is told", async () => {
+test("gives no refusal that can't be kept for its key, unless it stands in the log", async () => {
   let failing = false;
   const through = (engines: Engines): Engines => {
     const { records } = engines.store;
@@ -370,7 +370,7 @@ test("a refusal that can't be kept is not told: nothing else would know of it wh
   }
 });
 
-test("a key is free again when its refusal is told; one that can’t be given back does not take the refusal's place", async () => {
+test("frees a key with its refusal, and gives the refusal where the key can't be freed", async () => {
   let release: 'late' | 'never' | undefined;
   const through = (engines: Engines): Engines => {
     const { records } = engines.store;
@@ -402,7 +402,7 @@ test("a key is free again when its refusal is told; one that can’t be given ba
   }
 });
 
-test('what has been written is answered, a second later at most, where the read store is lost meanwhile: who is told otherwise buys once more', async () => {
+test('answers a write within a second where the read store is lost meanwhile', async () => {
   let lost: 'refuses' | 'silent' | undefined;
   const through = (engines: Engines): Engines => {
     const reached: typeof engines.store.reached = async (...asked) => {
@@ -448,7 +448,7 @@ test('what has been written is answered, a second later at most, where the read 
   }
 });
 
-test('the answer of a redeem is kept for its key while its read model is waited for, where it is, not behind that', async () => {
+test("keeps a redeem's answer for its key while its read model is waited for", async () => {
   let order: string[] = [];
   const through = (engines: Engines): Engines => {
     const { store } = engines;
@@ -495,7 +495,7 @@ test('a purchase too large to keep is made again from the log', async () => {
   same(first, await ask());
 });
 
-test('a purchase too large to keep is answered as it was the first time, whatever has come of its charge since', async () => {
+test('repeats the first answer to a purchase too large to keep, whatever became of its charge', async () => {
   const alone = await startService({ split: false, env: { ROLES: 'api,projector', CHARGE_WAIT_MS: '0' } });
   try {
     const token = await alone.userToken('ann');
@@ -612,7 +612,7 @@ test('where nobody knows whose it was, a request that died holds its key for 30 
   }
 });
 
-test('a key of a process that is gone is free at once; where it goes on all the same, it keeps nothing any more', async () => {
+test('frees the key of a dead process at once; one that goes on keeps nothing any more', async () => {
   const records = memoryRecords(Date.now);
   const gone = new Set<string>();
   const take = (process: string): ReturnType<typeof takeKey> =>
@@ -637,7 +637,7 @@ test('a key of a process that is gone is free at once; where it goes on all the 
   assert.deepEqual(await take('c'), { status: 201, headers: {}, body: '{"data":1}' });
 });
 
-test('of two who ask for a key at once one has it; whoever gives it back late frees nobody else’s', async () => {
+test("gives a key to one of two at once; a late release frees nobody else's", async () => {
   let now = Date.parse('2026-01-01T00:00:00.000Z');
   const records = memoryRecords(() => now);
   const take = async (): Promise<HeldKey | 'waits'> =>
@@ -666,7 +666,7 @@ test('an answer is given again for a day', async () => {
   assert.deepEqual(await take(), answer);
 });
 
-test('what breaks a schema, names an unknown embed or another request’s key is not kept: it may be sent again, put right', () => {
+test('does not keep faults of schema, embed or key: they may be put right and sent again', () => {
   const kept = [
     'schema',
     'unknown_embed',
@@ -689,7 +689,7 @@ test('what breaks a schema, names an unknown embed or another request’s key is
   ]);
 });
 
-test('a clock that is set back does not hold the key of a request that died for longer; clocks may differ a little', async () => {
+test('holds the key of a dead request no longer for a clock that is set back', async () => {
   const store = await service.openStore();
   try {
     const start = Date.now();

@@ -22,7 +22,7 @@ test('a short value is text at once, a long list a stream', () => {
   assert.equal(hasLongList({ a: { b: { c: { d: long } } } }), false);
 });
 
-test('short lists that are long together are a stream; lists of texts count only where they are long themselves', async () => {
+test('streams short lists that are long together; lists of texts count by themselves', async () => {
   const tiles = Array.from({ length: 64 }, (_, id) => ({ id, pins: long.slice(0, id === 0 ? 0 : 200) }));
   assert.equal(typeof jsonBody({ data: tiles }), 'object');
   assert.equal(await written({ data: tiles }), JSON.stringify({ data: tiles }));

@@ -47,7 +47,7 @@ test('one that was stored with an answer counts as absent where it is none of th
     assert.equal(gate.stored(header), undefined, header);
 });
 
-test('it waits for every follower that is always read, and for those that are read by some where they are', async () => {
+test('waits for followers that all routes read, and for others where a route reads them', async () => {
   const asked: string[] = [];
   const told = (name: string, reached: boolean) => ({
     reached: async (position: string) => {
@@ -72,7 +72,7 @@ test('it waits for every follower that is always read, and for those that are re
   );
 });
 
-test('where the log ends now is waited for: an empty log by nobody, and a log that does not say so is no end', async () => {
+test("waits for the log's present end; an empty log has none, and an unknown end is refused", async () => {
   const asked: string[] = [];
   const always = [{ reached: async (position: string) => asked.push(position) === 1 }];
   const gate = positionGate(log, { always, where: NONE });
@@ -86,7 +86,7 @@ test('where the log ends now is waited for: an empty log by nobody, and a log th
   await assert.rejects(silent.waitForEnd(), UnavailableError);
 });
 
-test('a write waits until it is shown, not where a read model cannot be reached; a fault in one is told', async () => {
+test('waits until a write is shown, unless a read model is out of reach; reports its faults', async () => {
   let shown = false;
   const slow = async (): Promise<boolean> => {
     await sleep(20);

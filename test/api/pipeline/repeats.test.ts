@@ -26,7 +26,7 @@ const post = async (path: string, user: string, key: string, body?: object): Pro
     ...(body === undefined ? {} : { body }),
   });
 
-test('a gift whose charge is under way is refused with Retry-After, and the same keys have it done once it is charged', async () => {
+test('refuses a gift whose charge is under way with Retry-After; the same key redeems it later', async () => {
   const bought = await post(
     'transactions',
     'ann',

@@ -66,7 +66,7 @@ test('a full last page is the last', () => {
   assert.equal([page(2, { total: 40 }).next_page_url, page(2, { total: 40 }).last_page], [null, 2]);
 });
 
-test('the addresses keep every other parameter, repeated and unknown ones too, and say the page once', () => {
+test('keeps every other parameter in the addresses, and gives the page once', () => {
   const { next_page_url: next } = page(2, {
     perPage: 10,
     rawQuery: 'embed[]=a&page=2&embed[]=b%26c&per_page=10&page=7&x=%C3%A9',

@@ -23,7 +23,7 @@ function refusals(): { from(address: string): Promise<string>; readonly logged: 
   };
 }
 
-test('a hundred are answered to one address, and the next is told to wait; another address has its own', async () => {
+test('answers a hundred forgeries of one address, then tells it to wait; others are not affected', async () => {
   const { from, logged } = refusals();
   for (let n = 0; n < 100; n++) assert.is(await from('192.0.2.1'), 'invalid_signature');
   assert.is(await from('192.0.2.1'), 'too_many_requests');

@@ -79,7 +79,7 @@ const given = (events: MemoryEvents): void =>
   });
 const paid = succeeded({ id: 'pi_1', amount: 100, metadata: { transaction_id: 't1' } }, 'evt_1');
 
-test('a signature that can not even be compared is a forged one, not a message of Stripe that could not be understood', () => {
+test("takes a signature that can't be compared for forged, not for a malformed event", () => {
   const read = stripeEvents(SECRET, 'simulated');
   const now = Math.floor(Date.now() / 1000);
   for (const signatures of [
@@ -118,7 +118,7 @@ test('notes who told it, and that no money was moved where none is', async () =>
   assert.deepEqual((await post(paid)).body, { received: true, outcome: 'known' });
 });
 
-test('an event store that cannot be reached, or a provider that cannot be asked: to be sent again', async () => {
+test('asks to be sent again what finds the event store or the provider out of reach', async () => {
   const { events, post } = open();
   given(events);
   events.beforeAppend = () => {
@@ -187,7 +187,7 @@ test('without a secret there is no such route', async () => {
   }
 });
 
-test('the provider is asked once for all who look at one payment at a time, and anew after its answer', async () => {
+test('asks the provider once for all who look at one payment at a time', async () => {
   const asked: {
     readonly payload: object;
     readonly answer: (reply: object) => void;

@@ -104,7 +104,7 @@ test('forged, altered, replayed for another gift: refused, nothing changed', asy
   assert.doesNotMatch(service.log.join(''), /77009|another-token/);
 });
 
-test('more fields than Twilio ever sends are not even looked at: it would take long, and anybody may send them', async () => {
+test('does not look at more fields than Twilio ever sends', async () => {
   const { gift, sid } = await told('+447700900507');
   const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`f${n}`, '']));
   refused(await tell(gift, { MessageSid: sid, MessageStatus: 'undelivered', ...many }), 400, 'Invalid signature.');
@@ -124,7 +124,7 @@ test('what says nothing that matters is ignored', async () => {
   assert.deepEqual(await typesOf(gift), ['NotificationStarted', 'NotificationSent']);
 });
 
-test('a message whose sending nobody noted is not noted as undelivered; whoever looks it up learns it', async () => {
+test('keeps a callback whose message was not recorded as sent, for later look-ups', async () => {
   const { gift } = await told('+447700900505');
   const sid = `SM${'a'.repeat(32)}`;
   const began = performance.now();
@@ -150,7 +150,7 @@ test('a message whose sending nobody noted is not noted as undelivered; whoever 
 });
 
 for (const attempt of [1, 2]) {
-  test(`a message that could not be delivered before its sending was noted: telling ${attempt} has failed, and can't be noted as sent any more`, async () => {
+  test(`records an undelivered message before its sending: attempt ${attempt} failed, and stays so`, async () => {
     const { gift } = await told(`+44770090050${7 + attempt}`);
     const stream = `notification-${gift}`;
     const [started] = await service.events.read(stream);
@@ -192,7 +192,7 @@ for (const attempt of [1, 2]) {
   });
 }
 
-test('whoever goes away in the middle of a message leaves no error in the log: nobody may call support at night who proves nothing', async () => {
+test('logs no error for a caller that leaves in the middle of a message', async () => {
   const head = requestText('POST', '/webhooks/twilio?gift=x', {
     'Content-Length': '100',
     'X-Request-Id': 'broken-off',

@@ -93,7 +93,7 @@ test('list and show tell what could not be done, for whom, how often, since when
   );
 });
 
-test('a retry hands it back with who and why, and counts on when it fails again; at last it is done', async () => {
+test('retries with who and why, counts another failure, and is done at last', async () => {
   const { transaction, gift: giftId } = await parkedPurchase(service, [{ user_id: 'bob' }]);
   const id = parkedId('purchase', transaction);
   const first = await parked('retry', id, ...REASON);

@@ -246,9 +246,7 @@ test('what was falsified is found field by field and repaired; the log says who 
   );
 });
 
-test('a repair that is interrupted has been recorded: what it asked of the projector may still be done', async ({
-  dir,
-}) => {
+test('has recorded an interrupted repair, which the projector may still do', async ({ dir }) => {
   await stores(dir, async ({ events, store }) => {
     const [document] = await store.find(GIFTS, { limit: 1 });
     const { id = '' } = document ?? {};
@@ -483,9 +481,7 @@ async function servesEarlier({
   await store.activate('gifts', V - 1);
 }
 
-test('the status tells what readers use while a deployed version is built, and who keeps it up to date', async ({
-  dir,
-}) => {
+test('shows what readers use while a deployed version is built, and who keeps it up to date', async ({ dir }) => {
   await stores(dir, async (engines) => {
     const { events, store } = engines;
     await servesEarlier(engines);
@@ -562,9 +558,7 @@ async function leadsBeside(
   }
 }
 
-test('beside a process of the earlier release that leads, the status tells that nobody builds the new version yet, and which processes are to be ended', async ({
-  dir,
-}) => {
+test('shows that nobody builds a new version while an earlier release leads', async ({ dir }) => {
   await stores(dir, async (engines) => {
     await servesEarlier(engines);
     await engines.store.drop(GIFTS);
@@ -585,9 +579,7 @@ test('beside a process of the earlier release that leads, the status tells that 
   });
 });
 
-test('where an earlier release is brought back, and a process of the later one leads, every command tells what its words hold of', async ({
-  dir,
-}) => {
+test('says in every command which version it is about, after an earlier release was brought back', async ({ dir }) => {
   await stores(dir, async (engines) => {
     const present = giftsProjection as unknown as Projection;
     await leadsBeside(engines, { ...present, version: V + 1, previous: [present] }, async () => {

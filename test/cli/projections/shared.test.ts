@@ -14,7 +14,7 @@ const told = (message: string, code: string): string =>
     ) as Error
   ).message;
 
-test('what helps where a file can not be written comes before that the command can be repeated, which alone helps nothing', () => {
+test('names the remedy of an unwritable file before the advice to repeat the command', () => {
   assert.is(
     told('read.db: attempt to write a readonly database', 'SQLITE_READONLY'),
     'read.db: attempt to write a readonly database: see that this user may write all files there, and that it is not mounted read-only; then repeat the command',

@@ -85,7 +85,7 @@ test('an empty log, and a drill that leaves the source open', async ({ source, t
   );
 });
 
-test('an engine without a fast way gets one append after the other, runs of a stream together, none too large', async ({
+test('copies in single appends, runs of a stream together, without a fast way of the engine', async ({
   source,
   target,
 }) => {
@@ -158,10 +158,7 @@ test('itself and a sealed target are refused', async ({ source, target }) => {
   );
 });
 
-test('whoever else writes to the target is noticed: before, while it is copied, and when it is read back', async ({
-  source,
-  target,
-}) => {
+test('notices another writer of the target before, during and after the copy', async ({ source, target }) => {
   const [from, to] = [await source.open(), await target.open()];
   await fill(from, 10);
   let meddle = true;
@@ -226,7 +223,7 @@ test('what comes in between the copy and the seal is copied too; a difference fo
   assert.equal(await textsOf(to), await textsOf(from));
 });
 
-test('a target that is away for a moment is waited for; one that stays away ends the copy, which is then gone on with', async ({
+test('waits for a target that is away for a moment, and can resume after a longer absence', async ({
   source,
   target,
 }) => {

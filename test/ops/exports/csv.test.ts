@@ -4,7 +4,7 @@ import { csvLine, withoutMark } from '../../../src/ops/exports/csv.js';
 
 const test = suite('audit/csv');
 
-test('what a spreadsheet would take for a number, a date or a formula is led by an apostrophe, which a program takes away', () => {
+test('marks text that a spreadsheet would convert with an apostrophe, which a program removes', () => {
   const taken = [
     '12345678901234567890',
     '0000000000184213',

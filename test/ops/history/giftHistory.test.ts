@@ -97,7 +97,7 @@ const DATA = {
 const OTHERS = { ...DATA, transaction_id: 'another', gift_id: 'another' };
 const SHARED: readonly string[] = ['parked', 'wallet', 'code'] satisfies (keyof typeof STREAMS)[];
 
-test('an event of every type that a gift can meet with stands in its history, in log order; none of another purchase or gift does', async () => {
+test("shows an event of every type of a gift's life in log order, and none of other gifts", async () => {
   const events = memoryEvents();
   for (const [type, where] of Object.entries(WHERE)) {
     for (const stream of where === null ? [] : STREAMS[where])

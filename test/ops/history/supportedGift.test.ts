@@ -45,7 +45,7 @@ test('a gift as support left it: a repeated command is answered as it was', asyn
   assert.equal((await supportedGift(deps, GIFT, [])).blocked_by, [], 'where nothing was recorded: as it stands');
 });
 
-test('a gift that is issued with what support does: each event is shown with its own position, as histories show it', async () => {
+test('shows each event of a gift issued by a support action with its own position', async () => {
   const events = memoryEvents();
   const [gift = ''] = deriveGiftIds(SEED, 1).map(({ gift_id }) => gift_id);
   const bought = {

@@ -74,9 +74,7 @@ async function redeemedOn(events: EventStore, days: readonly string[]): Promise<
   }
 }
 
-test('redemptions and totals of a day hold each redemption of that day, and the check finds no difference', async ({
-  events,
-}) => {
+test('has all redemptions of a day in its redemptions and totals, and the check agrees', async ({ events }) => {
   const days = ['2026-05-01', '2026-05-02', '2026-07-01', '2026-07-01', '2026-05-02', '2026-05-03'];
   await redeemedOn(events, days);
   const far: EventStore = { ...events };

@@ -42,7 +42,7 @@ test('an engine that can only be read through gives the same place as one that l
   }
 });
 
-test('a time that has passed keeps its place while the log grows, though times fall from one event to the next', async () => {
+test('keeps the position of a past time while the log grows, though times fall', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'time-bounds-'));
   const events = await openEmbeddedEventStore({ dir });
   const readable: EventStore = { ...events };
@@ -77,7 +77,7 @@ test('a time that has passed keeps its place while the log grows, though times f
   }
 });
 
-test('a clock that was ahead for a while, or behind, hides no event of a span of time from it, on either way of finding them', async () => {
+test('hides no event of a span from either way of finding it, for a clock ahead or behind', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'time-bounds-'));
   const events = await openEmbeddedEventStore({ dir });
   const readable: EventStore = { ...events };

@@ -250,9 +250,7 @@ test('refunds made by hand at the provider agree with what it told of them, and 
   );
 });
 
-test("what the provider's clock puts a quarter of an hour later than the log is compared, without being looked up", async ({
-  house,
-}) => {
+test("compares what the provider's clock puts a quarter of an hour later, without a look-up", async ({ house }) => {
   const quarter = 15 * 60_000;
   for (const id of ['same', 'more']) await charged(house, id, id, 100, quarter - 1_000);
   const ledger = ledgerOf([
@@ -264,9 +262,7 @@ test("what the provider's clock puts a quarter of an hour later than the log is 
   assert.equal([reconciled.looked_up, ledger.looked], [0, []]);
 });
 
-test('what a wallet booked before midnight, and the log took after it, is looked up in the wallet', async ({
-  house,
-}) => {
+test('looks a wallet entry up in the wallet that the log recorded after midnight', async ({ house }) => {
   house.methods.set('prepaid', { kind: 'wallet', prepaid: true, customer: null });
   const [paid, other] = await Promise.all([
     house.buy([{}], { price: 125, reference: 'prepaid' }),
@@ -340,9 +336,7 @@ test('a long day of a wallet is compared whole', async ({ house }) => {
   );
 });
 
-test('what a wallet booked just before midnight is compared, also where what was booked just after stands before it in the log', async ({
-  house,
-}) => {
+test('compares a wallet entry just before midnight, also behind one just after it', async ({ house }) => {
   await house.append('wallet-prepaid', 'WalletDebited', { transaction_id: 'next', amount: 4 }, at(DAY_MS + 2_000));
   await house.append('wallet-prepaid', 'WalletDebited', { transaction_id: 'last', amount: 2 }, at(DAY_MS - 3_000));
   await house.append('wallet-prepaid', 'WalletDebited', { transaction_id: 'lost', amount: 1 }, at(DAY_MS - 2_000));
@@ -357,9 +351,7 @@ test('what a wallet booked just before midnight is compared, also where what was
   assert.is(ledgers.find(({ provider }) => provider === 'wallet')?.there.charged, 3);
 });
 
-test('a clock that was ahead for a while keeps nothing of the rest of the day from being compared', async ({
-  house,
-}) => {
+test('compares the rest of a day in which a clock was ahead for a while', async ({ house }) => {
   const bought = await house.buy([{}], { reference: 'prepaid' });
   const booked = (ms: number, cause: string): Promise<void> =>
     house.append(

@@ -49,7 +49,7 @@ test('a whole history comes once and in order, each reversal with what it revers
   for (const record of found) assert.equal(record.redemption, byId.get(record.redemption.redemption_id)?.redemption);
 });
 
-test('parts put together are the whole; a reversal whose redemption lies before its part is found all the same', async () => {
+test('makes the whole of parts, with reversals whose redemption is in an earlier part', async () => {
   const whole = await all();
   const middle = whole[Math.floor(whole.length / 2)];
   const before = await all({ to: middle?.at ?? '' });

@@ -136,9 +136,7 @@ test('what is right agrees, refunds and reversals included; brands are those of 
   assert.equal(sumOf(rows).issued_value, 1050);
 });
 
-test('money that bought nothing is no refund of gifts; what the provider gave back by itself is, and what it could not deliver is none any more', async ({
-  events,
-}) => {
+test('counts no refund for money that bought nothing, nor for an undelivered refund', async ({ events }) => {
   await bought(events, 'ta');
   await happened(events, 'transaction-ta', 'GiftsRefunded', {
     refund_id: 'late',
@@ -162,7 +160,7 @@ test('money that bought nothing is no refund of gifts; what the provider gave ba
   assert.equal([row?.refunded, row?.refunded_value], [0, 100]);
 });
 
-test('a lost dispute is charged back on its day, and no more once it is won on appeal; one that was won never was', async ({
+test('charges a lost dispute back on its day, and not after a won appeal; never one that was won', async ({
   events,
 }) => {
   await bought(events, 'ta');
