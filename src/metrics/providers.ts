@@ -13,7 +13,7 @@ export function countProviderCalls(show: Exposition): ProviderCallWatch {
   show.counter(
     {
       name: 'gift_provider_calls_total',
-      help: 'Calls of real providers by outcome: answered, trouble, not_now, kept_back (not made)',
+      help: 'Calls of real providers by outcome: answered, error, retry_later, not_called',
       labels: ['provider', 'outcome'],
     },
     calls.samples,
@@ -46,7 +46,7 @@ export function countProviderCalls(show: Exposition): ProviderCallWatch {
     },
     called(provider, outcome, milliseconds) {
       calls.add(provider, outcome);
-      if (outcome !== 'kept_back') durations.get(provider)?.observe(milliseconds / 1000);
+      if (outcome !== 'not_called') durations.get(provider)?.observe(milliseconds / 1000);
     },
   };
 }

@@ -1,7 +1,4 @@
-/**
- * Between us and one provider: a breaker, so that a provider in trouble is left alone and nobody waits for it; and its
- * own word for how long it wants to be left alone (`Retry-After`). One a provider and process.
- */
+/** A circuit breaker before one provider, which also honours its `Retry-After`. One a provider and process. */
 import {
   BrokenCircuitError,
   circuitBreaker,
@@ -23,35 +20,33 @@ export interface CircuitBreakerOptions {
   /** Failures in a row that open the breaker. */
   readonly failures?: number;
   /**
-   * How long it is open at first, milliseconds: this at most and half of it at least, so that not all processes ask
-   * again at once. Twice as long each time that the one request it then lets through fails too, 30 s at most.
+   * How long it is open at first, milliseconds, less up to half by chance, so that processes don't all ask at once. Twice
+   * as long each time the one request that it then lets through fails, 30 s at most.
    */
   readonly openMs?: number;
   readonly watch?: ProviderCallWatch;
 }
 
-/** How a provider's breaker stands: `half_open` lets one request through, to see whether the provider works again. */
+/** `half_open`: one request is let through, to see whether the provider works again. */
 export type BreakerState = 'closed' | 'open' | 'half_open';
 
 /**
- * What came of a call: `answered`, be it a refusal; `trouble`: the provider's; `not_now`: it wants to be left alone;
- * `kept_back`: it was not called, since it wants or is to be left alone.
+ * `answered`: a refusal, too; `error`: the provider failed; `retry_later`: it asks for a pause; `not_called`: the breaker
+ * is open, or the pause not over.
  */
-export type CallOutcome = 'answered' | 'trouble' | 'not_now' | 'kept_back';
+export type CallOutcome = 'answered' | 'error' | 'retry_later' | 'not_called';
 
-/** Told of every call to a provider, for metrics. */
+/** Observes every call to a provider, for metrics. */
 export interface ProviderCallWatch {
-  /** A circuit breaker of this provider was opened. `state`: how its breaker stands, whenever it is asked. */
+  /** A provider's circuit breaker was made. `state`: its present state. */
   opened(provider: string, state: () => BreakerState): void;
   called(provider: string, outcome: CallOutcome, milliseconds: number): void;
 }
 
-/** Calls one provider. */
 export interface CircuitBreaker {
   /**
-   * Makes the call, unless the provider is to be left alone.
-   * @throws RetryLaterError without calling; else whatever the call throws. ProviderError counts against the provider,
-   * RetryLaterError makes everybody wait.
+   * Makes the call, or throws RetryLaterError without calling. A ProviderError of the call counts as a failure; a
+   * RetryLaterError makes all calls wait.
    */
   run<T>(call: () => Promise<T>): Promise<T>;
 }
@@ -60,7 +55,7 @@ const FAILURES = 10;
 const OPEN_MS = 1_000;
 const OPEN_AT_MOST_MS = 30_000;
 
-/** The circuit breaker of a provider. `now`: milliseconds since the epoch. */
+/** `now`: milliseconds since the epoch. */
 export function openCircuitBreaker(
   provider: string,
   logger: Logger,
@@ -68,11 +63,11 @@ export function openCircuitBreaker(
   { failures = FAILURES, openMs = OPEN_MS, watch }: CircuitBreakerOptions = {},
 ): CircuitBreaker {
   let breaker = newBreaker();
-  /** When it opened last, by the clock, as the breaker counts, and by one that nobody sets, milliseconds. */
+  /** When it opened last, by the clock that the breaker uses and by the monotonic one, milliseconds. */
   let openedAt = { clock: 0, steady: 0 };
-  let quietUntil = 0;
-  /** What it last wanted, milliseconds. */
-  let quietFor = 0;
+  let pausedUntil = 0;
+  /** The last pause, milliseconds. */
+  let pauseMs = 0;
   watch?.opened(provider, () => STATES[breaker.state]);
 
   function newBreaker(): CircuitBreakerPolicy {
@@ -89,16 +84,13 @@ export function openCircuitBreaker(
     );
     made.onBreak(() => {
       openedAt = { clock: Date.now(), steady: performance.now() };
-      logger.error({ provider }, 'a provider is in trouble: it is left alone for a while');
+      logger.error({ provider }, 'a provider fails: it is not called for a while');
     });
     made.onReset(() => logger.info({ provider }, 'a provider works again'));
     return made;
   }
 
-  /**
-   * An open breaker would wait for the time of before to come again. The new one is closed: a provider that is still in
-   * trouble opens it anew.
-   */
+  /** After the clock was set back, an open breaker would wait for the old time to come again. */
   function renewIfSetBack(): void {
     if (
       breaker.state !== CircuitState.Open ||
@@ -106,23 +98,23 @@ export function openCircuitBreaker(
     )
       return;
     breaker = newBreaker();
-    logger.warn({ provider }, 'the clock was set back: a provider that was to be left alone is asked anew');
+    logger.warn({ provider }, 'the clock was set back: a provider is called again');
   }
 
   const throughBreaker = async <T>(call: () => Promise<T>): Promise<T> => {
     // More is left than there ever was: the clock was set back.
-    if (quietUntil - now() > quietFor) quietUntil = now() + quietFor;
-    const quietMs = quietUntil - now();
-    if (quietMs > 0) throw new KeptBackError(`${provider} wants to be left alone for a while`, quietMs);
+    if (pausedUntil - now() > pauseMs) pausedUntil = now() + pauseMs;
+    const leftMs = pausedUntil - now();
+    if (leftMs > 0) throw new NotCalledError(`${provider} asks for a pause`, leftMs);
     renewIfSetBack();
     try {
       return await breaker.execute(call);
     } catch (error) {
       if (error instanceof BrokenCircuitError)
-        throw new KeptBackError(`${provider} is in trouble and left alone for a while`, openMs);
-      if (error instanceof RetryLaterError && now() + error.afterMs > quietUntil) {
-        quietFor = error.afterMs;
-        quietUntil = now() + quietFor;
+        throw new NotCalledError(`${provider} fails and is not called for a while`, openMs);
+      if (error instanceof RetryLaterError && now() + error.afterMs > pausedUntil) {
+        pauseMs = error.afterMs;
+        pausedUntil = now() + pauseMs;
       }
       throw error;
     }
@@ -130,25 +122,24 @@ export function openCircuitBreaker(
 
   return {
     async run(call) {
-      const began = performance.now();
-      const told = (outcome: CallOutcome): void => watch?.called(provider, outcome, performance.now() - began);
+      const start = performance.now();
+      const note = (outcome: CallOutcome): void => watch?.called(provider, outcome, performance.now() - start);
       try {
         const answer = await inSpan(
           () => ({ name: `provider ${provider}`, kind: 'client', attributes: { 'gift.provider': provider } }),
           () => throughBreaker(call),
         );
-        told('answered');
+        note('answered');
         return answer;
       } catch (error) {
-        told(outcomeOf(error));
+        note(outcomeOf(error));
         throw error;
       }
     },
   };
 }
 
-/** The provider was not called. */
-class KeptBackError extends RetryLaterError {}
+class NotCalledError extends RetryLaterError {}
 
 const STATES: Readonly<Record<CircuitState, BreakerState>> = {
   [CircuitState.Closed]: 'closed',
@@ -159,8 +150,7 @@ const STATES: Readonly<Record<CircuitState, BreakerState>> = {
 };
 
 function outcomeOf(error: unknown): CallOutcome {
-  if (error instanceof KeptBackError) return 'kept_back';
-  if (error instanceof RetryLaterError) return 'not_now';
-  // A refusal is an answer too.
-  return error instanceof ProviderError ? 'trouble' : 'answered';
+  if (error instanceof NotCalledError) return 'not_called';
+  if (error instanceof RetryLaterError) return 'retry_later';
+  return error instanceof ProviderError ? 'error' : 'answered';
 }

@@ -1,4 +1,4 @@
-/** The providers that the settings choose. What is not chosen is not even loaded: the libraries are large. */
+/** Opens the providers that the settings choose. Only these are loaded: the libraries are large. */
 import type { Logger } from 'pino';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Records } from '../ports/readStore.js';
@@ -8,14 +8,12 @@ import { TWILIO_CALLBACK_PATH } from './notifications/callbacks.js';
 import type { NotificationProvider } from './notifications/provider.js';
 import type { PaymentProvider } from './payments/provider.js';
 
-/** What the providers work with. */
 export interface ProviderDeps {
   readonly records: Records;
   readonly hash: KeyedHash;
   readonly logger: Logger;
-  /** Where the service is reached from outside, without a trailing slash; absent: that was not said. */
+  /** The service's public address, without a trailing slash. */
   readonly publicUrl?: string | undefined;
-  /** Told of every call to a real provider. */
   readonly watch?: ProviderCallWatch;
 }
 

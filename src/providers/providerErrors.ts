@@ -1,15 +1,9 @@
-/**
- * What can go wrong at a provider, told apart by what is to be done about it. Messages are shown to support: no
- * secrets, nothing personal.
- */
+/** Failures of a provider, by what is to be done about them. Messages are shown to support: no secrets, nothing personal. */
 
-/**
- * The provider is in trouble (no connection, no answer in time, an error of its own, our credentials refused): it
- * passes.
- */
+/** No connection, no answer in time, an error of the provider's own, our credentials refused: it passes. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
-  /** True when what was asked may have been done all the same. */
+  /** Whether the request may have been carried out all the same. */
   readonly outcomeUnknown: boolean;
   constructor(message: string, options: { outcomeUnknown: boolean; cause?: unknown }) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -17,13 +11,10 @@ export class ProviderError extends Error {
   }
 }
 
-/**
- * The provider refuses what was asked, and always will: the message is the cause that a person needs. Nothing was done,
- * but for what the cause names.
- */
+/** The provider refuses for good. Nothing was done, but for what the message names: the cause that a person needs. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
-  /** The provider's own word for why, where it has one. */
+  /** The provider's code, where it has one. */
   readonly code: string | undefined;
   constructor(message: string, code?: string) {
     super(message);
@@ -31,7 +22,7 @@ export class RefusedError extends Error {
   }
 }
 
-/** What goes out wrong on the way to a provider before anything could be sent. */
+/** Failures before anything could be sent. */
 const NEVER_SENT = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -41,7 +32,7 @@ const NEVER_SENT = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** Whether a failed connection (its error, or one that led to it) never carried the request. */
+/** Whether a failed request was never sent, by its error or one that caused it. */
 export function neverSent(error: unknown): boolean {
   for (
     let one = error, depth = 0;
@@ -53,15 +44,9 @@ export function neverSent(error: unknown): boolean {
   return false;
 }
 
-/**
- * Who wants to be left alone for longer can say so again. One header that makes no sense, and a provider's clock that
- * is ahead, must not hold up everybody until what they wait for can't be asked for any more.
- */
+/** A wrong header, or a provider's clock that is ahead, must not stop all calls for long. */
 const RETRY_AFTER_AT_MOST_MS = 3_600_000;
-/**
- * As dates are written in headers, today's way and the two of former times, one of which does not say that it is in UTC
- * (RFC 9110, 5.6.7). Much else is a date to JavaScript: `-5` is a day in May.
- */
+/** The three forms of a date in headers (RFC 9110, 5.6.7). JavaScript takes much else for a date: `-5` is a day in May. */
 const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d\d:\d\d:\d\d/;
 
 /**
@@ -75,10 +60,7 @@ export function retryAfterMs(header: string | null | undefined, now: number): nu
   return Number.isNaN(date) ? undefined : Math.min(RETRY_AFTER_AT_MOST_MS, Math.max(0, date - now));
 }
 
-/**
- * Money goes back through who took it. @throws RefusedError when that was another provider: the settings have changed
- * since
- */
+/** A refund goes through the provider that took the money. @throws RefusedError: the settings have changed since */
 export function refuseForeign(provider: string, own: string): void {
   if (provider !== own)
     throw new RefusedError(

@@ -1,4 +1,4 @@
-/** The workers of one process: they answer what process managers ask on the bus. */
+/** The workers of one process: they answer requests on the bus. */
 import type { Logger } from 'pino';
 import type { Bus, Unsubscribe } from '../ports/bus.js';
 import type { Records } from '../ports/readStore.js';
@@ -12,10 +12,9 @@ import type { PaymentProvider } from './payments/provider.js';
 import { simulatedPayments } from './payments/simulated.js';
 import { RefusedError, ProviderError } from './providerErrors.js';
 
-/** What the workers work with. */
 export interface WorkerDeps {
   readonly bus: Bus;
-  /** Keeps the simulated providers' ledgers. */
+  /** Keeps the simulated providers' records. */
   readonly records: Records;
   readonly logger: Logger;
   /** Milliseconds since the epoch; default the system's clock. */

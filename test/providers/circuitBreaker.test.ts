@@ -50,13 +50,13 @@ test('every call shows by its outcome, and the breaker by its state: open after 
     assert.is(await trial, true);
     assert.is(await state(), 'closed');
     await fails(new RetryLaterError('limited', 1_000));
-    assert.match(((await failureOf(run(async () => 1))) as Error).message, /wants to be left alone/);
+    assert.match(((await failureOf(run(async () => 1))) as Error).message, /asks for a pause/);
     const found = await values();
     for (const [outcome, count] of [
       ['answered', 3],
-      ['trouble', 2],
-      ['not_now', 1],
-      ['kept_back', 3],
+      ['error', 2],
+      ['retry_later', 1],
+      ['not_called', 3],
     ] as const) {
       assert.is(found.get(`gift_provider_calls_total{provider="stripe",outcome="${outcome}"}`), count, outcome);
     }

@@ -1,4 +1,4 @@
-/** Answers money that was given back at the provider: cancels as many unredeemed gifts as it had paid for. */
+/** Answers an external refund: cancels as many unredeemed gifts as the money had paid for. */
 import { cancel, type IssuedGift } from '../../domain/gift.js';
 import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../domain/disputes.js';
 import type { MadePurchase } from '../../domain/purchase.js';
@@ -7,17 +7,14 @@ import { inParallel } from '../../lib/async/inParallel.js';
 import { AT_ONCE, changeGift, type GiftChangeDeps, type VisitedGift, visitGifts } from '../purchase/giftChanges.js';
 import type { Cause } from '../runner/cause.js';
 
-/** What cancels them. They are counted by it: so doing it again cancels no more. */
+/** The gifts of external refunds are counted by this cause, so a repeat cancels no more. */
 const CAUSE = { reason: 'refunded at the provider', refund_id: PROVIDER_REFUND_KEY };
 
 /**
- * Cancels. Gifts of a refund that the provider had refused before make up for it first: they are cancelled already, and
- * it was made by hand. Then those whose voucher's code is not out, the last of the purchase first. A declined purchase
- * has no gifts.
- * @param asked the event that asks for it: what is appended names it as its cause. @param total all that was given back
- * at the provider, pence
- * @returns what to record of it
- * @throws UnavailableError; ConflictError
+ * First come gifts of refunds that the provider had refused: they are cancelled already, and the refund was made by
+ * hand. Then those without a voucher code, the last of the purchase first. A declined purchase has no gifts. @param
+ * asked the event that asks for it @param total all that was given back at the provider, pence @throws
+ * UnavailableError; ConflictError
  */
 export async function cancelForProviderRefund(
   deps: GiftChangeDeps,
@@ -50,7 +47,7 @@ export async function cancelForProviderRefund(
   );
 
   const reason = { commandId: `provider-refund-${purchase.purchase.transaction_id}`, cause: asked };
-  // Some are redeemed at this very moment: then others take their place.
+  // A gift that is redeemed meanwhile is replaced by the next.
   for (let from = 0; cancelled < wanted && from < candidates.length;) {
     const next = candidates.slice(from, from + wanted - cancelled);
     from += next.length;

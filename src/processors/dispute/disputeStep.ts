@@ -1,4 +1,7 @@
-/** Does one step about late money: reads how the transaction stands, acts, records it. Safe to repeat at any point. */
+/**
+ * Answers one dispute, or a transaction's external refunds: reads the stream, acts, records it. Safe to repeat at any
+ * point.
+ */
 import { fold } from '../../domain/decider.js';
 import { block, disputeCause, unblock } from '../../domain/supportActions.js';
 import {
@@ -29,23 +32,22 @@ import { type Cause, causeOf } from '../runner/cause.js';
 
 interface Standing {
   readonly purchase: MadePurchase;
-  /** The gifts' last answer to refunds made at the provider. */
+  /** The last answer to external refunds. */
   readonly settled: ProviderRefundSettled['data'] | undefined;
-  /** The event that asked for the step last: what comes of it names that as its cause. */
+  /** The cause of what is appended. */
   readonly asked: Cause;
   /** Of the transaction's last event. */
   readonly revision: number;
 }
 
 const RACES = 8;
-/** A dispute or a refund may be told before the charge that it is about; that comes within moments. */
+/** The provider may tell of a dispute or refund moments before the charge. */
 const UNPAID_MS = 1_000;
 
 /**
- * Does the step with this key, where the stream says that it is still to be done. `shortfall`: what gifts did not make
- * up for, still to be parked. `retried`: support has handed it back, by this event: gifts that can be cancelled by now
- * are, and what falls short still does, until it is discarded.
- * @throws GiveUpError with the cause to park; NotYetError; any other error: try again.
+ * Does the step with this key, where the stream says that it is to be done. `shortfall`: what gifts did not make up
+ * for, to be parked. `retried`: support's retry: more gifts may be cancellable by now; what still falls short is parked
+ * again. @throws GiveUpError with the cause to park; NotYetError; any other error: try again
  */
 export async function settleReversal(
   deps: GiftChangeDeps,
@@ -92,7 +94,7 @@ async function read(events: EventStore, transactionId: string, key: string): Pro
   };
 }
 
-/** What is to be recorded about a step, once it is done. */
+/** The event to record once the step is done. */
 async function answerTo(deps: GiftChangeDeps, at: Standing, step: ReversalStep): Promise<ReversalEvent | undefined> {
   deps.mayAct();
   switch (step.step) {
@@ -111,10 +113,7 @@ async function answerTo(deps: GiftChangeDeps, at: Standing, step: ReversalStep):
   }
 }
 
-/**
- * What fell short is looked at again when support hands it back: a gift that was redeemed then may be unredeemed by
- * now. `undefined`: nothing has changed.
- */
+/** On a retry a gift may have been unredeemed since. `undefined`: nothing has changed. */
 async function answerAgain(
   deps: GiftChangeDeps,
   { purchase }: Standing,
@@ -131,9 +130,7 @@ function notPaidYet(): NotYetError {
   return new NotYetError('the charge has not been recorded yet', UNPAID_MS, { mayNeverCome: true });
 }
 
-/**
- * Blocks every gift, or frees those it blocked where it was won. Nothing was issued for a purchase that was declined.
- */
+/** Blocks every gift, or frees those it blocked where it was won. A declined purchase has no gifts. */
 async function answerDispute(
   deps: GiftChangeDeps,
   { purchase, asked }: Standing,

@@ -39,12 +39,10 @@ export interface ReversalIntent {
   readonly key: string;
 }
 
-/** The events that move it. */
 export type ReversalTrigger = ReversalEvent | WorkParked | WorkRetried;
 
 const UNKNOWN: ReversalWork = { reversals: NO_REVERSALS, over: new Set(), retried: new Map(), last: new Map() };
 
-/** The reaction. */
 export function reactToReversal(
   state: ReversalWork | undefined,
   event: ReversalTrigger,
@@ -111,7 +109,6 @@ export function asksFor(event: { readonly type: string; readonly data: object },
   return ASKING.has(event.type as ReversalEvent['type']) && keyOf(event as ReversalEvent) === key;
 }
 
-/** What is left to do. */
 export function resumeReversals(work: ReversalWork, instance: string): readonly ReversalIntent[] {
   return openKeys(work).map((key) => ({ do: 'settle', instance, key }));
 }

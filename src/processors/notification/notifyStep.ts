@@ -27,34 +27,31 @@ import { GiveUpError, neverStarted, type RetryPolicy } from '../runner/retry.js'
 import { type Cause, causeOf } from '../runner/cause.js';
 import type { Writer } from '../runner/writing.js';
 
-/** What notifying works with. */
 export interface NotifyDeps {
   readonly events: EventStore;
   readonly bus: Bus;
   readonly writer: Pick<Writer, 'append'>;
-  /** How a user can be reached; `undefined`: no such user. @throws UnavailableError */
+  /** `undefined`: no such user. @throws UnavailableError */
   readonly contact: (userId: string) => Promise<Contact | undefined>;
   /** The buyer's name, `''` where there is none. @throws UnavailableError */
   readonly senderName: (purchase: GiftsPurchased['data']) => Promise<string>;
-  /** The address of the page that shows a gift. */
+  /** The address of the gift's page. */
   readonly launchUrl: (giftId: string) => string;
   readonly retryPolicy: RetryPolicy;
   /** Throws when this process may not act any more. */
   readonly mayAct: () => void;
 }
 
-/** What this process knows of earlier tries; kept between them. */
+/** Kept between the tries of one job. */
 export interface AttemptMemory {
   /** The number of the attempt that was started here and has certainly not reached a worker since. */
   unsent: number | undefined;
 }
 
-/** Nothing has been tried yet. */
 export function attemptMemory(): AttemptMemory {
   return { unsent: undefined };
 }
 
-/** One attempt to notify a gift's receiver. */
 export interface Attempt {
   readonly giftId: string;
   /** From 1. */
@@ -63,21 +60,17 @@ export interface Attempt {
   readonly askedBy?: string;
   readonly receiver: PurchaseReceiver;
   readonly purchase: GiftsPurchased['data'];
-  /** Why the receiver must not be notified any more; absent: they may. What was sent before is recorded all the same. */
+  /** Why the receiver must not be notified any more; what was sent before is recorded all the same. */
   readonly stopped?: string;
 }
 
-/** A gift's first notification, as the feed told it. */
 export interface FirstNotification {
   readonly giftId: string;
   readonly purchase: GiftsPurchased['data'];
   readonly work: NotificationWork;
 }
 
-/**
- * Notifies for the first time. @throws Error: try again; while it stays unknown whether the message was sent, a plain
- * one, so that it is parked in the end.
- */
+/** @throws Error: try again; a plain one while the outcome is unknown, so that it is parked in the end */
 export async function notify(
   deps: NotifyDeps,
   { giftId, work, purchase }: FirstNotification,
@@ -140,9 +133,7 @@ export async function startAttempt(
 
 const NO_ADDRESS = 'no address';
 const OUTCOME_UNKNOWN = 'nobody knows whether the receiver was notified';
-/** Why a receiver is not notified any more. */
 export const CANCELLED = 'gift is cancelled';
-/** Why the previous receiver of a reassigned gift is not notified any more. */
 export const REASSIGNED = 'given to another receiver';
 
 /** What an event says of the attempt that it belongs to; absent for the first. */
@@ -162,7 +153,6 @@ async function addressIn({ contact }: NotifyDeps, { receiver }: Attempt): Promis
   return addressOf(receiver, receiver.user_id === undefined ? undefined : await contact(receiver.user_id));
 }
 
-/** An attempt that was started. */
 export interface StartedAttempt {
   readonly startedAt: string;
   readonly channel: Channel;
@@ -170,10 +160,7 @@ export interface StartedAttempt {
   readonly last: Cause;
 }
 
-/**
- * Goes on with an attempt that was started. Unless this process knows that nothing was sent, a worker looks up first
- * whether it was sent, failed or never reached one. @throws as `notify`
- */
+/** Unless this process knows that nothing was sent, a worker looks the attempt up first. @throws as `notify` */
 export async function resumeAttempt(
   deps: NotifyDeps,
   attempt: Attempt,

@@ -1,7 +1,4 @@
-/**
- * The process manager of every notification but the first: a resend by support, a gift's new receiver, or a retry of a
- * parked notification. An instance is a gift.
- */
+/** The process manager of every notification but the first. An instance is a gift. */
 import type { GiftReassigned } from '../../domain/gift.js';
 import type { NotificationRequested } from '../../domain/notification.js';
 import { parkedNameOf, type WorkParked, type WorkRetried } from '../../domain/parked.js';
@@ -13,7 +10,6 @@ import { isNotified, notificationJob, NOTIFY_STEP, parkNotificationAs } from './
 import { attemptMemory, type NotifyDeps } from './notifyStep.js';
 import { resend } from './resendStep.js';
 
-/** A gift with a receiver to be notified. */
 export interface ResendWork {
   readonly transactionId: string;
   /** The event that asked last. */
@@ -22,14 +18,13 @@ export interface ResendWork {
   readonly generation: number;
 }
 
-/** Look at the gift's streams, and do what they say is next. */
+/** `resend`: do what the gift's streams say is next. */
 export interface ResendIntent {
   readonly do: 'resend';
   readonly instance: string;
   readonly generation: number;
 }
 
-/** The events that move it. */
 export type ResendTrigger = NotificationRequested | GiftReassigned | WorkParked | WorkRetried;
 
 const resume = ({ generation }: ResendWork, instance: string): readonly ResendIntent[] => [

@@ -12,11 +12,11 @@ export interface NotificationWork {
   readonly transactionId: string;
   /** The gift's place in the purchase. */
   readonly index: number;
-  /** The gift can't be used any more: a receiver who has not been notified is not to be. */
+  /** Only what was sent before is recorded. */
   readonly cancelled?: true;
   /**
-   * The gift was issued in one append with something else, which may be its cancellation and come later in the feed:
-   * its stream is read before its receiver is notified.
+   * The gift was issued in one append with another event, maybe its cancellation, which comes later in the feed: its
+   * stream is read first.
    */
   readonly together?: true;
   /** The gift's issue, or the start of the notification. */
@@ -29,7 +29,6 @@ export interface NotificationIntent {
   readonly instance: string;
 }
 
-/** The events that move it. */
 export type NotificationTrigger =
   | (GiftIssued & { readonly metadata: { readonly commandId: string } })
   | GiftCancelled
@@ -42,7 +41,6 @@ type NotificationReaction = Reaction<NotificationWork, NotificationIntent>;
 
 const NOTHING: NotificationReaction = { state: undefined, intents: [] };
 
-/** The reaction. An event of a gift whose receiver is not to be notified changes nothing. */
 export function reactToNotification(
   state: NotificationWork | undefined,
   event: NotificationTrigger,
@@ -77,7 +75,6 @@ export function reactToNotification(
   }
 }
 
-/** What is to be done for a receiver as things stand. */
 export function resumeNotification(work: NotificationWork, instance: string): readonly NotificationIntent[] {
   return [{ do: work.stage === 'due' ? 'notify' : 'find out', instance }];
 }

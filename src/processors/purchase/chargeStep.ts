@@ -1,6 +1,5 @@
 /**
- * Charges one purchase: claims it in its stream, asks whoever holds the money, records the answer. Safe to repeat at
- * any point.
+ * Charges one purchase: claims it in its stream, asks for the money, records the answer. Safe to repeat at any point.
  */
 import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 import type { PaymentMethod } from '../../domain/account.js';
@@ -33,7 +32,6 @@ import { type Cause, causeOf } from '../runner/cause.js';
 import type { WalletPayments } from './walletPayments.js';
 import type { Reason, Writer } from '../runner/writing.js';
 
-/** What charging works with. */
 export interface ChargeDeps {
   readonly events: EventStore;
   readonly bus: Bus;
@@ -50,7 +48,6 @@ export interface ChargeDeps {
   readonly mayAct: () => void;
 }
 
-/** A transaction's stream as it stands. */
 interface Standing {
   readonly state: Purchase;
   readonly last: Cause | undefined;
@@ -59,9 +56,8 @@ interface Standing {
 const RACES = 8;
 
 /**
- * Charges. `fresh`: nobody has tried before as far as is known, so the stream need not be read first.
- * @throws GiveUpError when it can't be found out any more; NotYetError while it waits for its buyer; any other error:
- * try again.
+ * `fresh`: nobody has tried before, as far as is known, so the stream need not be read first. @throws GiveUpError when
+ * the outcome can't be found out any more; NotYetError while it waits for its buyer; any other error: try again
  */
 export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolean): Promise<void> {
   const { writer } = deps;
@@ -136,9 +132,8 @@ async function methodOf({ paymentMethod }: ChargeDeps, { purchase }: MadePurchas
 }
 
 /**
- * Asks whoever holds the money: the wallet, nobody (a wallet settled by invoice), or the card's provider. Who was asked
- * before is asked again, though the payment method be another one by now: its money may have been taken. `seen`: the
- * method, where it was looked up for this already.
+ * Asks the wallet, nobody (a wallet settled by invoice), or the card's provider. A repeat asks as the first try did,
+ * though the payment method may have changed: its money may have been taken. `seen`: the method, where it is known.
  */
 async function ask(
   deps: ChargeDeps,
@@ -163,19 +158,18 @@ async function ask(
     return { outcome: 'charged', provider: 'wallet', charge_id: `wallet-${transaction_id}`, simulated: false };
   }
 
-  // Before it was first asked for, by this clock: it was set back since, and does not tell how long ago that was. What
-  // was forgotten would be charged twice.
+  // By this clock it is before the first request: the clock was set back, and doesn't tell how long ago that was. A
+  // charge that the provider has forgotten would be made twice.
   const setBack =
     chargeStartedAt !== undefined && total > 0 && Date.parse(chargeStartedAt) - deps.now() > CLOCK_SLACK_MS;
   const lookUp = () => askWorker(deps, PAYMENT_REQUESTS.lookUpCharge, { transaction_id, payment_id: null });
-  // What costs nothing is in no provider's books, and can be asked for twice.
+  // Free purchases are in no provider's books, and can be asked for twice.
   if (
     chargeStartedAt !== undefined &&
     !setBack &&
     (total === 0 || deps.now() - Date.parse(chargeStartedAt) < deps.retryPolicy.askAgainMs)
   ) {
-    // A restored log may not know that the one before had charged it, under a key that the provider has forgotten
-    // since.
+    // A log that was lost since may have charged it, under a key that the provider has forgotten.
     if (total > 0 && Date.parse(chargeStartedAt) - Date.parse(purchasedAt) >= deps.retryPolicy.askAgainMs) {
       const before = await lookUp();
       if (before.outcome !== 'unknown') return before;
@@ -201,12 +195,12 @@ async function ask(
   return found;
 }
 
-/** The card's own word for a buyer who did not prove who they are. */
+/** Stripe's code for a buyer who did not authenticate. */
 const NOT_AUTHENTICATED = 'authentication_required';
 
 /**
- * What became of a payment that waits for its buyer. After its time, or when the buyer has failed, it is cancelled at
- * the provider first: so it can't succeed any more once it is declined here. @throws NotYetError while it waits
+ * The outcome of a payment that waits for its buyer. After its time, or when the buyer has failed, it is cancelled at
+ * the provider first, so that it can't succeed once it is declined here. @throws NotYetError while it waits
  */
 async function askForBuyer(
   deps: ChargeDeps,
@@ -223,23 +217,20 @@ async function askForBuyer(
   return found;
 }
 
-/**
- * Whether the buyer's time is over. Where twice as much of it is left as there ever was, the clock was set back since
- * and does not tell: it would go on for as long as the clock was ahead.
- */
+/** Whether the buyer's time is over. Where twice as much is left as there ever was, the clock was set back. */
 function isOver({ now }: ChargeDeps, { required, until }: Authentication): boolean {
   const end = Date.parse(until);
   const left = end - now();
   return left <= 0 || left > 2 * (end - Date.parse(required)) + CLOCK_SLACK_MS;
 }
 
-/** Until it is looked again: after `lookMs`, three times that and so on, and at the end of the buyer's time. */
+/** The pause until the next look: `lookMs`, then three times that and so on, up to the end of the buyer's time. */
 function notYet(
   { now, retryPolicy: { lookMs } }: ChargeDeps,
   { required, until, failed }: Authentication,
 ): NotYetError {
   if (failed !== undefined) return new NotYetError('the buyer has failed to prove who they are', 1);
-  // It may have been required in the future, by a clock that was set back since.
+  // By a clock that was set back since, it may have been required in the future.
   const waited = Math.max(0, now() - Date.parse(required));
   let look = lookMs;
   while (look <= waited) look *= 3;
@@ -250,8 +241,8 @@ function notYet(
 }
 
 /**
- * What is recorded as taken is what was taken. A repeated request whose first purchase a restored log does not know may
- * name another price by now, and the provider answers with the first charge.
+ * A repeated request whose first purchase a restored log does not know may name another price, and the provider answers
+ * with the first charge.
  */
 function refuseOtherAmount(answer: ChargeReply, total: number): void {
   if (answer.outcome !== 'charged' || answer.amount === undefined || answer.amount === total) return;

@@ -10,7 +10,6 @@ import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Reason, Writer } from '../runner/writing.js';
 
-/** What it works with. */
 export interface GiftChangeDeps {
   readonly events: EventStore;
   readonly writer: Writer;
@@ -48,16 +47,15 @@ export async function visitGifts(
   });
 }
 
-/** What became of one gift: as it was when that was decided. */
+/** `before`: the gift that was decided on. */
 export interface GiftChange {
   readonly before: IssuedGift;
-  /** Whether anything was appended. */
   readonly changed: boolean;
 }
 
 /**
- * Appends what `decide` says about one gift, with its issue where nobody has issued it yet.
- * @throws ConflictError after many lost races; UnavailableError
+ * Appends what `decide` says, with the gift's issue where it is not issued yet. @throws ConflictError after many lost
+ * races; UnavailableError
  */
 export async function changeGift(
   { events, writer, mayAct }: GiftChangeDeps,
@@ -74,7 +72,7 @@ export async function changeGift(
   return { before: state.gift, changed: own.length > 0 && !replayed };
 }
 
-/** Changes every gift of a purchase that was charged. `done` is told what became of each. */
+/** Changes every gift of a purchase that was charged. */
 export async function changeGifts(
   deps: GiftChangeDeps,
   purchase: MadePurchase,

@@ -22,7 +22,7 @@ export interface PurchaseWork {
   readonly stage: 'bought' | 'charging' | 'authenticating' | 'charged';
   readonly purchase: GiftsPurchased['data'];
   readonly purchasedAt: string;
-  /** The last event of the transaction's stream: what the next one follows. */
+  /** The last event of the transaction's stream. */
   readonly last: Cause;
   /** Gifts whose issue the feed has not told. */
   readonly toIssue: number;
@@ -38,10 +38,7 @@ export interface PurchaseIntent {
   readonly fresh?: true;
 }
 
-/**
- * The events that move a purchase. Those of its notifications count too: it is kept while its receivers' numbers are
- * needed.
- */
+/** Events of its notifications count, too: it stays open while its receivers' numbers are needed. */
 export type PurchaseTrigger =
   | GiftsPurchased
   | ChargeStarted
@@ -64,7 +61,7 @@ function isToBeNotified(receiver: PurchaseReceiver): boolean {
   return receiver.phone_number !== undefined || receiver.user_id !== undefined;
 }
 
-/** The reaction. Of a purchase that is not open, only a retry and the provider's late word open it again. */
+/** Of a purchase that is not open, a retry or the provider's late word opens it again. */
 export function reactToPurchase(
   state: PurchaseWork | undefined,
   event: PurchaseTrigger,
@@ -109,7 +106,6 @@ export function reactToPurchase(
   }
 }
 
-/** What is to be done for an open purchase. */
 export function resumePurchase({ stage, toIssue }: PurchaseWork, instance: string): readonly PurchaseIntent[] {
   if (stage !== 'charged') return [{ do: 'charge', instance }];
   return toIssue > 0 ? [{ do: 'issue', instance }] : [];

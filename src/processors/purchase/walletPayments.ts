@@ -1,6 +1,6 @@
 /**
- * Pays purchases from prepaid wallets and refunds them there: decided in the wallet's own stream at its expected
- * revision, found again by the transaction or the refund.
+ * Pays purchases from prepaid wallets and refunds them there. The wallet's stream decides; an earlier decision is found
+ * by the transaction or the refund.
  */
 import { LRUCache } from 'lru-cache';
 import { fold } from '../../domain/decider.js';
@@ -18,26 +18,24 @@ import type { StreamState } from '../../commands/transact.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Reason, Writer } from '../runner/writing.js';
 
-/** Wallets kept in memory: one in frequent use is read from its last event on. */
+/** Wallets in memory: one in frequent use is read from its last event on. */
 const KEPT = 100;
 
-/** A wallet as last read. */
 interface Known {
   readonly wallet: Wallet;
   /** -1: the stream has no event. */
   readonly revision: number;
 }
 
-/** Pays from wallets. */
 export interface WalletPayments {
   /**
-   * Debits once for ever for this transaction. @returns what was decided, now or before.
-   * @throws UnavailableError; ConflictError after many lost races.
+   * Debits once for this transaction. @returns the decision, now or before. @throws UnavailableError; ConflictError
+   * after many lost races
    */
   pay(reference: string, transactionId: string, amount: number, reason: Reason): Promise<'debited' | 'refused'>;
   /**
-   * Credits once for ever for this refund; `refused`: less than that is left of the transaction's debit.
-   * @throws UnavailableError; ConflictError after many lost races.
+   * Credits once for this refund; `refused`: less than that is left of the transaction's debit. @throws
+   * UnavailableError; ConflictError after many lost races
    */
   refund(
     reference: string,
@@ -48,7 +46,6 @@ export interface WalletPayments {
   ): Promise<'credited' | 'refused'>;
 }
 
-/** Wallets of an event store. */
 export function walletPayments(events: EventStore, writer: Writer): WalletPayments {
   const known = new LRUCache<string, Known>({ max: KEPT });
   const queues = new Map<string, Promise<unknown>>();
@@ -79,7 +76,7 @@ export function walletPayments(events: EventStore, writer: Writer): WalletPaymen
     return wallet;
   };
 
-  /** One at a time within this process: they would only lose races against each other. */
+  /** One at a time in this process: in parallel they would only lose races. */
   const inTurn = async <T>(reference: string, run: () => Promise<T>): Promise<T> => {
     const own = (queues.get(reference) ?? Promise.resolve()).then(run, run);
     queues.set(reference, own);

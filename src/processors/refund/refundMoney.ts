@@ -1,6 +1,6 @@
 /**
- * Gives money back where it came from: to the prepaid wallet, off the wallet's next invoice, or by the card's provider.
- * Once for each attempt, however often it is asked.
+ * Gives money back where it came from: to the prepaid wallet, off the next invoice, or by the card's provider. Once for
+ * each attempt, however often it is asked.
  */
 import type { Bus } from '../../ports/bus.js';
 import {
@@ -14,7 +14,6 @@ import type { RetryPolicy } from '../runner/retry.js';
 import type { WalletPayments } from '../purchase/walletPayments.js';
 import type { Reason } from '../runner/writing.js';
 
-/** What refunding works with. */
 export interface RefundMoneyDeps {
   readonly bus: Bus;
   readonly wallets: WalletPayments;
@@ -26,12 +25,10 @@ export interface RefundMoneyDeps {
 }
 
 /**
- * Gives it back. A card's provider is asked for 20 h from `started_at`, under the attempt's own key; later it is only
- * looked up, and `never` says that it has certainly not been made: then a new attempt is safe. Whoever asks again looks
- * first: `by hand` says that it has not been made, and that somebody gave money back at the provider meanwhile, perhaps
- * in its place.
- * @param fresh nobody can have asked for this attempt before
- * @throws Error: try again
+ * A card's provider is asked for 20 h from `started_at`, under the attempt's key; later the refund is only looked up.
+ * `never`: it was certainly not made, so a new attempt is safe. `by hand`: it was not made, but somebody gave money
+ * back at the provider meanwhile, perhaps in its place. @param fresh nobody has asked for this attempt before @throws
+ * Error: try again
  */
 export async function refundMoney(
   deps: RefundMoneyDeps,
@@ -42,7 +39,7 @@ export async function refundMoney(
   const { provider, refund_id, transaction_id, amount, payment_reference, started_at } = request;
   const given = (refund_ref: string): RefundReply => ({ outcome: 'refunded', provider, refund_ref, simulated: false });
   if (amount === 0) return given(`free-${refund_id}`);
-  // Who took the money gives it back, whatever the payment method has become since.
+  // The payment method may be another one by now.
   if (provider === 'invoice') return given(`invoice-${refund_id}`);
   deps.mayAct();
   if (provider === 'wallet') {
@@ -62,13 +59,13 @@ export async function refundMoney(
 }
 
 /**
- * Whether somebody gave money of the charge back at the provider since an attempt began that it then refused: perhaps
- * in the attempt's place. Wallet and invoice are in the log alone. @throws Error: try again
+ * Whether somebody gave money of the charge back at the provider since a refused attempt: perhaps in its place. @throws
+ * Error: try again
  */
 export async function madeMeanwhile(deps: RefundMoneyDeps, request: RefundRequest): Promise<boolean> {
   if (request.provider === 'wallet' || request.provider === 'invoice') return false;
   deps.mayAct();
-  // Of the refused one the provider may have kept the refusal: nothing was found beside it then.
+  // The provider may have recorded the refused attempt itself: the next number finds all others.
   const found = await lookUp(deps, { ...request, attempt: request.attempt + 1 });
   return found.outcome === 'refunded' || (found.outcome === 'never' && (found.others ?? 0) > 0);
 }

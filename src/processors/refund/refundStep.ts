@@ -1,7 +1,6 @@
 /**
- * Refunds one purchase's gifts: cancels each in its own stream, claims the refund in the purchase's, has the money
- * given back, records the answer. Safe to repeat at any point, and side by side: what is to be done next is read from
- * the streams each time.
+ * Refunds gifts of one purchase: cancels each in its own stream, claims the refund in the purchase's, has the money
+ * given back, records the answer. Safe to repeat at any point and in parallel: the streams tell each time what is next.
  */
 import { inParallel } from '../../lib/async/inParallel.js';
 import { fold } from '../../domain/decider.js';
@@ -35,20 +34,18 @@ import { GiveUpError } from '../runner/retry.js';
 import { causeOf } from '../runner/cause.js';
 import type { Reason, Writer } from '../runner/writing.js';
 
-/** What refunding works with. */
 export interface RefundDeps extends RefundMoneyDeps {
   readonly events: EventStore;
   readonly writer: Writer;
 }
 
 const GIFTS_AT_ONCE = 64;
-/** Each is a move forward, by this process or by another one. */
+/** Each is a step forward, by this process or another one. */
 const MOVES = 16;
 
 /**
- * Refunds. `retried`: a person has asked for another attempt; what the provider refused before that is tried again,
- * once, and on that person's account.
- * @throws GiveUpError when the provider refuses; any other error: try again.
+ * `retried`: support's retry; what the provider refused before is tried again once, on that person's account. @throws
+ * GiveUpError when the provider refuses; any other error: try again
  */
 export async function refund(
   deps: RefundDeps,
@@ -59,12 +56,11 @@ export async function refund(
   const { events, writer } = deps;
   const stream = transactionStream(transactionId);
   const commandId = `refund-${refundId}`;
-  /** Its present attempt was started here, and nobody has asked for it. */
+  /** The present attempt was started here, and not asked for yet. */
   let fresh = false;
   /**
-   * Whether nobody can have made the attempt that follows this event of the refund. One of long ago may have been made
-   * by a log that was lost since, of which this one is the restored beginning, under a key that the provider has
-   * forgotten.
+   * Whether nobody can have made the attempt that follows this event. An old one may have been made by a log that was
+   * lost since, under a key that the provider has forgotten.
    */
   const isNew = ({ at }: RecordedEvent): boolean => deps.now() - Date.parse(at) < deps.retryPolicy.askAgainMs;
 
@@ -86,7 +82,7 @@ export async function refund(
         const { cancelled, kept } = await cancelGifts(deps, state, known.asked, reason);
         const [started] = startRefund(state, refundId, cancelled, kept);
         if (started === undefined) throw new GiveUpError('the purchase was never charged');
-        // Money that went back by another way (at the provider itself) can't go back again.
+        // Money that was given back in another way can't go back again.
         if (started.type === 'RefundStarted' && started.data.amount > leftOfCharge(state)) {
           throw new GiveUpError(
             `the gifts are cancelled, but their ${started.data.amount} pence are more than the ${leftOfCharge(state)} pence left of the charge`,
@@ -98,7 +94,7 @@ export async function refund(
       case 'refused': {
         if (retried === undefined || own.position > retried.at)
           throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
-        // The provider may not have told of it yet.
+        // The provider's webhook may not have come yet.
         if (known.outside === true || (await madeMeanwhile(deps, requestOf(transactionId, known))))
           throw maybeByHand(known.started);
         const byPerson: Reason = { commandId, cause: { ...retried.cause, correlationId: reason.cause.correlationId } };
@@ -112,7 +108,7 @@ export async function refund(
         if (reply.outcome === 'by hand') throw maybeByHand(known.started);
         if (reply.outcome === 'never') {
           if (known.outside === true) throw maybeByHand(known.started);
-          // It is a day old: the next attempt, too, may have been made by a log that was lost since.
+          // The next attempt may also have been made by a log that was lost since.
           for (const event of startAgain(known)) await writer.append(stream, event, last.revision, reason);
         } else {
           for (const event of settleRefund(known, reply))
@@ -141,7 +137,7 @@ function requestOf(transactionId: string, { started, startedAt }: Extract<Refund
   };
 }
 
-/** Paid twice is worse than paid late: whether it is this refund only a person can see. */
+/** Paid twice is worse than paid late: only a person can see whether it is this refund. */
 function maybeByHand({ provider, amount }: RefundStarted['data']): GiveUpError {
   return new GiveUpError(
     `money was given back at ${provider} itself since this refund of ${amount} pence was last asked for: it may be this one, so it is not asked for again. ` +
@@ -149,7 +145,7 @@ function maybeByHand({ provider, amount }: RefundStarted['data']): GiveUpError {
   );
 }
 
-/** Cancels them side by side. Those that this refund has cancelled before count. */
+/** Cancels in parallel. Gifts that this refund cancelled before count. */
 async function cancelGifts(
   deps: RefundDeps,
   state: MadePurchase,
@@ -188,8 +184,8 @@ async function cancelGift(
 ): Promise<SkipReason | 'cancelled by this'> {
   let kept: SkipReason | undefined;
   await changeGift(deps, gift, { ...reason, commandId: `${reason.commandId}-${gift.giftId}` }, (found) => {
-    // Once another process has the work, it may have left this gift as it was and given back the others' share: what
-    // was read since must not be cancelled.
+    // Once another process has the work, it may have given back the others' share: what was read since must not be
+    // cancelled.
     deps.mayAct();
     const decided = cancelForRefund(found, asked, disputed);
     kept = 'kept' in decided ? decided.kept : undefined;

@@ -6,21 +6,17 @@ import type { Position } from '../../ports/eventStore.js';
 import type { Cause } from '../runner/cause.js';
 import type { Reaction } from '../runner/processManager.js';
 
-/** A refund with something left to do. */
 export interface RefundWork {
   readonly transactionId: string;
   /** Its last event. */
   readonly last: Cause;
   /** Support's last retry: what was refused before it is tried again. */
   readonly retried?: Retry;
-  /**
-   * Gifts that it has not decided on. They may be cancelled at any moment, so their receivers are not notified until it
-   * has.
-   */
+  /** Gifts that it may still cancel: their receivers are not notified until it has decided. */
   readonly undecided?: readonly string[];
 }
 
-/** A retry by support: its event, and where that stands in the log. */
+/** `at`: its place in the log. */
 export interface Retry {
   readonly at: Position;
   readonly cause: Cause;
@@ -34,7 +30,6 @@ export type RefundIntent =
   | { readonly do: 'refund'; readonly instance: string }
   | { readonly do: 'release'; readonly instance: string; readonly giftId: string };
 
-/** The events that move a refund, with their place in the log. */
 export type RefundTrigger = (RefundEvent | WorkParked | WorkRetried) & {
   readonly position: Position;
   readonly stream: string;
@@ -42,7 +37,6 @@ export type RefundTrigger = (RefundEvent | WorkParked | WorkRetried) & {
 
 type RefundReaction = Reaction<RefundWork, RefundIntent>;
 
-/** The reaction. */
 export function reactToRefund(
   state: RefundWork | undefined,
   event: RefundTrigger,

@@ -1,7 +1,4 @@
-/**
- * The process managers' checkpoint: from where in the log a session may begin, so that what is settled is not read
- * again.
- */
+/** The position in the log where a session may start, so that settled work is not read again. */
 import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
@@ -10,18 +7,14 @@ import { LOOKS, positionFault, type ReachedLog, shownPosition } from '../../port
 /** The key of the checkpoint among the records. */
 export const PROCESS_CHECKPOINT = 'checkpoint/purchase-process';
 
-/**
- * A checkpoint counts only for the log it was made from, and for the types of events that were looked at: of others it
- * tells nothing.
- */
+/** Valid for the log that it was made from, and for the types of events that were followed. */
 export interface ProcessCheckpoint {
   readonly logId: string;
-  /** With spaces between them; absent where a release kept it that did not note them. */
+  /** Separated by spaces. */
   readonly types?: string;
   readonly position: Position;
 }
 
-/** What the checkpoint is kept with. */
 export interface CheckpointOptions {
   readonly events: Pick<EventStore, 'logId' | 'readAll' | keyof ReachedLog>;
   /** Losing it loses and repeats nothing: the log is read from its beginning then. */
@@ -31,21 +24,17 @@ export interface CheckpointOptions {
   readonly types: readonly string[];
 }
 
-/** The checkpoint of one log's process managers. */
 export interface Checkpoints {
   /**
-   * Where to begin; `undefined`: at the log's beginning. After a release that follows more types of events, those are
-   * looked for first: as long as none stands before the checkpoint it holds for them too, and purchases wait for a look
-   * at the log instead of for all of it to be read again. Where `signal` ends the look, nothing is known of it. One
-   * that is no place in the log counts as absent: that is logged.
-   * @throws UnavailableError
+   * `undefined`: the log's beginning. Types that this release follows and the stored checkpoint does not name are
+   * searched for before it: where there is no such event, it holds for them too. Where `signal` ends the search, it
+   * counts as absent; so does one that is no position of this log, which is logged. @throws UnavailableError
    */
   last(signal: AbortSignal): Promise<Position | undefined>;
-  /** Keeps it; a failure is logged, no more. */
+  /** A failure is logged, no more. */
   save(position: Position): Promise<void>;
 }
 
-/** The checkpoint among these records. */
 export function processCheckpoints({ events, records, logger, types }: CheckpointOptions): Checkpoints {
   async function save(position: Position): Promise<void> {
     const checkpoint: ProcessCheckpoint = { logId: events.logId, types: types.join(' '), position };
@@ -78,7 +67,7 @@ export function processCheckpoints({ events, records, logger, types }: Checkpoin
       }
       const looked = new Set(stored.types.split(' '));
       const added = types.filter((type) => !looked.delete(type));
-      // A later release knew more: what it took as settled need not be settled for this one.
+      // A later release followed more: what it took as settled may be open for this one.
       if (looked.size > 0) return undefined;
       if (added.length === 0) return stored.position;
       logger.info({ types: added }, 'process managers: looking for events of types that are new to them');

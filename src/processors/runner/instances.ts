@@ -3,43 +3,40 @@ import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Cause } from './cause.js';
 import type { AnyManager } from './processManager.js';
 
-/** Where the feed stood before an instance was opened, and when: ISO 8601. */
+/** The feed's position before an instance was opened, and the event's time: ISO 8601. */
 export interface Opened {
   readonly before: Position | undefined;
   readonly at: string;
 }
 
-/** An instance that is open without a state until its history is read. */
+/** An open instance without a state until its history is read. */
 export interface Reopening {
   /** The event that opened it again. */
   readonly cause: Cause;
-  /** Under which it is parked where the history can't be read. */
+  /** The step under which it is parked where that fails. */
   readonly step: string;
-  /** What the feed has told since the history was asked for. */
+  /** Its events since the history was asked for. */
   kept?: RecordedEvent[];
 }
 
-/** The instances. */
 export interface Instances {
   readonly manager: AnyManager;
   readonly states: ReadonlyMap<string, unknown>;
-  /** Those that hold the checkpoint back, in the order in which they were opened; empty for parts of others. */
+  /** In the order in which they were opened; empty for parts of others. */
   readonly opened: ReadonlyMap<string, Opened>;
   readonly reopening: ReadonlyMap<string, Reopening>;
-  /** Those of `reopening` whose history is being read. */
+  /** Of `reopening`, those whose history is being read. */
   readonly reading: ReadonlySet<Reopening>;
   set(instance: string, state: unknown, opened: Opened): void;
-  /** Opens an instance whose state its history is to tell. */
   awaitHistory(instance: string, reopening: Reopening, opened: Opened): void;
   /** Events are kept for it from now on. */
   read(instance: string): void;
-  /** Its history has been read. @returns the events kept meanwhile; `undefined`: it does not wait for its history */
+  /** @returns the events kept meanwhile; `undefined`: it does not wait for its history */
   endReading(instance: string): readonly RecordedEvent[] | undefined;
   close(instance: string): void;
   byKey(key: string): unknown;
 }
 
-/** No instance is open. */
 export function openInstances(manager: AnyManager): Instances {
   const states = new Map<string, unknown>();
   const opened = new Map<string, Opened>();
@@ -50,7 +47,7 @@ export function openInstances(manager: AnyManager): Instances {
   const keysOf = (state: unknown): readonly string[] =>
     state === undefined ? NO_KEYS : (manager.keysOf?.(state) ?? NO_KEYS);
 
-  /** Where two instances have the same key, it finds the one that got it last. */
+  /** Of two instances with the same key, the last one is found. */
   const index = (instance: string, before: unknown, after: unknown): void => {
     const [old, now] = [keysOf(before), keysOf(after)];
     if (old === now) return;

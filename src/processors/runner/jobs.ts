@@ -1,6 +1,4 @@
-/**
- * Tries each piece of work until it is done, or parks it: side by side, each once at a time, with pauses in between.
- */
+/** Runs jobs in parallel, each key once at a time, until they are done or parked. */
 import type { Logger } from 'pino';
 import {
   parkedId,
@@ -18,17 +16,17 @@ import type { Cause } from './cause.js';
 import type { ProcessTally } from './status.js';
 import type { Writer } from './writing.js';
 
-/** How many jobs of one kind run at once. Jobs with the same object share a pool. */
+/** How many jobs run at once. Jobs with the same object share a pool. */
 export interface PoolSize {
   readonly atOnce: number;
 }
 
-/** Where work is parked, and under which step, when it can't be done. */
+/** Where work is parked, and under which step. */
 export type ParkAs = Pick<ParkedWork, 'entity' | 'step'> & { readonly name: ParkedName };
 
 /** One piece of work, tried until it is done or parked. */
 export interface Job {
-  /** The same for the same work: it is in hand once. */
+  /** A key is in hand once. */
   readonly key: string;
   readonly pool: PoolSize;
   /** Transactions take turns in a pool. */
@@ -39,32 +37,27 @@ export interface Job {
   readonly cause: () => Cause | undefined;
   /** Called when it is done, unless it was asked for anew meanwhile. */
   readonly done?: () => void;
-  /** Asked for again while it is in hand, it is not done again: what it saw can't have changed. */
+  /** Asked for again while it is in hand, it is not done again. */
   readonly once?: true;
 }
 
-/** Work in hand. */
 interface InHand {
-  /** The job that asked for it again while it ran: what it saw may be old. */
+  /** Asked for again meanwhile: what it saw may be old. */
   again: Job | undefined;
-  /** Ends the wait for the next attempt; `undefined` while it runs or stands in line. */
+  /** Ends the pause before the next attempt; `undefined` while it runs or is queued. */
   wake: (() => void) | undefined;
 }
 
-/**
- * Since when a job fails (as `JobDeps.ticks` counts), and how many attempts were before that. What a limit of our own
- * holds back does not fail.
- */
+/** Since when a job fails, by `JobDeps.ticks`, and how many attempts were before. A limit of our own is no failure. */
 interface Failing {
   readonly since: number;
   readonly before: number;
 }
 
-/** What it works with. */
 export interface JobDeps {
   readonly writer: Pick<Writer, 'append'>;
   readonly logger: Logger;
-  /** Milliseconds since whenever. Of a clock that nobody sets: what has failed for a day is given up. */
+  /** Milliseconds of a monotonic clock. */
   readonly ticks: () => number;
   readonly retryPolicy: RetryPolicy;
   readonly tally: ProcessTally;
@@ -72,26 +65,24 @@ export interface JobDeps {
   readonly mayAct: () => void;
   /** Once aborted nothing is taken on or tried again. */
   readonly signal: AbortSignal;
-  /** How often an entity had been parked in a row before. */
+  /** How often an entity has been parked in a row. */
   readonly timesParked: (name: ParkedName, entity: string) => number;
 }
 
-/** Runs jobs. */
 export interface JobRunner {
   /**
-   * Takes it on. What is in hand is done again after the present attempt, or at once where it waits for its next one;
-   * but for jobs that are done once.
+   * Starts it. A job in hand is done again after the present attempt, or at once where it waits for its next; but for
+   * jobs that are done `once`.
    */
   takeOn(job: Job): void;
-  /** Goes on at once with what waits for its next attempt: what it waits for has come. */
+  /** Starts the next attempt at once, where it waits for it. */
   wake(key: string): void;
-  /** The feed has told that this was parked: from now on it may be parked again. `name` undefined: by no manager. */
+  /** The feed has shown that this was parked: from now on it may be parked again. `name` undefined: by no manager. */
   parkingSeen(name: ParkedName | undefined, entity: string): void;
-  /** Drops what waits for another attempt, and what has not started; resolves when what runs has ended. */
+  /** Drops jobs that wait; resolves when running ones have ended. */
   stop(): Promise<void>;
 }
 
-/** A runner with nothing in hand. */
 export function jobRunner({
   writer,
   logger,
@@ -103,7 +94,7 @@ export function jobRunner({
   timesParked,
 }: JobDeps): JobRunner {
   const inHand = new Map<string, InHand>();
-  /** Parked here, and not told by the feed yet. */
+  /** Parked here, and not shown by the feed yet. */
   const parkedHere = new Set<string>();
   const pools = new Map<PoolSize, Pool>();
   const waits = new Set<NodeJS.Timeout>();
@@ -218,7 +209,6 @@ export function jobRunner({
   };
 }
 
-/** A step follows the event that asked for it. */
 function stepSpan({ parkAs, cause }: Job, attempt: number): SpanDescription {
   return {
     name: `step ${parkAs.step}`,

@@ -1,14 +1,10 @@
-/**
- * All that is open, folded from the feed: the state of all process managers. Purely in memory; it holds only what has
- * something left to do, so it stays small however long the log is.
- */
+/** The open work of all process managers, folded from the feed, in memory. It stays small however long the log is. */
 import { parkedId, type ParkedName, parkedNameOf, type WorkParked, type WorkRetried } from '../../domain/parked.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { type Cause, causeOf } from './cause.js';
 import { type Instances, openInstances, type Opened, type Reopening } from './instances.js';
 import type { AnyManager, Intent, OpenStates, Stateful } from './processManager.js';
 
-/** An intent, and the manager that asks for it. */
 export interface Asked<D> {
   readonly manager: AnyManager<D>;
   /** The manager's own, or `REOPEN`: read the instance's history, and open it again. */
@@ -18,24 +14,19 @@ export interface Asked<D> {
 /** The runner's own intent, for any manager. */
 export const REOPEN = 'reopen';
 
-/** The open work. */
 export interface OpenWork<D> extends OpenStates {
-  /** Takes one event in, in log order. @returns what it asks for */
+  /** @returns what the event asks for */
   apply(event: RecordedEvent): readonly Asked<D>[];
-  /** How far the feed has been looked at. */
   lookedAt(position: Position): void;
-  /** What is to be done for all that is open, by a process that takes it over. */
+  /** For a process that takes it all over. */
   resume(): Iterable<Asked<D>>;
-  /** The streams say that nothing is left to do for this. @returns what that asks for */
+  /** The intent's job has ended well. @returns what that asks for */
   done(asked: Asked<D>): readonly Asked<D>[];
   /** An instance that waits for its history. */
   reopening(manager: AnyManager<D>, instance: string): Omit<Reopening, 'kept'> | undefined;
-  /**
-   * Its history is about to be read: from now on its events are kept. @returns the position up to which the history is
-   * wanted
-   */
+  /** From now on its events are kept. @returns the position up to which its history is wanted */
   startReading(manager: AnyManager<D>, instance: string): Position | undefined;
-  /** Opens it again from its history. @returns what is to be done for it */
+  /** @returns what is to be done for it */
   reopen(manager: AnyManager<D>, instance: string, history: readonly RecordedEvent[]): readonly Asked<D>[];
   /** How often work that is being retried has been parked in a row. */
   timesParked(name: ParkedName, entity: string): number;
@@ -49,17 +40,16 @@ export interface OpenWork<D> extends OpenStates {
   readonly oldestAt: string | undefined;
 }
 
-/** An instance that an event concerns. */
 type Target = readonly [of: Instances, instance: string];
 
-/** Nothing open; the feed begins after `from`. */
+/** The feed starts after `from`. */
 export function openWork<D>(managers: readonly AnyManager<D>[], from: Position | undefined): OpenWork<D> {
   const all: readonly Instances[] = managers.map((manager) => openInstances(manager));
   const byManager = new Map<object, Instances>(all.map((one) => [one.manager, one]));
   const byType = new Map<string, Instances[]>();
   for (const one of all)
     for (const type of Object.keys(one.manager.events)) byType.set(type, [...(byType.get(type) ?? []), one]);
-  /** By the id of parked work: how often it has been parked in a row, from its retry until it is done or parked again. */
+  /** By the id of parked work, from its retry until it is done or parked again. */
   const timesParked = new Map<string, number>();
   let position = from;
 
@@ -89,7 +79,7 @@ export function openWork<D>(managers: readonly AnyManager<D>[], from: Position |
     if (one.manager.partOf === undefined) forget(one.manager.name, instance);
   };
 
-  /** Whom it concerns, before anybody reacts. An owner hears of its parts' events. */
+  /** Looked up before any reaction. An owner gets its parts' events. */
   const targetsOf = (event: RecordedEvent, type: string, among: readonly Instances[]): Target[] => {
     const targets: Target[] = [];
     for (const one of among) {
@@ -105,7 +95,7 @@ export function openWork<D>(managers: readonly AnyManager<D>[], from: Position |
     return targets;
   };
 
-  /** The parts of an instance that was parked can't be done without it. */
+  /** Parts can't be done without their owner. */
   const dropParts = (owner: Instances, instance: string): void => {
     for (const parts of partsOf(owner))
       for (const [part, state] of parts.states)
@@ -135,7 +125,7 @@ export function openWork<D>(managers: readonly AnyManager<D>[], from: Position |
     const { state, intents, reopen } = manager.react(before, event, instance, cause);
     if (reopen !== undefined && live) return wait(one, instance, reopen, event);
     if (state === undefined && before === undefined) {
-      // Whose part it is is not known while the owners' histories are read: all of them keep it.
+      // Nobody knows whose part it is until the histories are read: all keep it.
       if (live && manager.partOf !== undefined)
         for (const owner of of(manager.partOf.manager).reading) owner.kept?.push(event);
     } else set(one, instance, state, { before: position, at: event.at });
@@ -144,7 +134,7 @@ export function openWork<D>(managers: readonly AnyManager<D>[], from: Position |
     return ask(one, intents);
   };
 
-  /** `live`: told by the feed; else it is part of a history that is gone through. */
+  /** `among`: a history is gone through, for these alone; `undefined`: the feed. */
   const dispatch = (event: RecordedEvent, among: ReadonlySet<Instances> | undefined): readonly Asked<D>[] => {
     const { type } = event;
     const listening = byType.get(type) ?? [];

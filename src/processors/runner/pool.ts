@@ -1,20 +1,16 @@
-/**
- * Runs tasks side by side, so many at once, and fairly: groups take turns, so one with ten thousand tasks holds up
- * nobody else's.
- */
+/** Runs a limited number of tasks at once. Groups take turns, so that one with ten thousand tasks holds up no other. */
 
-/** Something to do; it must not throw. */
+/** Must not throw. */
 export type Task = () => Promise<void>;
 
-/** The pool. */
 export interface Pool {
-  /** Runs the task when its turn comes. Tasks of one group begin in the order they were added. */
+  /** Tasks of one group start in the order in which they were added. */
   add(group: string, task: Task): void;
-  /** Drops what has not begun; resolves when what runs has ended. */
+  /** Drops what has not started; resolves when running tasks have ended. */
   stop(): Promise<void>;
 }
 
-/** What waits of one group: `tasks` from `next` on. */
+/** The queue of one group: `tasks` from `next` on. */
 interface Line {
   readonly tasks: Task[];
   next: number;
@@ -32,7 +28,7 @@ export function openPool(limit: number): Pool {
     if (first === undefined) return undefined;
     const [group, line] = first;
     const task = line.tasks[line.next++];
-    // Behind the others, with what is left.
+    // To the end of the queue, with the rest.
     lines.delete(group);
     if (line.next < line.tasks.length) lines.set(group, line);
     return task;

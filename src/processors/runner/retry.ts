@@ -4,35 +4,29 @@ import { DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.j
 import { UnavailableError } from '../../ports/unavailable.js';
 import { isFailure, RetryLaterError, type WorkerFailure } from '../../messages/workerFailure.js';
 
-/** How patient the process managers are. All in milliseconds. */
+/** All in milliseconds. */
 export interface RetryPolicy {
   /**
-   * The wait after the first failure; it doubles with each further one, up to `retryAtMostMs`, less up to half by
-   * chance.
+   * The pause after the first failure; each further one doubles it, up to `retryAtMostMs`, less up to half by chance.
    */
   readonly retryMs: number;
   readonly retryAtMostMs: number;
-  /** How long an answer on the bus is waited for. */
+  /** How long a worker's answer is waited for. */
   readonly answerMs: number;
-  /**
-   * How long a charge may be asked for again under its key: providers forget keys after 24 h. Later it is only looked
-   * up.
-   */
+  /** How long a charge may be repeated under its key: providers forget keys after 24 h. Later it is only looked up. */
   readonly askAgainMs: number;
-  /** How long a buyer has to prove who they are. */
+  /** How long a buyer has to authenticate. */
   readonly authenticationMs: number;
   /**
-   * When it is first looked whether they have; then after three times as long, and so on. The provider tells sooner as
-   * a rule.
+   * The pause before the first look whether they have, then three times that and so on. Usually a webhook comes first.
    */
   readonly lookMs: number;
-  /** What passing failures have held up for so long is parked. */
+  /** After so long, work is parked that failures hold up which pass by themselves. */
   readonly giveUpMs: number;
-  /** What fails for other reasons, or stays unknown at the provider, is parked after so many attempts. */
+  /** After so many attempts, work is parked that fails for other reasons. */
   readonly attempts: number;
 }
 
-/** What is waited for in service. */
 export const RETRY_POLICY: RetryPolicy = {
   retryMs: 50,
   retryAtMostMs: 15_000,
@@ -44,14 +38,14 @@ export const RETRY_POLICY: RetryPolicy = {
   attempts: 10,
 };
 
-/** It can't be done, and trying again won't help: the message is the cause to park it with. */
+/** Trying again won't help. The message is the cause to park it with. */
 export class GiveUpError extends Error {
   override readonly name = 'GiveUpError';
 }
 
 /**
- * Nothing has failed; there is something to wait for, so long at most. `mayNeverCome`: then it is looked for less and
- * less often, and given up like what fails.
+ * Nothing has failed: there is something to wait for. `mayNeverCome`: the pauses grow, and the work is given up like a
+ * failing one.
  */
 export class NotYetError extends Error {
   override readonly name = 'NotYetError';
@@ -64,10 +58,7 @@ export class NotYetError extends Error {
   }
 }
 
-/**
- * This process may not act at this moment: the work may have passed to another. Nothing was tried, so nothing has
- * failed.
- */
+/** This process may not act now: another one may have the work. Nothing was tried, so nothing has failed. */
 export class NotOursError extends UnavailableError {}
 
 /** A worker's answer. @throws RetryLaterError, GiveUpError when it has none */
@@ -77,7 +68,7 @@ export function answered<R extends { readonly outcome: string }>(reply: R | Work
   throw new RetryLaterError(reply.cause, reply.after_ms, reply);
 }
 
-/** Whether a failure passes by itself: an engine or a provider in trouble, nobody answering yet. */
+/** Whether a failure passes by itself. */
 function passes(error: unknown): boolean {
   return (
     error instanceof UnavailableError ||
@@ -88,7 +79,7 @@ function passes(error: unknown): boolean {
   );
 }
 
-/** Whether what was asked has certainly not been begun. */
+/** Whether the request was certainly not carried out. */
 export function neverStarted(error: unknown): boolean {
   return (
     error instanceof NoRespondersError ||
@@ -106,7 +97,7 @@ export function waitAfter(
   return Math.min(retryAtMostMs, retryMs * 2 ** Math.min(attempt - 1, 30)) * (1 - chance / 2);
 }
 
-/** What to do after a failure: wait and try again, or park with a cause. `heldUpMs`: for how long it has been tried. */
+/** Wait and try again, or park with a cause. `heldUpMs`: for how long it has been tried. */
 export function afterFailure(
   error: unknown,
   attempt: number,
@@ -121,7 +112,7 @@ export function afterFailure(
     if (!error.mayNeverCome) return { waitMs: error.waitMs };
     return heldUpMs >= retryPolicy.giveUpMs ? { cause: error.message } : { waitMs: Math.max(waitMs, error.waitMs) };
   }
-  // Those who were told the same time don't all come at once; one who is held by a limit is never given up.
+  // Jobs with the same time don't all come at once; a limit of our own is waited for however long.
   const later =
     error instanceof RetryLaterError ? { waitMs: Math.max(waitMs, error.afterMs * (1 + chance / 4)) } : undefined;
   if (later !== undefined && (error as RetryLaterError).limited) return later;

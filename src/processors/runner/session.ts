@@ -1,4 +1,4 @@
-/** The process managers at work while their lease is held: follows the feed, and once caught up does what it asks for. */
+/** The process managers at work while their lease is held. */
 import type { Logger } from 'pino';
 import { parkedNameOf, type WorkParked } from '../../domain/parked.js';
 import { LOW_PRIORITY_SLICE_MS, inSlices, slices } from '../../lib/async/slices.js';
@@ -18,10 +18,9 @@ const REOPENINGS: PoolSize = { atOnce: 128 };
 const BATCH_SIZE = 500;
 /** A checkpoint only spares reading: one that is some events old does no harm. */
 const CHECKPOINT_EVERY_MS = 1_000;
-/** How long running jobs are waited for at the end. What is cut off is found again in the log. */
+/** How long running jobs are waited for at the end; the log has the rest. */
 const FINISH_MS = 5_000;
 
-/** What every step works with. */
 export interface StepDeps {
   readonly events: EventStore;
   readonly bus: Bus;
@@ -32,30 +31,27 @@ export interface StepDeps {
   readonly writer: Writer;
   /** Throws when this process may not act any more. */
   readonly mayAct: () => void;
-  /** Goes on at once with the job of this key, where it waits for its next attempt: what it waits for has come. */
+  /** Starts the next attempt of this job at once: what it waits for has come. */
   readonly wake: (key: string) => void;
 }
 
-/** The list of process managers. */
 export interface ProcessManagers<D> {
   readonly managers: readonly AnyManager<D>[];
   /** What a session's jobs work with. */
   open(deps: StepDeps): D;
 }
 
-/** What a session works with. */
 export interface SessionDeps<D> extends Omit<StepDeps, 'writer' | 'mayAct' | 'wake'> {
   readonly processes: ProcessManagers<D>;
   readonly tally: ProcessTally;
-  /** Hears that the session has caught up, and of failures of the feed that are waited out. */
+  /** Gets told that the session has caught up, and of failures of the feed that are waited out. */
   readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
 }
 
-/** Where a session starts, and where another may. */
 export interface SessionOptions {
   /** The feed starts after it. */
   readonly from: Position | undefined;
-  /** Gets now and then, and at the end, the position from which another session may start. Must not throw. */
+  /** Gets the position where another session may start. Must not throw. */
   readonly checkpoint: (position: Position) => Promise<void>;
   /** Ends the session. */
   readonly signal: AbortSignal;
@@ -99,7 +95,6 @@ export async function workThrough<D>(
     },
   });
 
-  /** Takes on a slice at a time, each in a turn of its own. */
   const takeOn = (some: Iterator<Job>): void => {
     if (signal.aborted) return;
     const time = slices(LOW_PRIORITY_SLICE_MS);
@@ -133,8 +128,7 @@ export async function workThrough<D>(
       { types },
       { signal, batchSize: BATCH_SIZE, onTrouble: health.onTrouble },
     )) {
-      // A batch is known as a whole before anything is done: nobody is notified of a gift that is issued and cancelled
-      // in one append.
+      // A batch is folded as a whole first: of a gift that is issued and cancelled in one append, nobody is notified.
       const asked: Asked<D>[] = [];
       for (const event of batch.events) {
         asked.push(...open.apply(event));
@@ -145,7 +139,7 @@ export async function workThrough<D>(
       if (caughtUp) asked.forEach(act);
       if (batch.caughtUp && !caughtUp) {
         caughtUp = true;
-        // There may be tens of thousands; what is started meanwhile changes what is open.
+        // There may be tens of thousands; jobs change the open work meanwhile.
         await inSlices([...open.resume()], act);
         logger.info({ open: open.size }, 'process managers have caught up');
       }

@@ -1,33 +1,30 @@
-/** How the process managers of this process fare, for metrics. */
+/** The state of this process's process managers, for metrics. */
 import type { Position } from '../../ports/eventStore.js';
 
-/** One kind of work. */
 export interface StepStatus {
-  /** Under way, or waiting for its next attempt. */
+  /** Running, or waiting for the next attempt. */
   readonly inFlight: number;
-  /** Attempts that failed since the process began. */
+  /** Failed attempts since the process started. */
   readonly failed: number;
-  /** Parked here since the process began. */
+  /** Parked since the process started. */
   readonly parked: number;
 }
 
-/** All of it. */
 export interface ProcessStatus {
   /** Whether this process does the work; the others stand by. */
   readonly leading: boolean;
-  /** Whether everything that had happened before it led has been folded: from then on it acts. */
+  /** Whether everything before its lead has been folded: from then on it acts. */
   readonly caughtUp: boolean;
-  /** How far the log has been looked at; `undefined`: not at all, or another process leads. */
+  /** How far the log has been read; `undefined`: not at all, or another process leads. */
   readonly position: Position | undefined;
-  /** Purchases, refunds, disputes and the like with something left to do. */
+  /** Open instances. */
   readonly open: number;
-  /** When the oldest of them was asked for: ISO 8601. */
+  /** When the oldest was opened: ISO 8601. */
   readonly oldestAt: string | undefined;
   /** By step, as the process managers name them. */
   readonly steps: ReadonlyMap<string, StepStatus>;
 }
 
-/** What a session of work notes about itself. */
 export interface ProcessTally {
   /** A session has started; `look` tells what is open. */
   started(look: () => Pick<ProcessStatus, 'caughtUp' | 'position' | 'open' | 'oldestAt'>): void;
@@ -42,7 +39,6 @@ export interface ProcessTally {
 
 const IDLE = { caughtUp: false, position: undefined, open: 0, oldestAt: undefined };
 
-/** Nothing has been done yet. */
 export function processTally(): ProcessTally {
   const steps = new Map<string, { inFlight: number; failed: number; parked: number }>();
   let look: Parameters<ProcessTally['started']>[0] | undefined;

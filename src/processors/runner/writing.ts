@@ -5,30 +5,27 @@ import type { DomainEvent } from '../../domain/decider.js';
 import { ConflictError, type EventStore, type ExpectedRevision, type RecordedEvent } from '../../ports/eventStore.js';
 import type { Cause } from './cause.js';
 
-/** Who the process managers' events are by. */
 const PROCESS_USER = 'system:purchase-process';
 
 /** Why an event is appended. */
 export interface Reason {
-  /** Names the step and its entity; the same whoever does it, however often. */
+  /** The same for the same step and entity, in every process. */
   readonly commandId: string;
   /** The event that led to it. */
   readonly cause: Cause;
   /** A simulated provider answered. */
   readonly simulated?: boolean;
   /**
-   * The event's own id, where it is to stand there once whoever appends it: for one event whose place in the stream
-   * does not matter. Absent: a new one.
+   * A fixed id for a single event, so that it stands in the stream once, whichever process appends it. Absent: a new
+   * id.
    */
   readonly eventId?: string;
 }
 
-/** Appends for process managers. */
 export interface Writer {
   /**
-   * Appends one event, or several at once. @returns the last one as seen, or `undefined` when the stream is not at the
-   * expected revision.
-   * @throws UnavailableError; with `outcomeUnknown` they may stand there.
+   * @returns the last event, or `undefined` when the stream is not at the expected revision. @throws UnavailableError;
+   * with `outcomeUnknown` they may have been appended
    */
   append(
     stream: string,
@@ -37,7 +34,7 @@ export interface Writer {
     reason: Reason,
   ): Promise<Cause | undefined>;
 
-  /** Runs one decision in the command loop, which finds what an earlier run for the same reason has appended. */
+  /** Runs a decision in the command loop, which finds what an earlier run for the same reason appended. */
   transact<S>(
     source: Source<S>,
     reason: Reason,
@@ -45,7 +42,7 @@ export interface Writer {
   ): Promise<Transacted<S>>;
 }
 
-/** A writer. `now`: milliseconds since the epoch. */
+/** `now`: milliseconds since the epoch. */
 export function openWriter(events: EventStore, now: () => number): Writer {
   const contextOf = ({ commandId, cause, simulated }: Reason): CommandContext => ({
     commandId,

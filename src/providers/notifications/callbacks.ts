@@ -1,51 +1,45 @@
 /**
- * What Twilio tells by itself of a message that it has taken
- * (https://www.twilio.com/docs/messaging/guides/track-outbound-message-status), once its signature is verified.
+ * Twilio's status callbacks for a message (https://www.twilio.com/docs/messaging/guides/track-outbound-message-status),
+ * once their signature is verified.
  */
 import { giftIdOf } from '../../domain/giftIds.js';
 import type { SendReply, SendRequest } from '../../messages/notifications.js';
 import { SignatureError } from '../signature.js';
 
-/** Where it is told, under the service's address; the query names the gift, and which telling of its receiver it is. */
+/** Under the service's address; the query names the gift and the attempt to notify its receiver. */
 export const TWILIO_CALLBACK_PATH = '/webhooks/twilio';
 
-/** Where Twilio is to tell of a message. `base`: the address without a query. */
+/** The callback's address for a message. `base`: without a query. */
 export function callbackFor(base: string, { gift_id, attempt = 1 }: Pick<SendRequest, 'gift_id' | 'attempt'>): string {
   return `${base}?gift=${encodeURIComponent(gift_id)}${attempt === 1 ? '' : `&attempt=${attempt}`}`;
 }
 
-/** What became of a message. */
+/** The delivery of a message. */
 export interface DeliveryNews {
   readonly giftId: string;
-  /** Which telling of the gift's receiver it is. */
+  /** From 1. */
   readonly attempt: number;
   /** Twilio's. */
   readonly messageId: string;
-  /** `taken`: Twilio has it, or it has arrived; else why it was not delivered. */
+  /** `taken`: Twilio has it, or delivered it; else why it was not delivered. */
   readonly outcome: 'taken' | { readonly failed: string };
 }
 
-/** Reads a callback: `undefined` where it says nothing that matters. @throws SignatureError */
+/** Reads a callback; `undefined`: it is of no interest. @throws SignatureError */
 export type CallbackReader = (call: {
   readonly signature: string;
   readonly query: string;
   readonly body: string;
 }) => DeliveryNews | undefined;
 
-/**
- * Twilio's are some hundred characters. To check the signature takes the fields apart and sorts them: of a megabyte of
- * them that takes half a second, and anybody may send it.
- */
+/** Twilio's callbacks are far shorter. Checking a signature parses and sorts the fields, and anybody may send them. */
 const LONGEST = 16_384;
 const SID = /^[A-Z]{2}[0-9a-fA-F]{32}$/;
 const TAKEN: ReadonlySet<string> = new Set(['accepted', 'scheduled', 'queued', 'sending', 'sent', 'delivered', 'read']);
 /** Twilio's statuses of a message that will not arrive. */
 export const FAILED: ReadonlySet<string> = new Set(['failed', 'undelivered', 'canceled']);
 
-/**
- * The reader. `publicUrl`: the service's address as Twilio was given it, which its signature covers. The library is
- * large: it is loaded here.
- */
+/** `publicUrl`: the service's address as Twilio was given it, which its signature covers. Loads the library, which is large. */
 export async function twilioCallbacks(
   { authToken, accountSid }: { readonly authToken: string; readonly accountSid: string },
   publicUrl: string,
@@ -74,7 +68,7 @@ export async function twilioCallbacks(
   };
 }
 
-/** As a worker would have answered it. */
+/** The reply that a worker would have given. */
 export function replyOf({ messageId, outcome }: DeliveryNews): SendReply {
   return outcome === 'taken'
     ? { outcome: 'sent', provider: 'twilio', message_id: messageId, simulated: false }

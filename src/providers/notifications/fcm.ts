@@ -1,7 +1,6 @@
 /**
- * Push by FCM's HTTP v1 API. Every message carries the gift's id as its tag (Android, the web) or collapse id (APNs):
- * one that is sent again replaces the one before on the device, so that an unknown outcome may be followed by another
- * attempt.
+ * Push by FCM's HTTP v1 API. The gift's id is each message's tag (Android, the web) or collapse id (APNs): a repeat
+ * replaces the message on the device, so an unknown outcome may be followed by another attempt.
  */
 import type { Logger } from 'pino';
 import { inParallel } from '../../lib/async/inParallel.js';
@@ -14,7 +13,6 @@ import type { Ledger } from './ledger.js';
 import type { NotificationProvider } from './provider.js';
 import { pushTextOf } from './text.js';
 
-/** The project and its service account. */
 export interface FcmSettings {
   readonly projectId: string;
   readonly clientEmail: string;
@@ -34,7 +32,7 @@ export interface FcmDeps {
   readonly now: () => number;
   /** Of one request; default 10 s. */
   readonly timeoutMs?: number;
-  /** For so long an attempt that has not said what came of it is left alone; default 15 s. */
+  /** For so long an attempt with an unknown outcome is waited for; default 15 s. */
   readonly settleMs?: number;
   readonly circuitBreaker?: CircuitBreakerOptions;
 }
@@ -45,20 +43,20 @@ const TOKEN_URL = 'https://oauth2.googleapis.com/token';
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 15_000;
-/** What Google asks of those who are told no other time. */
+/** Google's default pause, where it names none. */
 const RATE_LIMIT_PAUSE_MS = 60_000;
 const AGAIN_MS = 1_000;
 const DEVICES_AT_ONCE = 8;
 
 const INVALID_TOKEN = 'invalid device token (FCM INVALID_ARGUMENT)';
 
-/** What became of one device: the message's name, or why it can't be told. */
+/** A device's message name, or why it can't be reached. */
 type DeviceAnswer = { readonly name: string } | { readonly dead: string };
 
-/** What an INVALID_ARGUMENT is about: the device's token, what else we sent, or FCM does not say. */
+/** What an INVALID_ARGUMENT is about: the device's token, the rest of the request, or FCM does not say. */
 type Fault = 'token' | 'payload' | 'unsaid';
 
-/** What FCM says when it refuses (firebase.google.com/docs/cloud-messaging/error-codes). */
+/** A refusal (firebase.google.com/docs/cloud-messaging/error-codes). */
 interface FcmFailure {
   readonly code?: string;
   readonly fault: Fault;
@@ -74,12 +72,12 @@ export function fcmPush(
   const breaker = openCircuitBreaker(PROVIDER, logger, now, options);
   const url = `${apiUrl}/v1/projects/${encodeURIComponent(projectId)}/messages:send`;
 
-  /** @throws RefusedError for a message that FCM takes for no device; RetryLaterError, ProviderError */
+  /** @throws RefusedError for a message that no device would get; RetryLaterError, ProviderError */
   const post = async (device: string, message: object): Promise<DeviceAnswer> => {
     const answer = await ask({ message: { token: device, ...message } });
     if (!('unsaid' in answer)) return answer;
-    // FCM calls tokens and messages that it does not take by one name: an empty message, which it only checks, tells
-    // them apart.
+    // FCM refuses bad tokens and bad messages with one code. An empty message, which it only validates, tells them
+    // apart.
     const emptied = await ask({ validate_only: true, message: { token: device } });
     if ('name' in emptied) throw new RefusedError(`FCM refuses the message (${answer.unsaid})`);
     return 'unsaid' in emptied ? { dead: INVALID_TOKEN } : emptied;
@@ -96,7 +94,7 @@ export function fcmPush(
         body: JSON.stringify(request),
         signal: AbortSignal.timeout(timeoutMs),
       });
-      // What refuses may stand before FCM and answer with a page: its status and headers say enough.
+      // A proxy before FCM may refuse with a page: status and headers say enough.
       answer = response.ok ? await response.json() : await response.json().catch(() => undefined);
     } catch (error) {
       throw new ProviderError('FCM did not answer', { outcomeUnknown: !neverSent(error), cause: error });
@@ -111,7 +109,7 @@ export function fcmPush(
     return refused(response, failureOf(answer), now);
   };
 
-  /** Tells every device; one of them is enough. */
+  /** Sends to every device; one is enough. */
   const sendAll = async (request: SendRequest): Promise<SendReply> => {
     const message = messageOf(request);
     const answers = new Map<string, DeviceAnswer>();
@@ -123,8 +121,8 @@ export function fcmPush(
         errors.push(error);
       }
     });
-    const told = [...answers.values()].find((answer) => 'name' in answer);
-    if (told !== undefined) return { outcome: 'sent', provider: PROVIDER, message_id: told.name, simulated: false };
+    const sent = [...answers.values()].find((answer) => 'name' in answer);
+    if (sent !== undefined) return { outcome: 'sent', provider: PROVIDER, message_id: sent.name, simulated: false };
     const unclear = errors.find((error) => error instanceof ProviderError && error.outcomeUnknown);
     if (errors.length > 0) throw unclear ?? errors[0];
     // In the devices' order, whichever was answered first.
@@ -150,17 +148,15 @@ export function fcmPush(
       const key = notificationKey(request);
       const claim = await ledger.find(key);
       if (claim?.reply !== undefined) return claim.reply;
-      // More would be left only by a clock that was set back since.
+      // `min`: the clock may have been set back since.
       const waitMs = claim === undefined ? 0 : Math.min(settleMs, claim.at + settleMs - now());
       if (waitMs > 0) throw new RetryLaterError('another attempt may be under way', waitMs);
-      // Sending it again replaces what may have been sent.
       if (await ledger.release(key, now() - settleMs + 1)) return { outcome: 'never' };
       throw new RetryLaterError('another attempt has just been made', AGAIN_MS);
     },
   };
 }
 
-/** The message, without the device it goes to. */
 function messageOf(request: SendRequest): object {
   const { gift_id, launch_url } = request;
   return {
@@ -202,10 +198,7 @@ function failureOf(answer: unknown): FcmFailure {
   };
 }
 
-/**
- * @param readByFcm FCM itself has read the request: one that is no request of its API is refused before, whoever it is
- * for
- */
+/** `readByFcm`: FCM itself has read the request. One that is no request of its API is refused before. */
 function faultIn(fields: readonly unknown[], message: string, readByFcm: boolean): Fault {
   if (fields.includes('message.token') || /registration token/i.test(message)) return 'token';
   return fields.length > 0 || !readByFcm ? 'payload' : 'unsaid';
@@ -235,8 +228,8 @@ function refused(
   if (status >= 500) throw new ProviderError(`FCM failed (${where})`, { outcomeUnknown: true });
   if (status === 401 || status === 403)
     throw new ProviderError(`FCM refuses our credentials (${where})`, { outcomeUnknown: false });
-  // All that FCM refuses has a code: something on the way refuses what it may let through in a minute.
+  // FCM's refusals have a code: a proxy refused this, and may let it through later.
   if (code === undefined)
-    throw new ProviderError(`something refuses the request before FCM does (${where})`, { outcomeUnknown: false });
+    throw new ProviderError(`a proxy refuses the request before FCM (${where})`, { outcomeUnknown: false });
   throw new RefusedError(`FCM refuses the request (${where})`);
 }

@@ -1,5 +1,5 @@
 /**
- * Access tokens of a Google service account: a signed assertion for a token that lives an hour (RFC 7523;
+ * Access tokens of a Google service account, for a signed assertion (RFC 7523;
  * developers.google.com/identity/protocols/oauth2/service-account).
  */
 import { SignJWT } from 'jose/jwt/sign';
@@ -79,7 +79,7 @@ export function googleTokens(
           (error: unknown) => {
             if (current === own) current = undefined;
             if (error instanceof RetryLaterError || error instanceof ProviderError) throw error;
-            // A token changes nothing: whatever happened to it, no message has been sent.
+            // No message has been sent, whatever happened.
             throw new ProviderError(
               neverSent(error) ? 'Google cannot be reached for a token' : 'Google did not answer with a token',
               { outcomeUnknown: false, cause: error },

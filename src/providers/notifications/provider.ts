@@ -1,13 +1,9 @@
-/** What tells receivers: Twilio and FCM, or the simulated one. */
+/** Who sends notifications: Twilio and FCM, or the simulated provider. */
 import type { SendLookup, SendLookupReply, SendReply, SendRequest } from '../../messages/notifications.js';
 
-/** Tells receivers. */
 export interface NotificationProvider {
-  /**
-   * Sends, or answers what was answered for this telling before. @throws Error when the provider is in trouble: ask
-   * again.
-   */
+  /** Sends, or repeats the answer for this attempt. @throws Error: ask again */
   send(request: SendRequest): Promise<SendReply>;
-  /** What became of a telling. */
+  /** The outcome of an attempt. */
   lookUp(request: SendLookup): Promise<SendLookupReply>;
 }

@@ -1,7 +1,6 @@
-/** The real notification providers as one: SMS by the one, push by the other. */
+/** The real notification providers as one, by channel. */
 import type { NotificationProvider } from './provider.js';
 
-/** Sends by channel. */
 export function byChannel(providers: {
   readonly sms: NotificationProvider;
   readonly push: NotificationProvider;

@@ -1,7 +1,6 @@
 /**
- * The simulated notification provider: "sends" by a line in the log. Sends for each telling once for ever: its ledger
- * is a record a telling, written before the line. Twilio's published test numbers fail
- * (https://www.twilio.com/docs/iam/test-credentials).
+ * The simulated notification provider "sends" by a line in the log, once for each attempt: a record is written before the
+ * line. Twilio's published test numbers fail (https://www.twilio.com/docs/iam/test-credentials).
  */
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
@@ -28,14 +27,14 @@ export function masked(address: string): string {
   );
 }
 
-/** The provider. `now`: milliseconds since the epoch. @throws UnavailableError when the ledger can't be reached. */
+/** `now`: milliseconds since the epoch. @throws UnavailableError when the records can't be reached */
 export async function simulatedNotifications(
   records: Records,
   logger: Logger,
   now: () => number,
 ): Promise<NotificationProvider> {
-  const keyOf = (telling: Parameters<typeof notificationKey>[0]): string => `notification/${notificationKey(telling)}`;
-  /** Since when the ledger has been kept: what is not in it and was asked for later has never been sent. */
+  const keyOf = (attempt: Parameters<typeof notificationKey>[0]): string => `notification/${notificationKey(attempt)}`;
+  // Since when records are kept: what was asked for later and has none was never sent.
   await records.put(SINCE_KEY, now(), { expected: 0 });
 
   return {

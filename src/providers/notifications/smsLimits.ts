@@ -1,6 +1,6 @@
 /**
- * Limits against SMS pumping: per number and per buyer, counted in purchases (however many receivers one has, it is one
- * unit). What is over waits. All processes count together.
+ * Limits against SMS pumping, per number and per buyer. A purchase counts once, however many receivers it has; what is
+ * over the limit waits. All processes count together.
  */
 import { LRUCache } from 'lru-cache';
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
@@ -18,27 +18,26 @@ export interface SmsLimitOptions {
   readonly windowMs?: number;
 }
 
-/** What is to be sent. Personal: `number`. */
+/** Personal: `number`. */
 export interface SmsUnit {
   readonly transactionId: string;
   readonly buyerId: string;
   readonly number: string;
 }
 
-/** The limits. */
 export interface SmsLimits {
-  /** Lets a message through, or says how long it has to wait. @throws RetryLaterError (held); UnavailableError */
+  /** Lets a message through. @throws RetryLaterError (limited) with the time to wait; UnavailableError */
   admit(unit: SmsUnit): Promise<void>;
 }
 
 const PER_NUMBER = 10;
 const PER_BUYER = 60;
 const WINDOW_MS = 3_600_000;
-/** A purchase that was let through stays so, also when its messages take long. */
+/** A purchase that was let through stays so. */
 const ADMITTED_MS = 48 * 3_600_000;
 const REMEMBERED = 10_000;
 
-/** The limits over these records. `now`: milliseconds since the epoch. */
+/** `now`: milliseconds since the epoch. */
 export function smsLimits(
   records: Records,
   hash: KeyedHash,
@@ -49,7 +48,7 @@ export function smsLimits(
   const limiter = (name: string, points: number): RecordsLimiter =>
     new RecordsLimiter({ records, now, keyPrefix: `sms-${name}`, points, duration: windowMs / 1000 });
   const counters = { number: limiter('number', perNumber), buyer: limiter('buyer', perBuyer) };
-  // The receivers of one purchase come side by side: one of them counts, the others wait for what it is told.
+  // Receivers of one purchase come in parallel: the first counts, the others wait for its answer.
   const admissions = new LRUCache<string, Promise<void>>({ max: REMEMBERED });
 
   const count = async (kind: keyof typeof counters, key: string, marker: string): Promise<void> => {
@@ -66,7 +65,7 @@ export function smsLimits(
       throw error;
     }
     const first = await records.put(marker, true, { expected: 0, expiresAt: now() + ADMITTED_MS });
-    // Another process has counted this purchase at the same time.
+    // Another process counted this purchase, too.
     if (first === undefined) await counters[kind].reward(key);
   };
 

@@ -1,20 +1,16 @@
-/** The words a receiver gets, in their language. Pure. */
+/** The text of a notification, in the receiver's language. */
 import type { SendRequest } from '../../messages/notifications.js';
 import { wordsOf } from './words.js';
 
-/** What a text is made of. */
 export type TextParts = Pick<SendRequest, 'sender_name' | 'product_name' | 'message' | 'launch_url' | 'locale'>;
 
 /** The longest body of an SMS that Twilio takes, in UTF-16 code units. */
 export const SMS_LENGTH = 1_600;
-/** A push message may have 4,096 bytes in all: at three bytes a character this leaves room for the rest. */
+/** A push message has at most 4,096 bytes: at three bytes a character this leaves room for the rest. */
 const PUSH_MESSAGE_LENGTH = 800;
 const NAME_LENGTH = 100;
 
-/**
- * The whole text of an SMS: who sent what, their message, where to see the gift. Where it would be too long the message
- * is cut, never the address.
- */
+/** The text of an SMS: who sent what, their message, the gift's address. Where it is too long, the message is cut. */
 export function textOf(parts: TextParts): string {
   const first = firstLine(parts);
   const room = SMS_LENGTH - first.length - parts.launch_url.length - 2;
@@ -41,10 +37,7 @@ function joined(...parts: readonly string[]): string {
   return parts.filter((part) => part !== '').join('\n');
 }
 
-/**
- * At most so long, and text: providers refuse half of a character, which a cut would leave, and earlier releases took
- * in messages.
- */
+/** At most `length` code units, without half a character at the end: providers refuse that. */
 function cut(text: string, length: number): string {
   const whole = text.toWellFormed();
   if (whole.length <= length) return whole;

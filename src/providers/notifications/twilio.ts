@@ -1,6 +1,6 @@
 /**
- * SMS by Twilio, which knows no idempotency keys: what is sent is claimed first, and an unknown outcome is looked up
- * among the messages to the number, by the gift's own address in their text.
+ * SMS by Twilio, which knows no idempotency keys: a message is claimed first, and an unknown outcome is looked up among
+ * the messages to the number, by the gift's address in their text.
  */
 import type { Logger } from 'pino';
 import twilio from 'twilio';
@@ -35,10 +35,10 @@ export interface TwilioDeps {
   readonly now: () => number;
   /** Of one request; default 10 s. */
   readonly timeoutMs?: number;
-  /** For so long a message that is not listed may still be on its way; default a minute. More than `timeoutMs`. */
+  /** For so long a message may be on its way without being listed; default a minute. More than `timeoutMs`. */
   readonly settleMs?: number;
   readonly circuitBreaker?: CircuitBreakerOptions;
-  /** Where Twilio tells what becomes of messages; absent: it is not asked to. */
+  /** Where Twilio sends status callbacks; absent: none are asked for. */
   readonly callbackUrl?: string;
 }
 
@@ -47,7 +47,7 @@ const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 60_000;
 const RATE_LIMIT_PAUSE_MS = 1_000;
 const SOCKETS = 64;
-/** What stands between answers so when it has handed a request on and did not wait for its end. */
+/** A proxy's answers where it passed the request on and did not wait for the end. */
 const GIVEN_UP: ReadonlySet<number> = new Set([408, 499]);
 /** Messages to one number that are looked through. */
 const LISTED = 400;
@@ -55,10 +55,7 @@ const PAGE = 100;
 /** Our clock and Twilio's may differ. */
 const CLOCKS_MS = 5 * 60_000;
 
-/**
- * Faults of the receiver's number (https://www.twilio.com/docs/api/errors): nobody can be told there. All other
- * refusals are ours.
- */
+/** Faults of the receiver's number (https://www.twilio.com/docs/api/errors). All other refusals are ours. */
 const NUMBER_FAULTS: ReadonlyMap<number, string> = new Map([
   [21211, 'invalid number'],
   [21214, 'number cannot be reached'],
@@ -85,14 +82,14 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       const { transaction_id, buyer_id, to } = request;
       const key = notificationKey(request);
       const number = to[0] ?? '';
-      // What has been sent needs no place under the limits.
+      // A message that was sent counts under no limit.
       const lookedAt = now();
       const claim = await ledger.find(key);
       if (claim?.reply !== undefined) return claim.reply;
       try {
         await limits.admit({ transactionId: transaction_id, buyerId: buyer_id, number });
       } catch (error) {
-        // Without it a restart would only cost a look-up at Twilio, and at worst a person's.
+        // Without this note a restart costs a look-up at Twilio, at worst a person's.
         if (claim === undefined && error instanceof RetryLaterError)
           await ledger.held(key, lookedAt).catch(() => undefined);
         throw error;
@@ -127,7 +124,7 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       if (claim?.reply !== undefined) return claim.reply;
       const started = Date.parse(started_at);
       if (await ledger.neverClaimed(key, started)) return { outcome: 'never' };
-      // The number it was sent to may not be the receiver's any more.
+      // The receiver's number may have changed since.
       const number = claim?.to ?? to[0];
       if (number === undefined) return { outcome: 'unknown' };
       const listed = await call(() => client.messages.list({ to: number, limit: LISTED, pageSize: PAGE }));
@@ -139,24 +136,19 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
         return FAILED.has(found.status)
           ? failure(`not delivered (Twilio ${found.errorCode ?? found.status})`)
           : sent(found.sid);
-      // It may still be on its way to Twilio. More would be left of that only by a clock that was set back since.
+      // It may still be on its way to Twilio. `min`: the clock may have been set back since.
       const waitMs = Math.min(settleMs, (claim?.at ?? started) + settleMs - now());
       if (waitMs > 0) throw new RetryLaterError('Twilio does not list the message yet', waitMs);
-      // Not listed is not proof: accounts may hide the texts of messages, numbers be written in another way, lists lag
-      // behind. A receiver is not told twice.
+      // Not listed is no proof: accounts may hide texts, numbers be written in another way, lists lag behind.
       return { outcome: 'unknown' };
     },
   };
 }
 
-/**
- * The library's client, which sends all requests to `apiUrl` where it is given, and tells what answers mean before the
- * library drops their headers.
- */
+/** The library's client, with all requests sent to `apiUrl`, and 429 read before the library drops its headers. */
 function httpClient(apiUrl: string | undefined, timeout: number, now: () => number): twilio.RequestClient {
   const base = new twilio.RequestClient({ timeout, keepAlive: true, maxSockets: SOCKETS, maxTotalSockets: SOCKETS });
-  // The library's limit is one on silence: an answer that comes byte by byte would keep its caller and its socket for
-  // as long as it likes.
+  // The library's own limit is one on silence: an answer that comes byte by byte would keep its caller for ever.
   base.axios.interceptors.request.use((config) => Object.assign(config, { signal: AbortSignal.timeout(timeout) }));
   const request = base.request.bind(base);
   base.request = async (options) => {
@@ -174,19 +166,19 @@ function httpClient(apiUrl: string | undefined, timeout: number, now: () => numb
   return base;
 }
 
-/** Something on the way may answer in Twilio's place: only what names the message says that Twilio has it. */
+/** A proxy may answer in Twilio's place: only a message id proves that Twilio has it. */
 function sidIn({ sid }: { readonly sid: unknown }): string {
   if (typeof sid !== 'string' || sid === '')
     throw new ProviderError('Twilio answered with something else', { outcomeUnknown: true });
   return sid;
 }
 
-/** Nobody can be told at this number. */
+/** The number can't be reached. */
 class NumberFault extends Error {
   override readonly name = 'NumberFault';
 }
 
-/** What a failure of the library means. Its own errors and Twilio's messages hold numbers, which may not be logged. */
+/** Maps a failure of the library. Its errors and Twilio's messages hold numbers, which may not be logged. */
 function failed(error: unknown): never {
   if (error instanceof RetryLaterError || error instanceof ProviderError) throw error;
   if (!(error instanceof twilio.RestException))
@@ -198,10 +190,9 @@ function failed(error: unknown): never {
   if (status === 401 || status === 403)
     throw new ProviderError(`Twilio refuses our credentials (${where})`, { outcomeUnknown: false });
   if (status >= 500) throw new ProviderError(`Twilio failed (${where})`, { outcomeUnknown: true });
-  // All that Twilio refuses has a code: something on the way refuses what it may let through in a minute, or has handed
-  // on what it did not wait for.
+  // Twilio's refusals have a code: a proxy refused this, or passed it on without waiting for the end.
   if (code === undefined)
-    throw new ProviderError(`something on the way refuses the request (${where})`, {
+    throw new ProviderError(`a proxy refuses the request (${where})`, {
       outcomeUnknown: GIVEN_UP.has(status),
     });
   throw new RefusedError(`Twilio refuses the request (${where})`);

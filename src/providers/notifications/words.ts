@@ -1,13 +1,8 @@
-/**
- * What each language says to a receiver: one small table a language. Names are filled in as they are, so no word around
- * them depends on their gender or case.
- */
+/** The words of each language. Names are filled in as they are, so no word depends on their gender or case. */
 
-/** The words of one language. */
 export interface Words {
-  /** Who sent what. */
   readonly named: (sender: string, product: string) => string;
-  /** What was sent, by whomever. */
+  /** Without the sender's name. */
   readonly somebody: (product: string) => string;
 }
 

@@ -3,10 +3,7 @@ import type { PaymentLedger } from '../../ports/paymentLedger.js';
 import type { Records } from '../../ports/readStore.js';
 import type { ProviderSettings } from '../settings.js';
 
-/**
- * Loads what it needs; the libraries are large, so only that of the provider is. What it gives opens the ledger for one
- * comparison: such a ledger may remember what it has read. It holds nothing open.
- */
+/** Loads the chosen provider's library alone. The result opens the ledger for one comparison; it holds nothing open. */
 export async function providersLedger(
   { stripe }: Pick<ProviderSettings, 'stripe'>,
   records: Records,

@@ -1,4 +1,4 @@
-/** What takes the money: Stripe, or the simulated one. */
+/** Who takes the money: Stripe, or the simulated provider. */
 import type {
   AuthenticationReply,
   ChargeCancellation,
@@ -16,28 +16,19 @@ import type {
   RefundRequest,
 } from '../../messages/payments.js';
 
-/** Answers to charges and refunds. */
 export interface PaymentProvider {
-  /**
-   * Charges, or answers what was answered for this transaction before. @throws Error when the provider is in trouble:
-   * ask again.
-   */
+  /** Charges, or repeats the answer for this transaction. @throws Error: ask again */
   charge(request: ChargeRequest): Promise<ChargeReply | AuthenticationReply>;
-  /**
-   * What was answered for a transaction, or has become of it since. A payment that can't succeed any more is cancelled.
-   */
+  /** The present outcome of a transaction. A payment that can't succeed any more is cancelled. */
   lookUp(request: ChargeLookup): Promise<ChargeLookupReply>;
   /** Cancels a payment that waits for its buyer, unless it has succeeded. */
   cancel(request: ChargeCancellation): Promise<ChargeReply>;
-  /** What its buyer needs to prove who they are. */
+  /** What the buyer needs to authenticate. */
   action(request: PaymentActionRequest): Promise<PaymentActionReply>;
   /** The transaction of a payment. */
   find(request: PaymentSearch): Promise<PaymentSearchReply>;
-  /**
-   * Gives money back, or answers what was answered for this attempt before. @throws Error when the provider is in
-   * trouble: ask again.
-   */
+  /** Gives money back, or repeats the answer for this attempt. @throws Error: ask again */
   refund(request: RefundRequest): Promise<RefundReply>;
-  /** What was answered for an attempt at a refund. */
+  /** The outcome of an attempt at a refund. */
   lookUpRefund(request: RefundLookup): Promise<RefundLookupReply>;
 }

@@ -1,23 +1,21 @@
-/** What a payment provider tells by itself, as whoever takes its calls is told of it. */
+/** A payment provider's webhook messages, in this service's words. */
 import type { PaymentNews } from '../../domain/paymentNews.js';
 
-/**
- * What a webhook is about: the transaction where it says so, else the payment, whose transaction the provider knows.
- */
+/** News of a transaction; where the message does not name it, the provider knows the payment's. */
 export interface ToldNews {
-  /** The provider's id of the message: the same however often it is sent. */
+  /** The provider's id of the message: the same for each repeat. */
   readonly id: string;
   readonly transactionId: string | undefined;
   readonly paymentId: string;
   readonly news: PaymentNews;
 }
 
-/** A message that is none of those handled. */
+/** A message of another kind. */
 export interface OtherMessage {
   readonly id: string;
 }
 
-/** The provider signed it, and it does not say what it should. Names the field, never its value. */
+/** A signed message that is not as documented. Names the field, never its value. */
 export class MalformedEventError extends Error {
   override readonly name = 'MalformedEventError';
 }

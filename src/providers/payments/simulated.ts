@@ -1,7 +1,6 @@
 /**
- * The simulated payment provider: follows Stripe's published test cards and payment methods
- * (https://docs.stripe.com/testing) by the payment reference. Answers each transaction once for ever: its ledger is a
- * record a transaction.
+ * The simulated payment provider follows Stripe's published test cards and payment methods
+ * (https://docs.stripe.com/testing) by the payment reference. A record keeps its one answer to each transaction.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brokenCardLimit } from '../../domain/purchase.js';
@@ -11,14 +10,13 @@ import { RefusedError, refuseForeign } from '../providerErrors.js';
 import type { PaymentProvider } from './provider.js';
 import { afterAuthentication, declineCodeOf, needsAuthentication } from './testCards.js';
 
-/** Who answered, in events. */
 export const PROVIDER = 'simulated';
-/** Keys of its ledger of charges begin so; the transaction's id follows. */
+/** Before the transaction's id in keys of its charges. */
 export const CHARGE_PREFIX = 'charge/';
-/** Those of refunds; the refund's id and attempt follow. */
+/** Before the refund's id and attempt in keys of its refunds. */
 export const REFUND_PREFIX = 'refund/';
 
-/** An answer as its ledger keeps it, with what was asked: pence, the transaction, ms since the epoch. */
+/** An answer as it is stored, with what was asked: pence, the transaction, ms since the epoch. */
 export type SimulatedEntry<R extends object> = R & {
   readonly amount?: number;
   readonly transaction_id?: string;
@@ -27,10 +25,7 @@ export type SimulatedEntry<R extends object> = R & {
 
 const LEDGER_MS = 48 * 3_600_000;
 const SLOW_MS = 3_000;
-/**
- * The cards that fail so many times before they are charged, with what is said then: that passes; that is parked each
- * time, and asked for again by a retry.
- */
+/** Cards that fail `FAILURES` times before they are charged: the first passes by itself, the second is parked each time. */
 const FAILING: Readonly<Record<string, () => Error>> = {
   pm_card_flaky: () => new Error('the simulated provider is in trouble'),
   pm_card_parked: () => new RefusedError('the simulated provider does not take this request'),
@@ -39,29 +34,23 @@ const FAILURES = 2;
 /** Refunds to it fail. */
 const REFUND_FAILS = 'pm_card_refundFail';
 
-/** What the buyer's app would go on with, in Stripe's words. */
+/** Stripe's word for what the buyer's app has to do. */
 const ACTION = 'use_stripe_sdk';
-/** Stripe's word for a buyer who could not prove who they are. */
+/** Stripe's code for a buyer who failed to authenticate. */
 const NOT_PROVED = 'payment_intent_authentication_failure';
 
-/**
- * A transaction in the ledger. A payment that waits for its buyer is kept with the card that decides what comes of it.
- */
+/** A transaction's record. While it waits for its buyer, it names the card, which decides the outcome. */
 type Entry = SimulatedEntry<ChargeReply | (AuthenticationReply & { readonly reference: string })>;
 
-/** The simulated provider's name of a transaction's payment. */
 const idOf = (transactionId: string): string => `ch_simulated_${transactionId}`;
 
-/** What can be done to it beside what a provider does. */
 export interface SimulatedPayments extends PaymentProvider {
-  /**
-   * The buyer proves who they are, or fails to. @returns what came of it, now or before; `undefined`: no such payment
-   */
+  /** The buyer authenticates, or fails to. @returns the outcome, now or before; `undefined`: no such payment */
   authenticate(transactionId: string, proves: boolean): Promise<ChargeReply | undefined>;
 }
 
 /**
- * The provider. `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_parked` is refused
+ * `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_parked` is refused
  * twice (and parked each time) before it is charged, `pm_card_refundFail` is charged and can't be refunded.
  * @param records its ledger, kept for 48 h. `now`: milliseconds since the epoch.
  */
@@ -81,7 +70,7 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
     throw failure();
   };
 
-  /** Keeps an answer, unless another one has been kept meanwhile. @returns the one that holds */
+  /** Stores an answer, unless there is one by now. @returns the one that holds */
   const keep = async (transactionId: string, entry: Entry, expected: number): Promise<Entry> => {
     const key = keyOf(transactionId);
     if ((await records.put(key, entry, { expected, expiresAt: now() + LEDGER_MS })) !== undefined) return entry;

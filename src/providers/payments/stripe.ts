@@ -1,7 +1,6 @@
 /**
- * Card payments by Stripe: one PaymentIntent a transaction, confirmed on the stored card while its buyer is there. Its
- * idempotency key and metadata are the transaction's id, so that a repeat changes nothing, and what became of it can be
- * found when nobody knows.
+ * Card payments by Stripe: one PaymentIntent a transaction, confirmed on the stored card while its buyer is there. The
+ * transaction's id is its idempotency key, so a repeat changes nothing, and in its metadata, so it can be found.
  */
 import type { Logger } from 'pino';
 import { type CircuitBreakerOptions, openCircuitBreaker } from '../circuitBreaker.js';
@@ -26,24 +25,20 @@ import {
 } from './stripeClient.js';
 import { stripeRefunds } from './stripeRefunds.js';
 
-/** What the worker works with. */
 export interface StripeDeps {
   readonly logger: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /**
-   * Of one request; default 8 s. A charge and its cancellation both have to fit into what process managers wait for.
-   */
+  /** Of one request; default 8 s. A charge and its cancellation have to fit into the wait of process managers. */
   readonly timeoutMs?: number;
   readonly circuitBreaker?: CircuitBreakerOptions;
 }
 
 const TIMEOUT_MS = 8_000;
 const PROCESSING_MS = 5_000;
-/** How Stripe's own libraries in the buyer's app go on with an intent. */
+/** How Stripe's library in the buyer's app goes on with an intent. */
 const ACTION = 'use_stripe_sdk';
 
-/** The worker. */
 export function stripePayments(
   settings: StripeSettings,
   { logger, now, timeoutMs = TIMEOUT_MS, circuitBreaker: options }: StripeDeps,
@@ -53,7 +48,7 @@ export function stripePayments(
   const call = <T>(request: () => Promise<T>): Promise<T> =>
     breaker.run(() => request().catch((error: unknown) => failed(error, now)));
 
-  /** The intent is cancelled first, so that it can't succeed after all; if it has meanwhile, it is charged. */
+  /** The intent is cancelled first, so that it can't succeed later; where it has by now, it is charged. */
   const decline = async (intent: Intent, code: string): Promise<ChargeReply> => {
     const cancelled = intent.status === 'canceled' ? intent : await cancel(intent.id);
     if (cancelled.status === 'succeeded') return charged(cancelled);
@@ -66,11 +61,10 @@ export function stripePayments(
       if (cancelled.status === 'canceled' || cancelled.status === 'succeeded') return cancelled;
       throw new UnclearError('Stripe did not cancel the payment', { outcomeUnknown: true });
     } catch (error) {
-      // Cancelled before, or succeeded, or its buyer has just proved who they are: it can't be cancelled then, and says
-      // so itself.
-      const standing = error instanceof RefusedError ? await retrieve(id) : undefined;
-      if (standing?.status === 'canceled' || standing?.status === 'succeeded') return standing;
-      if (standing?.status === 'processing') throw stillProcessing();
+      // It is cancelled already, or has succeeded, or its buyer has just authenticated: its status says which.
+      const current = error instanceof RefusedError ? await retrieve(id) : undefined;
+      if (current?.status === 'canceled' || current?.status === 'succeeded') return current;
+      if (current?.status === 'processing') throw stillProcessing();
       throw error;
     }
   };
@@ -115,10 +109,7 @@ export function stripePayments(
     }
   };
 
-  /**
-   * An earlier request, whose answer was lost, may have made the payment before the card was gone: then that one says
-   * how it stands.
-   */
+  /** An earlier request whose answer was lost may have made the payment before the card was gone. */
   const refuse = async (transactionId: string, error: NeverTakenError): Promise<ChargeReply | AuthenticationReply> => {
     const found = await find(transactionId);
     if (found !== undefined) return settle(found);
@@ -143,7 +134,7 @@ export function stripePayments(
               ...(customer === null ? {} : { customer }),
               allowed_payment_method_types: ['card'],
               confirm: true,
-              // The buyer waits for the answer, so their bank may ask them something.
+              // The buyer waits for the answer, so their bank may ask for authentication.
               use_stripe_sdk: true,
               metadata: { transaction_id },
             },
@@ -154,7 +145,7 @@ export function stripePayments(
             .catch(neverTaken)
             .then((answer) => intentIn(answer)),
         );
-        // For a day Stripe repeats its first answer under this key: how the intent stands by now only the intent says.
+        // For a day Stripe repeats its first answer under this key: only the intent has the present status.
         return await settle(made.status === 'processing' ? ((await retrieve(made.id)) ?? made) : made);
       } catch (error) {
         if (error instanceof DeclinedError)
@@ -163,7 +154,7 @@ export function stripePayments(
             : decline(intentIn(error.intent), error.code);
         if (error instanceof NeverTakenError) return refuse(transaction_id, error);
         if (!(error instanceof UnclearError) && !(error instanceof MismatchError)) throw error;
-        // Stripe repeats its own failures under their key for a day: what came of it stands with the intent alone.
+        // For a day Stripe repeats its failures under their key: only the intent has the outcome.
         const found = await find(transaction_id);
         if (found === undefined) throw error;
         return settle(found);

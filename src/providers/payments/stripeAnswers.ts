@@ -1,15 +1,11 @@
-/**
- * Whether Stripe's answers are what was asked for: something on the way may answer in its place, and from such an
- * answer no money may be taken as moved, or as never moved.
- */
+/** Checks Stripe's answers: a proxy may answer in its place, and such an answer proves nothing about money. */
 import type Stripe from 'stripe';
 import { RefusedError } from '../providerErrors.js';
 import { type Intent, UnclearError } from './stripeClient.js';
 
-/** What all prices are in. */
 export const CURRENCY = 'gbp';
 
-/** A payment as Stripe tells it. `id`: the one that was asked for. @throws UnclearError where it is something else */
+/** `id`: of the payment that was asked for. @throws UnclearError where the answer is something else */
 export function intentIn(answer: Intent, id?: string): Intent {
   const { object, status, metadata, amount_received } = answer as Partial<Intent>;
   const sound =
@@ -22,10 +18,7 @@ export function intentIn(answer: Intent, id?: string): Intent {
   return answer;
 }
 
-/**
- * What a payment has taken, pence. @throws RefusedError where it was taken in other money: whoever made it so is none
- * of us
- */
+/** What a payment has taken, pence. @throws RefusedError where it took another currency */
 export function penceTaken({ id, amount_received: amount, currency }: Intent): number {
   if (currency !== CURRENCY)
     throw new RefusedError(
@@ -34,17 +27,14 @@ export function penceTaken({ id, amount_received: amount, currency }: Intent): n
   return amount;
 }
 
-/** A refund as Stripe tells it. @throws UnclearError where it is something else */
+/** @throws UnclearError where the answer is no refund */
 export function refundIn(answer: Stripe.Refund): Stripe.Refund {
   const { object, id, status } = answer as Partial<Stripe.Refund>;
   if (object !== 'refund' || !isId(id) || status === undefined) throw somethingElse();
   return answer;
 }
 
-/**
- * A page of a list or of what a search found. @throws UnclearError where it is something else: what is not listed was
- * never made, so it must be a list
- */
+/** @throws UnclearError where the answer is no list: what is not listed counts as never made */
 export function pageIn<P extends { readonly object: string; readonly data: readonly unknown[] }>(answer: P): P {
   const { object, data } = answer as Partial<P>;
   if ((object !== 'list' && object !== 'search_result') || !Array.isArray(data)) throw somethingElse();

@@ -1,16 +1,12 @@
-/**
- * Stripe's official library as all that talks to Stripe uses it: the account, the pinned version, and what its failures
- * mean.
- */
+/** Stripe's official library: the account, the pinned API version, and what failures mean. */
 import Stripe from 'stripe';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
 import { stripeHttp } from './stripeHttp.js';
 
-/** The version of Stripe's API that all this was written for; the library knows its types. */
+/** The version of Stripe's API that the library has types for. */
 export const STRIPE_API_VERSION = '2026-10-28.endive';
 
-/** The account. */
 export interface StripeSettings {
   /** Secret. */
   readonly secretKey: string;
@@ -18,19 +14,17 @@ export interface StripeSettings {
   readonly apiUrl?: string;
 }
 
-/** A payment, as Stripe shows it. */
 export type Intent = Stripe.PaymentIntent;
 
-/** Who answered, in events. */
 export const PROVIDER = 'stripe';
 
-/** States of refunds that gave nothing back, and never will. */
+/** Final states of refunds that gave nothing back. */
 export const GAVE_NOTHING: ReadonlySet<string | null> = new Set(['failed', 'canceled']);
 
-/** Stripe forgets keys after 24 h, milliseconds: a request that was so long on its way may not move money. */
+/** Stripe forgets keys after 24 h: a request that is older than this, milliseconds, may not move money. */
 export const KEY_LIVES_MS = 20 * 3_600_000;
 
-/** Without a word from Stripe about it. */
+/** Where Stripe names none. */
 const RATE_LIMIT_PAUSE_MS = 1_000;
 
 /** The card was refused. The intent, where Stripe made one, waits for another card. */
@@ -45,7 +39,7 @@ export class DeclinedError extends Error {
   }
 }
 
-/** Stripe will never take this payment, and made none of the request. `code`: its word for why. */
+/** Stripe will never accept this payment, and made none. `code`: Stripe's. */
 export class NeverTakenError extends Error {
   override readonly name = 'NeverTakenError';
   readonly code: string;
@@ -55,13 +49,10 @@ export class NeverTakenError extends Error {
   }
 }
 
-/** Stripe answered with a failure of its own: what was done must be looked up. */
+/** Stripe failed: what was done must be looked up. */
 export class UnclearError extends ProviderError {}
 
-/**
- * Stripe knows the key by another request (the method's customer has changed since): that one must be looked up. Stripe
- * itself is well.
- */
+/** The key was used for another request (the method's customer has changed since), which must be looked up. */
 export class MismatchError extends Error {
   override readonly name = 'MismatchError';
 }
@@ -94,15 +85,15 @@ export function codeOf(
   return [error?.decline_code, error?.code].find((code) => code !== undefined && code !== '') ?? 'generic_decline';
 }
 
-/** What a request for a payment brings of the purchase and its buyer. All else in it is ours. */
+/** Parameters that come from the purchase and its buyer. */
 const OF_THE_PURCHASE: ReadonlySet<string> = new Set(['amount', 'currency', 'payment_method', 'customer']);
-/** Codes that speak of the money or the card, though they name no parameter (https://docs.stripe.com/error-codes). */
+/** Codes about the money or the card that name no parameter (https://docs.stripe.com/error-codes). */
 const ABOUT_THE_PAYMENT = /^(?:amount|currency|card|charge_exceeds|customer|payment_method)_/;
 
 /**
- * Whether a refusal of a request for a payment is about what the purchase brings, so that it is final: the amount, or a
- * card that is gone. One about our key, account or API version can be put right by a person, and then be asked for
- * again. Of a card that was detached from its customer Stripe says it in words alone: neither code nor parameter.
+ * Whether a refused payment is final, since it is about the purchase: the amount, or a card that is gone. A refusal about
+ * our key, account or API version can be mended by a person. A card that was detached from its customer has neither code
+ * nor parameter.
  */
 export function isAboutThePayment({
   statusCode,
@@ -119,7 +110,7 @@ export function isAboutThePayment({
   return (code ?? '') === '' ? !named : ABOUT_THE_PAYMENT.test(code as string);
 }
 
-/** Tells a final refusal of a request for a payment from other failures. @throws always */
+/** Rethrows; a final refusal of a payment as NeverTakenError. @throws always */
 export function neverTaken(error: unknown): never {
   if (!(error instanceof Stripe.errors.StripeInvalidRequestError) || !isAboutThePayment(error)) throw error;
   throw new NeverTakenError(
@@ -134,7 +125,7 @@ function whereOf({ statusCode, requestId, code, param }: Stripe.errors.StripeErr
     .join(', ');
 }
 
-/** What a failure of the library means. Its own errors hold more than may be logged. @throws always */
+/** Maps a failure of the library, whose errors hold more than may be logged. @throws always */
 export function failed(error: unknown, now: () => number): never {
   if (!(error instanceof Stripe.errors.StripeError)) throw error;
   const { statusCode, requestId, code } = error;

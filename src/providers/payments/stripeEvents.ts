@@ -1,4 +1,4 @@
-/** Stripe's webhooks (https://docs.stripe.com/webhooks): verified by Stripe's own library, and told in our words. */
+/** Reads Stripe's webhooks (https://docs.stripe.com/webhooks), verified by Stripe's own library. */
 import { Ajv } from 'ajv';
 import Stripe from 'stripe';
 import type { PaymentNews } from '../../domain/paymentNews.js';
@@ -8,10 +8,10 @@ import { type EventReader, MalformedEventError, type ToldNews } from './provider
 import { CURRENCY } from './stripeAnswers.js';
 import { codeOf, GAVE_NOTHING } from './stripeClient.js';
 
-/** A message signed longer ago than this, seconds, may be a replay. */
+/** An older signature, seconds, may be a replay. */
 const TOLERANCE_S = 300;
 
-/** Reads messages that are signed with the endpoint's secret (`whsec_…`). `provider`: who takes the money here. */
+/** `secret`: the endpoint's (`whsec_…`). `provider`: who takes the money here. */
 export function stripeEvents(secret: string, provider: string): EventReader {
   return (bytes, signature) => {
     const event = verified(bytes, signature, secret);
@@ -29,11 +29,11 @@ function verified(bytes: Buffer, signature: string, secret: string): unknown {
   try {
     return Stripe.webhooks.constructEvent(bytes, signature, secret, TOLERANCE_S);
   } catch (error) {
-    // The message is read once its signature is verified.
+    // The message is parsed once its signature is verified.
     if (error instanceof SyntaxError) throw new MalformedEventError('the message is no JSON');
     if (error instanceof Stripe.errors.StripeSignatureVerificationError)
       throw new SignatureError(error.message.split('\n', 1)[0]);
-    // A signature that is empty, or of letters that Stripe's never has, the library can't even compare.
+    // The library throws another error for an empty or ill-formed signature.
     throw new SignatureError("the signature is none of Stripe's");
   }
 }
@@ -124,7 +124,7 @@ function malformed(what: string, errors: Parameters<typeof ajv.errorsText>[0]): 
   return new MalformedEventError(`malformed ${what}: ${ajv.errorsText(errors, { dataVar: what })}`);
 }
 
-/** What is laid on a payment when it is made stands on its charges, too. */
+/** A payment's metadata stands on its charges, too. */
 const ownerIn = ({ metadata: laid }: Metadata): string | undefined => {
   const owner = laid?.['transaction_id'];
   return typeof owner === 'string' && owner !== '' ? owner : undefined;
@@ -135,7 +135,7 @@ function intentOf(value: unknown): IntentObject {
   return value;
 }
 
-/** A refund of ours that Stripe had taken on, and could not deliver. */
+/** A refund of ours that Stripe had accepted, and could not deliver. */
 function failedRefund(value: unknown): Told | undefined {
   if (!isRefund(value)) throw malformed('refund', isRefund.errors);
   const { refund_id, attempt } = value.metadata ?? {};
@@ -159,18 +159,14 @@ function disputeOf(value: unknown): DisputeObject {
   return value;
 }
 
-/**
- * How a dispute ends when the money stays with us; ended in any other way (`lost`, `prevented`) it has gone back to the
- * buyer.
- */
+/** A dispute's end where the money stays with us; otherwise (`lost`, `prevented`) it has gone back to the buyer. */
 const KEPT: ReadonlySet<string> = new Set(['won', 'warning_closed']);
 
-/** How each kind of message is read; `undefined`: it is about nothing of ours. */
+/** By type of message; `undefined`: not about a payment of ours. */
 const READERS: Readonly<Record<string, (value: unknown) => Told | undefined>> = {
   'payment_intent.succeeded'(value) {
     const intent = intentOf(value);
-    // Other money than prices are in pays for nothing here: whoever asks for the charge says so, and the comparison of
-    // its day.
+    // Another currency pays for nothing here: the charge's own answer and the reconciliation say so.
     if ((intent.currency ?? CURRENCY) !== CURRENCY) return undefined;
     return {
       transactionId: ownerIn(intent),

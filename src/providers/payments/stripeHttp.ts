@@ -1,7 +1,4 @@
-/**
- * How requests go to Stripe: by the library's own client, but answers that it can't take in, or that never end, are
- * failures like any other.
- */
+/** The library's HTTP client, where answers that it can't parse, or that never end, are failures like any other. */
 import Stripe from 'stripe';
 import { within } from '../../lib/async/within.js';
 
@@ -9,9 +6,9 @@ type HttpClient = ReturnType<typeof Stripe.createNodeHttpClient>;
 type Body = Awaited<ReturnType<HttpClient['makeRequest']>>;
 
 /**
- * The client. The library hangs something on each answer: of JSON that is no object, as a proxy's health page may be,
- * that throws where nobody can catch it, and the process ends. And its time limit is one on silence: an answer that
- * comes byte by byte would keep its caller for as long as it likes.
+ * The library sets a property on each answer. For JSON that is no object (a proxy's health page) that throws where
+ * nobody can catch it, and ends the process. Its time limit is one on silence: an answer that comes byte by byte would
+ * keep its caller for ever.
  */
 export function stripeHttp(): HttpClient {
   const client = Stripe.createNodeHttpClient();
@@ -19,7 +16,7 @@ export function stripeHttp(): HttpClient {
     getClientName: () => client.getClientName(),
     async makeRequest(...request) {
       const timeoutMs = request[7];
-      const began = performance.now();
+      const start = performance.now();
       const making = client.makeRequest(...request);
       const response = await within(making, timeoutMs, () => {
         making.then(destroy, () => undefined);
@@ -27,7 +24,7 @@ export function stripeHttp(): HttpClient {
       });
       const toJSON = response.toJSON.bind(response);
       response.toJSON = () =>
-        objectIn(within(toJSON(), began + timeoutMs - performance.now(), () => tooLate(response)));
+        objectIn(within(toJSON(), start + timeoutMs - performance.now(), () => tooLate(response)));
       return response;
     },
   };

@@ -9,16 +9,11 @@ import { failed, GAVE_NOTHING, openStripe, PROVIDER, type StripeSettings } from 
 
 const TIMEOUT_MS = 30_000;
 const PAGE = 100;
-/** Times that a request is repeated that Stripe wants later. */
-const PATIENCE = 10;
-/**
- * The least and the most that such a request waits, ms: somebody waits for the comparison, holds a connection
- * meanwhile, and can ask again.
- */
+const ATTEMPTS = 10;
+/** The pauses between attempts, ms: a person waits for the comparison, and can ask again. */
 const WAIT_MS = 200;
 const WAIT_AT_MOST_MS = 5_000;
 
-/** The ledger of the account. */
 export function stripeLedger(settings: StripeSettings): PaymentLedger {
   const stripe = openStripe(settings, TIMEOUT_MS);
 
@@ -27,7 +22,7 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
       try {
         return await request().catch((error: unknown) => failed(error, Date.now));
       } catch (error) {
-        if (!(error instanceof RetryLaterError) || attempt === PATIENCE || error.afterMs > WAIT_AT_MOST_MS) throw error;
+        if (!(error instanceof RetryLaterError) || attempt === ATTEMPTS || error.afterMs > WAIT_AT_MOST_MS) throw error;
         await sleep(Math.max(WAIT_MS, error.afterMs));
       }
     }
@@ -65,7 +60,6 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
           return refundEntry(refundIn(await call(() => stripe.refunds.retrieve(id, { expand: ['payment_intent'] }))));
         return intentEntry(intentIn(await call(() => stripe.paymentIntents.retrieve(id)), id));
       } catch (error) {
-        // It knows no such thing.
         if (error instanceof RefusedError) return undefined;
         throw error;
       }
@@ -103,7 +97,7 @@ function intentEntry({ id, amount, currency, created, status, metadata }: Stripe
   };
 }
 
-/** One that was made by hand names no transaction; its payment does. */
+/** A refund that was made by hand names no transaction; its payment does. */
 function refundEntry({ id, amount, currency, created, status, metadata, payment_intent }: Stripe.Refund): LedgerEntry {
   const transactionId =
     metadata?.['transaction_id'] ??

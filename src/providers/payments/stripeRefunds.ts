@@ -1,6 +1,6 @@
 /**
- * Refunds by Stripe: one refund object an attempt, its idempotency key and metadata named by it. A payment's refunds
- * are listed as they stand (unlike search, lists don't lag behind), so what is not listed was never made.
+ * Refunds by Stripe: one refund object an attempt, which its idempotency key and metadata name. Lists of a payment's
+ * refunds don't lag behind (unlike search), so a refund that is not listed was never made.
  */
 import type Stripe from 'stripe';
 import type { RefundReply } from '../../messages/payments.js';
@@ -13,21 +13,17 @@ const PAGE = 100;
 /** Our clock and Stripe's may differ. */
 const CLOCKS_MS = 60_000;
 
-/**
- * The refunding half of the worker. `call`: makes a request and throws what its failure means. `now`: milliseconds
- * since the epoch.
- */
+/** `call`: makes a request and maps its failure. `now`: milliseconds since the epoch. */
 export function stripeRefunds(
   stripe: Stripe,
   call: <T>(request: () => Promise<T>) => Promise<T>,
   now: () => number,
 ): Pick<PaymentProvider, 'refund' | 'lookUpRefund'> {
-  /** Told of every page that is looked through. */
   const find = async (
     refundId: string,
     attempt: number,
     chargeId: string,
-    seen: (page: readonly Stripe.Refund[]) => void = () => undefined,
+    onPage: (page: readonly Stripe.Refund[]) => void = () => undefined,
   ): Promise<RefundReply | undefined> => {
     const mine = ({ metadata }: Stripe.Refund): boolean =>
       metadata?.['refund_id'] === refundId && metadata['attempt'] === String(attempt);
@@ -39,7 +35,7 @@ export function stripeRefunds(
       );
       const found = page.data.find(mine);
       if (found !== undefined) return replyOf(refundIn(found));
-      seen(page.data);
+      onPage(page.data);
       after = page.data.at(-1)?.id;
       if (!page.has_more || after === undefined) return undefined;
     }
@@ -65,7 +61,7 @@ export function stripeRefunds(
           !(error instanceof MismatchError)
         )
           throw error;
-        // An answer under this key may be the second: what came of it stands in the list.
+        // The key may have been used before: the list has the outcome.
         const found = await find(refund_id, attempt, charge_id);
         if (found !== undefined) return found;
         if (error instanceof RefusedError || error instanceof DeclinedError)
@@ -92,7 +88,7 @@ export function stripeRefunds(
   };
 }
 
-/** Pending and in need of the buyer's action, Stripe has taken it on. */
+/** Stripe has accepted it also where it is pending or needs the buyer's action. */
 function replyOf({ id, status, failure_reason }: Stripe.Refund): RefundReply {
   if (GAVE_NOTHING.has(status)) return refused(failure_reason ?? status ?? 'failed');
   return { outcome: 'refunded', provider: PROVIDER, refund_ref: id, simulated: false };

@@ -1,7 +1,4 @@
-/**
- * Stripe's published test cards and payment methods (https://docs.stripe.com/testing), as the simulated provider
- * follows them.
- */
+/** Stripe's published test cards and payment methods (https://docs.stripe.com/testing). */
 
 const DECLINED_CARDS: Readonly<Record<string, string>> = {
   '4000000000000002': 'generic_decline',
@@ -27,7 +24,7 @@ const DECLINED_METHODS: Readonly<Record<string, string>> = {
   detached: 'invalid_request_error',
 };
 
-/** Cards whose buyer has to prove who they are, with the decline code that follows it; null: they are charged then. */
+/** Cards whose buyer has to authenticate, with the decline code that follows; null: they are charged. */
 const AUTHENTICATED_CARDS: Readonly<Record<string, string | null>> = {
   '4000002500003155': null,
   '4000002760003184': null,
@@ -66,12 +63,12 @@ export function declineCodeOf(reference: string): string | undefined {
   return behaviourOf(reference, DECLINED_CARDS, DECLINED_METHODS);
 }
 
-/** Whether the buyer has to prove who they are before it is charged. */
+/** Whether the buyer has to authenticate before it is charged. */
 export function needsAuthentication(reference: string): boolean {
   return behaviourOf(reference, AUTHENTICATED_CARDS, AUTHENTICATED_METHODS) !== undefined;
 }
 
-/** The decline code once the buyer has proved who they are; `undefined`: it is charged. */
+/** The decline code after authentication; `undefined`: it is charged. */
 export function afterAuthentication(reference: string): string | undefined {
   return behaviourOf(reference, AUTHENTICATED_CARDS, AUTHENTICATED_METHODS) ?? undefined;
 }

@@ -286,7 +286,7 @@ test('limits and overload: not now, for as long as Google says', async ({ server
     (await rejects(push.send(ask()), RetryLaterError, /limits our requests \(HTTP 429, QUOTA_EXCEEDED/)).afterMs,
     5_000,
   );
-  await rejects(push.send(ask()), RetryLaterError, /left alone/);
+  await rejects(push.send(ask()), RetryLaterError, /asks for a pause/);
   now += 5_001;
   once(server, { kind: 'limited' });
   assert.is((await rejects(push.send(ask()), RetryLaterError, /limits/)).afterMs, 60_000);
@@ -321,7 +321,7 @@ test('a request that is wrong is refused; an answer that makes no sense is unkno
   await rejects(push.send(ask()), RefusedError, /FCM refuses the request \(HTTP 400, INVALID_ARGUMENT/);
   once(server, { kind: 'answer', answer: { status: 404, body: 'null' } });
   assert.not(
-    (await rejects(push.send(ask()), ProviderError, /something refuses the request before FCM does \(HTTP 404\)/))
+    (await rejects(push.send(ask()), ProviderError, /a proxy refuses the request before FCM \(HTTP 404\)/))
       .outcomeUnknown,
   );
   once(server, { kind: 'answer', answer: { status: 200, body: {} } });

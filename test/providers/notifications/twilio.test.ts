@@ -163,15 +163,14 @@ test('what is wrong with us is refused or passes, and nothing is claimed', async
   const error = await rejects(other.send(ask()), ProviderError, /refuses our credentials \(HTTP 401, code 20003\)/);
   assert.not(error.outcomeUnknown);
   assert.not.match(lines.join() + error.stack, /hunter2|77009/);
-  await rejects(other.send(ask()), RetryLaterError, /in trouble/);
+  await rejects(other.send(ask()), RetryLaterError, /is not called/);
 });
 
 test("a page in place of a refusal of Twilio's passes, and nothing is claimed", async ({ server, sms }) => {
   const request = ask();
   once(server, { kind: 'answer', answer: { status: 404, body: '<html>Not here</html>' } });
   assert.not(
-    (await rejects(sms.send(request), ProviderError, /something on the way refuses the request \(HTTP 404\)/))
-      .outcomeUnknown,
+    (await rejects(sms.send(request), ProviderError, /a proxy refuses the request \(HTTP 404\)/)).outcomeUnknown,
   );
   assert.equal(await sms.lookUp(about(request)), { outcome: 'never' });
   assert.is((await sms.send(request)).outcome, 'sent');
@@ -189,7 +188,7 @@ test('rate limits: nothing was sent, not now, for as long as Twilio says', async
   const request = ask();
   once(server, { kind: 'limited', retryAfter: '3' });
   assert.is((await rejects(sms.send(request), RetryLaterError, /limits/)).afterMs, 3_000);
-  await rejects(sms.send(request), RetryLaterError, /left alone/);
+  await rejects(sms.send(request), RetryLaterError, /asks for a pause/);
   now += 3_001;
   assert.is((await sms.send(request)).outcome, 'sent');
   once(server, { kind: 'limited' });
@@ -204,7 +203,7 @@ for (const kind of ['silence', 'lost', 'error'] as const) {
       (await rejects((await impatient(server, records)).send(request), ProviderError, /did not answer|failed/))
         .outcomeUnknown,
     );
-    assert.ok((await rejects(sms.send(request), ProviderError, /somebody has begun/)).outcomeUnknown);
+    assert.ok((await rejects(sms.send(request), ProviderError, /another process is sending it/)).outcomeUnknown);
     // Now they have another number.
     assert.equal(await sms.lookUp({ ...about(request), to: ['+447700900999'] }), {
       outcome: 'sent',
@@ -230,7 +229,7 @@ for (const kind of ['silence', 'lost', 'error'] as const) {
     assert.ok(wait.afterMs > SETTLE_MS - 50 && wait.afterMs <= SETTLE_MS);
     now += wait.afterMs;
     assert.equal(await sms.lookUp(about(request)), { outcome: 'unknown' });
-    assert.ok((await rejects(sms.send(request), ProviderError, /somebody has begun/)).outcomeUnknown);
+    assert.ok((await rejects(sms.send(request), ProviderError, /another process is sending it/)).outcomeUnknown);
     assert.is(server.sent(request.launch_url), 0);
   });
 }
@@ -292,7 +291,7 @@ test('what gave up waiting for Twilio may have handed the message on: nothing is
       answer: { status, body: 'stream timeout', headers: { 'Content-Type': 'text/plain' } },
     });
     assert.ok(
-      (await rejects(sms.send(request), ProviderError, /on the way refuses the request/)).outcomeUnknown,
+      (await rejects(sms.send(request), ProviderError, /a proxy refuses the request/)).outcomeUnknown,
       String(status),
     );
     assert.is((await sms.lookUp(about(request))).outcome, 'sent');
@@ -439,7 +438,7 @@ test('records that fail keep what was sent from being sent again', async ({ serv
   };
   const sms = await open(server, failing);
   assert.is((await sms.send(request)).outcome, 'sent');
-  await rejects(sms.send(request), ProviderError, /somebody has begun/);
+  await rejects(sms.send(request), ProviderError, /another process is sending it/);
   assert.is((await sms.lookUp(about(request))).outcome, 'sent');
   const failingToo: Records = {
     ...records,
