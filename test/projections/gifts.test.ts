@@ -180,7 +180,7 @@ test('a transaction is pending until its first answer, which stands', () => {
 });
 
 test('documents with the same history have the same shape for the JavaScript engine', () => {
-  // The engine tells copies apart only once it has compiled what makes them.
+  // The JavaScript engine tells copies apart only once it has compiled what makes them.
   const alike = (what: string, fresh: () => object | undefined): void => {
     const many = Array.from({ length: 2_000 }, fresh);
     assert.ok(sameHiddenClass(many.at(-2) as object, many.at(-1) as object), what);

@@ -1,7 +1,4 @@
-/**
- * That a release can be deployed over the last one without a gap: what installations serve by then, this code must be
- * able to keep up to date.
- */
+/** A release can be deployed over the last one without a gap: this code can keep up to date what is in use by then. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PARKED_NAMES } from '../../src/domain/parked.js';
@@ -11,15 +8,15 @@ import { foldHash, HISTORY_TYPES } from '../support/fixtures/releasedHistory.js'
 
 const test = suite('versions of projections');
 
-/** What a release had of a projection: its version, and what its fold makes of the recorded history. */
+/** A projection of a release: its version, and what its fold makes of the recorded history. */
 interface Released {
   readonly version: number;
   readonly fold: string;
 }
 
 /**
- * The versions of the last release: set anew with each (docs/extending.md). Before the first one: those of the states
- * that somebody may run. What is not there yet was in none.
+ * The versions of the last release, set anew with each (docs/extending.md); before the first one those of earlier
+ * states.
  */
 const RELEASED: Readonly<Record<string, Released>> = {
   gifts: { version: 2, fold: '2e010c08f478e3c8' },
@@ -31,10 +28,10 @@ const RELEASED: Readonly<Record<string, Released>> = {
   parked: { version: 1, fold: '59264ae99314e5d6' },
 };
 
-/** Whose parked work the last release could fold. */
+/** The process managers whose parked work the last release could fold. */
 const RELEASED_PARKED: readonly string[] = ['purchase', 'notification', 'refund', 'dispute'];
 
-/** What is wrong with a projection's versions; `undefined`: nothing. */
+/** What is wrong with a projection's versions. */
 function fault(projection: Projection, released: Released | undefined): string | undefined {
   const { name, version, previous = [] } = projection;
   for (const one of previous)
@@ -62,8 +59,8 @@ test('this release can keep up to date what the last one serves', () => {
 });
 
 /**
- * Whether all that is parked under these names comes into `parked`, of this version: a process of the last release that
- * leads during a deployment passes over names that it doesn't know.
+ * Whether all that is parked under these names comes into `parked`, of this version. A leader of the last release
+ * passes over names that it doesn't know.
  */
 function foldsParked(names: readonly string[], version: number | undefined): boolean {
   return names.every((name) => RELEASED_PARKED.includes(name)) || (version ?? 0) > (RELEASED['parked']?.version ?? 0);
@@ -111,7 +108,7 @@ test('a changed version without its previous fold is found out', () => {
 });
 
 test('a changed fold without a raised version is found out, also among the previous ones', () => {
-  // The history has the event types of those that were released; a new one may fold others.
+  // The history has the event types that were released; a new projection may fold others.
   for (const one of PROJECTIONS.filter(({ name }) => RELEASED[name] !== undefined)) {
     const released = { version: one.version, fold: foldHash(one) };
     const changed: Projection = { ...one, evolve: (...event) => ({ ...one.evolve(...event), added: true }) };

@@ -32,7 +32,7 @@ test.after.each(async ({ store, dir }) => {
 
 const streamOf = (code: string, segment = 'seg-1'): string => voucherCodeStream(segment, testHash('code', code));
 
-/** Writes what the log says of the pool to the read store. */
+/** Writes the pool, as the log has it, to the read store. */
 async function pool(store: ReadStore, change: (given: ReturnType<typeof memoryEvents>['given']) => void) {
   const events = memoryEvents();
   change(events.given);

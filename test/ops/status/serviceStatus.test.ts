@@ -29,7 +29,7 @@ test(
     assert.is(await holder(), 'projector 1');
     const kept = (await store.records.get<{ holder: string; fence: number }>('lease/projector'))?.value;
     await projector.close();
-    // Renewed once more since the look, and then no more: killed, so that it gave nothing up.
+    // Renewed once more since the look, and then no more: its process was killed.
     await store.records.put('lease/projector', kept);
     await sleep(3_000);
     const began = performance.now();
@@ -133,10 +133,7 @@ test(
   }),
 );
 
-/**
- * How the process managers stand, by name, where the last that they noted is this event: as it is while an older one is
- * open.
- */
+/** How the process managers stand, by name, with this event as their checkpoint: as it is while older work is open. */
 async function statusAt(house: House, event: RecordedEvent | undefined): Promise<Map<string, ProcessManagerStatus>> {
   const saved = (await house.reads.records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))!.value;
   await house.reads.records.put(PROCESS_CHECKPOINT, {
@@ -160,8 +157,7 @@ test('a purchase that is done is not in flight where the checkpoint lies within 
     const { transactionId: waiting } = await house.buy([phone(2)]);
     await house.until(async () => (await house.types(`transaction-${waiting}`)).includes('ChargeStarted'));
     await processors.close();
-    // As it is saved while an older one is open, and never again where nothing more happens: after this one's
-    // beginning.
+    // The checkpoint that is stored while older work is open lies after this one's first event.
     const [, started] = await house.events.read(`transaction-${transactionId}`);
     const status = await statusAt(house, started);
     const [purchase, notification] = [status.get('purchase'), status.get('notification')];

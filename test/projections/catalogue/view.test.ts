@@ -221,7 +221,7 @@ test('simultaneous refreshes share one read that starts after them', async () =>
   await view.refresh();
   fake.queries = 0;
   const early = view.refresh();
-  // The first has begun: what comes now it may not find.
+  // The first has started: it may not find what comes now.
   await Promise.resolve();
   fake.put(document('brand', brand('b2'), 2));
   const asked = Array.from({ length: 500 }, () => view.refresh());
@@ -400,7 +400,7 @@ test('10,000 products and 100,000 stores are loaded without holding the event lo
   assert.is(first?.storesOf('b0').length, 1_000);
   assert.is(second?.storesOf('b1').length, 1_001);
   assert.is(second?.storesOf('b5').length, 999);
-  // The bound that is meant is 20 ms; a shared machine that gives the process no time must not fail the test.
+  // The bound is 20 ms; a shared machine that gives the process no time must not fail the test.
   assert.ok(delay.percentile(90) / 1e6 < 40, `90 % of turns within ${delay.percentile(90) / 1e6} ms`);
 });
 

@@ -12,7 +12,7 @@ import { silent } from '../../support/fixtures/projecting.js';
 import { until } from '../../support/assertions/until.js';
 
 const TTL = 120;
-/** One whose end nobody waits for, in ms. */
+/** Time of a lease that runs out in no test, in ms. */
 const LONG = 6_000;
 const test = suite('lease');
 
@@ -134,7 +134,7 @@ test('a recognised renewal makes the lease last no longer than others take it to
       async put(key, value, more) {
         if (cut) down();
         const version = await records.put(key, value, more);
-        // The first renewal is stored, and heard of long after only as a failure; then no further one gets through.
+        // The first renewal is stored, and answered late as a failure; then none gets through.
         if (++puts !== 2) return version;
         await sleep(ttlMs * 0.2);
         return down();
@@ -222,7 +222,7 @@ test('the lease of a process killed on this machine is acquired at once, any oth
   assert.ok((await had({ life: `another-${life}` })) >= TTL, 'on another machine');
   child.kill('SIGKILL');
   await once(child, 'exit');
-  // Where the system does not tell, its time is waited for.
+  // Where the system does not tell, the lease's time is waited for.
   if (life === undefined) assert.ok((await had({})) >= TTL);
   else assert.ok((await had({ life }, LONG)) < LONG / 2);
 });

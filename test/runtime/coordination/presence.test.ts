@@ -14,7 +14,7 @@ import { eventually } from '../../support/assertions/until.js';
 const test = suite('the presence of processes');
 const logger = pino({ level: 'silent' });
 
-/** Records that a process writes no more once `frozen` says so. */
+/** Records that a process writes no more while `frozen`. */
 function freezable(records: Records, frozen: () => boolean): Records {
   return { ...records, put: async (...args) => (frozen() ? new Promise(() => undefined) : records.put(...args)) };
 }
@@ -31,7 +31,7 @@ test('a process of another machine is taken for gone within 2 s of its last rene
     assert.not.ok(here.isGone(living.self));
     frozen = true;
     const began = performance.now();
-    // One that is started only now asks nobody how long it has been so.
+    // A process that starts only now need not ask how long the record has been so.
     const late = openPresence({ records, logger, life: null });
     await eventually(() => here.isGone(other.self) && late.isGone(other.self), 5_000);
     assert.ok(performance.now() - began < 2_000, `${performance.now() - began} ms`);

@@ -27,7 +27,7 @@ if (own === undefined) {
   });
 
   test('a process that its parent has not waited for has ended', async () => {
-    // The shell becomes a program that never asks for its child.
+    // The shell becomes a program that never waits for its child.
     const parent = spawn('sh', ['-c', 'sleep 0.1 & echo $!; exec sleep 60']);
     const [pid] = (await once(parent.stdout, 'data')) as [Buffer];
     const life = processLife(Number(pid.toString()))!;
@@ -49,7 +49,7 @@ if (own === undefined) {
     const fault = (code: string): Error => Object.assign(new Error(code), { code });
     const { kill } = process;
     const { readFileSync } = fs;
-    /** What becomes of looking at a process's `stat`, and of asking whether it is there. */
+    /** The result for a process whose `stat`, and whose answer to a signal, are these. */
     const looked = (stat: string, asked: string | undefined): boolean => {
       process.kill = () => {
         if (asked === undefined) return true;

@@ -11,7 +11,7 @@ import type { RunningBuild } from '../../../src/runtime/readmodels/runningBuild.
 
 const test = suite('fold');
 
-/** Counts the events of each stream, after a beginning that needs nothing read. */
+/** Counts the events of each stream, after one that creates the document. */
 const counts: Projection<{ count: number }> = {
   name: 'counts',
   version: 1,
@@ -63,10 +63,7 @@ function event(stream: string, type: string): RecordedEvent {
   };
 }
 
-/**
- * A store, and a writer that stores everything and lets memory forget it at every chance there is: the worst that may
- * come between two events.
- */
+/** A store and a writer that stores everything, with a memory that forgets it at every chance between two events. */
 function forgetful(build: RunningBuild): {
   readonly store: ReadStore;
   readonly time: Slices;
@@ -99,7 +96,7 @@ test('nothing is lost where the writer stores and memory forgets between any two
     streams.map((stream) => event(stream, 'Begun')),
     time,
   );
-  // Known to memory when looked for, gone when folded.
+  // In memory when looked for, gone when folded.
   await foldEvents(
     build,
     store,

@@ -32,7 +32,7 @@ const test = suite('projector: checkpoints that are no place in the log');
 const GIFTS = giftsProjection as unknown as Projection;
 const NOW = '2026-03-01T10:00:00.000Z';
 
-/** A stored checkpoint is never lowered, so each of these takes the place of any that is right. */
+/** A stored checkpoint is never lowered, so each of these replaces a valid one. */
 const INVALID = {
   'the number of nothing': '18446744073709551615',
   'no number': 'x',
@@ -60,7 +60,7 @@ function listening() {
   return { lines, logger };
 }
 
-/** Sold and redeemed gifts that are shown, and one more after the projector has ended. */
+/** Gifts that were bought and redeemed, and one more after the projector has ended. */
 async function left({ events, store, project }: Installation) {
   const first = await buy(events, [{}, {}]);
   await redeem(events, first.gifts[0]!);

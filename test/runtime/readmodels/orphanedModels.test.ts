@@ -18,7 +18,7 @@ import { buy, installed, type Installation, redeem, settled, silent } from '../.
 import { until } from '../../support/assertions/until.js';
 
 const test = suite('what the leading projector does not know');
-/** Of leases, in ms: long enough that none is lost on a busy machine. */
+/** Time of leases, in ms: long enough that none is lost on a busy machine. */
 const leaseMs = 2_000;
 /** The version of `gifts`. */
 const V = giftsProjection.version;
@@ -43,7 +43,7 @@ function held(store: ReadStore): { readonly store: ReadStore; go(): void } {
   return { store: { ...store, write }, go };
 }
 
-/** An installation whose store holds the next version's documents back; in the end it lets them go. */
+/** An installation whose store holds the next version's documents back until the end. */
 const slowly = (work: (house: Installation, slow: ReturnType<typeof held>) => Promise<void>): (() => Promise<void>) =>
   installed(async (house) => {
     const slow = held(house.store);
@@ -54,7 +54,7 @@ const slowly = (work: (house: Installation, slow: ReturnType<typeof held>) => Pr
     }
   });
 
-/** Gifts as the earlier release left them, which has ended. */
+/** Gifts as an earlier release left them. */
 async function earlierRelease({ events, project }: Installation): Promise<readonly string[]> {
   const bought = await buy(events, [{}, {}, {}, {}]);
   const first = await project({ leaseMs });
@@ -150,7 +150,7 @@ test(
     ];
     const { position } = await redeem(events, ids[0] ?? '');
     assert.ok(await store.reached(SERVED, position, 4_000));
-    // Its writes do not end: it is as good as gone.
+    // Its writes do not end: it is as good as dead.
     const closed = leader.close();
     await store.records.put('lease/projector', { holder: null, fence: 50 });
     await until(() => standing.some((one) => one.kept().length > 0), 'one of the others to lead');

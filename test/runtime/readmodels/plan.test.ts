@@ -37,7 +37,7 @@ const repair = (through: string | null, name = 'gifts'): StoredRecord<RepairOrde
   value: { name, build: 1, documents: [], through },
 });
 
-/** What is planned, where version 1 serves unless told otherwise: each step with the number that it is about. */
+/** The plan where version 1 serves by default: each step with the number that it is about. */
 function planned(builds: readonly PlannedBuild[], orders: Partial<Orders> = {}): string[] {
   return plan(builds, {
     inUse: new Map([['gifts', 1]]),

@@ -391,7 +391,7 @@ test(
     assert.is((await stored(store, gift))?.redemption?.redeemed, false);
     assert.is(await store.checkpoint(`gifts@${V}`), checkpoint);
     await until(() => previous.kept().length === 0, 'it to know that it leads no more');
-    // Its store never answers, so it never comes to its end.
+    // Its store never answers, so closing never ends.
     void previous.close();
   }),
 );
@@ -406,7 +406,7 @@ test(
     });
     const projector = await project({ store: watched, leaseMs: 100 });
     await settled(projector, events);
-    // Another takes the record, and keeps it.
+    // Another process takes the record, and keeps it.
     const keeping = setInterval(() => {
       void store.records.put('lease/projector', { holder: 'thief', fence: 1_000 });
     }, 20);
@@ -431,7 +431,7 @@ test(
     );
     const leaseMs = 1_000;
     let late = false;
-    // Of every 600 ms it is not held for 200.
+    // Of every 600 ms the lease is not held for 200.
     const records: ReadStore['records'] = {
       ...store.records,
       async put(key, ...rest) {
@@ -440,7 +440,7 @@ test(
         return version;
       },
     };
-    // What ends a turn takes until it is held again.
+    // Ending a turn takes until the lease is held again.
     const slowToEnd: EventStore = {
       ...events,
       async *follow(...args) {

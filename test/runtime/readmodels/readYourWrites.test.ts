@@ -13,9 +13,7 @@ interface Shown {
   readonly shown: Position;
 }
 
-/**
- * A read model, and the log that it is behind of. Positions are one digit, documents say up to where they are shown.
- */
+/** A read model that is behind its log. Positions are one digit, documents say up to where they are shown. */
 function behind() {
   const streams = new Map<string, Position>();
   const waits: [position: Position, timeoutMs: number][] = [];
@@ -74,7 +72,7 @@ async function caughtUp({ read, waits, state }: ReturnType<typeof behind>): Prom
   waits.length = 0;
 }
 
-/** So long that it may be asked again how far the model has come. */
+/** So long that the model may be asked again how far it has come. */
 const pause = async (): Promise<void> => sleep(12);
 
 test('a read waits for a document of which the log holds more', async () => {

@@ -13,9 +13,7 @@ interface Shown {
   readonly shown: Position;
 }
 
-/**
- * A read model, and the log that it is behind of. Positions are one digit, documents say up to where they are shown.
- */
+/** A read model that is behind its log. Positions are one digit, documents say up to where they are shown. */
 function behind() {
   const streams = new Map<string, Position>();
   const waits: [position: Position, timeoutMs: number][] = [];

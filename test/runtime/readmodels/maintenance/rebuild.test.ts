@@ -28,7 +28,7 @@ import {
 
 const test = suite('rebuilding');
 
-/** What may happen to the installation. `gift`: which of those bought so far, modulo. */
+/** A step in the life of an installation. `gift`: one of those bought so far, modulo. */
 type Step = Change | { readonly kind: 'restart' } | { readonly kind: 'wait' };
 type Change =
   | { readonly kind: 'buy'; readonly count: number }
@@ -70,7 +70,7 @@ async function take({ events }: Installation, bought: Bought[], one: Change): Pr
   const gift = purchase?.gifts[one.gift % purchase.gifts.length];
   if (purchase === undefined || gift === undefined) return;
   if (one.kind === 'redeem') await redeem(events, gift);
-  // Of a gift that is not redeemed it can't be folded: such documents are part of what must come out the same.
+  // A gift that is not redeemed can't be unredeemed: its quarantine must come out the same, too.
   if (one.kind === 'unredeem') await append(events, giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}` });
   if (one.kind === 'claim') await append(events, giftStream(gift), 'GiftClaimed', { user_id: 'u5' });
   if (one.kind === 'cancel') await append(events, giftStream(gift), 'GiftCancelled', { reason: 'refunded' });

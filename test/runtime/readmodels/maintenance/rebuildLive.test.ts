@@ -286,7 +286,7 @@ test(
       /being rolled back, as sue asked/,
     );
     await inUse(store, V);
-    // Before readers have noticed: what was left just now is in use again.
+    // Before readers have noticed: the build that they have just left is in use again.
     assert.is(await requestRollback(store, GIFTS_PROJECTION, ASKED), target);
     await inUse(store, target);
     await sleep(200);
@@ -431,7 +431,7 @@ test(
       Array.from({ length: 4_000 }, (_, n) => newEvent('GiftClaimed', { user_id: `u${n}` })),
       'any',
     );
-    // The others stand at the log's end, so that it catches up beside them: as when it alone was held up.
+    // The others stand at the log's end, so that it catches up beside them.
     const others = await project({ projections: [transactionsProjection] });
     await settled(others, events);
     await others.close();
@@ -488,7 +488,7 @@ test(
         if (batches.some(({ collection }) => collection.version === target) && failures++ === 0)
           throw new UnavailableError('no answer');
         await store.write(batches);
-        // Longer than from one look for rebuilds to the next.
+        // Longer than the time between two looks for rebuilds.
         if (failures === 1) await sleep(1_000);
       },
     };

@@ -79,7 +79,7 @@ async function verify(house: Installation, how: { sample?: number } & Partial<Ve
   }
 }
 
-/** Changes what is served, as nothing of ours would. */
+/** Changes what is served, as no code of this service does. */
 async function falsify(
   { store }: Installation,
   id: string,
@@ -329,7 +329,7 @@ test(
       (await model.find({})).map(({ id }) => id),
       [other],
     );
-    // One by the event that could not be folded, the other by its reader.
+    // One is listed by its event, the other by its reader.
     const listed = await eventually(async () => {
       const all = new Map(
         (await listQuarantined(store.records, giftsProjection)).map((entry) => [entry.documentId, entry]),
@@ -470,7 +470,7 @@ test(
   }),
 );
 
-/** Gifts bought and folded, with nobody leading by now, and an order for them as it would be carried out. */
+/** Gifts bought and folded while no process leads, and a repair order for them. */
 async function ordered(
   { events, store, project }: Installation,
   count: number,
