@@ -12,7 +12,6 @@ import type { CommandContext } from './context.js';
 import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
 import type { Transacted } from './transact.js';
 
-/** What the command works with. */
 export interface VoucherDeps extends GiftDeps {
   readonly pool: CodePool;
 }

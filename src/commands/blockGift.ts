@@ -8,7 +8,6 @@ import type { Transacted } from './transact.js';
 /** The cause of support's own blocks: `support`, or `support:{ticket}`. */
 export const supportCause = (ticket?: string): string => (ticket === undefined ? 'support' : `support:${ticket}`);
 
-/** The id of a ticket. */
 export const TICKET_ID = /^[A-Za-z0-9._#-]{1,64}$/;
 
 /**

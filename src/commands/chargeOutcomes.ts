@@ -11,7 +11,6 @@ export interface OutcomeWatch {
   end(): void;
 }
 
-/** All waits. */
 export interface ChargeOutcomes {
   /** Starts a watch, which does not see earlier outcomes: read the stream after this call. */
   watch(transactionId: string): OutcomeWatch;

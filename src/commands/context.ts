@@ -5,7 +5,6 @@ import type { Caller, EventMetadata, NewEvent, RecordedEvent } from '../ports/ev
 import { Refusal } from '../domain/refusal.js';
 import { schemaNote, type Upcasters } from '../domain/upcasters.js';
 
-/** Who, when and why. */
 export interface CommandContext {
   /** The same for every repetition of the command. */
   readonly commandId: string;

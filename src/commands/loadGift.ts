@@ -18,7 +18,6 @@ import { type CommandContext, ownEvents } from './context.js';
 import { type FoundGift, giftOf, giftSource, giftToIssue, withIssue } from './giftSource.js';
 import { type StreamState, type Transacted, transactOn } from './transact.js';
 
-/** What the gift commands work with. */
 export interface GiftDeps {
   readonly events: EventStore;
   readonly gifts: ReadModel<GiftDocument>;

@@ -28,7 +28,6 @@ export interface PaymentQuestions {
   givenBackByOthers(provider: string, chargeId: string): Promise<number>;
 }
 
-/** Asks over the bus. */
 export function paymentQuestions(bus: Bus): PaymentQuestions {
   const ask = async <Q extends object, R extends { readonly outcome: string }>(
     { subject, reply: check }: WorkerRequest<Q, R>,

@@ -22,7 +22,6 @@ import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 
-/** What the command works with. */
 export interface PurchaseDeps {
   readonly events: EventStore;
   readonly accounts: ReadModel<AccountDocument>;

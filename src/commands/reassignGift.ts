@@ -12,7 +12,6 @@ import type { CommandContext } from './context.js';
 import { type SupportDeps, supportAction } from './supportAction.js';
 import type { Transacted } from './transact.js';
 
-/** What the command works with. */
 export interface ReassignDeps extends SupportDeps {
   readonly accounts: ReadModel<AccountDocument>;
   readonly hash: KeyedHash;

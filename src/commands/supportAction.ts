@@ -5,7 +5,6 @@ import { type FoundGift, giftSource, withIssue } from './giftSource.js';
 import { type GiftDeps, unissuedGift } from './loadGift.js';
 import { type Transacted, transactOn } from './transact.js';
 
-/** What these commands work with. */
 export type SupportDeps = Pick<GiftDeps, 'events' | 'gifts'>;
 
 /**

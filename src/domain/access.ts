@@ -39,5 +39,4 @@ export type OperationEnded = DomainEvent<
   }
 >;
 
-/** Events of a day's stream. */
 export type AccessEvent = RecordsShown | OperationStarted | OperationEnded;

@@ -122,10 +122,8 @@ export type PhoneTaken = DomainEvent<'PhoneTaken', { readonly user_id: string }>
 /** The number is free again. */
 export type PhoneGivenUp = DomainEvent<'PhoneGivenUp', { readonly user_id: string }>;
 
-/** Events of a reservation's stream. */
 export type ReservationEvent = UsernameTaken | UsernameGivenUp | PhoneTaken | PhoneGivenUp;
 
-/** Events of accounts. */
 export type AccountEvent = UserEvent | ClientEvent | PaymentMethodEvent | ReservationEvent;
 
 /** All holders in order of time; the present one is the last, without `to`. */

@@ -59,7 +59,6 @@ export type DisputeSettled = DomainEvent<
 export const fallsShort = ({ difference, vouchered }: ProviderRefundSettled['data']): boolean =>
   difference > 0 || vouchered > 0;
 
-/** Events of reversals. */
 export type ReversalEvent = RefundedAtProvider | ProviderRefundSettled | DisputeOpened | DisputeClosed | DisputeSettled;
 
 // State
@@ -84,7 +83,6 @@ export interface Reversals {
 
 export const NO_REVERSALS: Reversals = { disputes: [], refunded: { total: 0, settled: 0 } };
 
-/** The fold. */
 export function evolveReversals(state: Reversals, event: ReversalEvent): Reversals {
   switch (event.type) {
     case 'RefundedAtProvider':
@@ -178,12 +176,10 @@ export type ReversalStep = { readonly key: string } & (
   | { readonly step: 'settle provider refund'; readonly total: number }
 );
 
-/** The key of a dispute's step. */
 export const disputeKey = (disputeId: string): string => `dispute:${disputeId}`;
 /** The key of the step of external refunds: one for each purchase. */
 export const PROVIDER_REFUND_KEY = 'provider-refund';
 
-/** The steps that are left. */
 export function reversalSteps({ disputes, refunded }: Reversals): readonly ReversalStep[] {
   return [
     ...disputes

@@ -4,7 +4,6 @@
  */
 import type { DomainEvent } from './decider.js';
 
-/** The event types of an entry kind: `product` has `ProductAdded`, `ProductChanged`, `ProductRetired`. */
 export type EntryEventType<K extends string> = `${Capitalize<K>}${'Added' | 'Changed' | 'Retired'}`;
 
 export type EntryAdded<K extends string, V extends object> = DomainEvent<`${Capitalize<K>}Added`, V>;
@@ -14,7 +13,6 @@ export type EntryChanged<K extends string, V extends object> = DomainEvent<`${Ca
 /** `reason` is the operator's. */
 export type EntryRetired<K extends string> = DomainEvent<`${Capitalize<K>}Retired`, { readonly reason: string }>;
 
-/** Events of an entry's stream. */
 export type EntryEvent<K extends string, V extends object> = EntryAdded<K, V> | EntryChanged<K, V> | EntryRetired<K>;
 
 /** An entry. A retired one keeps its last values. */

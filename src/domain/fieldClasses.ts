@@ -13,7 +13,6 @@ import type { LogRestored } from './restored.js';
 import type { VoucherCodeEvent } from './voucherCode.js';
 import type { WalletEvent } from './wallet.js';
 
-/** Every event of the domain. */
 export type AnyDomainEvent =
   | AccessEvent
   | AccountEvent

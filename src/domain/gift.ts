@@ -3,7 +3,6 @@ import { copyWith } from './copyWith.js';
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { Refusal } from './refusal.js';
 
-/** The stream of a gift. */
 export const giftStream = (id: string): string => `gift-${id}`;
 
 // Events
@@ -111,7 +110,6 @@ export type GiftExtended = DomainEvent<
   { readonly expires_on: string; readonly voucher_expires_at: string | null; readonly reason: string }
 >;
 
-/** Events of a gift's stream. */
 export type GiftEvent =
   | GiftIssued
   | GiftClaimed
@@ -133,7 +131,6 @@ export interface RedemptionState {
   readonly merchant_id: string | null;
 }
 
-/** What is known of an issued gift. */
 export interface IssuedGift {
   readonly status: 'issued' | 'redeemed' | 'cancelled';
   /** As it was issued, with its receiver and its last valid day as they are now. */
@@ -150,7 +147,6 @@ export interface IssuedGift {
   readonly refundId?: string;
 }
 
-/** What is known of a gift. */
 export type Gift = { readonly status: 'none' } | IssuedGift;
 
 export const giftAggregate: Aggregate<Gift, GiftEvent> = {

@@ -3,12 +3,10 @@ import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { type GiftEvent, isSomebody } from './gift.js';
 import type { PurchaseReceiver } from './purchase.js';
 
-/** The stream of a gift's notifications. */
 export const notificationStream = (giftId: string): string => `notification-${giftId}`;
 
 // Events
 
-/** How a receiver is notified. */
 export type Channel = 'sms' | 'push';
 
 /** Which notification of the receiver it is. */
@@ -73,13 +71,11 @@ export type NotificationRequested = DomainEvent<
   }
 >;
 
-/** Events of a notification's stream. */
 export type NotificationEvent =
   NotificationStarted | NotificationSent | NotificationFailed | NotificationUndelivered | NotificationRequested;
 
 // State
 
-/** What is known of the first notification. */
 export type Notification =
   | { readonly status: 'none' }
   | { readonly status: 'started'; readonly channel: Channel; readonly startedAt: string }

@@ -6,13 +6,11 @@ import { Refusal } from './refusal.js';
 /** The process managers that park. */
 export const PARKED_NAMES = ['purchase', 'notification', 'refund', 'dispute'] as const;
 
-/** The name of a process manager that parks. */
 export type ParkedName = (typeof PARKED_NAMES)[number];
 
 /** The step of a purchase that takes the money. */
 export const CHARGE_STEP = 'charge';
 
-/** The stream of a process manager's parked work. */
 export const parkedStream = (name: ParkedName): string => `parked-${name}`;
 
 /** The process manager of such a stream; `undefined` for any other. */
@@ -68,7 +66,6 @@ export type WorkRetried = DomainEvent<'WorkRetried', Work & { readonly times: nu
 /** Not to be done: a person has seen to it. */
 export type WorkDiscarded = DomainEvent<'WorkDiscarded', Work & { readonly times: number; readonly reason: string }>;
 
-/** Events of such a stream. */
 export type ParkedEvent = WorkParked | WorkRetried | WorkDiscarded;
 
 // State

@@ -19,7 +19,6 @@ import {
 } from './refund.js';
 import { Refusal } from './refusal.js';
 
-/** The stream of a transaction. */
 export const transactionStream = (id: string): string => `transaction-${id}`;
 
 // Events
@@ -113,7 +112,6 @@ export type PaymentAuthenticationFailed = DomainEvent<
   }
 >;
 
-/** Events of a transaction's stream. */
 export type PurchaseEvent =
   | GiftsPurchased
   | ChargeStarted
@@ -135,7 +133,6 @@ export type Authentication = PaymentAuthenticationRequired['data'] & {
 /** What says who takes the money. */
 export type ChargeBy = Pick<PaymentMethod, 'kind' | 'prepaid'>;
 
-/** What is known of a transaction. */
 export type Purchase =
   | { readonly status: 'none' }
   | {
@@ -155,7 +152,6 @@ export type Purchase =
       readonly reversals?: Reversals;
     };
 
-/** A purchase that was made. */
 export type MadePurchase = Exclude<Purchase, { status: 'none' }>;
 
 export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {

@@ -25,7 +25,6 @@ export type RefundRequested = DomainEvent<
 /** Why a refund skips a gift. A disputed payment is for the card's bank to decide. */
 export type SkipReason = 'redeemed' | 'code_out' | 'disputed' | 'cancelled';
 
-/** The gifts that a refund has skipped. */
 export type SkippedGifts = Readonly<Partial<Record<SkipReason, readonly string[]>>>;
 
 /**
@@ -83,13 +82,11 @@ export type NothingRefunded = DomainEvent<
   { readonly refund_id: string; readonly kept: SkippedGifts }
 >;
 
-/** Events of a refund. */
 export type RefundEvent =
   RefundRequested | RefundStarted | GiftsRefunded | RefundRefused | RefundFailed | NothingRefunded;
 
 // State
 
-/** What is known of one refund. */
 export type Refund =
   | { readonly status: 'requested'; readonly asked: RefundRequested['data'] }
   | {
@@ -109,7 +106,6 @@ export type Refund =
 /** The refunds of a purchase, by id, in order of time. */
 export type Refunds = ReadonlyMap<string, Refund>;
 
-/** The fold of all refunds of a purchase. */
 export function evolveRefunds(refunds: Refunds, event: Happened<RefundEvent>): Refunds {
   const { refund_id } = event.data;
   const now = evolveRefund(refunds.get(refund_id), event);

@@ -41,7 +41,6 @@ export const REFUSALS = {
   idempotency_key_reused: 'Idempotency key already used with another request.',
 } as const satisfies Readonly<Record<string, string>>;
 
-/** The name of a refusal. */
 export type RefusalCode = keyof typeof REFUSALS;
 
 /** A command was understood and refused: nothing was appended. */

@@ -26,12 +26,10 @@ export type VoucherCodeAssigned = DomainEvent<'VoucherCodeAssigned', { readonly 
 /** An import pruned the free code; `reason` is its operator's. */
 export type VoucherCodeWithdrawn = DomainEvent<'VoucherCodeWithdrawn', { readonly reason: string }>;
 
-/** Events of a code's stream. */
 export type VoucherCodeEvent = VoucherCodeAdded | VoucherCodeChanged | VoucherCodeAssigned | VoucherCodeWithdrawn;
 
 // State
 
-/** What is known of a code. */
 export type VoucherCode =
   | { readonly status: 'none' }
   | {

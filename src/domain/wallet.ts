@@ -23,7 +23,6 @@ export type WalletCredited = DomainEvent<
   { readonly transaction_id: string; readonly amount: number; readonly cause: string }
 >;
 
-/** Events of a wallet's stream. */
 export type WalletEvent = WalletToppedUp | WalletDebited | WalletDebitRefused | WalletCredited;
 
 // State

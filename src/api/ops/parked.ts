@@ -1,7 +1,8 @@
 /** Parked work of process managers: listed, shown, retried or discarded by support. */
 import type { Sight } from '../../ops/history/eventView.js';
 import { parkedView, type ParkedView, parkedWithEvents } from '../../ops/parked/parkedView.js';
-import { discardParked, findParked, retryParked } from '../../commands/parkedWork.js';
+import { findParked } from '../../commands/findParked.js';
+import { discardParked, retryParked } from '../../commands/parkedWork.js';
 import { PARKED_NAMES } from '../../domain/parked.js';
 import type { Condition } from '../../ports/readStore.js';
 import { dataSchema } from '../catalogue/schemas.js';

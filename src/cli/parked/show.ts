@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { eventBlocks } from '../../ops/history/eventRows.js';
 import { withLogFallback } from '../../ops/history/withLogFallback.js';
 import { type ParkedView, type ParkedWithEvents, parkedWithEvents } from '../../ops/parked/parkedView.js';
-import { findParked } from '../../commands/parkedWork.js';
+import { findParked } from '../../commands/findParked.js';
 import { withStores } from '../engines.js';
 import { outputOptions } from '../exports.js';
 import { blockLines, jsonLine } from '../output.js';

@@ -3,7 +3,7 @@ import { parkedId, type ParkedName, type ParkedState, PARKED_NAMES, parkedStream
 import type { Caller, EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
 import { type ParkedDocument, parkedProjection } from '../../projections/parked.js';
-import type { FoundWork } from '../../commands/parkedWork.js';
+import type { FoundWork } from '../../commands/findParked.js';
 import { type EventView, eventView, type Sight } from '../history/eventView.js';
 import { streamBetween } from '../history/streamBetween.js';
 import { isSettled } from './parkedSettled.js';
