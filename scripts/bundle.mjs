@@ -46,6 +46,9 @@ const PACKAGES = new Set([
   'supercluster',
 ]);
 
+/** Asian character sets of iconv-lite, of which koa-bodyparser needs UTF-8 alone: never loaded. */
+const UNUSED_TABLES = './tables/*.json';
+
 /**
  * Bundles the sources of the project in `root`, and removes earlier bundles. @throws Error when a name can't be
  * resolved; esbuild reports it on the terminal
@@ -59,7 +62,12 @@ export function bundle(root) {
     outdir: BUNDLED,
     bundle: true,
     splitting: true,
-    external: Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !PACKAGES.has(name)),
+    external: [
+      ...Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !PACKAGES.has(name)),
+      UNUSED_TABLES,
+    ],
+    // koa-bodyparser asks for an earlier version than koa: its table of all media types would be loaded twice.
+    alias: { 'mime-types': join(root, 'node_modules', 'mime-types') },
     // CommonJS packages load Node's modules by `require`, which ES modules lack.
     banner: {
       js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",
