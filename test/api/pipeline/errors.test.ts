@@ -867,6 +867,7 @@ const TOLD_OTHERWISE: Readonly<Record<string, string>> = {
   ImportInterruptedError: 'ends a command of the command line',
   LaterError: 'ends in a process manager',
   LateError: 'an UnavailableError once it leaves the adapter',
+  MaintenanceRefusedError: '409 or 422, with its message',
   MalformedEventError: '400 of a webhook',
   MalformedMessageError: '500: two processes of this service do not understand each other',
   MismatchError: 'ends in a worker',
