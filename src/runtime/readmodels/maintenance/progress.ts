@@ -15,7 +15,7 @@ export interface RebuildProgress {
   /** An estimate from `share`; `undefined` at the beginning. */
   readonly total: number | undefined;
   readonly perSecond: number;
-  /** The share of the log that has been read, 0 to 1; `undefined` where that can't be noted. */
+  /** The share of the log that has been read, 0 to 1; `undefined` where that can't be told. */
   readonly share: number | undefined;
   /** `undefined` while `share` does not grow. */
   readonly secondsLeft: number | undefined;
