@@ -49,10 +49,7 @@ const redemption = async (url: string, token: string, gift: string): Promise<Rep
 const GONE = 'was removed or replaced under the service: writes are refused until it is started again';
 
 for (const name of ['events.db-wal', 'events.db-shm', 'events.db']) {
-  test(`${name} is removed: not ready, purchases are refused, and nothing that was acknowledged is lost by the next kill`, async ({
-    dir,
-    settings,
-  }) => {
+  test(`refuses purchases while ${name} is missing, and loses nothing acknowledged`, async ({ dir, settings }) => {
     const service = await startProcess({ ...settings, CHARGE_WAIT_MS: '500' });
     const { url = '' } = service;
     await untilReady(url);
@@ -81,7 +78,7 @@ for (const name of ['events.db-wal', 'events.db-shm', 'events.db']) {
   });
 }
 
-test('read.db-wal is removed: not ready, and what needs a record, such as signing in, is refused; started again, it serves', async ({
+test('refuses what needs a record while read.db-wal is missing, and serves after a restart', async ({
   dir,
   settings,
 }) => {
@@ -105,9 +102,7 @@ test('read.db-wal is removed: not ready, and what needs a record, such as signin
   await next.end();
 });
 
-test('the release folder is taken away by a deployment: every role goes on with what it had loaded at its start', async ({
-  settings,
-}) => {
+test('goes on with what is loaded after a deployment removed the release folder', async ({ settings }) => {
   const release = releaseFolder();
   const processes: ServiceProcess[] = [];
   try {

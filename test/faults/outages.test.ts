@@ -146,7 +146,7 @@ test('the event store: reads go on, writes are refused and done once in the end'
 
 const noMongo = mongoMissing();
 if (noMongo === undefined) {
-  test('the read store: everything that needs it is refused, and what was written before is there', async () => {
+  test('refuses what needs the read store while it is away, and loses nothing', async () => {
     const server = await startMongo({ durable: true });
     const mortal: Mortal = {
       settings: { MONGODB_URL: `${server.url}gift` },

@@ -52,7 +52,7 @@ const succeeded = ({ id, amount }: StripeIntent): PaymentNews => ({
 const CHARGED = ['GiftsPurchased', 'ChargeStarted', 'PaymentAuthenticationRequired', 'PaymentCharged'];
 const DECLINED = ['GiftsPurchased', 'ChargeStarted', 'PaymentAuthenticationRequired', 'PaymentDeclined'];
 
-test('without any word from the provider it is looked up', async ({ house, providers }) => {
+test('looks a payment up without any webhook', async ({ house, providers }) => {
   await house.work(await providers.workers(house.deps.records));
   house.process(quick(house));
   const { transactionId, giftIds } = await house.buy([{}], { reference });
@@ -82,7 +82,7 @@ test('looked up less and less often', async ({ house, providers }) => {
   );
 });
 
-test('what the provider tells is taken at once, without a look', async ({ house, providers }) => {
+test('settles a payment by its webhook without a look-up', async ({ house, providers }) => {
   await house.work(await providers.workers(house.deps.records));
   house.process(quick(house, { lookMs: 600_000 }));
   const good = await house.buy([{}], { reference });
@@ -119,9 +119,7 @@ test('what the provider tells is taken at once, without a look', async ({ house,
   assert.equal([providers.stripe.charges(good.transactionId), providers.stripe.charges(bad.transactionId)], [1, 0]);
 });
 
-test('what is told while it is being looked up is taken up from where the stream stands: nothing is begun once more', async ({
-  house,
-}) => {
+test('goes on from the stream where a webhook comes during the look-up', async ({ house }) => {
   const asked: string[] = [];
   const answers: Readonly<Record<string, object>> = {
     [SUBJECTS.charge]: {
@@ -161,7 +159,7 @@ test('what is told while it is being looked up is taken up from where the stream
   assert.equal(asked, [SUBJECTS.charge, SUBJECTS.lookUpCharge, SUBJECTS.cancelCharge]);
 });
 
-test('after its time payment and gifts are cancelled, also when nobody was there at the end of it', async ({
+test("cancels payment and gifts after the buyer's time, also where no process ran then", async ({
   house,
   providers,
 }) => {
@@ -263,7 +261,7 @@ for (const [ahead, words] of [
 
 for (const proves of [true, false]) {
   for (const moment of ['before', 'after'] as const) {
-    test(`dying ${moment} any one effect, ${proves ? 'the buyer proves it' : 'the buyer never comes'}: one outcome`, async ({
+    test(`has one outcome when dying ${moment} any effect, ${proves ? 'authenticated' : 'buyer absent'}`, async ({
       house,
       providers,
     }) => {
@@ -311,7 +309,7 @@ for (const proves of [true, false]) {
 }
 
 for (const seed of seeds(1, 2)) {
-  test(`buyers at the very end of their time, two processes, a bus and a provider that fail, messages lost and repeated: each paid or cancelled (seed ${seed})`, async ({
+  test(`pays or cancels each under faults at the end of the buyers' time (seed ${seed})`, async ({
     house,
     providers,
   }) => {
@@ -364,10 +362,7 @@ for (const seed of seeds(1, 2)) {
 }
 
 for (const moment of ['before', 'after'] as const) {
-  test(`a success told after the decline, its process dying ${moment} any one effect: given back once`, async ({
-    house,
-    providers,
-  }) => {
+  test(`gives a late success back once when dying ${moment} any effect`, async ({ house, providers }) => {
     await house.work(await providers.workers(house.deps.records));
     const deaths = await everyKillPoint(house, async (part, at) => {
       const prelude = part.process({ leaseMs: 90 });

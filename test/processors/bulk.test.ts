@@ -54,7 +54,7 @@ function inUse(): number {
   return process.memoryUsage().heapUsed;
 }
 
-test('it is issued and told within 10 s, and never holds the event loop for 50 ms', async () => {
+test('issues and notifies within 10 s, and never holds the event loop for 50 ms', async () => {
   first = house.process();
   await house.buy([{}]);
   await house.until(async () => (await house.all('GiftIssued')).length === 1);
@@ -81,7 +81,7 @@ test('it is issued and told within 10 s, and never holds the event loop for 50 m
   assert.is(sent, RECEIVERS);
 });
 
-test('another one, killed twice on its way: the next process goes on where it was, and nothing of it stays in memory', async () => {
+test('goes on after two kills, and keeps nothing in memory', async () => {
   const bought = inUse();
   const doomed = [mortal(house.deps, 5_000, 'before'), mortal(house.deps, 20_000, 'after')];
   await first.close();
@@ -104,7 +104,7 @@ test('another one, killed twice on its way: the next process goes on where it wa
   assert.ok(more < 8_000_000, `${Math.round(more / 1e5) / 10} MB more than after the one before`);
 });
 
-test('it is refunded whole, killed in the middle of that: each gift cancelled, the money given back once', async () => {
+test('refunds all once though killed on the way', async () => {
   const { transactionId, giftIds } = second;
   await last.close();
   const doomed = mortal(house.deps, 4_000, 'after');

@@ -96,7 +96,7 @@ async function makeHistory(service: Service): Promise<void> {
   );
 }
 
-test('nobody is charged, told or refunded again', async () => {
+test('charges, notifies and refunds nobody again', async () => {
   const first = await start(CATALOGUE);
   try {
     await makeHistory(first);

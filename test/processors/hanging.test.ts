@@ -28,7 +28,7 @@ async function workThatHangs(house: House): Promise<() => void> {
   return letGo;
 }
 
-test('5,000 purchases behind it go through at full speed, while it is waited for', async ({ house }) => {
+test('settles 5,000 purchases at full speed behind a hanging one', async ({ house }) => {
   const letGo = await workThatHangs(house);
   // A test that buys so much at once is slow to renew a short lease.
   house.process({ retryPolicy: { ...house.deps.retryPolicy, answerMs: ANSWER_MS }, leaseMs: 20_000 });
@@ -58,7 +58,7 @@ test('5,000 purchases behind it go through at full speed, while it is waited for
   assert.equal(await house.all('WorkParked'), []);
 });
 
-test('it is parked with its cause when it has hung for too long', async ({ house }) => {
+test('parks a hanging purchase with its cause after too long', async ({ house }) => {
   const letGo = await workThatHangs(house);
   house.process({ retryPolicy: { ...house.deps.retryPolicy, answerMs: 40, giveUpMs: 150 } });
   const { transactionId } = await house.buy([{}], { reference: HANGS });

@@ -216,7 +216,7 @@ async function dyingWorker(
 }
 
 for (const seed of seeds(11, 12)) {
-  test(`a bus and providers that fail in every way, two process managers of which one is killed, two workers (seed ${seed})`, async ({
+  test(`does everything once under faults of bus, providers and processes (seed ${seed})`, async ({
     house,
     providers,
   }) => {

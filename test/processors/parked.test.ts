@@ -30,7 +30,7 @@ const desk = (house: House): ParkedDeps => ({
 const parkedTimes = async (house: House): Promise<number[]> =>
   (await house.all('WorkParked')).map(({ data }) => (data as { times: number }).times);
 const checkpointAt = async (house: House): Promise<string | undefined> =>
-  (await house.deps.records.get<{ position: string }>('checkpoint/purchase-process'))?.value.position;
+  (await house.deps.records.get<{ position: string }>('checkpoint/process-managers'))?.value.position;
 
 /** A bus whose answers to one subject are this function's, as long as it gives any. */
 function answering(
@@ -48,9 +48,7 @@ function answering(
 }
 const impatient = (house: House): object => ({ ...house.deps.retryPolicy, attempts: 2, giveUpMs: 30 });
 
-test('a charge that was parked is charged by a retry, its gifts issued and told; what was retried in vain is parked again with the count', async ({
-  house,
-}) => {
+test('charges, issues and notifies on a retry; parks a vain one again with the count', async ({ house }) => {
   await house.work();
   let broken = true;
   const bus = answering(house.bus, 'payments.charge', () =>
@@ -94,9 +92,7 @@ test('a charge that was parked is charged by a retry, its gifts issued and told;
   assert.ok(charged !== undefined && retried !== undefined && charged.position > retried.position);
 });
 
-test('a charge that the provider tells of while asking for it is given up is issued, and parks no more than that', async ({
-  house,
-}) => {
+test('issues the gifts of a charge that is confirmed while it is being parked', async ({ house }) => {
   await house.work();
   const charges: object[] = [];
   const bus = answering(house.bus, 'payments.charge', ({ transaction_id, amount }) => {
@@ -122,9 +118,7 @@ test('a charge that the provider tells of while asking for it is given up is iss
   ]);
 });
 
-test('a retry while no process runs is done by the next one, also when it must fold the log from its beginning', async ({
-  house,
-}) => {
+test("does a retry in the next process, also from the log's beginning", async ({ house }) => {
   await house.work();
   const dead = answering(house.bus, 'payments.charge', () =>
     Promise.resolve({ outcome: 'impossible', cause: 'closed' }),
@@ -137,7 +131,7 @@ test('a retry while no process runs is done by the next one, also when it must f
   const second = house.process();
   await house.until(async () => (await house.all('NotificationSent')).length === 1);
   await second.close();
-  await house.deps.records.delete('checkpoint/purchase-process');
+  await house.deps.records.delete('checkpoint/process-managers');
   const end = await house.events.end();
   const third = house.process();
   await house.until(
@@ -151,7 +145,7 @@ test('a retry while no process runs is done by the next one, also when it must f
   assert.is(sentIn(house), 1);
 });
 
-test('a telling that nobody knows the outcome of is looked up by a retry, never sent blindly', async ({ house }) => {
+test('looks an unknown notification up on a retry, and never sends it blindly', async ({ house }) => {
   await house.work();
   const lookups: Record<string, unknown>[] = [];
   let found: object = { outcome: 'unknown' };
@@ -185,7 +179,7 @@ test('a telling that nobody knows the outcome of is looked up by a retry, never 
   assert.equal(await house.types(`notification-${giftId}`), ['NotificationStarted', 'NotificationSent']);
 });
 
-test('a telling that never reached a worker is sent by its retry; one that never began is begun', async ({ house }) => {
+test('sends a notification that reached no worker on its retry, started or not', async ({ house }) => {
   house.contacts.set('odd', { name: 'Odd', phone_number: '+447700900009', device_tokens: [], locale: null });
   const workers = await house.work();
   let broken = true;
@@ -210,7 +204,7 @@ test('a telling that never reached a worker is sent by its retry; one that never
   await workers.close();
 });
 
-test('what parks stops only its own entity, and retries side by side don’t disturb each other', async ({ house }) => {
+test('stops nothing but the parked entity, and retries several in parallel', async ({ house }) => {
   await house.work();
   let broken = true;
   const bus = answering(house.bus, 'payments.charge', (payload) =>
@@ -275,9 +269,7 @@ test('a purchase that was parked while its gifts were issued goes on where it wa
 });
 
 for (const when of ['while its process runs', 'while none runs'] as const) {
-  test(`a charge discarded ${when} is declined, its gifts are cancelled, and no process asks for it again`, async ({
-    house,
-  }) => {
+  test(`declines a charge discarded ${when}, and never asks for it again`, async ({ house }) => {
     await house.work();
     let charges = 0;
     const bus = answering(house.bus, 'payments.charge', () => {
@@ -306,7 +298,7 @@ for (const when of ['while its process runs', 'while none runs'] as const) {
   });
 }
 
-test('a charge that a wallet had paid when it is discarded is given back to the wallet, once', async ({ house }) => {
+test('credits a wallet once where its paid charge is discarded', async ({ house }) => {
   const amount = 250;
   const { transactionId } = await house.buy([{}], { reference: 'wallet-1', price: amount });
   const wallet = 'wallet-wallet-1';
@@ -326,7 +318,7 @@ test('a charge that a wallet had paid when it is discarded is given back to the 
   assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'PaymentDeclined']);
 });
 
-test('a discarded telling has failed, and is never sent', async ({ house }) => {
+test('fails a discarded notification, and never sends it', async ({ house }) => {
   await house.work();
   const bus = answering(house.bus, 'notifications.send', () =>
     Promise.resolve({ outcome: 'impossible', cause: 'senseless' }),
@@ -350,9 +342,7 @@ test('a discarded telling has failed, and is never sent', async ({ house }) => {
   assert.is(sentIn(house), 0);
 });
 
-test('a refund that the provider refused is tried once more for each retry, also by the next process', async ({
-  house,
-}) => {
+test('tries a refused refund once for each retry, also in the next process', async ({ house }) => {
   await house.work();
   const first = house.process();
   const { transactionId, giftIds } = await house.buy([{}], { reference: 'pm_card_refundFail' });
@@ -372,7 +362,7 @@ test('a refund that the provider refused is tried once more for each retry, also
     [1, 2],
   );
   await first.close();
-  await house.deps.records.delete('checkpoint/purchase-process');
+  await house.deps.records.delete('checkpoint/process-managers');
   const end = await house.events.end();
   const second = house.process();
   await house.until(async () => second.status().caughtUp && second.status().open === 0);
@@ -382,9 +372,7 @@ test('a refund that the provider refused is tried once more for each retry, also
   await house.until(async () => (await house.all('WorkParked')).length === 3);
 });
 
-test('a refund that was given up without an answer, and that the provider then says it could not deliver, is parked with what it says', async ({
-  house,
-}) => {
+test("parks a refund that failed after it was given up, with the provider's code", async ({ house }) => {
   await house.work();
   const bus = answering(house.bus, 'payments.refund', () => Promise.reject(new RemoteError('no answer')));
   const lost = answering(bus, 'payments.lookupRefund', () => Promise.reject(new RemoteError('no answer')));
@@ -416,9 +404,7 @@ test('a refund that was given up without an answer, and that the provider then s
   assert.match(JSON.stringify((await house.all('WorkParked'))[1]?.data), 'simulated refuses the refund: lost_card');
 });
 
-test('work whose parking is stored long after it was given up stands there once; parked after a retry, once more', async ({
-  house,
-}) => {
+test('parks once though the append is stored late, and once more after a retry', async ({ house }) => {
   await house.work();
   const unknown: Parameters<EventStore['append']>[] = [];
   const events: EventStore = {
@@ -447,9 +433,7 @@ test('work whose parking is stored long after it was given up stands there once;
   assert.equal(await parkedTimes(house), [1, 2]);
 });
 
-test('a refund that the provider refused and that was made by hand there is not paid again by a retry, and costs no other gift', async ({
-  house,
-}) => {
+test('pays no refund again on a retry that was made by hand', async ({ house }) => {
   await house.work();
   const asked: unknown[] = [];
   const bus = answering(house.bus, 'payments.refund', (payload) => (asked.push(payload['refund_id']), undefined));
@@ -529,9 +513,7 @@ test('a retried refund that was over already is closed, and the checkpoint goes 
   assert.is((await house.all('GiftsRefunded')).length, 1);
 });
 
-test('late money: what falls short is parked again by a retry until it is discarded; a dispute is answered by it', async ({
-  house,
-}) => {
+test('parks a shortfall again on each retry until it is discarded', async ({ house }) => {
   await house.work();
   let broken = true;
   const events: EventStore = {

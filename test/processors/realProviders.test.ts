@@ -30,7 +30,7 @@ async function untilSettled(house: House, bought: readonly Bought[], withinMs: n
 }
 
 for (const seed of seeds(1, 2)) {
-  test(`providers and a bus that fail in every way, two processes of each kind: everything once (seed ${seed})`, async ({
+  test(`does everything once under faults of real providers and the bus (seed ${seed})`, async ({
     house,
     providers,
   }) => {
@@ -79,10 +79,7 @@ for (const when of ['done', 'undone'] as const) {
   });
 }
 
-test('what the provider refuses is parked with its cause at once, and stops nothing else', async ({
-  house,
-  providers,
-}) => {
+test('parks what the provider refuses at once, and stops nothing else', async ({ house, providers }) => {
   await house.work(await providers.workers(house.deps.records));
   house.process();
   const refusal = { type: 'invalid_request_error', code: 'livemode_mismatch' };
@@ -132,10 +129,7 @@ test('Retry-After is waited for, by everybody', async ({ house, providers }) => 
   for (const [index, one] of bought.entries()) await checkLedgers(house, providers, one, index + 1, false);
 });
 
-test('a provider in trouble is left alone, while all others are asked; then everybody is told once', async ({
-  house,
-  providers,
-}) => {
+test('stops calling a failing provider alone, and notifies each once afterwards', async ({ house, providers }) => {
   await house.work(await providers.workers(house.deps.records));
   house.process();
   providers.fcm.fault = () => ({ kind: 'error', when: 'undone' });
@@ -153,7 +147,7 @@ test('a provider in trouble is left alone, while all others are asked; then ever
   assert.equal(await house.all('WorkParked'), []);
 });
 
-test('what a limit holds back is told later, never given up', async ({ house, providers }) => {
+test('notifies later what a limit holds back, and never gives it up', async ({ house, providers }) => {
   await house.work(await providers.workers(house.deps.records, { perNumber: 1, perBuyer: 100, windowMs: 700 }));
   house.process({ retryPolicy: { ...house.deps.retryPolicy, giveUpMs: 1 } });
   const bought = [];
@@ -190,7 +184,7 @@ test('a purchase found only after a day is looked up, never charged again', asyn
   assert.is(providers.stripe.asked.filter(isCreate).length, 1);
 });
 
-test('what costs nothing is asked for however late: there is nothing to look up', async ({ house, providers }) => {
+test('asks for free purchases however late', async ({ house, providers }) => {
   const bought = await house.buy([{}], { price: 0 });
   const stream = `transaction-${bought.transactionId}`;
   await house.append(

@@ -50,7 +50,7 @@ test('a bus that loses, repeats, reorders and delays: everything once', async ({
   assert.equal(await parked(house), []);
 });
 
-test('what fails for good is parked with its cause, stays so, and stops nothing else', async ({ house }) => {
+test('parks what fails for good with its cause, and stops nothing else', async ({ house }) => {
   await house.work();
   const bus = answering(house.bus, {
     'notifications.send': async (request: { to: string[]; gift_id: string }) => {
@@ -84,7 +84,7 @@ test('what fails for good is parked with its cause, stays so, and stops nothing 
   assert.equal(await house.events.end(), end);
 });
 
-test('a telling that nobody knows the outcome of is parked, never sent again', async ({ house }) => {
+test('parks a notification with an unknown outcome, and never sends it again', async ({ house }) => {
   const { transactionId, giftIds } = await house.buy([phone(1)]);
   await house.append(`transaction-${transactionId}`, 'PaymentCharged', { amount: 250, provider: 'p', charge_id: 'c' });
   await house.append(`gift-${giftIds[0]}`, 'GiftIssued', {
@@ -105,7 +105,7 @@ test('a telling that nobody knows the outcome of is parked, never sent again', a
   assert.is(sentIn(house), 0);
 });
 
-test('what the provider is found to have sent, or refused, is recorded', async ({ house }) => {
+test('records what the provider is found to have sent or refused', async ({ house }) => {
   await house.work();
   const answers = [
     { outcome: 'sent', provider: 'p', message_id: 'm', simulated: false },
@@ -126,7 +126,7 @@ test('what the provider is found to have sent, or refused, is recorded', async (
   );
 });
 
-test('a receiver who has lost every address since is given up', async ({ house }) => {
+test('fails a receiver who has lost every address since', async ({ house }) => {
   house.contacts.set('bea', { name: 'Bea', phone_number: '+447700900001', device_tokens: [], locale: null });
   await house.work();
   const bus = answering(house.bus, {
@@ -141,9 +141,7 @@ test('a receiver who has lost every address since is given up', async ({ house }
   assert.equal((await house.all('NotificationFailed'))[0]?.data, { cause: 'no address' });
 });
 
-test('a purchase of long ago that no charge is known of, as in a restored log, is looked up before it is charged', async ({
-  house,
-}) => {
+test('looks an old purchase up before it is charged, as in a restored log', async ({ house }) => {
   await house.work();
   const asked: string[] = [];
   const bus = {
@@ -180,9 +178,7 @@ test('a purchase of long ago that no charge is known of, as in a restored log, i
   );
 });
 
-test('a provider that took another amount than the purchase costs: parked, and never recorded as what it costs', async ({
-  house,
-}) => {
+test('parks a charge of another amount than the purchase costs', async ({ house }) => {
   const charged = (amount: number): ChargeReply => ({
     outcome: 'charged',
     provider: 'p',
@@ -215,9 +211,7 @@ test('a provider that took another amount than the purchase costs: parked, and n
   await house.until(async () => (await house.all('PaymentCharged')).length === 1);
 });
 
-test('a charge that was asked for in the future, by a clock that was set back since, is looked up and not asked for again', async ({
-  house,
-}) => {
+test('looks a charge of the future up after the clock was set back', async ({ house }) => {
   await house.work();
   const asked: string[] = [];
   const bus = {
@@ -305,7 +299,7 @@ test('an unknown payment method and an answer that makes no sense are parked', a
   assert.match(JSON.stringify(told), 'answer on payments.charge');
 });
 
-test('an event store in trouble: everything is done once it answers, parking too', async ({ house }) => {
+test('does everything, parking too, once a failing event store answers', async ({ house }) => {
   await house.work();
   let calls = 0;
   let parkings = 0;

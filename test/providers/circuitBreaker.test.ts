@@ -14,7 +14,7 @@ const SILENT = pino({ level: 'silent' });
 /** So long that the test never outlasts it. */
 const OPEN_MS = 1_200_000;
 
-test('every call shows by its outcome, and the breaker by its state: open after failures in a row, half open for one, closed again', () =>
+test('counts calls by outcome, and opens, half-opens and closes the breaker', () =>
   withClockAhead(async (advance) => {
     const { show, values } = exposed();
     const watch = countProviderCalls(show);
@@ -63,7 +63,7 @@ test('every call shows by its outcome, and the breaker by its state: open after 
     assert.is(found.get('gift_provider_call_duration_seconds_count{provider="stripe"}'), 6);
   }));
 
-test('who wants to be left alone for long is, whatever another answer on its way says', async () => {
+test('keeps the longest pause that a provider asks for', async () => {
   const { run } = openCircuitBreaker('stripe', SILENT, Date.now);
   await Promise.all(
     [60_000, 1].map((afterMs) => failureOf(run(async () => Promise.reject(new RetryLaterError('limited', afterMs))))),
@@ -72,7 +72,7 @@ test('who wants to be left alone for long is, whatever another answer on its way
   assert.ok(left instanceof RetryLaterError && left.afterMs > 50_000, String(left));
 });
 
-test('a clock that is set back keeps nobody from a provider for longer than was meant', () =>
+test('lengthens no pause when the clock is set back', () =>
   withClockAhead(async (advance) => {
     const { run } = openCircuitBreaker('stripe', SILENT, Date.now, { failures: 1, openMs: OPEN_MS });
     await failureOf(run(async () => Promise.reject(new ProviderError('down', { outcomeUnknown: false }))));

@@ -22,7 +22,7 @@ test('Retry-After in seconds or as a date', () => {
     assert.is(retryAfterMs(header, now), undefined, String(header));
 });
 
-test('knows what never left, however deep the reason is', () => {
+test('knows failures before anything was sent, however deep the cause', () => {
   assert.ok(neverSent(Object.assign(new Error('x'), { code: 'ECONNREFUSED' })));
   assert.ok(neverSent(new Error('fetch failed', { cause: Object.assign(new Error('x'), { code: 'ENOTFOUND' }) })));
   const endless = new Error('x');

@@ -49,7 +49,7 @@ const send = {
   locale: null,
 };
 
-test('answer on the bus, refuse what is malformed and go on, until they are closed', async () => {
+test('answer on the bus and refuse malformed requests until they are closed', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'workers-'));
   const bus = await openEmbeddedBus({ dir, onError: () => undefined });
   const lines: { subject?: string }[] = [];
@@ -161,7 +161,7 @@ test('answer on the bus, refuse what is malformed and go on, until they are clos
   }
 });
 
-test('whatever comes, it is answered, told of once, and never a crash; providers say what came of it', async () => {
+test('answer whatever comes, log it once, and map failures of providers', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'workers-'));
   const bus = await openEmbeddedBus({ dir, onError: () => undefined });
   const lines: { subject?: string }[] = [];

@@ -86,7 +86,7 @@ const exampleEvent = {
   ...eventExample,
   stream: 'parked-purchase',
   type: 'WorkParked',
-  by: { user: 'system:purchase-process' },
+  by: { user: 'system:process-managers' },
   data: {
     entity: example.entity,
     transaction_id: example.transaction_id,

@@ -5,7 +5,7 @@ import type { Records } from '../../ports/readStore.js';
 import { LOOKS, positionFault, type ReachedLog, shownPosition } from '../../ports/storedPosition.js';
 
 /** The key of the checkpoint among the records. */
-export const PROCESS_CHECKPOINT = 'checkpoint/purchase-process';
+export const PROCESS_CHECKPOINT = 'checkpoint/process-managers';
 
 /** Valid for the log that it was made from, and for the types of events that were followed. */
 export interface ProcessCheckpoint {

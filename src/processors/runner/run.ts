@@ -9,7 +9,7 @@ import { feedTypes, type SessionDeps, workThrough } from './session.js';
 import { type ProcessStatus, processTally } from './status.js';
 
 /** The process managers' lease. */
-export const PROCESS_LEASE = 'purchase-process';
+export const PROCESS_LEASE = 'process-managers';
 
 /** What the runner works with. */
 export interface RunnerDeps<D> extends Omit<SessionDeps<D>, 'now' | 'retryPolicy' | 'tally' | 'health'> {

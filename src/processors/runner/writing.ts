@@ -5,7 +5,7 @@ import type { DomainEvent } from '../../domain/decider.js';
 import { ConflictError, type EventStore, type ExpectedRevision, type RecordedEvent } from '../../ports/eventStore.js';
 import type { Cause } from './cause.js';
 
-const PROCESS_USER = 'system:purchase-process';
+const PROCESS_USER = 'system:process-managers';
 
 /** Why an event is appended. */
 export interface Reason {

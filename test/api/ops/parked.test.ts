@@ -56,7 +56,7 @@ test('lists parked work with its cause, and shows it with its events, by any of 
     assert.deepEqual(one, work);
     assert.deepEqual(
       events.map(({ type, position: at, by }) => [type, at, by]),
-      [['WorkParked', position, { user: 'system:purchase-process' }]],
+      [['WorkParked', position, { user: 'system:process-managers' }]],
     );
   }
   assert.equal(
@@ -159,7 +159,7 @@ test('discarded work leaves the list and stays in the log; a refund may be retri
 
 test('a telling that was discarded is not told by a retry', async () => {
   const { gift, transaction } = await parkedPurchase(service);
-  const metadata = { commandId: 'x', correlationId: 'x', by: { user: 'system:purchase-process' } };
+  const metadata = { commandId: 'x', correlationId: 'x', by: { user: 'system:process-managers' } };
   const data = {
     entity: gift,
     transaction_id: transaction,

@@ -80,7 +80,7 @@ test('list and show tell what could not be done, for whom, how often, since when
       ),
     );
     assert.match(shown.out, /\ncause: the simulated provider does not take this request\n/);
-    assert.match(shown.out, /WorkParked\n +by system:purchase-process/);
+    assert.match(shown.out, /WorkParked\n +by system:process-managers/);
     assert.match(shown.out, new RegExp(`\ngift history ${transaction} shows all that happened around it\n$`));
   }
   const [whole] = (await parked('show', id, '--json')).records() as Json[];
@@ -222,7 +222,7 @@ test('it works without a running service, whose read model then stands still', a
   await own.close();
   const events = await openEventStore(loadConfig(settings));
   try {
-    const metadata = { commandId: 'x', correlationId: 'x', by: { user: 'system:purchase-process' } };
+    const metadata = { commandId: 'x', correlationId: 'x', by: { user: 'system:process-managers' } };
     const data = { entity: 'tx-1', transaction_id: 'tx-1', step: 'charge', cause: 'down', event_id: 'e', times: 1 };
     for (const name of ['refund', 'purchase'])
       await events.append(

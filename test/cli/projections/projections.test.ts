@@ -374,7 +374,7 @@ test('the status names stored positions that are no place in the log, and shows 
         checkpoint: { projection: checkpointName(giftsProjection), position: '18446744073709551615' },
       },
     ]);
-    await store.records.put('checkpoint/purchase-process', {
+    await store.records.put('checkpoint/process-managers', {
       logId: events.logId,
       types: '',
       position: '18446744073709551615',

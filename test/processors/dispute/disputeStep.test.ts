@@ -66,9 +66,7 @@ const cancelled = async (house: House): Promise<number> => (await house.all('Gif
 const ONE = { total: 250, cancelled: 1, vouchered: 0, difference: 0 };
 const NONE = { total: 250, cancelled: 0, vouchered: 0, difference: 250 };
 
-test('gifts make up for the money: then nothing is to be parked, nor when it is handed back all the same', async ({
-  house,
-}) => {
+test('parks nothing where gifts make up for the money, also on a retry', async ({ house }) => {
   const bought = await givenBack(house);
   await settle(house, bought);
   await settle(house, bought, PROVIDER_REFUND_KEY, { retried: RETRIED });
@@ -91,9 +89,7 @@ test('of several times that money was given back the last one is named as the ca
   );
 });
 
-test('while the charge is not recorded nothing is settled: the gifts that it pays for are still to come', async ({
-  house,
-}) => {
+test('waits until the charge is recorded', async ({ house }) => {
   const bought = await house.buy([{}]);
   const stream = `transaction-${bought.transactionId}`;
   await house.append(stream, 'DisputeOpened', { provider: 'p', dispute_id: 'dp_1', amount: 250, reason: 'fraudulent' });
@@ -108,9 +104,7 @@ test('while the charge is not recorded nothing is settled: the gifts that it pay
   );
 });
 
-test('what fell short is to be parked by who finds out, has that left to do, or is handed it back; by nobody else', async ({
-  house,
-}) => {
+test('parks a shortfall only where it is found, left open or retried', async ({ house }) => {
   const bought = await givenBack(house);
   await redeemed(house, bought);
   const short = /^£2\.50 was given back at the provider; 0 gifts are cancelled for it; £2\.50/;
@@ -121,7 +115,7 @@ test('what fell short is to be parked by who finds out, has that left to do, or 
   assert.equal([await settled(house), await cancelled(house)], [[NONE], 0]);
 });
 
-test('handed back, it is answered for all the money, not for what fell short alone', async ({ house }) => {
+test('answers all the money on a retry, not only the shortfall', async ({ house }) => {
   const bought = await givenBack(house);
   const [used = '', left = ''] = bought.giftIds;
   await house.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', {
@@ -141,9 +135,7 @@ test('handed back, it is answered for all the money, not for what fell short alo
   );
 });
 
-test('a dispute that is handed back is the dispute alone: money that fell short beside it is left as it is', async ({
-  house,
-}) => {
+test('retries a dispute without touching a shortfall beside it', async ({ house }) => {
   const bought = await givenBack(house);
   await redeemed(house, bought);
   await rejects(settle(house, bought), GiveUpError, /no unredeemed gift makes up for/);
@@ -169,9 +161,7 @@ test('another process that settles it at that moment parks it, too', async ({ ho
   assert.equal(await settled(house), [NONE]);
 });
 
-test('who slept while another process cancelled the gift takes no other one for the same money on waking', async ({
-  house,
-}) => {
+test('cancels no second gift after waking behind another process', async ({ house }) => {
   const bought = await givenBack(house);
   let asleep = false;
   const events = interrupted(house, () => {

@@ -127,7 +127,7 @@ test('a dispute about a charge that bought nothing leaves the gifts as they are'
   assert.is(await tell(house, bought, opened()), 'recorded');
 });
 
-test('what fell short is made up for when it is handed back and a gift has been unredeemed', async ({ house }) => {
+test('makes up for a shortfall on a retry after a gift was unredeemed', async ({ house }) => {
   house.process();
   const bought = await issued(house, 1);
   const [gift = ''] = bought.giftIds;
@@ -158,9 +158,7 @@ test('what fell short is made up for when it is handed back and a gift has been 
   assert.is((await causes(house)).length, 2);
 });
 
-test('a dispute that is told before the charge waits for it; one of a declined purchase has nothing to block', async ({
-  house,
-}) => {
+test('waits for the charge before it answers a dispute; blocks nothing where it was declined', async ({ house }) => {
   const early = await house.buy([{}]);
   await tell(house, early, opened());
   await tell(house, early, back(early, 250));
@@ -180,7 +178,7 @@ test('a dispute that is told before the charge waits for it; one of a declined p
   assert.equal(await gifts(house, declined), ['']);
 });
 
-test('a dispute whose end is told first: its gifts are blocked for what it was about', async ({ house }) => {
+test('blocks the gifts of a dispute whose end comes first', async ({ house }) => {
   house.process();
   const bought = await issued(house, 1);
   assert.is(await tell(house, bought, closed('lost')), 'recorded');
@@ -208,7 +206,7 @@ test('a gift that is not issued yet is issued and blocked in one', async ({ hous
   for (const giftId of bought.giftIds) assert.equal(await house.types(`gift-${giftId}`), ['GiftIssued', 'GiftBlocked']);
 });
 
-test('what gifts do not make up for is parked once, with its cause; so are codes that are out', async ({ house }) => {
+test('parks a shortfall, and codes that are out, once with the cause', async ({ house }) => {
   const first = house.process();
   const bought = await issued(house, 4);
   await redeemed(house, bought.giftIds[0]);
@@ -244,14 +242,12 @@ test('what gifts do not make up for is parked once, with its cause; so are codes
   );
   await second.close();
   assert.equal(await house.events.end(), end);
-  const checkpoint = (await house.deps.records.get<{ position: string }>('checkpoint/purchase-process'))?.value
+  const checkpoint = (await house.deps.records.get<{ position: string }>('checkpoint/process-managers'))?.value
     .position;
   assert.is(checkpoint, end, 'nothing is left open');
 });
 
-test('what falls short is parked by the next process where the one that settled it died before it could', async ({
-  house,
-}) => {
+test('parks a shortfall in the next process where the first died before', async ({ house }) => {
   const bought = await house.buy([{}]);
   const stream = `transaction-${bought.transactionId}`;
   await house.append(stream, 'PaymentCharged', {
@@ -269,7 +265,7 @@ test('what falls short is parked by the next process where the one that settled 
   assert.equal((await house.types(stream)).filter((type) => type === 'ProviderRefundSettled').length, 1);
 });
 
-test('what is done names the event that asked for it, not whatever came last', async ({ house }) => {
+test('names the event that asked as the cause, not the last one', async ({ house }) => {
   const bought = await issuedBy(house, 2);
   await tell(house, bought, back(bought, 250));
   await tell(house, bought, opened('dp_1'));
@@ -298,9 +294,7 @@ test('what is done names the event that asked for it, not whatever came last', a
   for (const [{ metadata }, dispute] of answers) assert.is(metadata.causationId, disputes.get(dispute));
 });
 
-test('a gift that we have paid back ourselves makes up for no other money: another one is cancelled', async ({
-  house,
-}) => {
+test('cancels another gift where one was refunded by us', async ({ house }) => {
   house.process();
   const bought = await issued(house, 2);
   await house.append(`transaction-${bought.transactionId}`, 'RefundRequested', {
@@ -329,7 +323,7 @@ test('a price that the money is no multiple of', async ({ house }) => {
   ]);
 });
 
-test('one who redeems at that moment wins or loses; then another gift takes its place', async ({ house }) => {
+test('takes another gift where a redemption wins the race', async ({ house }) => {
   const bought = await issuedBy(house, 3);
   let raced = false;
   const events: EventStore = {
@@ -410,9 +404,7 @@ test('a purchase of thousands: blocked and freed, its processes dying on the way
 });
 
 for (const moment of ['before', 'after'] as const) {
-  test(`dying ${moment} any one effect: each gift blocked, freed and cancelled once, the difference parked once`, async ({
-    house,
-  }) => {
+  test(`blocks, frees, cancels and parks once when dying ${moment} any effect`, async ({ house }) => {
     const deaths = await everyKillPoint(house, async (part, at) => {
       const bought = await issuedBy(part, 3);
       await redeemed(part, bought.giftIds[0]);

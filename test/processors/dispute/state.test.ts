@@ -59,7 +59,7 @@ function given(...events: readonly ReversalTrigger[]): {
   return { work, asked, left: work === undefined ? [] : resumeReversals(work, 't').map(({ key }) => key) };
 }
 
-test('a dispute is to be answered, when it begins and when it ends', () => {
+test('answers a dispute when it opens and when it closes', () => {
   assert.equal(given(opened).asked, ['dispute:dp']);
   assert.equal(given(opened).left, ['dispute:dp']);
   assert.is(given(opened, settled).work, undefined);
@@ -70,7 +70,7 @@ test('a dispute is to be answered, when it begins and when it ends', () => {
   assert.is(given(settled).work, undefined, 'what was done before the feed began');
 });
 
-test('so is money given back at the provider; a shortfall is open until it is parked', () => {
+test('answers external refunds, and keeps a shortfall open until it is parked', () => {
   assert.equal(given(refunded(250)).asked, ['provider-refund']);
   assert.is(given(refunded(250), answered(250)).work, undefined);
   const short = given(refunded(250), answered(250, 100));
@@ -80,7 +80,7 @@ test('so is money given back at the provider; a shortfall is open until it is pa
   assert.equal(given(refunded(250), answered(250, 100), parked('dispute', 'dp')).left, ['provider-refund']);
 });
 
-test('what is parked is over, until something new comes up', () => {
+test('closes parked work until a new event asks', () => {
   assert.is(given(opened, parked('dispute', 'dp')).work, undefined);
   assert.equal(given(opened, parked('dispute', 'dp'), closed('won')).asked, ['dispute:dp']);
   assert.equal(given(opened, refunded(250), parked('dispute', 'dp')).left, ['provider-refund']);
@@ -91,7 +91,7 @@ test('what is parked is over, until something new comes up', () => {
   assert.is(given(parked('dispute', 'dp')).work, undefined);
 });
 
-test('what support hands back is open, whatever is known of it here, until it is done or parked again', () => {
+test('keeps retried work open until it is done or parked again', () => {
   const back = retried('provider refund', 't');
   assert.equal([given(back).asked, given(back).left], [['provider-refund'], ['provider-refund']]);
   assert.equal(
@@ -103,7 +103,7 @@ test('what support hands back is open, whatever is known of it here, until it is
   assert.is(work === undefined ? work : endStep(work, 'provider-refund'), undefined);
 });
 
-test('what the stream says is done is over', () => {
+test('closes what the stream says is done', () => {
   const { work } = given(opened, refunded(250));
   if (work === undefined) throw new Error('nothing is open');
   const rest = endStep(work, 'dispute:dp');
@@ -111,7 +111,7 @@ test('what the stream says is done is over', () => {
   assert.is(rest === undefined ? undefined : endStep(rest, 'provider-refund'), undefined);
 });
 
-test('it is parked under what it is about', () => {
+test('parks under the dispute or the transaction', () => {
   assert.equal(parkReversalAs('t', 'dispute:dp:1'), { name: 'dispute', entity: 'dp:1', step: 'dispute' });
   assert.equal(parkReversalAs('t', 'provider-refund'), { name: 'refund', entity: 't', step: 'provider refund' });
 });

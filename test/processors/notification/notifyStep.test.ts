@@ -70,7 +70,7 @@ async function told(
   return asked;
 }
 
-test('nobody has: they are told', async ({ house }) => {
+test('notifies where no process has started', async ({ house }) => {
   assert.equal(await told(house), [SUBJECTS.send]);
   assert.equal(await house.types(notificationStream(GIFT)), ['NotificationStarted', 'NotificationSent']);
 });
@@ -79,9 +79,7 @@ for (const [end, data] of [
   ['NotificationSent', SENT],
   ['NotificationFailed', { cause: 'no address' }],
 ] as const) {
-  test(`it is settled (${end}): nobody is asked for anything, at the first try and at a later one`, async ({
-    house,
-  }) => {
+  test(`asks no worker once ${end} is recorded, at any try`, async ({ house }) => {
     const stream = notificationStream(GIFT);
     await house.append(stream, 'NotificationStarted', STARTED);
     await house.append(stream, end, data);
@@ -97,16 +95,14 @@ for (const [end, data] of [
   });
 }
 
-test('it is begun: what became of it is looked up, and nothing sent', async ({ house }) => {
+test('looks a started attempt up and sends nothing', async ({ house }) => {
   await house.append(notificationStream(GIFT), 'NotificationStarted', STARTED);
   assert.equal(await told(house), [SUBJECTS.lookUpNotification]);
   assert.equal(await house.types(notificationStream(GIFT)), ['NotificationStarted', 'NotificationSent']);
 });
 
 for (const channel of ['sms', 'push']) {
-  test(`it is begun by ${channel} and nobody was told, and the gift is cancelled by now: nothing is sent`, async ({
-    house,
-  }) => {
+  test(`sends nothing of a cancelled gift after a start by ${channel} that never arrived`, async ({ house }) => {
     await house.append(notificationStream(GIFT), 'NotificationStarted', { ...STARTED, channel });
     assert.equal(await told(house, attemptMemory(), { cancelled: true, never: true }), [SUBJECTS.lookUpNotification]);
     assert.equal(
@@ -116,7 +112,7 @@ for (const channel of ['sms', 'push']) {
   });
 }
 
-test('it is cancelled before anybody has begun: nobody is asked for anything', async ({ house }) => {
+test('asks no worker for a gift cancelled before the start', async ({ house }) => {
   assert.equal(await told(house, attemptMemory(), { cancelled: true }), []);
   assert.equal(
     (await house.events.read(notificationStream(GIFT))).map(({ type, data }) => [type, data]),
@@ -124,16 +120,12 @@ test('it is cancelled before anybody has begun: nobody is asked for anything', a
   );
 });
 
-test('what is known not to have been sent is that attempt alone: of another one the provider is asked first', async ({
-  house,
-}) => {
+test('looks up every attempt but the one known as unsent', async ({ house }) => {
   await house.append(notificationStream(GIFT), 'NotificationStarted', STARTED);
   assert.equal(await told(house, { unsent: 2 }), [SUBJECTS.lookUpNotification]);
 });
 
-test('the work passes to another process before it is sent: nothing is, and the next try says so without asking', async ({
-  house,
-}) => {
+test('sends nothing once another process has the work, and remembers it for the next try', async ({ house }) => {
   const memory = attemptMemory();
   const mayAct = (): void => {
     throw new NotOursError('passed on');

@@ -69,7 +69,7 @@ function watched(
   };
 }
 
-test('a resend tells once more for each time it is asked for, with its number', async ({ house }) => {
+test('resends once for each request, with its number', async ({ house }) => {
   const seen: Record<string, unknown>[] = [];
   house.process({ bus: watched(house.bus, seen) });
   const {
@@ -106,7 +106,7 @@ test('a resend tells once more for each time it is asked for, with its number', 
   assert.is(started?.metadata.causationId, first.own[0]?.id);
 });
 
-test('whoever is still being told is not told again', async ({ house }) => {
+test('refuses a resend while a notification is under way', async ({ house }) => {
   const { phone_number } = phone(1);
   const {
     giftIds: [giftId = '', shared = ''],
@@ -147,7 +147,7 @@ async function refused(promise: Promise<unknown>, code: string): Promise<void> {
   assert.ok(refusal(code)(error), `${code}, not ${String(error)}`);
 }
 
-test('a reassignment tells the new receiver: a user, a number, whoever it was before', async ({ house }) => {
+test('notifies the new receiver of a reassigned gift', async ({ house }) => {
   user(house, 'cat', '+447700900007');
   house.process();
   const {
@@ -180,7 +180,7 @@ test('a reassignment tells the new receiver: a user, a number, whoever it was be
   assert.is(sent(house).length, 4);
 });
 
-test('a new receiver without an address is recorded so; a cancelled gift is told to nobody', async ({ house }) => {
+test('records a receiver without an address, and notifies nobody of a cancelled gift', async ({ house }) => {
   house.contacts.set('mute', { name: 'Mute', phone_number: null, device_tokens: [], locale: null });
   const first = house.process();
   const {
@@ -206,9 +206,7 @@ test('a new receiver without an address is recorded so; a cancelled gift is told
   assert.is(sent(house).length, 2);
 });
 
-test('a resend that nobody knows the outcome of is parked, looked up again by a retry, or discarded', async ({
-  house,
-}) => {
+test('parks a resend with an unknown outcome; a retry looks it up, a discard ends it', async ({ house }) => {
   const seen: Record<string, unknown>[] = [];
   let lost = false;
   let known: object = { outcome: 'unknown' };
@@ -240,9 +238,7 @@ test('a resend that nobody knows the outcome of is parked, looked up again by a 
   assert.equal((await story(house, other)).slice(-3), ['Requested 3', 'Started 3', 'Sent 3']);
 });
 
-test('a push that may have been delivered is not followed by an SMS, though the user has no device any more: it is parked', async ({
-  house,
-}) => {
+test('parks a push with an unknown outcome rather than follow it by an SMS', async ({ house }) => {
   for (const id of ['cat', 'dan', 'eve'])
     house.contacts.set(id, { name: id, phone_number: '+447700900007', device_tokens: ['d1'], locale: null });
   const seen: Record<string, unknown>[] = [];
@@ -292,7 +288,7 @@ test('a push that may have been delivered is not followed by an SMS, though the 
   assert.equal(await story(house, first), ['Started 1', 'Failed 1']);
 });
 
-test('two who ask at once: one of them is refused, and nobody is told twice', async ({ house }) => {
+test('refuses one of two resends asked for at once', async ({ house }) => {
   user(house, 'cat', '+447700900007');
   house.process();
   const { giftIds } = await house.buy([phone(1), phone(2), phone(3), phone(4)]);
@@ -320,7 +316,7 @@ test('two who ask at once: one of them is refused, and nobody is told twice', as
   assert.is(sent(house).length, (await house.all('NotificationSent')).length);
 });
 
-test('a resend that is overtaken by a reassignment tells the new receiver no second time', async ({ house }) => {
+test('notifies a new receiver once where a resend is overtaken', async ({ house }) => {
   user(house, 'cat', '+447700900007');
   let asked: Promise<unknown> = Promise.resolve();
   // The new receiver is told once the request stands there: who is being told already is not asked for.
@@ -352,7 +348,7 @@ test('a resend that is overtaken by a reassignment tells the new receiver no sec
   assert.equal(sent(house), ['001', '007', '007'], 'who is asked for now is told');
 });
 
-test('who is asked for just as the telling before is found to be done is told, too', async ({ house }) => {
+test('resends what is asked for just as the attempt before ends', async ({ house }) => {
   let giftId = '';
   let again = false;
   const events: EventStore = {
@@ -380,7 +376,7 @@ test('who is asked for just as the telling before is found to be done is told, t
   assert.equal((await story(house, giftId)).slice(-3), ['Requested 3', 'Started 3', 'Sent 3']);
 });
 
-test('while a refund decides on a gift nobody is told of it again', async ({ house }) => {
+test('resends nothing while a refund decides on the gift', async ({ house }) => {
   const first = house.process();
   const {
     transactionId,
@@ -409,7 +405,7 @@ test('while a refund decides on a gift nobody is told of it again', async ({ hou
   assert.is(sent(house).length, 1);
 });
 
-test('a bus that loses, repeats, reorders and delays: each is told once', async ({ house }) => {
+test('notifies each once over a faulty bus', async ({ house }) => {
   house.process({ bus: faultyBus(house.bus, 7) });
   const { giftIds } = await house.buy(Array.from({ length: 6 }, (_, n) => phone(n)));
   await told(house, 6);
@@ -420,7 +416,7 @@ test('a bus that loses, repeats, reorders and delays: each is told once', async 
   assert.equal(await house.all('WorkParked'), []);
 });
 
-test('a process that dies at any moment of a resend or a reassignment tells once', async ({ house }) => {
+test('notifies once when dying at any moment of a resend or reassignment', async ({ house }) => {
   user(house, 'cat', '+447700900007');
   for (const moment of ['before', 'after'] as const) {
     for (let at = 1, died = true; died; at++) {

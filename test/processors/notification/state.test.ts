@@ -58,7 +58,7 @@ function given(...events: readonly NotificationTrigger[]): {
 const resumed = (work: NotificationWork | undefined): readonly string[] =>
   work === undefined ? [] : resumeNotification(work, 'g1').map((intent) => intent.do);
 
-test('a gift issued to a number or a user: tell them', () => {
+test('notifies a number or a user of an issued gift', () => {
   for (const receiver of [{ phone_hash: 'h' }, { user_id: 'bea' }]) {
     const { work, asked } = given(issued(receiver));
     assert.equal(asked, ['notify g1']);
@@ -67,10 +67,10 @@ test('a gift issued to a number or a user: tell them', () => {
   }
 });
 
-test('a gift to be shared by URL: nobody to tell', () =>
+test('notifies nobody of a gift to be shared by URL', () =>
   assert.equal(given(issued({})), { work: undefined, asked: [] }));
 
-test('started: who wrote it sends; who takes it up later finds out first', () => {
+test('finds out first where it takes a started notification over', () => {
   const { work, asked } = given(issued({ user_id: 'bea' }), started);
   assert.equal(asked, []);
   assert.equal(resumed(work), ['find out']);
@@ -83,11 +83,11 @@ test('sent, failed or parked: done', () => {
   }
 });
 
-test('events of what is not open change nothing', () => {
+test('ignores events of what is not open', () => {
   for (const event of [started, ...ends]) assert.equal(given(event), { work: undefined, asked: [] });
 });
 
-test('where a receiver is told', () => {
+test("chooses the channel by the receiver's addresses", () => {
   const contact = { name: 'Bea', phone_number: '+447700900001', device_tokens: ['a', 'b'], locale: 'cy' };
   assert.equal(addressOf({ phone_number: '+447700900009' }, undefined), {
     channel: 'sms',

@@ -74,7 +74,7 @@ for (const [end, data] of [
   ['PaymentCharged', { amount: 250, provider: 'p', charge_id: 'ch_1' }],
   ['PaymentDeclined', { provider: 'p', code: 'lost_card' }],
 ] as const) {
-  test(`it is settled (${end}): nobody is asked for money, at the first try and at a later one`, async ({ house }) => {
+  test(`asks nobody for money once ${end} is recorded, at any try`, async ({ house }) => {
     const purchase = await bought(house);
     await house.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD });
     await house.append(purchase.stream, end, data);
@@ -83,7 +83,7 @@ for (const [end, data] of [
   });
 }
 
-test('nobody is asked by a process whose work has passed to another', async ({ house }) => {
+test('asks no worker once another process has the work', async ({ house }) => {
   const mayAct = (): void => {
     throw new NotOursError('passed on');
   };
@@ -96,9 +96,7 @@ test('nobody is asked by a process whose work has passed to another', async ({ h
   }
 });
 
-test('what is told of it while its answer comes keeps that from being recorded at once, and nobody is asked once more', async ({
-  house,
-}) => {
+test('records the answer once though another event is appended meanwhile', async ({ house }) => {
   const purchase: Charging = await bought(house, {
     answer: async () => {
       await house.append(purchase.stream, 'DisputeOpened', {
@@ -117,9 +115,7 @@ test('what is told of it while its answer comes keeps that from being recorded a
   );
 });
 
-test('its worker is told when it was first asked for: the provider forgets its key a day after that, not after the purchase', async ({
-  house,
-}) => {
+test("sends the time of the first request, from which the provider's key counts", async ({ house }) => {
   const purchase = await bought(house, { at: hoursAgo(3) });
   const started_at = hoursAgo(2);
   await house.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD }, started_at);
@@ -130,9 +126,7 @@ test('its worker is told when it was first asked for: the provider forgets its k
   );
 });
 
-test('by another clock a moment ahead it is asked for as ever; by one far ahead it waits, for a day at most', async ({
-  house,
-}) => {
+test('asks under a clock slightly ahead, and waits under one far ahead', async ({ house }) => {
   const [moment, far] = [await bought(house), await bought(house, { answer: async () => ({ outcome: 'unknown' }) })];
   await house.append(
     moment.stream,
@@ -147,9 +141,7 @@ test('by another clock a moment ahead it is asked for as ever; by one far ahead 
   assert.equal([waits.mayNeverCome, subjects(far)], [true, [SUBJECTS.lookUpCharge]]);
 });
 
-test('what costs nothing is never looked up, whenever it was asked for: no provider has it in its books', async ({
-  house,
-}) => {
+test('never looks a free purchase up', async ({ house }) => {
   for (const [purchasedAt, startedAt] of [
     [hoursAgo(50), hoursAgo(49)],
     [hoursAgo(50), hoursAgo(1)],
@@ -165,7 +157,7 @@ test('what costs nothing is never looked up, whenever it was asked for: no provi
   }
 });
 
-test('a buyer who proves it is waited for until the very end of their time, and looked for then', async ({ house }) => {
+test('waits for a buyer until the end of their time, and looks then', async ({ house }) => {
   const purchase = await bought(house, { answer: async () => ({ outcome: 'unknown' }) });
   await house.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD }, minutesFromNow(-14.5));
   await house.append(
@@ -181,9 +173,7 @@ test('a buyer who proves it is waited for until the very end of their time, and 
   ]);
 });
 
-test('one who has failed is not waited for: the payment is cancelled with the provider’s code before it is declined', async ({
-  house,
-}) => {
+test('cancels the payment of a buyer who failed before it is declined', async ({ house }) => {
   const purchase = await bought(house, {
     answer: async () => ({ outcome: 'declined', provider: 'p', code: 'card_declined', simulated: false }),
   });

@@ -83,14 +83,14 @@ test('bought: charge it', () => {
   assert.is(work?.stage, 'bought');
 });
 
-test('charge started: who wrote it asks; who takes it up later asks again', () => {
+test('asks again where it takes a started charge over', () => {
   const { work, asked } = given(bought([{}]), started);
   assert.equal(asked, []);
   assert.equal(resumed(work), ['charge']);
   assert.is(work?.last.revision, 1);
 });
 
-test('waiting for its buyer: who asked looks now and then; once they have failed it is gone on with at once', () => {
+test('waits for its buyer, and goes on at once when they failed', () => {
   const required: PurchaseTrigger = {
     type: 'PaymentAuthenticationRequired',
     data: { provider: 'p', payment_id: 'c', action: 'redirect', until: '2026-01-01T00:15:00.000Z' },
@@ -115,14 +115,14 @@ test('charged: issue the gifts', () => {
 
 test('declined: done', () => assert.is(given(bought([{}]), started, declined).work, undefined));
 
-test('issued to nobody in particular: done', () => {
+test('closes once gifts for nobody in particular are issued', () => {
   const { work, asked } = given(bought([{}, {}]), started, charged, issued);
   assert.is(work?.toIssue, 1);
   assert.equal(asked, []);
   assert.is(given(bought([{}, {}]), started, charged, issued, issued).work, undefined);
 });
 
-test('issued to receivers: kept until each was told, given up or parked', () => {
+test('stays open until each receiver is notified, failed or parked', () => {
   const all = [bought([phone, { user_id: 'bea' }, phone, {}]), started, charged, issued, issued, issued, issued];
   const { work } = given(...all);
   assert.is(work?.toNotify, 3);
@@ -131,7 +131,7 @@ test('issued to receivers: kept until each was told, given up or parked', () => 
   assert.is(given(...all, sent, failed, parked('some gift')).work, undefined);
 });
 
-test('told before all are issued: kept', () =>
+test('stays open until all gifts are issued', () =>
   assert.is(given(bought([phone, {}]), started, charged, issued, sent).work?.toIssue, 1));
 
 test('parked itself: done, whatever was left', () => {
@@ -139,7 +139,7 @@ test('parked itself: done, whatever was left', () => {
   assert.is(given(bought([phone]), started, charged, parked('t1')).work, undefined);
 });
 
-test('events of what is not open change nothing', () => {
+test('ignores events of what is not open', () => {
   for (const event of [started, charged, declined, issued, sent, failed, parked('t1')])
     assert.equal(given(event), { work: undefined, asked: [] });
 });

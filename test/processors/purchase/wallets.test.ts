@@ -53,9 +53,7 @@ test('a wallet settled by invoice pays without a provider', async ({ house }) =>
   });
 });
 
-test('who was asked for a charge is asked again, whatever an import has made of the payment method meanwhile: one of them pays', async ({
-  house,
-}) => {
+test('asks the same payer again after an import changed the payment method', async ({ house }) => {
   await topUp(house, 'a', 1_000);
   await house.work();
   const become: Readonly<Record<string, Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'>>> = {
@@ -171,7 +169,7 @@ const doing = fc.oneof(
   },
 );
 
-test('property: whatever three processes do at once, in whatever order their reads and appends come, each thing counts once and the balance is never below zero', async () => {
+test('keeps balances right for three processes in any interleaving (property)', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.scheduler(),
@@ -312,9 +310,7 @@ for (const moment of ['before', 'after'] as const) {
   });
 }
 
-test('a refund is credited once, whoever asks and however often, and never more than was debited', async ({
-  house,
-}) => {
+test('credits a refund once, and never more than was debited', async ({ house }) => {
   await topUp(house, 'a', 500);
   const payers = Array.from({ length: 3 }, () => walletPayments(house.events, openWriter(house.events, Date.now)));
   await payers[0]!.pay('prepaid', 't1', 400, reason);

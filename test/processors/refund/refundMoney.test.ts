@@ -81,7 +81,7 @@ test("a card's provider is asked, and after 20 h only looked up", async () => {
   );
 });
 
-test('whoever asks again looks first, and does not ask where somebody gave money back meanwhile', async () => {
+test('looks first on a repeat, and asks for nothing refunded by hand meanwhile', async () => {
   const made = { outcome: 'refunded', provider: 'stripe', refund_ref: 're_1', simulated: false };
   const again = depsWith(made);
   assert.equal(await refundMoney(again.deps, request({}), false, reason), made);
@@ -99,7 +99,7 @@ test('whoever asks again looks first, and does not ask where somebody gave money
   }
 });
 
-test('a prepaid wallet is credited, the invoice of another is not due; nothing needs nobody', async () => {
+test('credits a prepaid wallet, and asks no provider for an invoice or nothing', async () => {
   const { deps, asked } = depsWith({});
   assert.equal(await refundMoney(deps, request({ provider: 'wallet', payment_reference: 'w1' }), true, reason), {
     outcome: 'refunded',
@@ -130,7 +130,7 @@ test('a prepaid wallet is credited, the invoice of another is not due; nothing n
   assert.is(asked.length, 1);
 });
 
-test('nobody is asked by a process whose work has passed to another', async () => {
+test('asks no worker once another process has the work', async () => {
   const { deps, asked } = depsWith({});
   const dead = {
     ...deps,

@@ -60,9 +60,7 @@ async function refused(house: House): Promise<{ readonly bought: Bought; readonl
 const refOf = async (house: House): Promise<string | undefined> =>
   (await house.all('GiftsRefunded')).map(({ data }) => (data as { refund_ref: string }).refund_ref)[0];
 
-test('cancels what can be, leaves what is used or out, and gives back exactly the share of the cancelled', async ({
-  house,
-}) => {
+test("cancels what it can, and gives back exactly the cancelled gifts' share", async ({ house }) => {
   await house.work();
   house.process();
   const bought = await settled(house, [{}, {}, {}, {}], { price: 250 });
@@ -144,7 +142,7 @@ async function nobodyIsTold(house: House, events: EventStore): Promise<void> {
   assert.is(sentIn(house), 0);
 }
 
-test('of a gift that is cancelled in the append that issues it nobody is told', async ({ house }) => {
+test('notifies nobody of a gift cancelled in the append that issues it', async ({ house }) => {
   await nobodyIsTold(house, cancelling(house.events));
 });
 
@@ -167,9 +165,7 @@ test('nor where the reader of the log sees its issue long before its end', async
   });
 });
 
-test('while a refund decides on a gift nobody is told of it; who keeps theirs is told as soon as it has', async ({
-  house,
-}) => {
+test('notifies of gifts only after a refund has decided on them', async ({ house }) => {
   await house.work();
   const bought = await house.buy([phone(1), phone(2)]);
   const events: EventStore = {
@@ -208,7 +204,7 @@ test('while a refund decides on a gift nobody is told of it; who keeps theirs is
   assert.ok(begun !== undefined && decided !== undefined && begun.position > decided.position);
 });
 
-test('of a gift that nobody has been told of yet nobody is told any more', async ({ house }) => {
+test('notifies nobody of a gift cancelled before the notification', async ({ house }) => {
   const { transactionId, giftIds } = await house.buy([phone(1), phone(2)]);
   const [first = '', second = ''] = giftIds;
   await house.append(`transaction-${transactionId}`, 'PaymentCharged', {
@@ -309,9 +305,7 @@ test('a race with a redeem has one winner', async ({ house }) => {
   for (const id of bought.giftIds) assert.is((await house.types(`gift-${id}`)).length, 2);
 });
 
-test('who slept while another process left a gift as it was, and gave back the rest, does not cancel it on waking', async ({
-  house,
-}) => {
+test('cancels no gift after waking behind a process that left it', async ({ house }) => {
   await house.work();
   const processors = house.process();
   const bought = await settled(house, [{}, {}]);
@@ -357,7 +351,7 @@ test('who slept while another process left a gift as it was, and gave back the r
   assert.equal(await house.types(`gift-${used}`), ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed']);
 });
 
-test('what the provider refuses is recorded and parked', async ({ house }) => {
+test('records and parks what the provider refuses', async ({ house }) => {
   const { bought, refundId } = await refused(house);
   assert.equal((await house.all('RefundRefused'))[0]?.data, {
     refund_id: refundId,
@@ -381,7 +375,7 @@ test('what the provider refuses is recorded and parked', async ({ house }) => {
   assert.ok((await house.all('RefundStarted', 'RefundRefused')).some(({ id }) => id === event_id));
 });
 
-test('another attempt after a refusal is on the account of whoever asked for it', async ({ house }) => {
+test('names who asked for another attempt as its cause', async ({ house }) => {
   const { bought, refundId } = await refused(house);
   await house.append(
     'parked-refund',
@@ -449,9 +443,7 @@ test('never more than is left of the charge, whatever else was given back', asyn
   assert.match(JSON.stringify(await house.all('WorkParked')), '500 pence are more than the 200 pence left');
 });
 
-test('an attempt that is a day old and never reached the provider is made anew, under a key of its own', async ({
-  house,
-}) => {
+test('makes a new attempt where one a day old never reached the provider', async ({ house }) => {
   const bought = await house.buy([{}]);
   const stream = `transaction-${bought.transactionId}`;
   await house.append(stream, 'PaymentCharged', { amount: 250, provider: 'simulated', charge_id: 'c' });
@@ -494,9 +486,7 @@ test('an attempt that is a day old and never reached the provider is made anew, 
   assert.is(await refOf(house), 're_simulated_old_2');
 });
 
-test('an attempt that never reached the provider is not made anew where money was given back there meanwhile', async ({
-  house,
-}) => {
+test('makes no new attempt where money was given back at the provider meanwhile', async ({ house }) => {
   const bought = await house.buy([{}, {}]);
   const stream = `transaction-${bought.transactionId}`;
   await house.append(stream, 'PaymentCharged', { amount: 500, provider: 'simulated', charge_id: 'c' });
@@ -528,9 +518,7 @@ test('an attempt that never reached the provider is not made anew where money wa
   assert.is((await house.all('RefundStarted')).length, 1);
 });
 
-test('what a person has given back by hand while the provider took no refund of ours is not given back once more', async ({
-  house,
-}) => {
+test('gives nothing back again that was refunded by hand during an outage', async ({ house }) => {
   await withRealProviders(async (providers) => {
     await house.work(await providers.workers(house.deps.records));
     house.process();
@@ -558,9 +546,7 @@ test('what a person has given back by hand while the provider took no refund of 
   });
 });
 
-test('what a person has given back by hand after the provider refused is not given back once more at a retry, though no webhook has told of it', async ({
-  house,
-}) => {
+test('gives nothing back on a retry that was refunded by hand without a webhook', async ({ house }) => {
   await withRealProviders(async (providers) => {
     await house.work(await providers.workers(house.deps.records));
     house.process();
@@ -645,9 +631,7 @@ test('a refund that was made before the log was restored from a backup is found,
   });
 });
 
-test('a dispute that has been told of and has not reached the gifts yet keeps them from a refund', async ({
-  house,
-}) => {
+test('refunds no gift of a dispute that has not blocked it yet', async ({ house }) => {
   await house.work();
   const first = house.process();
   const bought = await settled(house, [{}, {}]);

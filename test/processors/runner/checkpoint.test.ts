@@ -39,7 +39,7 @@ test('is where it was kept, for the log and the types that it was kept for', asy
   assert.is(await (await left(['A'], undefined)).after('A').last(going), undefined);
 });
 
-test('holds after a release that follows more, as long as none of that stands before it; and is kept so, to be looked for once', async () => {
+test('holds after a release that follows more types, where none stands before it', async () => {
   const { after, kept, events } = await left(['A', 'A', 'A', 'New', 'A'], ['A']);
   assert.is(await after('A', 'New').last(going), at(3));
   assert.equal(await kept(), { logId: 'memory', types: 'A New', position: at(3) });
@@ -49,7 +49,7 @@ test('holds after a release that follows more, as long as none of that stands be
   assert.is(await after('A', 'New').last(going), at(3));
 });
 
-test('is void where events stand before it that nobody has looked at', async () => {
+test('is void where events of new types stand before it', async () => {
   for (const log of [
     ['New', 'A', 'A'],
     ['A', 'A', 'New', 'A'],
@@ -60,7 +60,7 @@ test('is void where events stand before it that nobody has looked at', async () 
   }
 });
 
-test('is void where the release that kept it did not note what it followed', async () => {
+test('is void where it does not name the types it was made for', async () => {
   const { after, records } = await left(['A', 'A', 'A'], undefined);
   await records.put(PROCESS_CHECKPOINT, { logId: 'memory', position: at(3) });
   assert.is(await after('A').last(going), undefined);

@@ -52,7 +52,7 @@ function working(run: (attempt: number, name: string) => Promise<void>): {
 /** Lets everything that waits for nothing come to its end. */
 const settled = (): Promise<void> => sleep(20);
 
-test('what a limit of our own has held back for a day is not given up at the next failure', async () => {
+test('gives nothing up at the first failure after a day under a limit of ours', async () => {
   let ticks = 0;
   const parked: unknown[] = [];
   const writer: Pick<Writer, 'append'> = { append: async (_stream, event) => (parked.push(event), SEEN) };
@@ -97,7 +97,7 @@ test('what a limit of our own has held back for a day is not given up at the nex
   );
 });
 
-test('what could not be tried, since another process may have the work, is told and counted as no failure, and tried later', async () => {
+test('counts no failure where another process may have the work, and tries later', async () => {
   const lines: string[] = [];
   const tally = processTally();
   let ours = false;
@@ -140,7 +140,7 @@ test('what could not be tried, since another process may have the work, is told 
   assert.equal([runs, lines, tally.status().steps.get('issue')], [50, [], { inFlight: 0, failed: 0, parked: 0 }]);
 });
 
-test('what can’t be done is parked only by a process that may still act: another one may have it in hand by then', async () => {
+test('parks only in a process that may still act', async () => {
   const parked: unknown[] = [];
   let asleep = false;
   const runner = jobRunner({
@@ -174,7 +174,7 @@ test('what can’t be done is parked only by a process that may still act: anoth
   assert.equal([runs, parked.length], [3, 1]);
 });
 
-test('what is in hand is not taken on twice; what is asked for anew while it runs is done again, as it is asked for then, and done only after that', async () => {
+test('runs a job in hand once more when it is asked for again, and is done after that', async () => {
   let end: () => void = () => undefined;
   const running = new Promise<void>((resolve) => {
     end = resolve;
@@ -192,7 +192,7 @@ test('what is in hand is not taken on twice; what is asked for anew while it run
   assert.equal(told, ['fifth 1', 'fifth done'], 'it is in hand no more');
 });
 
-test('also where that attempt gives it up: what it saw has changed', async () => {
+test('runs a job again that is asked for while it gives up', async () => {
   const { runner, job, told } = working(async (_attempt, name) => {
     if (name !== 'first') return;
     runner.takeOn(job('retried'));
@@ -203,7 +203,7 @@ test('also where that attempt gives it up: what it saw has changed', async () =>
   assert.equal(told, ['first 1', 'WorkParked', 'retried 1', 'retried done']);
 });
 
-test('what waits for its next attempt goes on at once when it is woken, or asked for anew: as it is asked for then', async () => {
+test('starts the next attempt at once when it is woken or asked for again', async () => {
   const { runner, job, told } = working(async (attempt, name) => {
     if (name === 'first' && attempt < 3) throw new RemoteError('trouble');
   });
@@ -217,7 +217,7 @@ test('what waits for its next attempt goes on at once when it is woken, or asked
   assert.equal(told, ['first 1', 'first 2', 'second 3', 'second done']);
 });
 
-test('what is parked is not done, and is parked once until it is taken back', async () => {
+test('parks once until the feed shows it', async () => {
   const { runner, job, told } = working(async () => {
     throw new GiveUpError('refused');
   });
@@ -229,7 +229,7 @@ test('what is parked is not done, and is parked once until it is taken back', as
   assert.equal(told, ['first 1', 'WorkParked', 'second 1', 'third 1', 'WorkParked']);
 });
 
-test('once it is to end, nothing is taken on', async () => {
+test('takes nothing on once it is to end', async () => {
   const { runner, job, told, stopping } = working(async () => undefined);
   stopping.abort();
   runner.takeOn(job('first'));

@@ -79,7 +79,7 @@ test('the checkpoint is the highest position with nothing unfinished at or below
   assert.is(open.checkpoint(), '0042');
 });
 
-test('what is open is taken up anew', () => {
+test('resumes all open work', () => {
   const open = openWork(undefined);
   assert.is(open.checkpoint(), undefined);
   open.apply(bought('new', {}));
@@ -104,7 +104,7 @@ test('what is open is taken up anew', () => {
   assert.is(open.purchase('paid')?.toIssue, 1);
 });
 
-test('a parked telling ends only itself; a parked purchase ends with all its tellings', () => {
+test('drops all notifications of a parked purchase, and only the parked one otherwise', () => {
   const open = openWork(undefined);
   open.apply(bought('a', phone, phone));
   open.apply(charged('a'));
@@ -121,14 +121,14 @@ test('a parked telling ends only itself; a parked purchase ends with all its tel
   assert.equal([...open.resume()], [{ do: 'notify', instance: 'g3' }]);
 });
 
-test('what was finished before the feed began is left alone', () => {
+test('leaves alone what was done before the feed started', () => {
   const open = openWork('0000');
   for (const event of [issued('a', 'g1', phone), told('g1', 'NotificationStarted'), told('g1'), parked('a', 'a')])
     assert.equal(open.apply(event), []);
   assert.equal([...open.resume()], []);
 });
 
-test('a refund is open from when it was asked for until its answer, a refused one until it is parked', () => {
+test('keeps a refund open until its answer, a refused one until it is parked', () => {
   last = 10;
   const open = openWork('0010');
   const step = (type: string, refund_id: string): object =>
@@ -170,7 +170,7 @@ test('a refund is open from when it was asked for until its answer, a refused on
 const retried = (name: string, entity: string, step = 'charge', times = 1): RecordedEvent =>
   happened(`parked-${name}`, 'WorkRetried', { entity, transaction_id: 'a', step, times, reason: 'r' });
 
-test('a purchase that is retried holds the checkpoint back, and is open again once its history was read', () => {
+test('holds the checkpoint back for a retried purchase while its history is read', () => {
   last = 10;
   const open = openWork('0010');
   const history = [
@@ -213,7 +213,7 @@ test('a purchase that is retried holds the checkpoint back, and is open again on
   assert.equal(open.reopen('a', history), []);
 });
 
-test('a purchase with nothing left to do closes when it was read; one that was declined meanwhile need not be read', () => {
+test('closes a reopened purchase with nothing left to do, a declined one without reading', () => {
   const open = openWork('0000');
   const history = [bought('a', {}), charged('a'), issued('a', 'g1', {})];
   open.apply(retried('purchase', 'a'));
@@ -237,7 +237,7 @@ test('a charge that comes after its purchase was parked opens it again', () => {
   assert.equal(open.reopen('a', [bought('a', {}), charged('a')]), [{ do: 'issue', instance: 'a' }]);
 });
 
-test('a charge that was given up just after the provider told of it stops nothing', () => {
+test('issues the gifts of a charge parked just after it was confirmed', () => {
   const open = openWork('0000');
   open.apply(bought('a', phone));
   open.apply(charged('a'));
@@ -253,7 +253,7 @@ test('a charge that was given up just after the provider told of it stops nothin
   assert.equal([open.size(), open.notification('g1')], [0, undefined]);
 });
 
-test('tellings that were parked by themselves don’t come back with their purchase, and don’t end a retry of their own', () => {
+test('reopens no notification that was parked by itself with its purchase', () => {
   const open = openWork('0000');
   const history = [
     bought('a', phone, phone),
@@ -276,7 +276,7 @@ test('tellings that were parked by themselves don’t come back with their purch
   );
 });
 
-test('a telling that is parked while its purchase is being read does not come back with it', () => {
+test('reopens no notification parked while its purchase is read', () => {
   const open = openWork('0000');
   open.apply(retried('purchase', 'a', 'issue'));
   open.startReading('a');
@@ -284,7 +284,7 @@ test('a telling that is parked while its purchase is being read does not come ba
   assert.equal([open.reopen('a', [bought('a', phone), charged('a'), issued('a', 'g1', phone)]), open.size()], [[], 0]);
 });
 
-test('of many purchases that are opened again at once each goes through its own history alone', () => {
+test('folds only its own history for each of many purchases that are reopened at once', () => {
   const open = openWork('0000');
   const ids = Array.from({ length: 12 }, (_, index) => `a${index}`);
   let looks = 0;
@@ -311,7 +311,7 @@ test('of many purchases that are opened again at once each goes through its own 
   assert.ok(looks < 200, `an event of theirs was looked at ${looks} times`);
 });
 
-test('whoever is to be told again holds the checkpoint back until nothing is left to tell', () => {
+test('holds the checkpoint back until a resend is done', () => {
   last = 10;
   const open = openWork('0010');
   assert.equal(open.apply(happened('notification-g1', 'NotificationRequested', { transaction_id: 'a', attempt: 2 })), [
@@ -348,7 +348,7 @@ test('a refund that was retried and is over in its stream holds nothing open', (
   assert.equal([...open.resume()], []);
 });
 
-test('refunds and late money that are retried are open again; of work of unknown processes nothing is known', () => {
+test('opens retried refunds and disputes again, and ignores unknown managers', () => {
   const open = openWork('0000');
   assert.equal(open.apply(retried('refund', 'r1', 'refund')), [{ do: 'refund', instance: 'r1' }]);
   assert.is(open.refund('r1')?.retried?.at, open.position());
@@ -368,7 +368,7 @@ test('refunds and late money that are retried are open again; of work of unknown
   assert.equal(open.apply(happened('parked-later', 'WorkParked', { entity: 'x', transaction_id: 'x', step: 'y' })), []);
 });
 
-test('of a gift that is cancelled nobody is to be told any more', () => {
+test('marks the notification of a cancelled gift', () => {
   const open = openWork(undefined);
   open.apply(bought('a', phone));
   open.apply(charged('a'));
@@ -379,7 +379,7 @@ test('of a gift that is cancelled nobody is to be told any more', () => {
   assert.is(open.notification('gb'), undefined);
 });
 
-test('of a gift that a refund may cancel nobody is told until that has decided or is parked; then who is left is told on', () => {
+test('holds notifications back until a refund has decided or is parked', () => {
   const open = openWork(undefined);
   const step = (type: string, refund_id: string, ...gift_ids: string[]): object =>
     open.apply(happened('transaction-a', type, { refund_id, gift_ids, kept: {} }));

@@ -38,7 +38,7 @@ test('groups take turns', async () => {
   assert.equal(order, ['bulk1', 'bulk2', 'small1', 'bulk3', 'small2', 'bulk4']);
 });
 
-test('stopping drops what has not begun and waits for what runs', async () => {
+test('drops queued tasks on stop and waits for running ones', async () => {
   const pool = openPool(1);
   const done: string[] = [];
   const add = (name: string): void =>

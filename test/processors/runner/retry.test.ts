@@ -24,7 +24,7 @@ test('waits longer after each failure, up to a bound, less up to half by chance'
   assert.is(waitAfter(1, retryPolicy, 1), 25);
 });
 
-test('what passes is tried for a day, then parked', () => {
+test('tries passing failures for a day, then parks', () => {
   const later = new RetryLaterError('in trouble', 0);
   for (const error of [
     new UnavailableError('down'),
@@ -47,10 +47,10 @@ test('anything else is tried a few times, then parked', () => {
   assert.equal(afterFailure('odd', RETRY_POLICY.attempts, 0, RETRY_POLICY, 0), { cause: 'odd' });
 });
 
-test('what is given up is parked at once', () =>
+test('parks at once what is given up', () =>
   assert.equal(afterFailure(new GiveUpError('too late'), 1, 0, RETRY_POLICY, 0), { cause: 'too late' }));
 
-test('who is told to come later comes then, and not all at once', () => {
+test('comes back when it is told to, and not all at once', () => {
   const later = (afterMs: number, limited = false): RetryLaterError =>
     new RetryLaterError('limited', afterMs, { limited });
   assert.equal(afterFailure(later(60_000), 1, 0, RETRY_POLICY, 0), { waitMs: 60_000 });
@@ -62,7 +62,7 @@ test('who is told to come later comes then, and not all at once', () => {
   assert.equal(afterFailure(later(60_000, true), 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), { waitMs: 60_000 });
 });
 
-test('what is waited for is given up only where it may never come', () => {
+test('gives a wait up only where it may never end', () => {
   assert.equal(afterFailure(new NotYetError('the buyer', 7), 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), {
     waitMs: 7,
   });
@@ -87,7 +87,7 @@ test('an answer, or why there is none', () => {
   );
 });
 
-test('knows what has certainly not been begun', () => {
+test('knows which requests were certainly not carried out', () => {
   assert.ok(neverStarted(new NoRespondersError('s')));
   assert.ok(neverStarted(new UnavailableError('down')));
   assert.ok(neverStarted(new RetryLaterError('', 0)));

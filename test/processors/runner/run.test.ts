@@ -11,7 +11,7 @@ import { houseSuite } from '../../support/service/houseSuite.js';
 
 const test = houseSuite('process managers on the embedded engines');
 
-test('charges, issues and tells each receiver where they can be reached', async ({ house }) => {
+test('charges, issues and notifies each receiver where they can be reached', async ({ house }) => {
   house.contacts.set('with-device', {
     name: 'Bea',
     phone_number: '+447700900001',
@@ -47,7 +47,7 @@ test('charges, issues and tells each receiver where they can be reached', async 
   assert.equal((await house.all('NotificationFailed'))[0]?.data, { cause: 'no address' });
 });
 
-test('says who caused what, and what was simulated', async ({ house }) => {
+test('records causes, and what was simulated', async ({ house }) => {
   await house.work();
   house.process();
   await house.buy([phone(1)]);
@@ -65,7 +65,7 @@ test('says who caused what, and what was simulated', async ({ house }) => {
     assert.is(event.metadata.correlationId, 'the-request');
     if (at === 0) continue;
     assert.is(event.metadata.causationId, events[at - 1]?.id, event.type);
-    assert.equal(event.metadata.by, { user: 'system:purchase-process' });
+    assert.equal(event.metadata.by, { user: 'system:process-managers' });
     assert.is(
       event.metadata.simulated,
       event.type === 'PaymentCharged' || event.type === 'NotificationSent' ? true : undefined,
@@ -75,7 +75,7 @@ test('says who caused what, and what was simulated', async ({ house }) => {
   assert.not.match(JSON.stringify(house.lines), /77009/);
 });
 
-test('declines: nothing is issued, nobody is told', async ({ house }) => {
+test('issues and notifies nothing of a declined purchase', async ({ house }) => {
   await house.work();
   house.process();
   const { transactionId, giftIds } = await house.buy([phone(1)], { reference: 'pm_card_chargeDeclinedLostCard' });
@@ -112,7 +112,7 @@ test('goes on where it stopped: nothing is done twice, with and without checkpoi
   await house.until(async () => first.status().open === 0);
   await first.close();
   const length = await house.events.end();
-  assert.ok(await house.deps.records.get('checkpoint/purchase-process'));
+  assert.ok(await house.deps.records.get('checkpoint/process-managers'));
 
   const second = house.process();
   await house.until(
@@ -134,9 +134,7 @@ test('goes on where it stopped: nothing is done twice, with and without checkpoi
   assert.is(house.lines.filter(({ msg }) => msg === 'simulated notification sent').length, 10);
 });
 
-test('starting again from the first event reads the log once, and no stream of what is done: stream by stream takes minutes', async ({
-  house,
-}) => {
+test('restarts from the first event without reading the streams of settled purchases', async ({ house }) => {
   await house.work();
   const first = house.process();
   await Promise.all(Array.from({ length: 20 }, () => house.buy([phone(1), {}])));
@@ -169,7 +167,7 @@ test('starting again from the first event reads the log once, and no stream of w
 
 test('a checkpoint of another log is not used', async ({ house }) => {
   await house.work();
-  await house.deps.records.put('checkpoint/purchase-process', { logId: 'another', position: '9'.repeat(16) });
+  await house.deps.records.put('checkpoint/process-managers', { logId: 'another', position: '9'.repeat(16) });
   await house.buy([{}]);
   house.process();
   await house.until(async () => (await house.all('GiftIssued')).length === 1);
@@ -193,7 +191,7 @@ test('of two at once one works, the other takes over', async ({ house }) => {
   assert.is(house.lines.filter(({ msg }) => msg === 'simulated notification sent').length, 40);
 });
 
-test('who loses the lease stands by again, and works once the other has gone', async ({ house }) => {
+test('stands by after losing the lease, and works once the other has gone', async ({ house }) => {
   const { records } = house.deps;
   let away = false;
   const reached = <T>(call: () => Promise<T>): Promise<T> =>
@@ -217,9 +215,7 @@ test('who loses the lease stands by again, and works once the other has gone', a
   await house.until(async () => (await house.all('PaymentCharged')).length === 1);
 });
 
-test('acts at no moment at which the work may have passed to another process, and goes on when it has not', async ({
-  house,
-}) => {
+test('acts only while the lease is held', async ({ house }) => {
   await house.work();
   let held = false;
   const ending = new AbortController();
@@ -248,7 +244,7 @@ test('acts at no moment at which the work may have passed to another process, an
   await working;
 });
 
-test('waits for workers that come later, and for providers in trouble', async ({ house }) => {
+test('waits for workers that come later, and for failing providers', async ({ house }) => {
   house.process();
   const { transactionId } = await house.buy([phone(1)], { reference: 'pm_card_flaky' });
   await house.until(async () => (await house.types(`transaction-${transactionId}`)).length === 2);
@@ -258,7 +254,7 @@ test('waits for workers that come later, and for providers in trouble', async ({
   assert.is((await house.all('WorkParked')).length, 0);
 });
 
-test('what commands issued before counts as issued', async ({ house }) => {
+test('counts gifts that commands issued before as issued', async ({ house }) => {
   await house.work();
   const { transactionId, giftIds } = await house.buy([phone(1), phone(2)]);
   await house.append(`transaction-${transactionId}`, 'ChargeStarted', {
@@ -280,7 +276,7 @@ test('what commands issued before counts as issued', async ({ house }) => {
   assert.equal(await house.types(`gift-${giftIds[0]}`), ['GiftIssued', 'GiftRedeemed']);
 });
 
-test('a feed that breaks is begun anew', async ({ house }) => {
+test('starts a broken feed anew', async ({ house }) => {
   await house.work();
   let broken = 0;
   const events: EventStore = {

@@ -89,7 +89,7 @@ function once(server: FcmServer, fault: Fault, which: (asked: Asked) => boolean 
   };
 }
 
-test("tells every device in the receiver's language, tagged with the gift", async ({ server, push }) => {
+test("sends to every device in the receiver's language, tagged with the gift", async ({ server, push }) => {
   const devices = Array.from({ length: 12 }, (_, n) => `device-${n}`);
   const request = ask(devices);
   const reply = await push.send(request);
@@ -153,7 +153,7 @@ test('no token, no message: it passes, and the key is never shown', async ({ ser
   assert.not.match(lines.join(), 'PRIVATE');
 });
 
-test('devices that are gone: the others are told; nobody left fails with the causes', async ({ server, push }) => {
+test('sends to the devices that are left; fails with the causes where none is', async ({ server, push }) => {
   assert.is((await push.send(ask(['unregistered-1', 'device-1', 'invalid-1']))).outcome, 'sent');
   const request = ask(['unregistered-1', 'unregistered-2', 'invalid-1', 'foreign-1']);
   const failed = {
@@ -178,10 +178,7 @@ test('devices that are gone: the others are told; nobody left fails with the cau
   });
 });
 
-test('a message that FCM takes for no device is refused for a person to see, and no token is called invalid for it', async ({
-  server,
-  push,
-}) => {
+test('refuses a message that no device would get, and blames no token for it', async ({ server, push }) => {
   const bad = (error: object): void =>
     once(server, {
       kind: 'answer',
@@ -214,7 +211,7 @@ test('a message that an earlier release took with half of a character is sent as
   assert.match(server.messages[0]?.notification.body ?? '', /^Happy birthday \ufffd\n/);
 });
 
-test('what cannot be told now is told later; a device that was told is enough', async ({ server, push }) => {
+test("retries later what can't be sent now; one device is enough", async ({ server, push }) => {
   once(server, { kind: 'error', when: 'undone' });
   assert.is((await push.send(ask(['device-1', 'device-2']))).outcome, 'sent');
   const request = ask(['unregistered-1', 'device-1']);
@@ -269,7 +266,7 @@ test('a claim that changes hands meanwhile is left alone', async ({ server, reco
   await rejects(push.lookUp(about(request)), RetryLaterError, /just been made/);
 });
 
-test('what has just been claimed anew, or has its answer, is not given up', async ({ records }) => {
+test('keeps a claim that is new or has its answer', async ({ records }) => {
   const ledger = await openLedger(records, () => now, logger);
   await records.put('send/g', { to: '', at: now });
   assert.equal(

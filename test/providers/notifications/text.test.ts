@@ -45,7 +45,7 @@ test("in the receiver's language, English where there are no words", () => {
   for (const line of lines) assert.match(line, 'Latte');
 });
 
-test('a long message is cut, never the address nor half a character; names stay on one short line', () => {
+test('cuts a long message, never the address or half a character', () => {
   for (const message of ['x'.repeat(3_000), '🎁'.repeat(1_500), `x${'🎁'.repeat(1_500)}`]) {
     const text = textOf({ ...parts, message });
     assert.ok(text.length <= SMS_LENGTH && text.length >= SMS_LENGTH - 2);

@@ -138,7 +138,7 @@ test('of many repeats at once one is sent', async ({ server, sms }) => {
     if (reply.status === 'rejected') assert.ok((reply.reason as ProviderError).outcomeUnknown);
 });
 
-test('a number that cannot be told fails with its cause; the number stays out of it', async ({ server, sms }) => {
+test("fails a number that can't be reached with its cause, without the number", async ({ server, sms }) => {
   const causes: [number: string, cause: string][] = [
     ['+15005550001', 'invalid number (Twilio 21211)'],
     ['+15005550002', 'number cannot be reached (Twilio 21612)'],
@@ -155,7 +155,7 @@ test('a number that cannot be told fails with its cause; the number stays out of
   assert.is(server.messages.length, 0);
 });
 
-test('what is wrong with us is refused or passes, and nothing is claimed', async ({ server, records, sms }) => {
+test('refuses or retries faults of ours, and keeps no claim', async ({ server, records, sms }) => {
   const request = ask('+15005550007');
   await rejects(sms.send(request), RefusedError, /^Twilio refuses the request \(HTTP 400, code 21606\)$/);
   assert.equal(await sms.lookUp(about(request)), { outcome: 'never' });
@@ -177,7 +177,7 @@ test("a page in place of a refusal of Twilio's passes, and nothing is claimed", 
   assert.is(server.sent(request.launch_url), 1);
 });
 
-test('a server that nobody listens for was told nothing', async ({ server, records }) => {
+test('knows that nothing was sent to a server that does not listen', async ({ server, records }) => {
   const sms = await open(server, records, { apiUrl: 'http://127.0.0.1:2' });
   const request = ask();
   assert.not((await rejects(sms.send(request), ProviderError, /did not answer/)).outcomeUnknown);
@@ -214,11 +214,7 @@ for (const kind of ['silence', 'lost', 'error'] as const) {
     assert.is(server.sent(request.launch_url), 1);
   });
 
-  test(`${kind} before it was sent: not listed is no proof, so nobody knows, and it is not sent again`, async ({
-    server,
-    records,
-    sms,
-  }) => {
+  test(`sends nothing again that may have been sent (${kind})`, async ({ server, records, sms }) => {
     const request = ask();
     once(server, { kind, when: 'undone' });
     assert.ok(
@@ -234,11 +230,7 @@ for (const kind of ['silence', 'lost', 'error'] as const) {
   });
 }
 
-test('JSON of another shape in place of an answer is no message: what came of it is looked up', async ({
-  server,
-  records,
-  sms,
-}) => {
+test('looks a message up after an answer of another shape', async ({ server, records, sms }) => {
   for (const body of ['{}', '[]', 'null', '"ok"', '17', 'true', '{"sid":null}', '{"sid":17}', '{"messages":[]}']) {
     const request = ask();
     once(server, { kind: 'answer', answer: { status: 200, body } });
@@ -279,10 +271,7 @@ test('connections of answers that never end are given up with them: they would b
   }
 });
 
-test('what gave up waiting for Twilio may have handed the message on: nothing is sent again before it is known', async ({
-  server,
-  sms,
-}) => {
+test('looks a message up after a proxy gave up waiting', async ({ server, sms }) => {
   for (const status of [408, 499]) {
     const request = ask();
     once(server, {
@@ -299,11 +288,7 @@ test('what gave up waiting for Twilio may have handed the message on: nothing is
   }
 });
 
-test('a clock that was set back since a message was sent holds nobody up for longer than was meant', async ({
-  server,
-  records,
-  sms,
-}) => {
+test('waits no longer after the clock was set back', async ({ server, records, sms }) => {
   const request = ask();
   once(server, { kind: 'lost', when: 'undone' });
   await rejects((await impatient(server, records)).send(request), ProviderError, /did not answer/);
@@ -312,7 +297,7 @@ test('a clock that was set back since a message was sent holds nobody up for lon
   assert.is((await rejects(sms.lookUp(lookup), RetryLaterError, /not list the message yet/)).afterMs, SETTLE_MS);
 });
 
-test("an account that hides its messages' texts, or writes numbers in another way, tells nobody twice", async ({
+test('sends nothing twice where an account hides texts or writes numbers otherwise', async ({
   server,
   records,
   sms,
@@ -327,7 +312,7 @@ test("an account that hides its messages' texts, or writes numbers in another wa
   assert.is(server.messages.length, 1);
 });
 
-test('asks to be told what becomes of messages, and believes what it is told', async ({ server, records }) => {
+test('asks for status callbacks, and believes them', async ({ server, records }) => {
   const sms = await open(server, records, {}, { callbackUrl: 'https://gift.test/webhooks/twilio' });
   const request = ask();
   const sent = await sms.send(request);
@@ -377,11 +362,7 @@ test('asks to be told what becomes of messages, and believes what it is told', a
   assert.equal(await sms.lookUp(about(lost)), failed, 'without a claim too');
 });
 
-test('without records the provider alone knows: sent, not delivered, never, too many to tell', async ({
-  server,
-  records,
-  sms,
-}) => {
+test('looks up at the provider without records: sent, failed, never, unknown', async ({ server, records, sms }) => {
   const [one, other] = [ask(), ask()];
   await sms.send(one);
   await sms.send(other);
@@ -420,14 +401,14 @@ test('without records the provider alone knows: sent, not delivered, never, too 
   assert.equal(await sms.lookUp(about(ask(), now - SETTLE_MS)), { outcome: 'unknown' });
 });
 
-test('a look-up that fails is trouble', async ({ server, records, sms }) => {
+test('fails a look-up that the provider fails', async ({ server, records, sms }) => {
   const request = ask();
   for (const { key } of await records.list('')) await records.delete(key);
   once(server, { kind: 'error', when: 'undone' }, () => true);
   await rejects(sms.lookUp(about(request)), ProviderError, /failed/);
 });
 
-test('records that fail keep what was sent from being sent again', async ({ server, records }) => {
+test('sends nothing again though the records fail', async ({ server, records }) => {
   const request = ask();
   const failing: Records = {
     ...records,
@@ -451,7 +432,7 @@ test('records that fail keep what was sent from being sent again', async ({ serv
   await rejects(stuck.send(ask()), ProviderError, /did not answer/);
 });
 
-test('a claim of whose storing no answer came holds up nobody: nothing was sent on it', async ({ server, records }) => {
+test('gives a claim up whose storing was not confirmed', async ({ server, records }) => {
   const request = ask();
   const lost = { answers: 1, withdrawals: 1 };
   const sms = await open(server, {
@@ -482,10 +463,7 @@ test('a claim of whose storing no answer came holds up nobody: nothing was sent 
   assert.is(server.sent(other.launch_url), 1);
 });
 
-test('what is over a limit waits and is let through later; nothing is dropped, nothing counted twice', async ({
-  server,
-  records,
-}) => {
+test('lets what is over a limit through later, and counts nothing twice', async ({ server, records }) => {
   const sms = await open(server, records, {}, {}, { perNumber: 2, perBuyer: 3, windowMs: 60_000 });
   const [a, b, c] = [ask(), ask(), ask()];
   await sms.send(a);
@@ -502,7 +480,7 @@ test('what is over a limit waits and is let through later; nothing is dropped, n
   assert.not.match(JSON.stringify((await records.list('sms')).map(({ key }) => key)), /77009/);
 });
 
-test('what cannot be counted is not let through', async ({ server, records }) => {
+test("lets nothing through that can't be counted", async ({ server, records }) => {
   const down = new Error('down');
   const sms = await open(server, {
     ...records,
@@ -512,7 +490,7 @@ test('what cannot be counted is not let through', async ({ server, records }) =>
   assert.is(server.messages.length, 0);
 });
 
-test('what is held back for days is known never to have been sent, whoever asks', async ({ server, records }) => {
+test('knows that nothing was sent that a limit held back for days', async ({ server, records }) => {
   const HOURS = 3_600_000;
   const limits = { perNumber: 1, windowMs: 1_000 };
   const sms = await open(server, records, {}, {}, limits);

@@ -87,7 +87,7 @@ test('of several at once one answer holds, in other processes too', async () => 
   for (const reply of replies) assert.equal(reply, replies[0]);
 });
 
-test('looks up what was answered, for more than a day', async () => {
+test('looks up an answer for more than a day', async () => {
   let now = 0;
   const payments = simulatedPayments(
     memoryRecords(() => now),
@@ -101,7 +101,7 @@ test('looks up what was answered, for more than a day', async () => {
   assert.equal(await payments.lookUp({ transaction_id: 't2', payment_id: null }), { outcome: 'unknown' });
 });
 
-test('a buyer who has to prove who they are, as the published test cards and payment methods want it', async () => {
+test('asks for authentication as the published test cards do', async () => {
   const payments = simulatedPayments(
     memoryRecords(() => 0),
     () => 0,

@@ -52,10 +52,7 @@ function once(server: StripeServer, fault: Fault, which: (asked: Asked) => boole
   };
 }
 
-test('charges a stored card once, its buyer being there, under the transaction as key and metadata', async ({
-  server,
-  payments,
-}) => {
+test('charges a stored card once, under the transaction as key and metadata', async ({ server, payments }) => {
   const request = ask();
   const [intent] = [await payments.charge(request)].map((reply) => ({ reply, made: server.intents[0] }));
   assert.equal(intent?.reply, {
@@ -82,7 +79,7 @@ test('charges a stored card once, its buyer being there, under the transaction a
   assert.is(server.intents.length, 1);
 });
 
-test('a customer is optional; nothing to pay needs nobody', async ({ server, payments }) => {
+test('charges without a customer, and asks nothing for a free purchase', async ({ server, payments }) => {
   await payments.charge(ask('pm_card_visa', { customer: null }));
   assert.not.match(server.asked[0]?.body ?? '', 'customer');
   const free = ask('pm_card_visa', { amount: 0 });
@@ -95,7 +92,7 @@ test('a customer is optional; nothing to pay needs nobody', async ({ server, pay
   assert.is(server.asked.length, 1);
 });
 
-test('each decline has its code, and its intent is cancelled before it is answered', async ({ server, payments }) => {
+test('answers each decline with its code after cancelling the intent', async ({ server, payments }) => {
   const codes: [method: string, code: string][] = [
     ['pm_card_chargeDeclined', 'generic_decline'],
     ['pm_card_visa_chargeDeclinedInsufficientFunds', 'insufficient_funds'],
@@ -172,7 +169,7 @@ for (const fault of [
   });
 }
 
-test('a provider that nobody listens for', async ({ server }) => {
+test('fails where the provider does not listen', async ({ server }) => {
   const payments = stripePayments(
     { secretKey: server.secretKey, apiUrl: 'http://127.0.0.1:2' },
     { logger, now: () => now },
@@ -214,10 +211,7 @@ test('the same key with another request is looked up, never made anew', async ({
   assert.is(server.charges(request.transaction_id), 1);
 });
 
-test('rate limits: not now, for as long as Stripe says, and nobody else asks meanwhile', async ({
-  server,
-  payments,
-}) => {
+test('pauses all calls for as long as a rate limit says', async ({ server, payments }) => {
   once(server, { kind: 'limited', retryAfter: '7' });
   assert.is(
     (await rejects(payments.charge(ask()), RetryLaterError, /limits our requests \(HTTP 429, rate_limit/)).afterMs,
@@ -256,10 +250,7 @@ test('a payment that is being processed is asked again', async ({ server, paymen
   assert.is((await payments.lookUp({ ...request, payment_id: null })).outcome, 'charged');
 });
 
-test('what Stripe will never take is declined, once it knows no payment of an earlier request', async ({
-  server,
-  payments,
-}) => {
+test('declines what Stripe will never accept, unless an earlier request was paid', async ({ server, payments }) => {
   const never: [code: string, request: ChargeRequest][] = [
     ['resource_missing', ask('card-of-nobody')],
     ['amount_too_small', ask('pm_card_visa', { amount: 20 })],
@@ -286,10 +277,7 @@ test('what Stripe will never take is declined, once it knows no payment of an ea
   assert.is(server.charges(made.transaction_id), 1);
 });
 
-test('a refusal that is not about the purchase is refused with its cause, without anything personal: a person can put it right', async ({
-  server,
-  payments,
-}) => {
+test('refuses what a person can mend, without anything personal', async ({ server, payments }) => {
   const wrong: [error: object, status: number][] = [
     [{ code: 'parameter_unknown', param: 'use_stripe_sdk' }, 400],
     [{ code: 'parameter_unknown', param: 'customer' }, 400],
@@ -308,7 +296,7 @@ test('a refusal that is not about the purchase is refused with its cause, withou
   }
 });
 
-test('a refused key is trouble, since it can be mended; it is never shown', async ({ server }) => {
+test('fails on a refused key, which may be mended and is never shown', async ({ server }) => {
   const payments = stripePayments(
     { secretKey: 'sk_test_hunter2', apiUrl: server.url },
     { logger, now: () => now, circuitBreaker: { failures: 1 } },
@@ -318,7 +306,7 @@ test('a refused key is trouble, since it can be mended; it is never shown', asyn
   assert.not.match(`${error.stack}${lines.join()}`, /hunter2/);
 });
 
-test('a provider in trouble is left alone, and asked again after a while', ({ server }) =>
+test('stops calling a failing provider, and calls it again after a while', ({ server }) =>
   withClockAhead(async (advance) => {
     const payments = open(server, { circuitBreaker: { failures: 3, openMs: 600_000 } });
     server.fault = () => ({ kind: 'error', when: 'undone' });
@@ -353,10 +341,7 @@ test('looks up by metadata: charged, declined and cancelled, unknown', async ({ 
   );
 });
 
-test('of several payments of one transaction the one that took the money counts, and else one that still may', async ({
-  server,
-  payments,
-}) => {
+test('counts the payment that took the money, else one that still may', async ({ server, payments }) => {
   const request = ask();
   await payments.charge(request);
   const [paid] = server.intents;
@@ -452,7 +437,7 @@ test('JSON of another shape in place of an answer moves no money in the log, and
   }
 });
 
-test('a payment is declined only once Stripe itself says that it is cancelled', async ({ server }) => {
+test('declines a payment only once Stripe says that it is cancelled', async ({ server }) => {
   for (const body of FOREIGN) {
     const payments = open(server, { circuitBreaker: { failures: 1_000 } });
     const request = ask('pm_card_authenticationRequired');
@@ -484,10 +469,7 @@ test('a payment is declined only once Stripe itself says that it is cancelled', 
   );
 });
 
-test('money of another currency is refused with what is to be done, not counted as pence', async ({
-  server,
-  payments,
-}) => {
+test('refuses money of another currency', async ({ server, payments }) => {
   const request = ask();
   await payments.charge(request);
   for (const intent of server.intents) intent.currency = 'eur';
@@ -514,10 +496,7 @@ test('an answer that comes byte by byte is waited for no longer than one that do
   assert.is(server.charges(request.transaction_id), 1);
 });
 
-test('a buyer who has to prove who they are: waits, with a secret that is asked for and not told before', async ({
-  server,
-  payments,
-}) => {
+test('waits for authentication, and gives the secret only when asked', async ({ server, payments }) => {
   const request = ask('pm_card_authenticationRequired');
   const reply = await payments.charge(request);
   const [intent] = server.intents;
@@ -552,10 +531,7 @@ test('a buyer who has to prove who they are: waits, with a secret that is asked 
   assert.is(server.charges(request.transaction_id), 1);
 });
 
-test('a buyer who fails, and a card that is refused after the challenge: cancelled, then declined with the code', async ({
-  server,
-  payments,
-}) => {
+test('cancels, then declines, after a failed authentication or a refused card', async ({ server, payments }) => {
   for (const [method, proves, code] of [
     ['pm_card_authenticationRequired', false, 'payment_intent_authentication_failure'],
     ['pm_card_authenticationRequiredChargeDeclinedInsufficientFunds', true, 'insufficient_funds'],
@@ -596,10 +572,7 @@ test('a payment that waits is cancelled, unless it has succeeded; it never succe
   await rejects(payments.cancel({ ...slow, payment_id: 'pi_nobody' }), RefusedError, /does not know/);
 });
 
-test('a payment that its buyer sends off just as it is to be cancelled is waited for, not given up', async ({
-  server,
-  payments,
-}) => {
+test('waits for a payment that is authenticated while it is cancelled', async ({ server, payments }) => {
   const request = ask('pm_card_authenticationRequired');
   const { payment_id } = (await payments.charge(request)) as { payment_id: string };
   const [intent] = server.intents;
@@ -627,7 +600,7 @@ test('a payment that its buyer sends off just as it is to be cancelled is waited
   assert.is((await payments.cancel(cancel)).outcome, 'charged');
 });
 
-test('knows whose payment it is by its metadata', async ({ server, payments }) => {
+test("finds a payment's transaction by its metadata", async ({ server, payments }) => {
   const request = ask();
   await payments.charge(request);
   assert.equal(await payments.find({ payment_id: server.intents[0]?.id ?? '' }), {

@@ -134,11 +134,7 @@ test("an unknown outcome is found among the payment's refunds, on whatever page 
   assert.is((await payments.lookUpRefund({ ...request, refund_id: 'silent-done', attempt: 2 })).outcome, 'never');
 });
 
-test('a look-up tells how much others have given back since: not before, not by a refund that failed', async ({
-  server,
-  payments,
-  chargeOf,
-}) => {
+test('counts what others gave back since, without failed refunds', async ({ server, payments, chargeOf }) => {
   const earlier = await chargeOf('pm_card_visa');
   server.refundByHand(earlier.charge_id, 100);
   const request = { ...earlier, started_at: new Date(now + 2 * 60_000).toISOString() };
@@ -153,11 +149,7 @@ test('a look-up tells how much others have given back since: not before, not by 
   assert.equal(await payments.lookUpRefund(failing), { outcome: 'never' });
 });
 
-test("a failure of Stripe's own is repeated under its key: the list says what came of it", async ({
-  server,
-  payments,
-  chargeOf,
-}) => {
+test('finds the outcome of a failed request in the list', async ({ server, payments, chargeOf }) => {
   const done = await chargeOf('pm_card_visa');
   once(server, { kind: 'error', when: 'done' });
   assert.is((await payments.refund(done)).outcome, 'refunded');
@@ -172,11 +164,7 @@ test("a failure of Stripe's own is repeated under its key: the list says what ca
   assert.is((await rejects(payments.refund(busy), RetryLaterError, /limits/)).afterMs, 2_000);
 });
 
-test('JSON of another shape in place of an answer says neither that money went back nor that it never did', async ({
-  server,
-  payments,
-  chargeOf,
-}) => {
+test('takes an answer of another shape for no proof about money', async ({ server, payments, chargeOf }) => {
   const request = { ...(await chargeOf('pm_card_visa')), amount: 400 };
   for (const body of [
     '{}',
@@ -206,7 +194,7 @@ test('JSON of another shape in place of an answer says neither that money went b
   assert.is(server.refunded(request.transaction_id), 400);
 });
 
-test("after 20 h it is not asked for; another provider's charge never", async ({ server, payments, chargeOf }) => {
+test("asks for no refund after 20 h, nor of another provider's charge", async ({ server, payments, chargeOf }) => {
   const request = await chargeOf('pm_card_visa');
   now += 20 * HOUR;
   await rejects(payments.refund(request), ProviderError, /too long ago/);
