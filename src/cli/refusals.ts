@@ -10,14 +10,14 @@ const WHAT_TO_DO: Partial<Readonly<Record<RefusalCode, string>>> = {
     'whoever has it could still use it; refund the gift with --voided once the code is worthless, and buy another',
   gift_has_no_receiver: 'give it to one (gift gifts reassign)',
   notification_pending:
-    'gift history shows how far that is; a telling that is parked is retried or discarded first (gift parked list)',
+    'gift history shows how far that is; a parked notification is retried or discarded first (gift parked list)',
   receiver_not_found: 'there is no active user with this id',
   invalid_phone_number: 'give a mobile number such as 07700 900102 or +447700900102',
   parked_work_not_found: 'gift parked list --state all shows what there is',
   parked_work_ambiguous: 'gift parked list shows their ids',
   work_retried: 'it can be discarded once it is parked again (gift parked show)',
   work_discarded:
-    'a telling has been recorded as failed (gift gifts resend tells the receiver again), a charge as declined',
+    'a notification has been recorded as failed (gift gifts resend sends another), a charge as declined',
 };
 
 /** A refusal as a CommandFailure; any other error as it is. */

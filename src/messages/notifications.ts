@@ -8,7 +8,7 @@ import { attempt, id, object, text, workerRequest, yes } from './workerRequest.j
  */
 export interface SendRequest {
   readonly gift_id: string;
-  /** Which telling it is, from 1; absent: the first. A further one is deliberate, and its `launch_url` differs. */
+  /** Which notification it is, from 1; absent: the first. A further one is deliberate, and its `launch_url` differs. */
   readonly attempt?: number;
   /** Its purchase and who bought: what a purchase sends counts as one where a limit holds. */
   readonly transaction_id: string;
@@ -28,7 +28,7 @@ export type SendReply =
   | { readonly outcome: 'failed'; readonly cause: string; readonly simulated: boolean };
 
 /**
- * What became of telling a gift's receiver? `started_at` (ISO 8601, UTC): nobody can have sent it before. Personal:
+ * What became of a notification? `started_at` (ISO 8601, UTC): nobody can have sent it before. Personal:
  * `to`, where they would be told now (empty: nowhere any more).
  */
 export interface SendLookup {
@@ -44,7 +44,7 @@ export interface SendLookup {
 /** `never`: no worker has begun to send it, so sending it is safe; `unknown`: it may or may not have been sent. */
 export type SendLookupReply = SendReply | { readonly outcome: 'never' | 'unknown' };
 
-/** What tells one telling from all others: the gift's id, and from the second on its number. */
+/** The key of a notification: the gift's id, and from the second on its number. */
 export function notificationKey({ gift_id, attempt = 1 }: Pick<SendRequest, 'gift_id' | 'attempt'>): string {
   return attempt === 1 ? gift_id : `${gift_id}/${attempt}`;
 }

@@ -173,7 +173,7 @@ test('decides again after a lost race, and refuses where the winner did the oppo
   await assert.rejects(retryParked(desk(stubborn), 'r1', context(), 'never'), ConflictError);
 });
 
-/** A log with one telling parked: it has begun, and nobody knows what came of it. */
+/** A log with one parked notification that was started, with an unknown outcome. */
 function parkedNotification(): MemoryEvents {
   const events = memoryEvents();
   events.given('gift-g', { type: 'GiftIssued', data: { transaction_id: 't', index: 0, receiver: { user_id: 'bob' } } });

@@ -227,8 +227,8 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       operation: 'retryParked',
       summary: 'Retry parked work',
       description:
-        'Hands it back to its process manager, which goes on from what the log and the provider say: nobody is charged, told or refunded twice. If it fails again it is parked again, with the count in `times`. ' +
-        'What has been handed back already stays so. Discarded work may be retried, except the telling of a receiver: that is asked for anew by `resend`.',
+        'Hands it back to its process manager, which goes on from what the log and the provider say: nobody is charged, notified or refunded twice. If it fails again it is parked again, with the count in `times`. ' +
+        'What has been handed back already stays so. Discarded work may be retried, except a notification: `resend` sends another.',
       tag: 'Parked work',
       roles: ['support'],
       params,
@@ -252,7 +252,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       operation: 'discardParked',
       summary: 'Discard parked work',
       description:
-        'Takes it off the list for good: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why. A telling is recorded as failed. A charge is recorded as declined: ' +
+        'Takes it off the list for good: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why. A notification is recorded as failed. A charge is recorded as declined: ' +
         'its gifts are cancelled. A refund or a dispute stays as it was.',
       tag: 'Parked work',
       roles: ['support'],

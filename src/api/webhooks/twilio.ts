@@ -96,7 +96,7 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
           attempt: {
             type: 'integer',
             minimum: 1,
-            description: 'Which telling of its receiver it is; absent: the first.',
+            description: 'Which notification of its receiver it is; absent: the first.',
           },
         },
       },
@@ -135,7 +135,7 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
         if (noted === 'unsettled')
           logger.info(
             { gift: giftId.slice(0, 6) },
-            'a message could not be delivered whose telling had not begun, or has ended otherwise',
+            'a message could not be delivered whose notification was not started, or ended otherwise',
           );
         return { status: 200, body: { received: true, outcome: noted === 'unsettled' ? 'known' : noted } };
       },
