@@ -98,10 +98,10 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     let loaded: Promise<void> | undefined;
     if (config.roles.has('projector')) {
       if (projectsOnThread(config, options)) {
-        const beside = open.add(
+        const thread = open.add(
           projectOnThread({ dataDir: config.dataDir, holder, version: VERSION, logger, followers: parts }),
         );
-        ({ loaded } = beside);
+        ({ loaded } = thread);
       } else
         open.add(
           await projectInProcess({
@@ -130,7 +130,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     });
     let api: Awaited<ReturnType<typeof createApi>> | undefined;
     if (listener !== undefined) {
-      const beside = healthListener === undefined ? { readiness, metrics } : {};
+      const shown = healthListener === undefined ? { readiness, metrics } : {};
       const serving = reportServing({ records: engines.store.records, holder, logger });
       open.add(serving);
       const onAnswer: RequestTally = (method, route, status, milliseconds) => {
@@ -152,7 +152,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
           followers: parts,
           own,
           onAnswer,
-          ...beside,
+          ...shown,
         },
         open,
       );

@@ -21,7 +21,7 @@ import { upcastEvents } from './upcastEvents.js';
 
 export type EngineSettings = Pick<Config, 'dataDir' | 'eventStoreUrl' | 'mongodbUrl' | 'natsUrl'>;
 
-/** A service must not depend on its program's files later: see `EmbeddedEventStoreOptions.longLived`. */
+/** A service must not depend on its program's files later: see `EmbeddedStoreOptions.longLived`. */
 interface Lifetime {
   readonly longLived?: boolean;
 }

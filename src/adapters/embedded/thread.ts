@@ -7,7 +7,7 @@ export interface ThreadData {
   /** Open in the process that starts the thread. */
   readonly file: string;
   readonly opened: OpenedFiles;
-  /** Threads that it starts in turn are started at once: see `EmbeddedEventStoreOptions.longLived`. */
+  /** Threads that it starts in turn are started at once: see `EmbeddedStoreOptions.longLived`. */
   readonly longLived: boolean;
 }
 

@@ -26,16 +26,12 @@ const open = resources();
 const telemetry = await startTelemetry({ version, logger });
 if (telemetry !== undefined) open.add(telemetry);
 const events = open.add(upcastEvents(await openEmbeddedEventStore({ dir, openElsewhere: true })));
-const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true, longLived: true }), (one) =>
-  one.close(),
-);
+const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true, longLived: true }));
 // Requests go first. The store's own threads keep their priority: other writers would wait for them to release the
 // file's lock.
 lowerPriority();
 const parts = followers({ logger });
-open.add(await projectInProcess({ events, store, projections: PROJECTIONS, logger, holder, followers: parts }), (one) =>
-  one.close(),
-);
+open.add(await projectInProcess({ events, store, projections: PROJECTIONS, logger, holder, followers: parts }));
 // The first post says that everything is loaded.
 await store.ping().catch((error: unknown) => logger.warn({ err: error }, 'projector: its read store is not well'));
 post(parts.health());

@@ -5,6 +5,7 @@ import { batchedAnswers } from '../../../lib/async/tickBatcher.js';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { refuseUnlessInPlace } from '../openedFiles.js';
+import type { EmbeddedStoreOptions } from '../options.js';
 import { openSignals } from '../signals.js';
 import { unavailableOf } from '../sqlite.js';
 import { threadData } from '../thread.js';
@@ -32,18 +33,6 @@ const CACHE_KIB = 16_000;
 /** Streams read in one turn: some 2 ms. */
 const STREAMS_AT_ONCE = 100;
 
-export interface EmbeddedEventStoreOptions {
-  /** The data folder; made (mode 0700) when there is none. */
-  readonly dir: string;
-  /** Another thread of this process has the log open for longer: see `DatabaseOptions.openElsewhere`. */
-  readonly openElsewhere?: boolean;
-  /**
-   * Threads are started with the store, not when first needed: the program's files may be replaced while a service
-   * runs. Default false.
-   */
-  readonly longLived?: boolean;
-}
-
 /**
  * Opens the log in a data folder, or creates one. A worker thread writes appends, many with one fsync; this thread
  * reads, in slices of a few ms.
@@ -54,7 +43,7 @@ export async function openEmbeddedEventStore({
   dir,
   openElsewhere = false,
   longLived = false,
-}: EmbeddedEventStoreOptions): Promise<EventStore> {
+}: EmbeddedStoreOptions): Promise<EventStore> {
   const file = eventLogFile(resolve(dir));
   // It would read files that are open.
   if (!openElsewhere) refuseLostLog(file);

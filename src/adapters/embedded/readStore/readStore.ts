@@ -10,6 +10,7 @@ import type { Position } from '../../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../../ports/readStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { refuseUnlessInPlace } from '../openedFiles.js';
+import type { EmbeddedStoreOptions } from '../options.js';
 import { openSignals } from '../signals.js';
 import { errorOfFault, forgetPages, unavailableOf } from '../sqlite.js';
 import { threadData } from '../thread.js';
@@ -25,13 +26,7 @@ import { readSnapshot } from './snapshot.js';
 import { DOCUMENTS_VERSIONS } from './tables.js';
 import { createCheckpointWaiters } from './checkpointWaiters.js';
 
-export interface EmbeddedReadStoreOptions {
-  /** The data folder; made (mode 0700) when there is none. */
-  readonly dir: string;
-  /** Another thread of this process has the store open for longer: see `DatabaseOptions.openElsewhere`. */
-  readonly openElsewhere?: boolean;
-  /** See `EmbeddedEventStoreOptions.longLived`. */
-  readonly longLived?: boolean;
+export interface EmbeddedReadStoreOptions extends EmbeddedStoreOptions {
   /** For faults that callers do not notice. */
   readonly logger?: Logger | undefined;
 }
