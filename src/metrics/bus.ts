@@ -2,12 +2,12 @@ import { type Bus, DeadlineError, NoRespondersError, RemoteError, type Unsubscri
 import { UnavailableError } from '../ports/unavailable.js';
 import { counts } from './counts.js';
 import type { Exposition } from './exposition.js';
-import { type Histogram, histogram } from './histogram.js';
+import { histograms } from './histogram.js';
 
 /** Counts and times requests by subject, and the answers of workers. */
 export function measuredBus(bus: Bus, show: Exposition): Bus {
   const outcomes = counts(2);
-  const durations = new Map<string, Histogram>();
+  const durations = histograms();
   show.counter(
     {
       name: 'gift_bus_requests_total',
@@ -22,9 +22,7 @@ export function measuredBus(bus: Bus, show: Exposition): Bus {
       help: 'Time from a request on the bus to its answer',
       labels: ['subject'],
     },
-    function* () {
-      for (const [subject, one] of durations) yield [[subject], one];
-    },
+    durations.samples,
   );
   const answers = counts(2);
   show.counter(
@@ -35,18 +33,13 @@ export function measuredBus(bus: Bus, show: Exposition): Bus {
     },
     answers.samples,
   );
-  const timesOf = (subject: string): Histogram => {
-    const known = durations.get(subject) ?? histogram();
-    durations.set(subject, known);
-    return known;
-  };
   return {
     ...bus,
     async request<R>(subject: string, payload: object, options: { timeoutMs: number }): Promise<R> {
       const began = performance.now();
       try {
         const reply = await bus.request<R>(subject, payload, options);
-        timesOf(subject).observe((performance.now() - began) / 1000);
+        durations.of(subject).observe((performance.now() - began) / 1000);
         outcomes.add(subject, 'ok');
         return reply;
       } catch (error) {

@@ -4,11 +4,11 @@ import type { Exposition, Sample } from './exposition.js';
 export interface FollowersShown {
   readonly health: () => readonly FollowerHealth[];
   /** By work: since when no process leads; `undefined`: one does. */
-  readonly nobodyLeads: () => Iterable<readonly [work: string, since: Date | undefined]>;
+  readonly withoutLeader: () => Iterable<readonly [work: string, since: Date | undefined]>;
 }
 
 /** Each follower of the process always has a sample, so that an alert can notice its absence. */
-export function showFollowers(show: Exposition, { health, nobodyLeads }: FollowersShown): void {
+export function showFollowers(show: Exposition, { health, withoutLeader }: FollowersShown): void {
   const each = (value: (one: FollowerHealth) => number) => (): readonly Sample[] =>
     health().map((one): Sample => [[one.part], value(one)]);
   show.gauge(
@@ -21,12 +21,12 @@ export function showFollowers(show: Exposition, { health, nobodyLeads }: Followe
   );
   show.gauge(
     {
-      name: 'gift_nobody_leads_seconds',
+      name: 'gift_no_leader_seconds',
       help: 'For how long no process has led the read models, or the process managers; 0: one does',
       labels: ['work'],
     },
     () =>
-      Array.from(nobodyLeads(), ([work, since]): Sample => [
+      Array.from(withoutLeader(), ([work, since]): Sample => [
         [work],
         since === undefined ? 0 : Math.max(0, (Date.now() - since.getTime()) / 1_000),
       ]),

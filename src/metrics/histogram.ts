@@ -29,3 +29,23 @@ export function histogram(bounds: readonly number[] = DURATION_BOUNDS): Histogra
     },
   };
 }
+
+/** Histograms by one label. */
+export interface Histograms {
+  of(label: string): Histogram;
+  samples(): Iterable<readonly [labels: readonly [string], histogram: Histogram]>;
+}
+
+export function histograms(): Histograms {
+  const byLabel = new Map<string, Histogram>();
+  return {
+    of(label) {
+      const known = byLabel.get(label) ?? histogram();
+      byLabel.set(label, known);
+      return known;
+    },
+    *samples() {
+      for (const [label, one] of byLabel) yield [[label], one];
+    },
+  };
+}

@@ -13,7 +13,7 @@ export function showProcesses(show: Exposition, read: () => ProcessStatus | unde
 
   show.gauge(
     {
-      name: 'gift_process_leading',
+      name: 'gift_process_leader',
       help: 'Whether the process managers of this process do the work (1) or stand by (0)',
     },
     one(({ leading }) => (leading ? 1 : 0)),

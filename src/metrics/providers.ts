@@ -1,14 +1,14 @@
 import type { BreakerState, ProviderCallWatch } from '../providers/circuitBreaker.js';
 import { counts } from './counts.js';
 import type { Exposition, Sample } from './exposition.js';
-import { type Histogram, histogram } from './histogram.js';
+import { histograms } from './histogram.js';
 
 const STATES: readonly BreakerState[] = ['closed', 'half_open', 'open'];
 
 /** Counts and times calls of providers, and shows their circuit breakers. */
 export function countProviderCalls(show: Exposition): ProviderCallWatch {
   const calls = counts(2);
-  const durations = new Map<string, Histogram>();
+  const durations = histograms();
   const breakers = new Map<string, () => BreakerState>();
   show.counter(
     {
@@ -24,9 +24,7 @@ export function countProviderCalls(show: Exposition): ProviderCallWatch {
       help: 'Time that calls of real providers took',
       labels: ['provider'],
     },
-    function* () {
-      for (const [provider, one] of durations) yield [[provider], one];
-    },
+    durations.samples,
   );
   show.gauge(
     {
@@ -42,11 +40,11 @@ export function countProviderCalls(show: Exposition): ProviderCallWatch {
   return {
     opened(provider, state) {
       breakers.set(provider, state);
-      if (!durations.has(provider)) durations.set(provider, histogram());
+      durations.of(provider);
     },
     called(provider, outcome, milliseconds) {
       calls.add(provider, outcome);
-      if (outcome !== 'not_called') durations.get(provider)?.observe(milliseconds / 1000);
+      if (outcome !== 'not_called') durations.of(provider).observe(milliseconds / 1000);
     },
   };
 }

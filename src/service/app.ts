@@ -126,7 +126,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
       : undefined;
     metrics.watch(opened, projections, () => processes?.status(), {
       health: parts.health,
-      nobodyLeads: () => Object.entries(LED).map(([work, lease]) => [work, leaders.nobodySince(lease)]),
+      withoutLeader: () => Object.entries(LED).map(([work, lease]) => [work, leaders.noLeaderSince(lease)]),
     });
     let api: Awaited<ReturnType<typeof createApi>> | undefined;
     if (listener !== undefined) {

@@ -35,7 +35,7 @@ export interface ReadinessOptions {
   readonly holder: string;
   readonly appends: Pick<AppendWatch, 'failing'>;
   readonly health: () => readonly FollowerHealth[];
-  readonly leaders: Pick<LeaderWatch<(typeof LED)[keyof typeof LED]>, 'nobodySince'>;
+  readonly leaders: Pick<LeaderWatch<(typeof LED)[keyof typeof LED]>, 'noLeaderSince'>;
 }
 
 export function readinessOf({
@@ -117,7 +117,7 @@ export function readinessOf({
       return { ready: false, detail: `its stored position, ${invalid}, is no place in the log: it is built anew` };
     const ready = end === undefined || (await store.reached(checkpoint, end, CATCH_UP_MS));
     if (sameVersion(active, version)) {
-      const nobody = leaders.nobodySince(LED['read models']);
+      const nobody = leaders.noLeaderSince(LED['read models']);
       const left =
         nobody === undefined
           ? ''
@@ -138,7 +138,7 @@ export function readinessOf({
   ];
   /** Every process reports it, but only one with the role can do something about it. */
   const processManagers = (): [string, PartHealth][] => {
-    const nobody = leaders.nobodySince(LED['process managers']);
+    const nobody = leaders.noLeaderSince(LED['process managers']);
     if (nobody === undefined) return [];
     const detail = `no process leads them since ${nobody.toISOString()}: purchases are taken, and charged, issued and sent once one does`;
     return [['process managers', { ready: !config.roles.has('processor'), detail }]];

@@ -52,7 +52,7 @@ test('what a purchase and its redemption do shows, by patterns and subjects alon
   assert.ok(grown('gift_append_duration_seconds_count') >= 6);
   assert.equal(grown('gift_bus_requests_total{subject="payments.charge",outcome="ok"}'), 1);
   assert.equal(grown('gift_worker_answers_total{subject="payments.charge",outcome="charged"}'), 1);
-  assert.equal(after.get('gift_process_leading'), 1);
+  assert.equal(after.get('gift_process_leader'), 1);
 
   for (const secret of [
     gift,
@@ -94,7 +94,7 @@ test("shows metrics on METRICS_PORT alone, without the API too, and a read model
     assert.equal(found.get('gift_http_requests_total{method="GET",route="/api/v2/products",status="401"}'), 1);
     const other = valuesOf((await request(`${projector?.healthUrl ?? ''}/metrics`, 'GET')).text);
     assert.ok(
-      !other.has('gift_process_leading') &&
+      !other.has('gift_process_leader') &&
         other.has(`gift_projection_lag_seconds{projection="gifts",version="${giftsProjection.version}"}`),
     );
   } finally {

@@ -202,7 +202,7 @@ test("shows process managers' leader, open work, age and flight, and no lag on a
   showProcesses(show, tally.status);
   showState(show, { engines: { events, store, bus: BUS }, projections: [], processes: tally.status });
   let found = await values();
-  assert.is(found.get('gift_process_leading'), 0);
+  assert.is(found.get('gift_process_leader'), 0);
   assert.not(
     found.has('gift_process_open') ||
       found.has('gift_process_lag_seconds') ||
@@ -219,7 +219,7 @@ test("shows process managers' leader, open work, age and flight, and no lag on a
   found = await values();
   assert.equal(
     [
-      'gift_process_leading',
+      'gift_process_leader',
       'gift_process_open',
       'gift_process_in_flight{step="charge"}',
       'gift_process_failures_total{step="charge"}',
@@ -232,7 +232,7 @@ test("shows process managers' leader, open work, age and flight, and no lag on a
   tally.ended();
   found = await values();
   assert.equal(
-    ['gift_process_leading', 'gift_process_in_flight{step="charge"}', 'gift_process_failures_total{step="charge"}'].map(
+    ['gift_process_leader', 'gift_process_in_flight{step="charge"}', 'gift_process_failures_total{step="charge"}'].map(
       (name) => found.get(name),
     ),
     [0, 0, 1],
@@ -289,7 +289,7 @@ test('has a sample of each follower, failing or not, and of work that may lack a
       { part: 'projector', failing: false, failures: 1 },
       { part: 'process managers', failing: true, failures: 4, since: ago(9), why: 'no' },
     ],
-    nobodyLeads: () => [
+    withoutLeader: () => [
       ['read models', since],
       ['process managers', undefined],
     ],
@@ -297,8 +297,8 @@ test('has a sample of each follower, failing or not, and of work that may lack a
   const names = [
     'gift_follower_failing{part="projector"}',
     'gift_follower_failing{part="process managers"}',
-    'gift_nobody_leads_seconds{work="read models"}',
-    'gift_nobody_leads_seconds{work="process managers"}',
+    'gift_no_leader_seconds{work="read models"}',
+    'gift_no_leader_seconds{work="process managers"}',
   ];
   const found = await values();
   assert.equal(

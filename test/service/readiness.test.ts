@@ -26,7 +26,7 @@ async function parts(
     notifications: 'simulated',
     roles: new Set(['api']),
   };
-  const leaders = { nobodySince: () => undefined };
+  const leaders = { noLeaderSince: () => undefined };
   return (
     await readinessOf({
       engines: { events, store, bus },
@@ -128,7 +128,7 @@ test(
           why: 'RangeError: see the log of that process',
         },
       ],
-      leaders: { nobodySince: () => new Date() },
+      leaders: { noLeaderSince: () => new Date() },
     });
     assert.equal(found['charge outcomes'], { ready: true, detail: 'works' });
     assert.equal(found['process managers'], {
@@ -147,7 +147,7 @@ test(
       gifts: [id = ''],
     } = await buy(events, [{}]);
     await settled(projector, events);
-    const leaders = { nobodySince: () => new Date('2026-03-01T10:00:00.000Z') };
+    const leaders = { noLeaderSince: () => new Date('2026-03-01T10:00:00.000Z') };
     const all = await parts(house, { leaders });
     const detail =
       'no process leads them since 2026-03-01T10:00:00.000Z: purchases are taken, and charged, issued and sent once one does';

@@ -11,7 +11,7 @@ const NOBODY_MS = 10_000;
 
 export interface LeaderWatch<N extends string> {
   /** Since when no process leads; `undefined`: one does, or it is not known yet. */
-  nobodySince(name: N): Date | undefined;
+  noLeaderSince(name: N): Date | undefined;
   close(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export function watchLeaders<N extends string>(
   start();
   const timer = setInterval(start, LOOK_MS).unref();
   return {
-    nobodySince(name) {
+    noLeaderSince(name) {
       const last = seen.get(name);
       return last === undefined || performance.now() - last.since < nobodyMs ? undefined : last.at;
     },

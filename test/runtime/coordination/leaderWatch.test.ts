@@ -14,15 +14,15 @@ test('a lease has a leader while it is renewed, and none a while after that', as
   const lease = await acquireLease(records, 'led', { holder: 'a', signal, logger: silent, ttlMs: 1_500 });
   const watch = watchLeaders(records, ['led', 'never'], 2_500);
   try {
-    assert.is(watch.nobodySince('never'), undefined, 'not known yet');
-    await until(() => watch.nobodySince('never') !== undefined);
-    assert.is(watch.nobodySince('led'), undefined);
+    assert.is(watch.noLeaderSince('never'), undefined, 'not known yet');
+    await until(() => watch.noLeaderSince('never') !== undefined);
+    assert.is(watch.noLeaderSince('led'), undefined);
     await lease?.release();
     const at = (await leaseState(records, 'led'))?.at ?? '';
-    await until(() => watch.nobodySince('led') !== undefined);
-    assert.is(watch.nobodySince('led')?.toISOString(), at, 'since it was given up');
+    await until(() => watch.noLeaderSince('led') !== undefined);
+    assert.is(watch.noLeaderSince('led')?.toISOString(), at, 'since it was given up');
     const next = await acquireLease(records, 'led', { holder: 'b', signal, logger: silent, ttlMs: 1_500 });
-    await until(() => watch.nobodySince('led') === undefined);
+    await until(() => watch.noLeaderSince('led') === undefined);
     await next?.release();
   } finally {
     await watch.close();

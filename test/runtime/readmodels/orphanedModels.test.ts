@@ -84,7 +84,7 @@ const readyOf = async (
       projections: [projection],
       holder: 'test',
       health: () => [],
-      leaders: { nobodySince: () => undefined },
+      leaders: { noLeaderSince: () => undefined },
       appends: { failing: () => undefined },
     })()
   ).parts['projection gifts'];
