@@ -76,9 +76,6 @@ const cluster = (pattern: RegExp, example: string): Kind<string> => matching(pat
 
 /** Durations in `Ms` are milliseconds, those in `Ttl` or `Age` seconds. */
 const SETTINGS = {
-  port: setting('PORT', wholeNumber(0, 65_535), 3000, 'port of the API; 0: any free one'),
-  host: setting('HOST', anyText, '127.0.0.1', 'address that the process listens on'),
-  dataDir: setting('DATA_DIR', anyText, './data', "folder of the embedded engines' files and of the keys"),
   roles: setting<ReadonlySet<ProcessRole>>(
     'ROLES',
     roles,
@@ -86,6 +83,9 @@ const SETTINGS = {
     'what this process does: a list of `api`, `projector`, `processor`, `worker`. Several processes may share one `DATA_DIR`',
     'all',
   ),
+  port: setting('PORT', wholeNumber(0, 65_535), 3000, 'port of the API; 0: any free one'),
+  host: setting('HOST', anyText, '127.0.0.1', 'address that the process listens on'),
+  dataDir: setting('DATA_DIR', anyText, './data', "folder of the embedded engines' files and of the keys"),
   publicUrl: optional(
     'PUBLIC_URL',
     address,

@@ -12,10 +12,10 @@ export interface Checkpointer {
    * Moves what stands in the WAL, unless that is under way. Never throws: pages that can't be moved now are moved
    * another time.
    */
-  begin(): void;
+  move(): void;
   readonly loaded: Promise<void>;
   /**
-   * Ends the thread after its current work; the connection stays open until then. `begin` may not be called any more.
+   * Ends the thread after its current work; the connection stays open until then. `move` may not be called any more.
    */
   close(): Promise<void>;
 }
@@ -23,9 +23,9 @@ export interface Checkpointer {
 /**
  * The checkpointer of a connection that writes `file`, between whose transactions it also works on that connection.
  * SQLite reuses the WAL from its start only when nothing was added behind the moved pages, which under load only the
- * writer's own thread can see to. A thread that dies is a warning on standard error, and the next `begin` starts
+ * writer's own thread can see to. A thread that dies is a warning on standard error, and the next `move` starts
  * another.
- * @param data starts the thread: with the first `begin`, or at once where `longLived`
+ * @param data starts the thread: with the first `move`, or at once where `longLived`
  */
 export function checkpointer(
   database: Database,
@@ -50,7 +50,7 @@ export function checkpointer(
 
   return {
     loaded: thread.loaded,
-    begin() {
+    move() {
       if (moving) return;
       moving = true;
       thread.send('move');

@@ -18,7 +18,7 @@ export class EventStoreDbError extends Error {
 export async function establishLog({ appender, reads }: AppendTarget): Promise<string> {
   try {
     return await withRetries(
-      async () => (await logIdOf(reads)) ?? begin(),
+      async () => (await logIdOf(reads)) ?? create(),
       () => false,
     );
   } catch (error) {
@@ -27,16 +27,16 @@ export async function establishLog({ appender, reads }: AppendTarget): Promise<s
     throw error;
   }
 
-  async function begin(): Promise<string> {
+  async function create(): Promise<string> {
     const commandId = randomUUID();
-    const begun = encode({
+    const created = encode({
       id: commandId,
-      type: 'LogBegun',
+      type: 'LogCreated',
       at: new Date().toISOString(),
       data: { logId: randomUUID() },
       metadata: { commandId, correlationId: commandId, by: {} },
     });
-    await appender.send(LOG_STREAM, [begun], 'none');
+    await appender.send(LOG_STREAM, [created], 'none');
     const logId = await logIdOf(reads);
     if (logId === undefined)
       throw new EventStoreDbError(`the stream ${LOG_STREAM} of EventStoreDB does not tell the log's id: restore it`);

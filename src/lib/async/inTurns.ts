@@ -7,7 +7,7 @@ export function inTurns<T>(ask: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> | undefined;
   let next: Promise<T> | undefined;
 
-  async function begin(before: Promise<unknown> | undefined): Promise<T> {
+  async function start(before: Promise<unknown> | undefined): Promise<T> {
     // After all calls of this turn, so that the question is asked after each of them.
     await (before ?? new Promise((resolve) => setImmediate(resolve)));
     const answer = ask();
@@ -20,5 +20,5 @@ export function inTurns<T>(ask: () => Promise<T>): () => Promise<T> {
     running = undefined;
   }
 
-  return () => (next ??= begin(running));
+  return () => (next ??= start(running));
 }

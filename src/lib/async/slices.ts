@@ -7,7 +7,7 @@ export const LOW_PRIORITY_SLICE_MS = 3;
 
 export interface Slices {
   /** Starts a slice, where nothing ran just before. */
-  begin(): void;
+  start(): void;
   /** The slice is used up: `await rest()`. With small steps, ask once in some dozen. */
   due(): boolean;
   rest(): Promise<void>;
@@ -17,7 +17,7 @@ export interface Slices {
 export function slices(ms = SLICE_MS): Slices {
   let began = performance.now();
   return {
-    begin() {
+    start() {
       began = performance.now();
     },
     due: () => performance.now() - began >= ms,

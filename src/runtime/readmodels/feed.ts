@@ -80,7 +80,7 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
       if (done === true || stopped.aborted) break;
       next = ask(batches);
       // At the log's end nothing has run before: few events need not wait a turn.
-      if (reached) time.begin();
+      if (reached) time.start();
       await inBatchSpan(names, batch.events, async () => {
         for (const build of builds) {
           await foldEvents(build, store, batch.events, time);
@@ -133,7 +133,7 @@ async function isAtEnd(events: EventStore, after: Position | undefined): Promise
 function pressure(builds: readonly RunningBuild[], writer: Writer, maxDirty: number, failed: AbortSignal): Slices {
   const time = slices(LOW_PRIORITY_SLICE_MS);
   return {
-    begin: time.begin,
+    start: time.start,
     due: () => time.due() || dirtyCount(builds) >= maxDirty,
     async rest() {
       while (dirtyCount(builds) >= maxDirty) {

@@ -44,7 +44,7 @@ function write(database: Database, pages: number): void {
 test('moves pages while the thread that writes is at work', ({ file, database, checkpoints }) => {
   write(database, 500);
   const all = statSync(file).size + 500 * PAGE;
-  checkpoints.begin();
+  checkpoints.move();
   // Without a turn of this thread's event loop.
   const pause = new Int32Array(new SharedArrayBuffer(4));
   for (let tries = 0; tries < 2_000 && statSync(file).size < all; tries++) Atomics.wait(pause, 0, 0, 5);
@@ -61,7 +61,7 @@ test('lets a WAL that is written all the while start from its beginning again', 
   for (const end = performance.now() + 20_000; !longEnough() && performance.now() < end; await wait(1)) {
     write(database, 50);
     written += 50;
-    checkpoints.begin();
+    checkpoints.move();
   }
   assert.ok(longEnough(), `${statSync(`${file}-wal`).size} bytes for ${written} pages`);
 });
@@ -79,7 +79,7 @@ test('warns of a thread that died, and starts another', async ({ dir, file, data
     new URL(`data:text/javascript,${encodeURIComponent(script)}`),
   );
   await until(() => {
-    mortal.begin();
+    mortal.move();
     return readFileSync(deaths, 'utf8').length >= 2;
   });
   await mortal.close();
@@ -110,7 +110,7 @@ test('ends after moving what was asked for', async ({ dir }) => {
   database.exec('CREATE TABLE things (text TEXT)');
   write(database, 100);
   const checkpoints = checkpointer(database, threadData(file));
-  checkpoints.begin();
+  checkpoints.move();
   await checkpoints.close();
   assert.ok(statSync(file).size >= 100 * PAGE);
   database.close();

@@ -82,7 +82,7 @@ function forgetful(build: RunningBuild): {
       return found;
     },
   } as unknown as ReadStore;
-  const time: Slices = { begin: () => undefined, due: () => true, rest: async () => storeAll() };
+  const time: Slices = { start: () => undefined, due: () => true, rest: async () => storeAll() };
   return { store, time, stored };
 }
 

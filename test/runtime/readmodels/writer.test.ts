@@ -178,7 +178,7 @@ test('a slice ends, and the event loop turns before the next', async () => {
   assert.ok(turned);
   assert.ok(await fresh(() => time.rest()));
   while (performance.now() < end + 10);
-  assert.ok(await fresh(() => time.begin()));
+  assert.ok(await fresh(() => time.start()));
 });
 
 test.run();

@@ -53,7 +53,7 @@ function serve(data: ThreadData): void {
     written += pagesOf(group.length, bytes);
     if (written < PAGES || thread.closing()) return;
     written = 0;
-    checkpoints.begin();
+    checkpoints.move();
   }, close);
   void checkpoints.loaded.then(thread.ready);
 }

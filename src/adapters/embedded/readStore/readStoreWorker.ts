@@ -29,7 +29,7 @@ const writer = createWriter(
       return requests;
     },
     answer: thread.answer,
-    checkpoint: checkpoints.begin,
+    checkpoint: checkpoints.move,
   },
   { guard },
 );
