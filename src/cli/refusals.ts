@@ -16,8 +16,7 @@ const WHAT_TO_DO: Partial<Readonly<Record<RefusalCode, string>>> = {
   parked_work_not_found: 'gift parked list --state all shows what there is',
   parked_work_ambiguous: 'gift parked list shows their ids',
   work_retried: 'it can be discarded once it is parked again (gift parked show)',
-  work_discarded:
-    'a notification has been recorded as failed (gift gifts resend sends another), a charge as declined',
+  work_discarded: 'a notification has been recorded as failed (gift gifts resend sends another), a charge as declined',
 };
 
 /** A refusal as a CommandFailure; any other error as it is. */
