@@ -12,8 +12,7 @@ import {
   notificationStream,
 } from '../../domain/notification.js';
 import type { GiftsPurchased, PurchaseReceiver } from '../../domain/purchase.js';
-import type { Bus } from '../../ports/bus.js';
-import type { EventStore, ExpectedRevision } from '../../ports/eventStore.js';
+import type { ExpectedRevision } from '../../ports/eventStore.js';
 import {
   NOTIFICATION_REQUESTS,
   type SendLookup,
@@ -23,23 +22,17 @@ import {
 import { type Address, addressOf, type Contact } from './address.js';
 import type { NotificationWork } from './state.js';
 import { askWorker } from '../runner/askWorker.js';
-import { GiveUpError, neverStarted, type RetryPolicy } from '../runner/retry.js';
+import { GiveUpError, neverStarted } from '../runner/retry.js';
 import { type Cause, causeOf } from '../runner/cause.js';
-import type { Writer } from '../runner/writing.js';
+import type { StepDeps } from '../runner/stepDeps.js';
 
-export interface NotifyDeps {
-  readonly events: EventStore;
-  readonly bus: Bus;
-  readonly writer: Pick<Writer, 'append'>;
+export interface NotifyDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' | 'retryPolicy' | 'mayAct'> {
   /** `undefined`: no such user. @throws UnavailableError */
   readonly contact: (userId: string) => Promise<Contact | undefined>;
   /** The buyer's name, `''` where there is none. @throws UnavailableError */
   readonly senderName: (purchase: GiftsPurchased['data']) => Promise<string>;
   /** The address of the gift's page. */
   readonly launchUrl: (giftId: string) => string;
-  readonly retryPolicy: RetryPolicy;
-  /** Throws when this process may not act any more. */
-  readonly mayAct: () => void;
 }
 
 /** Kept between the tries of one job. */

@@ -17,7 +17,6 @@ import {
   startCharge,
   transactionStream,
 } from '../../domain/purchase.js';
-import type { Bus } from '../../ports/bus.js';
 import { ConflictError, type EventStore } from '../../ports/eventStore.js';
 import {
   type AuthenticationReply,
@@ -27,25 +26,18 @@ import {
 } from '../../messages/payments.js';
 import type { PurchaseWork } from './state.js';
 import { askWorker } from '../runner/askWorker.js';
-import { GiveUpError, NotYetError, type RetryPolicy } from '../runner/retry.js';
+import { GiveUpError, NotYetError } from '../runner/retry.js';
 import { type Cause, causeOf } from '../runner/cause.js';
 import type { WalletPayments } from './walletPayments.js';
-import type { Reason, Writer } from '../runner/writing.js';
+import type { Reason } from '../runner/writing.js';
+import type { StepDeps } from '../runner/stepDeps.js';
 
-export interface ChargeDeps {
-  readonly events: EventStore;
-  readonly bus: Bus;
-  readonly writer: Pick<Writer, 'append'>;
+export interface ChargeDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' | 'now' | 'retryPolicy' | 'mayAct'> {
   readonly wallets: WalletPayments;
   /** The payment method of a reference. @throws UnavailableError */
   readonly paymentMethod: (
     reference: string,
   ) => Promise<Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'> | undefined>;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  readonly retryPolicy: RetryPolicy;
-  /** Throws when this process may not act any more. */
-  readonly mayAct: () => void;
 }
 
 interface Standing {

@@ -7,15 +7,10 @@ import type { StreamState } from '../../commands/transact.js';
 import type { GiftEvent, GiftIssued, IssuedGift } from '../../domain/gift.js';
 import { issueGifts, type MadePurchase } from '../../domain/purchase.js';
 import { inParallel } from '../../lib/async/inParallel.js';
-import type { EventStore } from '../../ports/eventStore.js';
-import type { Reason, Writer } from '../runner/writing.js';
+import type { Reason } from '../runner/writing.js';
+import type { StepDeps } from '../runner/stepDeps.js';
 
-export interface GiftChangeDeps {
-  readonly events: EventStore;
-  readonly writer: Writer;
-  /** Throws when this process may not act any more. */
-  readonly mayAct: () => void;
-}
+export type GiftChangeDeps = Pick<StepDeps, 'events' | 'writer' | 'mayAct'>;
 
 /** A gift of a purchase that was charged. */
 export interface PaidGift {

@@ -4,6 +4,7 @@ import { notificationKey } from '../notification/notificationKey.js';
 import { readPurchase } from '../purchase/readPurchase.js';
 import type { PoolSize } from '../runner/jobs.js';
 import type { ProcessManager } from '../runner/processManager.js';
+import type { StepDeps } from '../runner/stepDeps.js';
 import { refund, type RefundDeps } from './refundStep.js';
 import { reactToRefund, type RefundIntent, type RefundTrigger, type RefundWork, releases } from './state.js';
 
@@ -14,7 +15,7 @@ export const refundManager: ProcessManager<
   RefundWork,
   RefundTrigger,
   RefundIntent,
-  RefundDeps & { readonly wake: (key: string) => void }
+  RefundDeps & Pick<StepDeps, 'wake'>
 > = {
   name: 'refund',
   steps: [STEP],

@@ -2,7 +2,6 @@
  * Gives money back where it came from: to the prepaid wallet, off the next invoice, or by the card's provider. Once for
  * each attempt, however often it is asked.
  */
-import type { Bus } from '../../ports/bus.js';
 import {
   PAYMENT_REQUESTS,
   type RefundLookupReply,
@@ -13,15 +12,11 @@ import { askWorker } from '../runner/askWorker.js';
 import type { RetryPolicy } from '../runner/retry.js';
 import type { WalletPayments } from '../purchase/walletPayments.js';
 import type { Reason } from '../runner/writing.js';
+import type { StepDeps } from '../runner/stepDeps.js';
 
-export interface RefundMoneyDeps {
-  readonly bus: Bus;
+export interface RefundMoneyDeps extends Pick<StepDeps, 'bus' | 'now' | 'mayAct'> {
   readonly wallets: WalletPayments;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
   readonly retryPolicy: Pick<RetryPolicy, 'answerMs' | 'askAgainMs'>;
-  /** Throws when this process may not act any more. */
-  readonly mayAct: () => void;
 }
 
 /**

@@ -25,19 +25,17 @@ import {
   settleRefund,
   startAgain,
 } from '../../domain/refund.js';
-import { ConflictError, type EventStore, type RecordedEvent } from '../../ports/eventStore.js';
+import { ConflictError, type RecordedEvent } from '../../ports/eventStore.js';
 import type { RefundRequest } from '../../messages/payments.js';
 import type { Retry } from './state.js';
 import { madeMeanwhile, refundMoney, type RefundMoneyDeps } from './refundMoney.js';
 import { changeGift, type PaidGift } from '../purchase/giftChanges.js';
 import { GiveUpError } from '../runner/retry.js';
 import { causeOf } from '../runner/cause.js';
-import type { Reason, Writer } from '../runner/writing.js';
+import type { Reason } from '../runner/writing.js';
+import type { StepDeps } from '../runner/stepDeps.js';
 
-export interface RefundDeps extends RefundMoneyDeps {
-  readonly events: EventStore;
-  readonly writer: Writer;
-}
+export interface RefundDeps extends RefundMoneyDeps, Pick<StepDeps, 'events' | 'writer'> {}
 
 const GIFTS_AT_ONCE = 64;
 /** Each is a step forward, by this process or another one. */

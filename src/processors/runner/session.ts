@@ -1,18 +1,17 @@
 /** The process managers at work while their lease is held. */
-import type { Logger } from 'pino';
 import { parkedNameOf, type WorkParked } from '../../domain/parked.js';
 import { LOW_PRIORITY_SLICE_MS, inSlices, slices } from '../../lib/async/slices.js';
 import { within } from '../../lib/async/within.js';
-import type { Bus } from '../../ports/bus.js';
-import type { EventStore, Position } from '../../ports/eventStore.js';
+import type { Position } from '../../ports/eventStore.js';
 import type { FollowerRun } from '../../runtime/supervision/followers.js';
 import { type Job, jobRunner, type PoolSize } from './jobs.js';
 import { type Asked, openWork, REOPEN } from './openWork.js';
 import type { AnyManager } from './processManager.js';
 import { reopen } from './reopen.js';
-import { NotOursError, type RetryPolicy } from './retry.js';
+import { NotOursError } from './retry.js';
 import type { ProcessTally } from './status.js';
-import { openWriter, type Writer } from './writing.js';
+import type { StepDeps } from './stepDeps.js';
+import { openWriter } from './writing.js';
 
 const REOPENINGS: PoolSize = { atOnce: 128 };
 const BATCH_SIZE = 500;
@@ -20,20 +19,6 @@ const BATCH_SIZE = 500;
 const CHECKPOINT_EVERY_MS = 1_000;
 /** How long running jobs are waited for at the end; the log has the rest. */
 const FINISH_MS = 5_000;
-
-export interface StepDeps {
-  readonly events: EventStore;
-  readonly bus: Bus;
-  readonly logger: Logger;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  readonly retryPolicy: RetryPolicy;
-  readonly writer: Writer;
-  /** Throws when this process may not act any more. */
-  readonly mayAct: () => void;
-  /** Starts the next attempt of this job at once: what it waits for has come. */
-  readonly wake: (key: string) => void;
-}
 
 export interface ProcessManagers<D> {
   readonly managers: readonly AnyManager<D>[];
