@@ -27,7 +27,7 @@ export interface ProviderSettings extends Values<typeof CHOICES> {
   readonly twilio?: TwilioSettings;
   readonly fcm?: FcmSettings;
   /** Warnings for the start: a real provider's secret is set, and no setting says whether it is to be used. */
-  readonly unsaid?: readonly string[];
+  readonly warnings?: readonly string[];
 }
 
 const STRIPE = 'PAYMENTS is stripe';
@@ -188,13 +188,13 @@ export function providerSettings(text: ReadText, faults: string[]): ProviderSett
     ...(choices.notifications === 'real'
       ? { twilio: twilioSettings(text, faults), fcm: fcmSettings(text, faults) }
       : {}),
-    ...unsaidSettings(text),
+    ...warningsOf(text),
   };
 }
 
 /** A drill says `simulated` beside real secrets; an installation that says nothing may believe that they are used. */
-function unsaidSettings(text: ReadText): Pick<ProviderSettings, 'unsaid'> {
-  const unsaid = [
+function warningsOf(text: ReadText): Pick<ProviderSettings, 'warnings'> {
+  const warnings = [
     { name: 'PAYMENTS', secrets: ['STRIPE_SECRET_KEY'], real: 'stripe', so: 'nobody is charged' },
     {
       name: 'NOTIFICATIONS',
@@ -208,7 +208,7 @@ function unsaidSettings(text: ReadText): Pick<ProviderSettings, 'unsaid'> {
       ? []
       : [`${name} is not set though ${set.join(', ')} is, so ${so}: say ${name}=${real}, or ${name}=simulated`];
   });
-  return unsaid.length === 0 ? {} : { unsaid };
+  return warnings.length === 0 ? {} : { warnings };
 }
 
 function twilioSettings(text: ReadText, faults: string[]): TwilioSettings {

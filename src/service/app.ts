@@ -116,7 +116,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     }
     const address = listener === undefined ? undefined : addressOf(config.host, listener.port);
     const publicUrl = config.publicUrl ?? address ?? addressOf(config.host, config.port);
-    for (const warning of config.unsaid ?? []) logger.warn(warning);
+    for (const warning of config.warnings ?? []) logger.warn(warning);
     if (makesDeadLinks(config))
       logger.warn(
         `PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`,

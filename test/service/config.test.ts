@@ -298,14 +298,14 @@ test('takes an empty variable for absent', () => {
 });
 
 test("warns of a real provider's secret without a choice of the provider, and never shows it", () => {
-  const unsaid = (env: Record<string, string>): readonly string[] | undefined => loadConfig(env).unsaid;
+  const warnings = (env: Record<string, string>): readonly string[] | undefined => loadConfig(env).warnings;
   const secrets = { STRIPE_SECRET_KEY: 'sk_live_hunter1', TWILIO_AUTH_TOKEN: 'hunter2', FCM_PRIVATE_KEY: 'hunter3' };
-  assert.deepEqual(unsaid(secrets), [
+  assert.deepEqual(warnings(secrets), [
     'PAYMENTS is not set though STRIPE_SECRET_KEY is, so nobody is charged: say PAYMENTS=stripe, or PAYMENTS=simulated',
     'NOTIFICATIONS is not set though TWILIO_AUTH_TOKEN, FCM_PRIVATE_KEY is, so nobody is told: say NOTIFICATIONS=real, or NOTIFICATIONS=simulated',
   ]);
-  assert.equal(unsaid({ ...secrets, PAYMENTS: 'simulated', NOTIFICATIONS: 'simulated' }), undefined, 'a drill');
-  assert.equal(unsaid({ STRIPE_WEBHOOK_SECRET: 'whsec_1' }), undefined, 'clients are tried so');
+  assert.equal(warnings({ ...secrets, PAYMENTS: 'simulated', NOTIFICATIONS: 'simulated' }), undefined, 'a drill');
+  assert.equal(warnings({ STRIPE_WEBHOOK_SECRET: 'whsec_1' }), undefined, 'clients are tried so');
 });
 
 test('shows the table of settings in README.md and .env.example (npm run settings writes them)', async () => {

@@ -64,8 +64,8 @@ export function projectOnThread({
 }: ThreadProjectorOptions): ThreadProjector {
   const lines = (logger as unknown as Record<symbol, DestinationStream>)[symbols.streamSym] as DestinationStream;
   const workerData: ProjectorThreadData = { ...data, level: logger.level };
-  let told: readonly FollowerHealth[] = PARTS;
-  followers.include(() => told);
+  let lastHealth: readonly FollowerHealth[] = PARTS;
+  followers.include(() => lastHealth);
 
   let failure: Error | undefined;
   let hasLoaded: () => void = () => undefined;
@@ -84,7 +84,7 @@ export function projectOnThread({
         return;
       }
       hasLoaded();
-      told = message;
+      lastHealth = message;
       well();
     });
     thread.on('error', (error: unknown) => (cause = error));
@@ -99,7 +99,7 @@ export function projectOnThread({
     const code = await new Promise<number>((resolve) => thread.once('exit', resolve));
     signal.removeEventListener('abort', end);
     clearTimeout(late);
-    told = PARTS;
+    lastHealth = PARTS;
     if (!signal.aborted) throw cause ?? new Error(`the projector's thread ended with ${code}`);
     if (brokenOff) failure = new Error(`the projector's thread did not end within ${endMs} ms`);
     else if (cause !== undefined || code !== 0)
