@@ -83,7 +83,7 @@ test('issuing a gift is not folded, since it changes nothing', () => {
   assert.not(giftsProjection.types.includes('GiftIssued'));
 });
 
-test('claimed', () => {
+test('a claim shows who claimed the gift', () => {
   assert.equal(gift(bought, ofGift('GiftClaimed', { user_id: 'u9' })), {
     ...fresh,
     claimed_by: 'u9',
@@ -91,7 +91,7 @@ test('claimed', () => {
   });
 });
 
-test('redeemed, unredeemed, redeemed again', () => {
+test('a gift shows its latest redemption', () => {
   const made = { id: 'r1', location_id: 's1', created_at: LATER };
   const redeemed = ofGift('GiftRedeemed', redemption);
   assert.equal(gift(bought, redeemed), {
@@ -110,7 +110,7 @@ test('redeemed, unredeemed, redeemed again', () => {
   assert.is(gift(bought, redeemed, undone, again)?.redemption?.redeemed, true);
 });
 
-test('a voucher', () => {
+test('a gift shows its voucher', () => {
   const data = { voucher_id: 'v1', code: 'C', pin: null, segment_id: 'g1', expires_at: LAST };
   const voucher = { id: 'v1', code: 'C', pin: null, segment_id: 'g1', expires_at: LAST, created_at: LATER };
   const assigned = ofGift('VoucherAssigned', data);
@@ -140,7 +140,7 @@ test('a voucher', () => {
   );
 });
 
-test('cancelled', () => {
+test('a cancelled gift says so', () => {
   assert.equal(gift(bought, ofGift('GiftCancelled', { reason: 'declined' })), {
     ...fresh,
     cancelled: true,

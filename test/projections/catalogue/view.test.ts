@@ -199,7 +199,7 @@ test('repaired and removed documents show once the edition has changed', async (
   );
 });
 
-test('it polls by itself', async () => {
+test('the view reads the read model by itself', async () => {
   const fake = fakeModel();
   const view = open(fake, { pollMs: 5 });
   fake.put(document('product', product('p1'), 1));

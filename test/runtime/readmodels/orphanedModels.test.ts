@@ -17,7 +17,7 @@ import { openServiceStatus } from '../../../src/ops/status/serviceStatus.js';
 import { buy, installed, type Installation, redeem, settled, silent } from '../../support/fixtures/projecting.js';
 import { until } from '../../support/assertions/until.js';
 
-const test = suite('what the leading projector does not know');
+const test = suite('orphaned read models');
 /** Time of leases, in ms: long enough that none is lost on a busy machine. */
 const leaseMs = 2_000;
 /** The version of `gifts`. */
