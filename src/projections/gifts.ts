@@ -7,7 +7,6 @@ import { receiverOf, type GiftsPurchased } from '../domain/purchase.js';
 import type { Happened } from '../domain/decider.js';
 import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import { giftsOfVersion2 } from './previous/giftsOfVersion2.js';
 import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 
 /** The latest redemption of a gift. Times are ISO 8601, UTC, milliseconds. */
@@ -131,7 +130,7 @@ function makeGifts(): Projection<GiftDocument> {
   const idsOf = giftIdsByEvent();
   return {
     name: 'gifts',
-    version: 3,
+    version: 1,
     hidden: HIDDEN_FIELDS,
     indexes: [],
     types: typesOf<Folded['type']>({
@@ -168,6 +167,4 @@ function makeGifts(): Projection<GiftDocument> {
   };
 }
 
-const present = makeGifts();
-
-export const giftsProjection: Projection<GiftDocument> = { ...present, previous: [giftsOfVersion2(present)] };
+export const giftsProjection: Projection<GiftDocument> = makeGifts();

@@ -37,7 +37,7 @@ type Folded = Happened<GiftsPurchased | PaymentAuthenticationRequired | PaymentC
 
 export const transactionsProjection: Projection<TransactionDocument> = {
   name: 'transactions',
-  version: 2,
+  version: 1,
   hidden: HIDDEN_FIELDS,
   indexes: [],
   types: typesOf<Folded['type']>({
