@@ -13,7 +13,7 @@ import { commandLineContext } from './caller.js';
 import { withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
 import { jsonLine } from './output.js';
-import { refusalInWords, toldRefusal } from './refusals.js';
+import { refusalInWords, throwInWords } from './refusals.js';
 import { CommandFailure, EXIT, readStandardInput, type Terminal, writeLines } from './terminal.js';
 import { isDay } from './times.js';
 
@@ -46,20 +46,20 @@ const TICKET = ['--ticket <id>', 'the ticket that asks for it: a cause of its ow
 const ACTIONS: readonly ActionCommand[] = [
   {
     name: 'resend',
-    summary: 'tell the receiver again',
+    summary: 'notify the receiver again',
     description:
-      "Has the receiver told once more, by SMS or push as they can be reached now; a running service does it. Refused while they are still being told, and of a gift that can't be used.",
+      "Notifies the receiver once more, by SMS or push as they can be reached now; a running service does it. Refused while a notification is under way, and of a gift that can't be used.",
     options: [],
     examples: [`gift gifts resend ${GIFT} --reason "deleted the message"`],
     action: () => ({ name: 'resend' }),
-    done: () => 'its receiver is told again by a running service; gift history shows what comes of it',
+    done: () => 'a running service notifies its receiver again; gift history shows what comes of it',
     already: () => 'nothing was to be done',
   },
   {
     name: 'reassign',
     summary: 'give a gift to another receiver',
     description:
-      "Gives a gift to a user, or to whoever has a phone number; a running service tells them. Whoever had it may not redeem it any more. Refused once a voucher's code is out.",
+      "Gives a gift to a user, or to whoever has a phone number; a running service notifies them. The former receiver may not redeem it any more. Refused once a voucher's code is out.",
     options: [
       ['--to-user <id>', 'the new receiver, a user'],
       [
@@ -77,7 +77,7 @@ const ACTIONS: readonly ActionCommand[] = [
       receiver: toUser === undefined ? { phone_number: toPhone } : { user_id: toUser },
     }),
     done: ({ receiver, receiver_id }) =>
-      `it is now for ${receiver_id === null ? `whoever has the ${receiver}` : `user ${receiver_id}`}, who is told by a running service`,
+      `it is now for ${receiver_id === null ? `whoever has the ${receiver}` : `user ${receiver_id}`}, whom a running service notifies`,
     already: () => 'it has been for this receiver all along',
   },
   {
@@ -181,7 +181,7 @@ async function runAction(
     await refuseUnlessHashKeyFits(events, () => findHashKey(config));
     const deps: ReassignDeps = { events, gifts, accounts, hash: keyedHash(loadKeys(config).hashKey) };
     return (await supportGift(deps, giftId, context, action(flags), reason)).gift;
-  }).catch(toldRefusal);
+  }).catch(throwInWords);
   await writeLines(terminal.stdout, [
     flags.json === true ? jsonLine(view) : `gift ${giftId}: ${view.events.length > 0 ? done(view) : already(view)}`,
   ]);

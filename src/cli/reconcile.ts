@@ -60,7 +60,7 @@ async function runReconcile(terminal: Terminal, flags: ReconcileFlags): Promise<
       let shown = 0;
       let complete = false;
       try {
-        const tell = async (difference: Difference): Promise<void> => {
+        const onDifference = async (difference: Difference): Promise<void> => {
           if (!json && shown === 0) await writeLines(terminal.stdout, ['differences:']);
           shown++;
           await writeLines(terminal.stdout, [
@@ -70,7 +70,7 @@ async function runReconcile(terminal: Terminal, flags: ReconcileFlags): Promise<
         const report = await reconcileDay(
           { events, ledger: (await providersLedger(config, store.records))() },
           day,
-          tell,
+          onDifference,
           terminal.signal,
         );
         complete = true;

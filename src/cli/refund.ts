@@ -8,7 +8,7 @@ import { commandLineContext } from './caller.js';
 import { withLog } from './engines.js';
 import { neededReason } from './exports.js';
 import { jsonLine, tableLines } from './output.js';
-import { toldRefusal } from './refusals.js';
+import { throwInWords } from './refusals.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
 const WAIT_S = 30;
@@ -62,7 +62,7 @@ Example:
   $ gift purchases refunds 6ec0bd7f11c043da975e2a8ad9ebae0b`,
     )
     .action(async (transaction: string, { json }: { readonly json?: true }) => {
-      const refunds = await withLog(terminal, ({ events }) => listRefunds(events, transaction)).catch(toldRefusal);
+      const refunds = await withLog(terminal, ({ events }) => listRefunds(events, transaction)).catch(throwInWords);
       const rows = refunds.map(({ id, status, amount, giftIds, provider, ref, code }) => [
         id,
         status,
@@ -100,7 +100,7 @@ async function runRefund(
   const order = { transactionId, voided: voided === true, reason: text, ...(giftIds === undefined ? {} : { giftIds }) };
   const { refund } = await withLog(terminal, ({ events }) =>
     refundGifts(events, context, order, { ms: Number(wait) * 1_000, signal: terminal.signal }),
-  ).catch(toldRefusal);
+  ).catch(throwInWords);
   await writeLines(terminal.stdout, json === true ? [jsonLine(refundView(transactionId, refund))] : inWords(refund));
   if (refund.status === 'refused')
     throw new CommandFailure(

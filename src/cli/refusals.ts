@@ -27,6 +27,6 @@ export function refusalInWords(error: unknown): unknown {
   return new CommandFailure(advice === undefined ? message : `${message.replace(/\.$/, '')}: ${advice}`);
 }
 
-export function toldRefusal(error: unknown): never {
+export function throwInWords(error: unknown): never {
   throw refusalInWords(error);
 }

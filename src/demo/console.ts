@@ -87,7 +87,7 @@ function summary(answer: Record<string, unknown>): string {
   return parts.join(' ');
 }
 
-const TOLD = [
+const SHOWN = [
   'id',
   'name',
   'shortcode',
@@ -111,7 +111,7 @@ function brief(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? '';
   const shown = Object.entries(value).flatMap(([key, one]: [string, unknown]) => {
     if (Array.isArray(one)) return one.length === 0 ? [] : [`${key}: ${one.length}`];
-    return TOLD.includes(key) ? [`${key}: ${JSON.stringify(one)}`] : [];
+    return SHOWN.includes(key) ? [`${key}: ${JSON.stringify(one)}`] : [];
   });
   return `{${shown.join(', ')}}`;
 }

@@ -20,7 +20,7 @@ import { PACKAGE_ROOT } from '../service/packageRoot.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { startFailure } from '../service/startFailure.js';
 import { demoClient } from './console.js';
-import { type Told, walkThrough } from './walkThrough.js';
+import { type NotificationOutcome, walkThrough } from './walkThrough.js';
 
 const CATALOGUE = new URL('examples/demo.json', PACKAGE_ROOT);
 
@@ -50,14 +50,14 @@ function settings(dataDir: string): Config {
 }
 
 /** Reads the outcome of a gift's notification until there is one. */
-async function toldOf(events: EventStore, giftId: string): Promise<Told> {
+async function notificationOf(events: EventStore, giftId: string): Promise<NotificationOutcome> {
   for (let wait = 0; wait < 100; wait++) {
     const last = (await events.read(notificationStream(giftId))).at(-1);
     if (last?.type === 'NotificationSent' || last?.type === 'NotificationFailed')
       return { outcome: last.type, detail: last.data };
     await sleep(50);
   }
-  return { outcome: 'not told yet', detail: {} };
+  return { outcome: 'not notified yet', detail: {} };
 }
 
 async function run(): Promise<void> {
@@ -85,7 +85,7 @@ async function run(): Promise<void> {
   print(
     `Serving on ${url} (API, projector, process managers, simulated payments and notifications, all in this process).`,
   );
-  const again = await walkThrough(demoClient(url, print), (giftId) => toldOf(events, giftId));
+  const again = await walkThrough(demoClient(url, print), (giftId) => notificationOf(events, giftId));
   print(`\nStill serving on ${url}; Ctrl-C ends it. To go on (the user token lasts ${config.accessTokenTtl} s):\n`);
   print(again(url));
   print(`\nThe API's description: ${url}/openapi.json, to read: ${url}/docs`);

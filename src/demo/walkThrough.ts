@@ -1,7 +1,7 @@
 /** The main job, step by step, on the demo catalogue (`examples/demo.json`). */
 import type { DemoClient, Exchange } from './console.js';
 
-export interface Told {
+export interface NotificationOutcome {
   readonly outcome: string;
   readonly detail: object;
 }
@@ -29,7 +29,7 @@ const expectStatus = (exchange: Exchange, status: number): Exchange => {
  */
 export async function walkThrough(
   { step, note, call }: DemoClient,
-  told: (giftId: string) => Promise<Told>,
+  notified: (giftId: string) => Promise<NotificationOutcome>,
 ): Promise<(url: string) => string> {
   const login = async (client: string, username: string, password: string): Promise<string> => {
     const clientToken = await call('POST', '/oauth/token', {
@@ -64,9 +64,9 @@ export async function walkThrough(
   );
   const gift = field(bought, 'data', 'gifts', 0);
   const second = field(bought, 'data', 'gifts', 1);
-  step('The receivers are told.');
+  step('The receivers are notified.');
   for (const id of [gift, second]) {
-    const { outcome, detail } = await told(id);
+    const { outcome, detail } = await notified(id);
     note(`gift ${id.slice(0, 6)}…: ${outcome} ${JSON.stringify(detail).slice(0, 100)}`);
   }
 

@@ -41,7 +41,7 @@ test('a receiver is told again', async () => {
   await told(id, 1);
   assert.equal(
     await said('resend', shortcodeOf(id)),
-    `gift ${id}: its receiver is told again by a running service; gift history shows what comes of it\n`,
+    `gift ${id}: a running service notifies its receiver again; gift history shows what comes of it\n`,
   );
   await told(id, 2);
   assert.deepEqual(await history(id), [['NotificationRequested', 'ticket 7']]);
@@ -53,12 +53,12 @@ test('a gift is given to a user, or to whoever has a number', async () => {
   const id = await buyOne(service);
   assert.equal(
     await said('reassign', id, '--to-user', 'dan'),
-    `gift ${id}: it is now for user dan, who is told by a running service\n`,
+    `gift ${id}: it is now for user dan, whom a running service notifies\n`,
   );
   await eventually(async () => (await service.events.read(`notification-${id}`)).length > 0);
   assert.equal(
     await said('reassign', id, '--to-phone', '07700 900002'),
-    `gift ${id}: it is now for whoever has the phone number, who is told by a running service\n`,
+    `gift ${id}: it is now for whoever has the phone number, whom a running service notifies\n`,
   );
   const read = await gift(service.settings, ['gifts', 'reassign', id, '--to-phone', '-', ...REASON], {
     stdin: Readable.from([Buffer.from('07700 '), Buffer.from('900002\n')]),

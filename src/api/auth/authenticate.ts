@@ -38,23 +38,23 @@ export function authenticator(deps: { tokens: AccessTokens; sessions: Sessions; 
     const token = tokenOf(header);
     const claims = token === undefined ? undefined : tokens.remembered(token);
     const session = claims === undefined ? undefined : sessions.inUse(claims);
-    const standing = session === undefined ? undefined : accounts.known(session);
-    return claims === undefined || standing === undefined ? undefined : principalOf(standing, claims.sessionId, need);
+    const caller = session === undefined ? undefined : accounts.known(session);
+    return claims === undefined || caller === undefined ? undefined : principalOf(caller, claims.sessionId, need);
   };
   const behind = async (header: string | undefined): Promise<SessionAccounts & { readonly sessionId: string }> => {
     const token = tokenOf(header);
     const claims = token === undefined ? undefined : await tokens.verify(token);
     const session = claims === undefined ? undefined : await sessions.use(claims);
-    const standing = session === undefined ? undefined : await accounts.behind(session);
-    if (claims === undefined || standing === undefined) throw authenticationFailed();
-    return copyWith(standing, { sessionId: claims.sessionId });
+    const caller = session === undefined ? undefined : await accounts.behind(session);
+    if (claims === undefined || caller === undefined) throw authenticationFailed();
+    return copyWith(caller, { sessionId: claims.sessionId });
   };
   return {
     recognise: (header, need) => (need === 'none' ? ANONYMOUS : known(header, need)),
     async authenticate(header, need) {
       if (need === 'none') return ANONYMOUS;
-      const { sessionId, ...standing } = await behind(header);
-      return principalOf(standing, sessionId, need);
+      const { sessionId, ...caller } = await behind(header);
+      return principalOf(caller, sessionId, need);
     },
     async client(header) {
       const { client, user } = await behind(header);

@@ -31,12 +31,12 @@ export interface Sessions {
   start(client: ClientDocument, user?: UserDocument): Promise<TokenPair>;
   /**
    * The next pair for a refresh token; `undefined` where it is refused. A token spent before its grace ends its
-   * session. `stands`: whether the session's client and user are still valid.
+   * session. `isValid`: whether the session's client and user are still valid.
    */
   refresh(
     token: string,
     client: string,
-    stands: (session: Session) => Promise<boolean>,
+    isValid: (session: Session) => Promise<boolean>,
   ): Promise<TokenPair | undefined>;
   /** The remembered session of an access token, at most `FRESH_MS` old; `undefined`: ask `use`. */
   inUse(claims: AccessClaims): Session | undefined;
@@ -112,7 +112,7 @@ export function sessions(options: {
       return pairOf(id, session, refresh);
     },
 
-    async refresh(text, client, stands) {
+    async refresh(text, client, isValid) {
       const token = readRefreshToken(text, hash);
       if (token === undefined) return undefined;
       const key = keyOf(token.sessionId);
@@ -130,7 +130,7 @@ export function sessions(options: {
           await records.delete(key);
           cache.forget(key);
         }
-        if (decision.kind !== 'rotate' || !(await stands(record.value))) return undefined;
+        if (decision.kind !== 'rotate' || !(await isValid(record.value))) return undefined;
         if (await store(token.sessionId, decision.next, record.version))
           return pairOf(token.sessionId, decision.next, successor);
       }

@@ -141,8 +141,8 @@ function reasonOf({ query, body }: Call): string | null {
 
 function askedOf({ params, query, body }: Call, unrecorded: readonly string[]): Record<string, unknown> {
   const { personal: _p, reason: _q, ...asked } = query;
-  const told = Object.entries(body).filter(([field]) => field !== 'reason' && !unrecorded.includes(field));
-  return { ...params, ...asked, ...Object.fromEntries(told) };
+  const fields = Object.entries(body).filter(([field]) => field !== 'reason' && !unrecorded.includes(field));
+  return { ...params, ...asked, ...Object.fromEntries(fields) };
 }
 
 type Recording = (what: object, record: () => Promise<void>) => Promise<void>;

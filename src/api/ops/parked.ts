@@ -26,7 +26,7 @@ const properties = {
   step: { ...ID, description: 'What was tried.' },
   entity: {
     ...ID,
-    description: 'Whose step it is: a transaction, a gift whose receiver is to be told, a refund, a dispute.',
+    description: 'Whose step it is: a transaction, a gift whose receiver is to be notified, a refund, a dispute.',
   },
   transaction_id: ID,
   state: {
@@ -61,7 +61,7 @@ const withEvents: Schema = {
     settled: {
       type: 'boolean',
       description:
-        'Whether the work itself is over, well or not: settled and issued, told or failed, given back. So a retry that went well is told from one under way.',
+        'Whether the work itself is over, well or not: settled and issued, notified or failed, given back. It distinguishes a retry that went well from one under way.',
     },
     events: { type: 'array', items: eventSchema, description: 'Its events, in order.' },
   },

@@ -34,7 +34,7 @@ const common: Readonly<Record<string, Schema>> = {
         since: nullable('string', 'When it said so last.'),
         lives: nullable(
           'boolean',
-          'Whether it lives: true may mean that its disk is full, or that it is frozen; null: it can not be told from here.',
+          'Whether it lives: true may mean that its disk is full, or that it is frozen; null: unknown here.',
         ),
       }),
       { type: 'null' },
@@ -57,7 +57,7 @@ const rebuildProperties: Readonly<Record<string, Schema>> = {
   at: { type: 'string', format: 'date-time' },
   holder: nullable('string', 'Who builds; null: nobody does, it waits to be gone on with.'),
   events: nullable('integer', 'Events folded.'),
-  total: nullable('integer', 'Of so many, as far as can be told.'),
+  total: nullable('integer', 'Of so many, as far as is known.'),
   per_second: nullable('number', 'Events a second.'),
   seconds_left: nullable('number', 'At that rate.'),
 };

@@ -64,7 +64,7 @@ export function taskRoutes({
   async function startTask<R>(
     kind: TaskKind,
     { projection, asked }: Named,
-    work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>,
+    work: (signal: AbortSignal, report: (share: number) => void) => Promise<R>,
     count: (result: R) => number,
   ): Promise<OpsAnswer> {
     try {
@@ -96,10 +96,10 @@ export function taskRoutes({
     { projection, deps: { events } }: Named,
     sample: number | undefined,
     signal: AbortSignal,
-    tell: (share: number) => void,
+    report: (share: number) => void,
   ): Promise<VerificationResult> {
     const found: object[] = [];
-    const report = await verifyReadModel({
+    const verified = await verifyReadModel({
       events,
       store,
       projection,
@@ -120,10 +120,10 @@ export function taskRoutes({
       onProgress(progress) {
         // Folding is the longer part.
         if (progress.step === 'fold' && progress.progress.total !== undefined)
-          tell(Math.min(0.7, (progress.progress.events / Math.max(1, progress.progress.total)) * 0.7));
+          report(Math.min(0.7, (progress.progress.events / Math.max(1, progress.progress.total)) * 0.7));
       },
     });
-    const { build, documents, differences, unsettled, behind, through } = report;
+    const { build, documents, differences, unsettled, behind, through } = verified;
     return { ...buildOf(build), documents, differences, unsettled, behind, position: through ?? null, found };
   }
 
@@ -132,13 +132,13 @@ export function taskRoutes({
     wanted: RepairedDocuments,
     operation: StartedOperation,
     signal: AbortSignal,
-    tell: (share: number) => void,
+    report: (share: number) => void,
   ): Promise<{ documents: readonly RepairOutcome[] }> {
     try {
       const outcomes = await repairReadModel(deps, projection, wanted, {
         pace: pace(),
         signal,
-        onProgress: (_, share) => tell(share * 0.9),
+        onProgress: (_, share) => report(share * 0.9),
         record: async () => operation,
       });
       return { documents: outcomes ?? [] };
@@ -192,7 +192,7 @@ export function taskRoutes({
         return startTask(
           'verification',
           named,
-          async (signal, tell) => verification(named, call.body['sample'] as number | undefined, signal, tell),
+          async (signal, report) => verification(named, call.body['sample'] as number | undefined, signal, report),
           differences,
         );
       },
@@ -249,7 +249,7 @@ export function taskRoutes({
           return await startTask(
             'repair',
             named,
-            async (signal, tell) => repairs(named, ids ?? 'found', operation, signal, tell),
+            async (signal, report) => repairs(named, ids ?? 'found', operation, signal, report),
             documents,
           );
         } catch (error) {

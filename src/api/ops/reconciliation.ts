@@ -49,10 +49,10 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
           }),
         );
         const compare = async (
-          tell: (difference: Difference) => Promise<void>,
+          onDifference: (difference: Difference) => Promise<void>,
           signal: AbortSignal,
         ): Promise<DayReport> =>
-          reconcileDay({ events, ledger: (await openLedger)() }, day, tell, signal).catch((error: unknown) => {
+          reconcileDay({ events, ledger: (await openLedger)() }, day, onDifference, signal).catch((error: unknown) => {
             if (error instanceof ProviderError || error instanceof RetryLaterError)
               throw new UnavailableError(error.message, { cause: error });
             throw error;
@@ -68,21 +68,21 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
 
 /** Yields differences as they are found, at the reader's pace; ends the comparison when the reader leaves. */
 async function* exported(
-  run: (tell: (difference: Difference) => Promise<void>, signal: AbortSignal) => Promise<DayReport>,
+  run: (onDifference: (difference: Difference) => Promise<void>, signal: AbortSignal) => Promise<DayReport>,
   last: (report: DayReport, differences: number) => object,
 ): AsyncGenerator<Exported> {
   const found: { readonly difference: Difference; readonly taken: () => void }[] = [];
   const abort = new AbortController();
   let wake = (): void => undefined;
   let ended = false;
-  const tell = async (difference: Difference): Promise<void> => {
+  const onDifference = async (difference: Difference): Promise<void> => {
     if (abort.signal.aborted) return;
     await new Promise<void>((taken) => {
       found.push({ difference, taken });
       wake();
     });
   };
-  const comparing = run(tell, abort.signal).finally(() => {
+  const comparing = run(onDifference, abort.signal).finally(() => {
     ended = true;
     wake();
   });

@@ -98,9 +98,9 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
   const actions: readonly DescribedAction[] = [
     {
       name: 'resend',
-      summary: 'Tell the receiver of a gift again',
+      summary: 'Notify the receiver of a gift again',
       description:
-        "Once more for each time it is asked for, by SMS or push as the receiver can be reached now. Refused while the receiver is still being told, and of a gift that can't be used.",
+        "Once more for each request, by SMS or push as the receiver can be reached now. Refused while a notification is under way, and of a gift that can't be used.",
       properties: {},
       bodyExample: { reason: 'deleted the message' },
       answered: 'It is asked for; the history shows what comes of it.',
@@ -125,7 +125,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       name: 'reassign',
       summary: 'Give a gift to another receiver',
       description:
-        "To a user, or to whoever has a phone number; they are told. Whoever had it may not redeem it any more. Refused while the receiver is still being told, and once a voucher's code is out.",
+        "To a user, or to the owner of a phone number, who is notified. The former receiver may not redeem it any more. Refused while a notification is under way, and once a voucher's code is out.",
       properties: {
         user_id: { type: 'string', minLength: 1, maxLength: 64, description: 'The new receiver.' },
         phone_number: {
@@ -199,7 +199,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       name: 'unblock',
       summary: 'Free a gift that support has blocked',
       description:
-        "Of support's own block, or that of a ticket; `blocked_by` tells what goes on blocking it. A disputed payment is freed by its end alone.",
+        "Of support's own block, or that of a ticket; `blocked_by` has the causes that still block it. A disputed payment is freed by its end alone.",
       properties: { ticket: ticketProperty },
       bodyExample: { reason: 'found again', ticket: 'T-1042' },
       answered: 'This cause does not block it any more.',
@@ -209,43 +209,45 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
     },
   ];
 
-  return actions.map(({ name, properties, required = [], answered, example: answer, errors, action, ...told }) => ({
-    ...told,
-    method: 'POST',
-    path: `/ops/gifts/:giftId/${name}`,
-    operation: `${name}Gift`,
-    tag: 'Support',
-    roles: ['support'],
-    params: { giftId: "The gift's id or shortcode." },
-    body: {
-      type: 'object',
-      additionalProperties: false,
-      required: [...required, 'reason'],
-      properties: { ...properties, reason: reasonProperty },
-    },
-    answers: [{ status: 200, description: answered, schema: dataSchema(supportedGiftSchema), example: answer }],
-    errors: ['gift_not_found', ...errors],
-    exists: async (call) => {
-      const giftId = named(call);
-      await foundGift(deps, giftId, await events.read(giftStream(giftId)));
-    },
-    async handle(call) {
-      const giftId = named(call);
-      const reason = (call.body['reason'] as string).trim();
-      const context = contextOf(call, gifts.now());
-      const { own, replayed, gift } = await supportGift(deps, giftId, context, action(call.body), reason);
-      const position = own.at(-1)?.position;
-      if (position !== undefined && own.some(({ type }) => giftsProjection.types.includes(type)))
-        await waitUntilProjected(position, [models.gifts]);
-      return {
-        status: 200,
-        body: { data: gift },
-        replayed,
-        shown: 1,
-        ...(position === undefined ? {} : { position }),
-      };
-    },
-  }));
+  return actions.map(
+    ({ name, properties, required = [], answered, example: answer, errors, action, ...described }) => ({
+      ...described,
+      method: 'POST',
+      path: `/ops/gifts/:giftId/${name}`,
+      operation: `${name}Gift`,
+      tag: 'Support',
+      roles: ['support'],
+      params: { giftId: "The gift's id or shortcode." },
+      body: {
+        type: 'object',
+        additionalProperties: false,
+        required: [...required, 'reason'],
+        properties: { ...properties, reason: reasonProperty },
+      },
+      answers: [{ status: 200, description: answered, schema: dataSchema(supportedGiftSchema), example: answer }],
+      errors: ['gift_not_found', ...errors],
+      exists: async (call) => {
+        const giftId = named(call);
+        await foundGift(deps, giftId, await events.read(giftStream(giftId)));
+      },
+      async handle(call) {
+        const giftId = named(call);
+        const reason = (call.body['reason'] as string).trim();
+        const context = contextOf(call, gifts.now());
+        const { own, replayed, gift } = await supportGift(deps, giftId, context, action(call.body), reason);
+        const position = own.at(-1)?.position;
+        if (position !== undefined && own.some(({ type }) => giftsProjection.types.includes(type)))
+          await waitUntilProjected(position, [models.gifts]);
+        return {
+          status: 200,
+          body: { data: gift },
+          replayed,
+          shown: 1,
+          ...(position === undefined ? {} : { position }),
+        };
+      },
+    }),
+  );
 }
 
 /** @throws Refusal `gift_not_found` for what can't be an id */

@@ -98,7 +98,7 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
       method: 'POST',
       path: '/webhooks/stripe',
       operation: 'receiveStripeEvent',
-      summary: 'What Stripe tells',
+      summary: 'Events of Stripe',
       description:
         'For Stripe, which signs what it sends. Each message is noted once, whenever and in whatever order it comes. What is about no transaction of this installation is answered with 200 and ' +
         '`ignored`, so that Stripe does not send it again; with 503 it is to be sent again.',

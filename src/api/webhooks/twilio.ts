@@ -79,9 +79,9 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
       method: 'POST',
       path: TWILIO_CALLBACK_PATH,
       operation: 'receiveTwilioStatus',
-      summary: 'What Twilio tells of a message',
+      summary: 'The delivery of a message by Twilio',
       description:
-        'For Twilio, which signs what it sends. A message that could not be delivered is noted once, with its cause, whenever and however often that is told.',
+        'For Twilio, which signs what it sends. A message that could not be delivered is noted once, with its cause, whenever and however often Twilio calls.',
       tag: 'Webhooks',
       caller: 'none',
       noStore: true,
@@ -112,12 +112,12 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
       ],
       errors: ['invalid_signature', 'too_many_requests'],
       async handle(call) {
-        const told = await news(call);
-        if (told === undefined) return { status: 200, body: { received: true, outcome: 'ignored' } };
+        const callback = await news(call);
+        if (callback === undefined) return { status: 200, body: { received: true, outcome: 'ignored' } };
         // The answer that a worker lacks where it doesn't know whether the message was sent.
-        await ledger.learn(notificationKey({ gift_id: told.giftId, attempt: told.attempt }), replyOf(told));
-        if (told.outcome === 'taken') return { status: 200, body: { received: true, outcome: 'known' } };
-        const { giftId, attempt, messageId, outcome } = told;
+        await ledger.learn(notificationKey({ gift_id: callback.giftId, attempt: callback.attempt }), replyOf(callback));
+        if (callback.outcome === 'taken') return { status: 200, body: { received: true, outcome: 'known' } };
+        const { giftId, attempt, messageId, outcome } = callback;
         const context = {
           commandId: `twilio-${messageId}-undelivered`,
           correlationId: call.requestId,

@@ -46,7 +46,7 @@ export function retryCommand(terminal: Terminal): Command {
   const command = new Command('retry')
     .summary('hand parked work back to the service')
     .description(
-      `Hands parked work back: a running service goes on with it from what the log and the provider say, so that nobody is charged, told or refunded twice.
+      `Hands parked work back: a running service goes on with it from what the log and the provider say, so that nobody is charged, notified or refunded twice.
 What fails again is parked again, with the count. What is handed back already stays so.`,
     )
     .argument('[id...]', 'ids of the parked work, or of its gift (or shortcode), transaction, refund or dispute')
@@ -152,10 +152,10 @@ async function one(
     if (outcome.own !== undefined) counted.recorded++;
     await writeLines(terminal.stdout, [json ? asJson(outcome) : inWords(decision, outcome)]);
   } catch (error) {
-    const told = refusalInWords(error);
-    if (alone || !(told instanceof CommandFailure)) throw told;
+    const failure = refusalInWords(error);
+    if (alone || !(failure instanceof CommandFailure)) throw failure;
     counted.failed++;
-    terminal.stderr.write(`${id.slice(0, 64)}: ${told.message}\n`);
+    terminal.stderr.write(`${id.slice(0, 64)}: ${failure.message}\n`);
   }
 }
 

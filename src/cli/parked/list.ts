@@ -26,7 +26,7 @@ const MAX_CAUSE = 160;
 export function filterOptions(command: Command): Command {
   return command
     .addOption(new Option('--process <name>', 'only what this process manager gave up').choices(PARKED_NAMES))
-    .option('--step <step>', 'only this step, such as charge, issue, tell, refund');
+    .option('--step <step>', 'only this step, such as charge, issue, notify, refund');
 }
 
 /** Parked work from the log, the oldest first. @throws UnavailableError */
@@ -84,8 +84,8 @@ function noneOf({ state, process, step }: ListFlags): string {
 
 function tableOf(entries: readonly ParkedEntry[], state: ListFlags['state']): string[] {
   const rows = entries.map((entry) => {
-    const { id, process, step, entity, times, state: stands, parked_at, cause } = parkedView(entry);
-    return [id, process, step, entity, ...(state === 'all' ? [stands] : []), times, parked_at, cutShort(cause)];
+    const { id, process, step, entity, times, state: itsState, parked_at, cause } = parkedView(entry);
+    return [id, process, step, entity, ...(state === 'all' ? [itsState] : []), times, parked_at, cutShort(cause)];
   });
   const count = `${entries.length} ${state === 'all' ? 'in all' : state}; times are UTC; gift parked show ID shows one whole`;
   return [

@@ -7,7 +7,7 @@ import { findParked } from '../../commands/findParked.js';
 import { withStores } from '../engines.js';
 import { outputOptions } from '../exports.js';
 import { blockLines, jsonLine } from '../output.js';
-import { toldRefusal } from '../refusals.js';
+import { throwInWords } from '../refusals.js';
 import { type Terminal, writeLines } from '../terminal.js';
 
 export function parkedShowCommand(terminal: Terminal): Command {
@@ -31,7 +31,7 @@ Example:
           return parkedWithEvents(events, found, { personal: false });
         },
         { onlyReads: true },
-      ).catch(toldRefusal);
+      ).catch(throwInWords);
       await writeLines(terminal.stdout, json === true ? [jsonLine(work)] : inWords(work, terminal.stdout.columns));
     });
 }

@@ -114,7 +114,7 @@ async function runRebuild(terminal: Terminal, name: string | undefined, flags: R
   });
 }
 
-interface Telling {
+interface Reporting {
   readonly asker: Asked;
   readonly json: boolean;
 }
@@ -124,12 +124,12 @@ async function rebuildOne(
   terminal: Terminal,
   opened: OpenedStores,
   projection: Projection,
-  telling: Telling,
+  reporting: Reporting,
 ): Promise<void> {
   const { name } = projection;
   const { signal, stderr } = terminal;
   const say = async (action: string, more: object): Promise<void> => {
-    if (telling.json) await writeLines(terminal.stdout, [jsonLine({ action, projection: name, ...more })]);
+    if (reporting.json) await writeLines(terminal.stdout, [jsonLine({ action, projection: name, ...more })]);
   };
   const startedAt = performance.now();
   let lostAt: number | undefined;
@@ -137,7 +137,7 @@ async function rebuildOne(
   for (;;) {
     try {
       await attempt(terminal, opened, projection, {
-        ...telling,
+        ...reporting,
         say,
         startedAt,
         started,
@@ -149,7 +149,7 @@ async function rebuildOne(
       if (!(error instanceof UnavailableError || error instanceof LeaseLostError)) throw error;
       if (signal.aborted) throw stoppedBy(name);
       const now = performance.now();
-      if (lostAt === undefined && !telling.json)
+      if (lostAt === undefined && !reporting.json)
         await writeLines(stderr, [
           `${printable(error.message)}: waiting for it; the rebuild of ${name} goes on from where it was`,
         ]);
@@ -166,7 +166,7 @@ async function rebuildOne(
 const stoppedBy = (name: string): CommandFailure =>
   interrupted(`interrupted: repeat the command, and the rebuild of ${name} goes on from where it was; --abort ends it`);
 
-interface Attempt extends Telling {
+interface Attempt extends Reporting {
   readonly say: (action: string, more: object) => Promise<void>;
   /** The start of the first attempt. */
   readonly startedAt: number;
@@ -188,7 +188,7 @@ async function attempt(
   const deps = depsOf(opened);
   const bar = progressBar(terminal.stderr, { doing: `rebuilding ${name}`, unit: 'events' });
   let last: RebuildProgress | undefined;
-  const tell = (progress: RebuildProgress): void => {
+  const report = (progress: RebuildProgress): void => {
     if (progress.position !== last?.position) onProgress();
     last = progress;
     bar(progress.events, goalOf(progress));
@@ -204,7 +204,7 @@ async function attempt(
       const outcome = await build(deps, projection, target, lease, {
         pace: considerate(store.records),
         signal,
-        onProgress: tell,
+        onProgress: report,
       });
       if (outcome === 'stopped') throw stoppedBy(name);
       if (outcome === 'aborted')

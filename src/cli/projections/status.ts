@@ -23,7 +23,7 @@ export function statusCommand(terminal: Terminal): Command {
     .description(
       `Shows for every read model and process manager how far it is behind the log's end, counted in the events that concern it and in seconds, how fast it is, which
 process works on it, and what is in flight, parked or quarantined. Process managers stand at the oldest work that is still open: one buyer who has yet to prove
-who they are leaves all of them behind by everything since, and what is in flight says how little is left. It is told from the engines alone, so what is stuck
+who they are leaves all of them behind by everything since, and what is in flight says how little is left. It is read from the engines alone, so what is stuck
 can't look healthy. Takes two seconds.`,
     )
     .option('--json', 'one JSON object a line on standard output')

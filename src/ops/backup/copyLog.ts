@@ -128,8 +128,8 @@ export async function copyLog(
     if ((await target.end()) === undefined) return;
     const events = eachOf(batches(undefined, source, undefined));
     try {
-      for await (const standing of batches('compare', target, undefined)) {
-        for (const there of standing) {
+      for await (const copiedBefore of batches('compare', target, undefined)) {
+        for (const there of copiedBefore) {
           const { value: here } = await events.next();
           const text = canonicalText(there);
           if (here === undefined || text !== canonicalText(here)) {

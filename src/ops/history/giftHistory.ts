@@ -162,8 +162,11 @@ async function walletMoney(events: EventStore, purchase: readonly RecordedEvent[
 
 /** The gift's own streams, and the events of its voucher's code. */
 async function lifeOf({ events, hash }: HistoryDeps, giftId: string): Promise<RecordedEvent[]> {
-  const [own, told] = await Promise.all([events.read(giftStream(giftId)), events.read(notificationStream(giftId))]);
-  const life = [...own, ...told];
+  const [own, notification] = await Promise.all([
+    events.read(giftStream(giftId)),
+    events.read(notificationStream(giftId)),
+  ]);
+  const life = [...own, ...notification];
   for (const event of own) {
     if (event.type !== 'VoucherAssigned') continue;
     const { segment_id, code } = event.data as VoucherAssigned['data'];

@@ -49,7 +49,7 @@ async function modelOrLog<T>(
   id: string,
   filter: EventFilter,
   signal: AbortSignal | undefined,
-  tells: (event: RecordedEvent) => T | undefined,
+  match: (event: RecordedEvent) => T | undefined,
 ): Promise<T | undefined> {
   try {
     return await getAtLogEnd(events, model, id, REACH_MS);
@@ -59,8 +59,8 @@ async function modelOrLog<T>(
   }
   for await (const batch of events.readAll(undefined, filter, { signal })) {
     for (const event of batch.events) {
-      const told = tells(event);
-      if (told !== undefined) return told;
+      const found = match(event);
+      if (found !== undefined) return found;
     }
     await nextTurn();
   }

@@ -91,7 +91,7 @@ function count(sums: Tally, kind: LedgerEntry['kind'], amount: number, entries =
 }
 
 /**
- * Reports each difference to `tell`. An aborted `signal` ends it with its reason. `others`: the log's sums of other
+ * Reports each difference. An aborted `signal` ends it with its reason. `others`: the log's sums of other
  * providers, uncompared.
  * @throws what the ledger throws; UnavailableError
  */
@@ -99,7 +99,7 @@ export async function reconcile(
   events: EventStore,
   ledger: PaymentLedger,
   day: Day,
-  tell: (difference: Difference) => Promise<void> | void,
+  onDifference: (difference: Difference) => Promise<void> | void,
   signal?: AbortSignal,
 ): Promise<{ readonly reconciled: Reconciled; readonly others: ReadonlyMap<string, Sums> }> {
   const feed = await openSpanFeed(events, day, { types: ['PaymentCharged', 'GiftsRefunded', 'RefundedAtProvider'] });
@@ -124,7 +124,7 @@ export async function reconcile(
   const report = async (found: readonly Difference[]): Promise<void> => {
     for (const difference of found) {
       differences++;
-      await tell(difference);
+      await onDifference(difference);
     }
   };
   const resolveOurs = async (one: Here): Promise<void> => {
@@ -215,7 +215,7 @@ async function failedLater(events: EventStore, { kind, id, transactionId }: Here
 
 /**
  * The provider's entry in its transaction's stream, on any day: the first event that names it. `spent`: see
- * `toldOutside`.
+ * `refundedOutside`.
  */
 async function inLog(
   events: EventStore,
@@ -233,9 +233,9 @@ async function inLog(
       return { found: { kind, id, transactionId, amount: data['amount'], at: event.at }, why: '' };
   }
   if (kind === 'refund') {
-    const told = toldOutside(history, entry, spent);
-    if (told === undefined) return { why: 'its transaction has no such refund' };
-    return { found: { kind, id, transactionId, ...told }, why: '' };
+    const outside = refundedOutside(history, entry, spent);
+    if (outside === undefined) return { why: 'its transaction has no such refund' };
+    return { found: { kind, id, transactionId, ...outside }, why: '' };
   }
   if (history.some(({ type }) => type === 'PaymentCharged'))
     return { why: 'its transaction was charged by another one: charged twice' };
@@ -251,7 +251,7 @@ async function inLog(
  * matches, or the ledger has no amount. The provider reports totals, so the first report after this refund covers it,
  * and its amount is used up.
  */
-function toldOutside(
+function refundedOutside(
   history: readonly RecordedEvent[],
   { at, amount }: LedgerEntry,
   spent: Map<string, number>,
@@ -259,19 +259,19 @@ function toldOutside(
   if (amount === undefined) return undefined;
   const parts: (readonly [id: string, spent: number])[] = [];
   let open = amount;
-  let told: string | undefined;
+  let recordedAt: string | undefined;
   for (const event of history) {
     if (event.type !== 'RefundedAtProvider' || Date.parse(event.at) < Date.parse(at) - SPAN_MS) continue;
     const before = spent.get(event.id) ?? 0;
     const part = Math.min(open, (event.data as RefundedAtProvider['data']).amount - before);
     if (part <= 0) continue;
-    told ??= event.at;
+    recordedAt ??= event.at;
     open -= part;
     parts.push([event.id, before + part]);
   }
-  if (open > 0 || told === undefined) return undefined;
+  if (open > 0 || recordedAt === undefined) return undefined;
   for (const [id, pence] of parts) spent.set(id, pence);
-  return { amount, at: told };
+  return { amount, at: recordedAt };
 }
 
 function compare(provider: string, here: Here, there: LedgerEntry): Difference[] {

@@ -48,11 +48,11 @@ export function dayOf(
   return { day: text, timeZone: zone, from, to: Math.min(Date.parse(calendar.instant(text, 'last')) + 1, now) };
 }
 
-/** Reports each difference to `tell`. @throws what the ledgers throw; UnavailableError */
+/** Reports each difference. @throws what the ledgers throw; UnavailableError */
 export async function reconcileDay(
   { events, ledger }: ReconcileDeps,
   day: Day,
-  tell: (difference: Difference) => Promise<void> | void,
+  onDifference: (difference: Difference) => Promise<void> | void,
   signal?: AbortSignal,
 ): Promise<DayReport> {
   const wallets = await walletLedger(events, day);
@@ -61,7 +61,7 @@ export async function reconcileDay(
     const reports: Reconciled[] = [];
     const uncompared = new Map<string, Sums>();
     for (const one of ledgers) {
-      const { reconciled, others } = await reconcile(events, one, day, tell, signal);
+      const { reconciled, others } = await reconcile(events, one, day, onDifference, signal);
       reports.push(reconciled);
       for (const [provider, sums] of others) uncompared.set(provider, sums);
     }
