@@ -3,14 +3,14 @@ import type { Channel } from '../domain/notification.js';
 import { attempt, id, object, text, workerRequest, yes } from './workerRequest.js';
 
 /**
- * Tell the receiver of a gift, once for ever for this gift and attempt. Personal: `to` (a phone number in E.164, or
- * device tokens), `message`, `sender_name`. `locale` null: English.
+ * Notify the receiver of a gift, once for this gift and attempt. Personal: `to` (a phone number in E.164, or device
+ * tokens), `message`, `sender_name`. `locale` null: English.
  */
 export interface SendRequest {
   readonly gift_id: string;
   /** Which notification it is, from 1; absent: the first. A further one is deliberate, and its `launch_url` differs. */
   readonly attempt?: number;
-  /** Its purchase and who bought: what a purchase sends counts as one where a limit holds. */
+  /** What one purchase sends counts once against a limit. */
   readonly transaction_id: string;
   readonly buyer_id: string;
   readonly channel: Channel;
@@ -28,8 +28,8 @@ export type SendReply =
   | { readonly outcome: 'failed'; readonly cause: string; readonly simulated: boolean };
 
 /**
- * What became of a notification? `started_at` (ISO 8601, UTC): nobody can have sent it before. Personal:
- * `to`, where they would be told now (empty: nowhere any more).
+ * The outcome of an attempt? `started_at` (ISO 8601, UTC): it can't have been sent before. Personal: `to`, the
+ * receiver's present address (empty: none).
  */
 export interface SendLookup {
   readonly gift_id: string;
@@ -41,7 +41,7 @@ export interface SendLookup {
   readonly launch_url: string;
 }
 
-/** `never`: no worker has begun to send it, so sending it is safe; `unknown`: it may or may not have been sent. */
+/** `never`: no worker has tried to send it, so sending it is safe; `unknown`: it may have been sent. */
 export type SendLookupReply = SendReply | { readonly outcome: 'never' | 'unknown' };
 
 /** The key of a notification: the gift's id, and from the second on its number. */

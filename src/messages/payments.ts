@@ -2,8 +2,8 @@
 import { attempt, id, object, workerRequest, yes } from './workerRequest.js';
 
 /**
- * Take `amount` (pence) from the payment method, once for ever for this transaction. `customer`: the card processor's
- * customer id. `started_at` (ISO 8601, UTC): when this was first asked for; providers forget a day later that it was.
+ * Take `amount` (pence) from the payment method, once for this transaction. `customer`: the card processor's customer
+ * id. `started_at` (ISO 8601, UTC): when this was first asked for; providers forget it a day later.
  */
 export interface ChargeRequest {
   readonly transaction_id: string;
@@ -14,8 +14,8 @@ export interface ChargeRequest {
 }
 
 /**
- * The provider's final answer. `amount`: what it says that it took, pence; absent: it does not say. `simulated`:
- * nobody's money was moved.
+ * The final answer. `amount`: what the provider says it took, pence; absent: it does not say. `simulated`: no money was
+ * moved.
  */
 export type ChargeReply =
   | {
@@ -28,8 +28,8 @@ export type ChargeReply =
   | { readonly outcome: 'declined'; readonly provider: string; readonly code: string; readonly simulated: boolean };
 
 /**
- * The provider's answer for now: the buyer has to prove who they are (`action`: the provider's word for how) before it
- * takes the money. `payment_id`: the provider's name of the payment.
+ * The buyer has to authenticate (`action`: the provider's word for how) before the provider takes the money.
+ * `payment_id`: the provider's.
  */
 export interface AuthenticationReply {
   readonly outcome: 'authentication';
@@ -39,13 +39,13 @@ export interface AuthenticationReply {
   readonly simulated: boolean;
 }
 
-/** What became of a transaction's charge? `payment_id` null: the provider's name of it is not known. */
+/** The outcome of a charge? `payment_id` null: not known. */
 export interface ChargeLookup {
   readonly transaction_id: string;
   readonly payment_id: string | null;
 }
 
-/** `unknown`: the provider knows nothing (any more) of it. */
+/** `unknown`: the provider does not know it (any more). */
 export type ChargeLookupReply = ChargeReply | AuthenticationReply | { readonly outcome: 'unknown' };
 
 /**
@@ -58,7 +58,7 @@ export interface ChargeCancellation {
   readonly code: string;
 }
 
-/** What does a buyer need to prove who they are? */
+/** What does a buyer need to authenticate? */
 export interface PaymentActionRequest {
   readonly transaction_id: string;
   readonly payment_id: string;
@@ -72,19 +72,19 @@ export type PaymentActionReply =
   | { readonly outcome: 'action'; readonly client_secret: string; readonly waiting: boolean }
   | { readonly outcome: 'unknown' };
 
-/** To whom does a payment belong that the provider names? */
+/** Which transaction does a payment belong to? */
 export interface PaymentSearch {
   readonly payment_id: string;
 }
 
-/** `unknown`: no purchase of anybody's here. */
+/** `unknown`: none of ours. */
 export type PaymentSearchReply =
   { readonly outcome: 'found'; readonly transaction_id: string } | { readonly outcome: 'unknown' };
 
 /**
- * Give `amount` (pence, at least 1) of a charge back, once for ever for this refund and attempt. A further attempt is
- * made only after the one before was refused, or is certain never to have reached the provider. `provider` and
- * `charge_id`: as the charge's reply named them. `started_at` (ISO 8601, UTC): when this attempt was first asked for.
+ * Give `amount` (pence, at least 1) of a charge back, once for this refund and attempt. A further attempt is made only
+ * after the one before was refused, or certainly never reached the provider. `provider`, `charge_id`: of the charge's
+ * reply. `started_at` (ISO 8601, UTC): when this attempt was first asked for.
  */
 export interface RefundRequest {
   readonly refund_id: string;
@@ -99,8 +99,8 @@ export interface RefundRequest {
 }
 
 /**
- * The provider's final answer: it gives the money back (`refund_ref`: its own id of that), or never will under this
- * attempt. `simulated`: nobody's money was moved.
+ * The final answer: `refund_ref` is the provider's id; refused under this attempt for good. `simulated`: no money was
+ * moved.
  */
 export type RefundReply =
   | {
@@ -111,7 +111,7 @@ export type RefundReply =
     }
   | { readonly outcome: 'refused'; readonly provider: string; readonly code: string; readonly simulated: boolean };
 
-/** What became of an attempt at a refund? `started_at` (ISO 8601, UTC): when it was first asked for. */
+/** The outcome of an attempt at a refund? `started_at` (ISO 8601, UTC): when it was first asked for. */
 export interface RefundLookup {
   readonly refund_id: string;
   readonly attempt: number;
@@ -121,8 +121,8 @@ export interface RefundLookup {
 }
 
 /**
- * `never`: the provider has never been asked for this attempt. `others`: pence of the charge that were given back there
- * since it was first asked for, and not by us; absent: none.
+ * `never`: the provider was never asked for this attempt. `others`: pence of the charge that were given back there
+ * since it was first asked for, not by us; absent: none.
  */
 export type RefundLookupReply = RefundReply | { readonly outcome: 'never'; readonly others?: number };
 

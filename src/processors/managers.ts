@@ -22,8 +22,8 @@ export const MANAGERS = [purchaseManager, notificationManager, resendManager, re
 export const FEED_TYPES = feedTypes(MANAGERS);
 
 /**
- * The events that somebody has to follow. A message that could not be delivered asks for nothing: support sees it, and
- * may ask for a resend.
+ * The events that have to be followed. A message that could not be delivered asks for nothing: support sees it, and may
+ * ask for a resend.
  */
 type FeedEvent =
   | PurchaseEvent

@@ -7,7 +7,7 @@ import {
   type EventReader,
   MalformedEventError,
   type OtherMessage,
-  type ToldNews,
+  type WebhookNews,
 } from '../../providers/payments/providerEvents.js';
 import { SignatureError } from '../../providers/signature.js';
 import { HttpError } from '../pipeline/errors.js';
@@ -77,7 +77,7 @@ const BODY_EXAMPLE = {
 export function webhookRoutes(deps: WebhookDeps): Route[] {
   const refuseForgery = refuseForgeries(deps.logger);
 
-  const read = async (call: Call): Promise<ToldNews | OtherMessage> => {
+  const read = async (call: Call): Promise<WebhookNews | OtherMessage> => {
     try {
       return deps.read(call.bytes, call.header('stripe-signature') ?? '');
     } catch (error) {
@@ -88,7 +88,7 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
     }
   };
 
-  const ignored = (message: ToldNews | OtherMessage, why: string): Answer => {
+  const ignored = (message: WebhookNews | OtherMessage, why: string): Answer => {
     deps.logger.info({ event: message.id, why }, 'a webhook was ignored');
     return { status: 200, body: { received: true, outcome: 'ignored' } };
   };

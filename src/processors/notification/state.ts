@@ -6,7 +6,7 @@ import { issueCommand } from '../purchase/issueJobs.js';
 import type { Cause } from '../runner/cause.js';
 import type { Reaction } from '../runner/processManager.js';
 
-/** A receiver to be notified. `due`: nobody has started; `started`: somebody has, without an answer. */
+/** A receiver to be notified. `due`: not started; `started`: without an answer. */
 export interface NotificationWork {
   readonly stage: 'due' | 'started';
   readonly transactionId: string;
@@ -23,7 +23,7 @@ export interface NotificationWork {
   readonly last: Cause;
 }
 
-/** What is to be done for a receiver; `instance` is the gift. `find out`: notify only if nobody has. */
+/** `instance` is the gift. `find out`: notify only if nothing was sent. */
 export interface NotificationIntent {
   readonly do: 'notify' | 'find out';
   readonly instance: string;

@@ -1,4 +1,4 @@
-/** What the feed told of a purchase, read again from the streams: it was parked, and the checkpoint may be past it. */
+/** The events that the feed showed of a purchase, read from the streams: the checkpoint may be past them. */
 import { giftStream } from '../../domain/gift.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { attemptOf, type NotificationEvent, notificationStream } from '../../domain/notification.js';

@@ -1,4 +1,4 @@
-/** The jobs that issue a charged purchase's gifts: one a gift, so that one that fails holds up no other. */
+/** One job a gift, so that a failure holds up no other gift. */
 import { giftStream } from '../../domain/gift.js';
 import { issueGifts } from '../../domain/purchase.js';
 import type { Job, ParkAs, PoolSize } from '../runner/jobs.js';
@@ -10,7 +10,7 @@ const ISSUES: PoolSize = { atOnce: 128 };
 /** The command of a gift's issue, where nothing else is appended with it. */
 export const issueCommand = (giftId: string): string => `issue-${giftId}`;
 
-/** `work`: the purchase as it stands; `undefined` ends it. */
+/** `work`: the open purchase; `undefined` ends it. */
 export function* issueJobs(
   work: () => PurchaseWork | undefined,
   parkAs: ParkAs,

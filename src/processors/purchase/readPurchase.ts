@@ -1,4 +1,4 @@
-/** A purchase as its stream tells it. */
+/** A purchase, read from its stream. */
 import { fold } from '../../domain/decider.js';
 import { type Purchase, purchaseAggregate, transactionStream } from '../../domain/purchase.js';
 import type { EventStore } from '../../ports/eventStore.js';

@@ -15,8 +15,8 @@ import type { Cause } from '../runner/cause.js';
 import type { Reaction } from '../runner/processManager.js';
 
 /**
- * A purchase with something left to do. `bought`: nobody has asked for the charge; `charging`: asked, without an
- * answer; `authenticating`: waiting for its buyer; `charged`: gifts are being issued and receivers notified.
+ * An open purchase. `bought`: the charge was not asked for; `charging`: asked, without an answer; `authenticating`:
+ * waiting for its buyer; `charged`: gifts are being issued and receivers notified.
  */
 export interface PurchaseWork {
   readonly stage: 'bought' | 'charging' | 'authenticating' | 'charged';
@@ -24,7 +24,7 @@ export interface PurchaseWork {
   readonly purchasedAt: string;
   /** The last event of the transaction's stream. */
   readonly last: Cause;
-  /** Gifts whose issue the feed has not told. */
+  /** Gifts that are not issued as far as the feed shows. */
   readonly toIssue: number;
   /** Receivers with an address whose first notification has not ended. */
   readonly toNotify: number;
@@ -34,7 +34,7 @@ export interface PurchaseWork {
 export interface PurchaseIntent {
   readonly do: 'charge' | 'issue';
   readonly instance: string;
-  /** Nobody has asked for the charge, as far as the feed tells. */
+  /** The charge was not asked for, as far as the feed shows. */
   readonly fresh?: true;
 }
 

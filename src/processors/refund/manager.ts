@@ -36,7 +36,7 @@ export const refundManager: ProcessManager<
   },
   react: reactToRefund,
   resume: (_work, instance) => [{ do: 'refund', instance }],
-  // Of one that was retried after its end no further event tells.
+  // No further event comes for a refund that was retried after its end.
   done: (work, { instance }) => ({ state: undefined, intents: releases(work, instance) }),
   parkAs: ({ instance }) => ({ name: 'refund', entity: instance, step: STEP }),
   jobs(intent, open, deps) {

@@ -25,7 +25,7 @@ export function pushTextOf(parts: TextParts): { readonly title: string; readonly
 function firstLine({ sender_name, product_name, locale }: TextParts): string {
   const words = wordsOf(locale);
   const sender = named(sender_name);
-  return sender === '' ? words.somebody(named(product_name)) : words.named(sender, named(product_name));
+  return sender === '' ? words.anonymous(named(product_name)) : words.named(sender, named(product_name));
 }
 
 /** A name stays on one line, whatever it holds. */

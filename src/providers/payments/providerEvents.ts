@@ -2,7 +2,7 @@
 import type { PaymentNews } from '../../domain/paymentNews.js';
 
 /** News of a transaction; where the message does not name it, the provider knows the payment's. */
-export interface ToldNews {
+export interface WebhookNews {
   /** The provider's id of the message: the same for each repeat. */
   readonly id: string;
   readonly transactionId: string | undefined;
@@ -21,4 +21,4 @@ export class MalformedEventError extends Error {
 }
 
 /** Reads one message. @throws SignatureError, MalformedEventError */
-export type EventReader = (bytes: Buffer, signature: string) => ToldNews | OtherMessage;
+export type EventReader = (bytes: Buffer, signature: string) => WebhookNews | OtherMessage;

@@ -59,7 +59,7 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
 
   const refundKey = (refundId: string, attempt: number): string => `${REFUND_PREFIX}${refundId}/${attempt}`;
 
-  const trouble = async (transactionId: string, reference: string): Promise<void> => {
+  const failFirst = async (transactionId: string, reference: string): Promise<void> => {
     const failure = Object.hasOwn(FAILING, reference) ? FAILING[reference] : undefined;
     if (failure === undefined) return;
     const key = `chargeFailures/${transactionId}`;
@@ -88,7 +88,7 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
       const known = await records.get<Entry>(keyOf(transaction_id));
       if (known !== undefined) return replyOf(known.value);
       if (payment_reference === 'pm_card_slow') await sleep(SLOW_MS);
-      await trouble(transaction_id, payment_reference);
+      await failFirst(transaction_id, payment_reference);
       if (needsAuthentication(payment_reference)) {
         const waiting = {
           outcome: 'authentication',

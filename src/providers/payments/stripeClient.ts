@@ -81,7 +81,7 @@ export function openStripe({ secretKey, apiUrl }: StripeSettings, timeout: numbe
 export function codeOf(
   error: { readonly decline_code?: string | undefined; readonly code?: string | undefined } | undefined,
 ): string {
-  // The library leaves what it wasn't told empty.
+  // The library leaves fields empty that Stripe does not send.
   return [error?.decline_code, error?.code].find((code) => code !== undefined && code !== '') ?? 'generic_decline';
 }
 

@@ -4,7 +4,7 @@ import Stripe from 'stripe';
 import type { PaymentNews } from '../../domain/paymentNews.js';
 import { OWN_SCHEMAS } from '../../lib/schemaOptions.js';
 import { SignatureError } from '../signature.js';
-import { type EventReader, MalformedEventError, type ToldNews } from './providerEvents.js';
+import { type EventReader, MalformedEventError, type WebhookNews } from './providerEvents.js';
 import { CURRENCY } from './stripeAnswers.js';
 import { codeOf, GAVE_NOTHING } from './stripeClient.js';
 
@@ -18,10 +18,10 @@ export function stripeEvents(secret: string, provider: string): EventReader {
     if (!isEvent(event)) throw malformed('event', isEvent.errors);
     const read = Object.hasOwn(READERS, event.type) ? READERS[event.type] : undefined;
     if (read === undefined) return { id: event.id };
-    const told = read(event.data.object);
-    if (told === undefined) return { id: event.id };
-    const { transactionId, paymentId } = told;
-    return { id: event.id, transactionId, paymentId, news: { ...told.news, provider } as PaymentNews };
+    const news = read(event.data.object);
+    if (news === undefined) return { id: event.id };
+    const { transactionId, paymentId } = news;
+    return { id: event.id, transactionId, paymentId, news: { ...news.news, provider } as PaymentNews };
   };
 }
 
@@ -46,7 +46,7 @@ interface StripeEvent {
   readonly data: { readonly object: unknown };
 }
 
-type Told = Pick<ToldNews, 'transactionId' | 'paymentId'> & {
+type Read = Pick<WebhookNews, 'transactionId' | 'paymentId'> & {
   readonly news: PaymentNews extends infer N ? (N extends PaymentNews ? Omit<N, 'provider'> : never) : never;
 };
 
@@ -136,7 +136,7 @@ function intentOf(value: unknown): IntentObject {
 }
 
 /** A refund of ours that Stripe had accepted, and could not deliver. */
-function failedRefund(value: unknown): Told | undefined {
+function failedRefund(value: unknown): Read | undefined {
   if (!isRefund(value)) throw malformed('refund', isRefund.errors);
   const { refund_id, attempt } = value.metadata ?? {};
   if (
@@ -163,7 +163,7 @@ function disputeOf(value: unknown): DisputeObject {
 const KEPT: ReadonlySet<string> = new Set(['won', 'warning_closed']);
 
 /** By type of message; `undefined`: not about a payment of ours. */
-const READERS: Readonly<Record<string, (value: unknown) => Told | undefined>> = {
+const READERS: Readonly<Record<string, (value: unknown) => Read | undefined>> = {
   'payment_intent.succeeded'(value) {
     const intent = intentOf(value);
     // Another currency pays for nothing here: the charge's own answer and the reconciliation say so.

@@ -39,7 +39,7 @@ test("in the receiver's language, English where there are no words", () => {
     assert.is(textOf({ ...parts, locale }), textOf(parts), locale);
   const lines = LANGUAGES.flatMap((language) => [
     wordsOf(language).named('Ann', 'Latte'),
-    wordsOf(language).somebody('Latte'),
+    wordsOf(language).anonymous('Latte'),
   ]);
   assert.is(new Set(lines).size, LANGUAGES.length * 2);
   for (const line of lines) assert.match(line, 'Latte');
