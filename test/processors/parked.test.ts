@@ -290,7 +290,11 @@ for (const when of ['while its process runs', 'while none runs'] as const) {
       'PaymentDeclined',
     ]);
     assert.equal((await house.all('PaymentDeclined'))[0]?.data, { provider: 'support', code: 'discarded' });
-    const refused = await rejects(retryParked(desk(house), transactionId, context(), 'after all'), Refusal, /discarded/);
+    const refused = await rejects(
+      retryParked(desk(house), transactionId, context(), 'after all'),
+      Refusal,
+      /discarded/,
+    );
     assert.is(refused.code, 'work_discarded');
     const next = house.process();
     await house.until(async () => next.status().open === 0);
