@@ -2,7 +2,7 @@
 import { parkedNameOf, type WorkParked } from '../../domain/parked.js';
 import { LOW_PRIORITY_SLICE_MS, inSlices, slices } from '../../lib/async/slices.js';
 import { within } from '../../lib/async/within.js';
-import type { Position } from '../../ports/eventStore.js';
+import type { EventBatch, Position } from '../../ports/eventStore.js';
 import type { FollowerRun } from '../../runtime/supervision/followers.js';
 import { type Job, jobRunner, type PoolSize } from './jobs.js';
 import { type Asked, openWork, REOPEN } from './openWork.js';
@@ -106,6 +106,21 @@ export async function workThrough<D>(
   };
 
   let caughtUp = false;
+  // A function of its own: what it makes would stay in memory for as long as the session's own frame.
+  const fold = ({ events: batch, position }: EventBatch): void => {
+    // A batch is folded as a whole first: of a gift that is issued and cancelled in one append, nobody is notified.
+    const asked: Asked<D>[] = [];
+    for (const event of batch) {
+      asked.push(...open.apply(event));
+      if (event.type === 'WorkParked')
+        jobs.parkingSeen(parkedNameOf(event.stream), (event.data as WorkParked['data']).entity);
+    }
+    open.lookedAt(position);
+    if (caughtUp) asked.forEach(act);
+  };
+  // There may be tens of thousands; jobs change the open work meanwhile.
+  const resume = (): Promise<void> => inSlices([...open.resume()], act);
+
   tally.started(() => ({ caughtUp, position: open.position, open: open.size, oldestAt: open.oldestAt }));
   try {
     for await (const batch of events.follow(
@@ -113,19 +128,10 @@ export async function workThrough<D>(
       { types },
       { signal, batchSize: BATCH_SIZE, onTrouble: health.onTrouble },
     )) {
-      // A batch is folded as a whole first: of a gift that is issued and cancelled in one append, nobody is notified.
-      const asked: Asked<D>[] = [];
-      for (const event of batch.events) {
-        asked.push(...open.apply(event));
-        if (event.type === 'WorkParked')
-          jobs.parkingSeen(parkedNameOf(event.stream), (event.data as WorkParked['data']).entity);
-      }
-      open.lookedAt(batch.position);
-      if (caughtUp) asked.forEach(act);
+      fold(batch);
       if (batch.caughtUp && !caughtUp) {
         caughtUp = true;
-        // There may be tens of thousands; jobs change the open work meanwhile.
-        await inSlices([...open.resume()], act);
+        await resume();
         logger.info({ open: open.size }, 'process managers have caught up');
       }
       if (caughtUp) health.well();
