@@ -1,6 +1,6 @@
 /**
  * `/healthz`: the process is alive. `/readyz`: its engines answer and what it serves has caught up. Neither needs a
- * token (decisions 10).
+ * token (docs/decisions.md#environment-variables).
  */
 import type { Middleware } from 'koa';
 import { HttpError } from './pipeline/errors.js';

@@ -1,4 +1,4 @@
-/** `gift backup FILE`: the embedded event log in one file, while the service runs (decisions 11). */
+/** `gift backup FILE`: the embedded event log in one file, while the service runs (docs/decisions.md#commands). */
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Command } from 'commander';

@@ -5,7 +5,7 @@ import { currentTime } from '../lib/clock.js';
 import type { CommandContext } from '../commands/context.js';
 import type { Caller } from '../ports/eventStore.js';
 
-/** `cli:<system user>@<host>` (decisions 11). */
+/** `cli:<system user>@<host>` (docs/decisions.md#acting-person). */
 export function commandLineCaller(): Caller {
   return { user: `cli:${systemUser()}@${hostname()}` };
 }

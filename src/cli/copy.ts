@@ -1,4 +1,4 @@
-/** `gift copy --from … --to …`: copies a whole event log into another engine (decisions 11). */
+/** `gift copy --from … --to …`: copies a whole event log into another engine (docs/decisions.md#installations). */
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';

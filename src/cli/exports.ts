@@ -1,4 +1,7 @@
-/** What subcommands that show records share: personal fields, reasons, formats, and access records (decisions 11). */
+/**
+ * What subcommands that show records share: personal fields, reasons, formats, and access records
+ * (docs/decisions.md#access-records).
+ */
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { Sight } from '../ops/history/eventView.js';

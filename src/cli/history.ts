@@ -1,4 +1,7 @@
-/** `gift history GIFT`: all events of a gift's life, or the gift at a time (decisions 11). */
+/**
+ * `gift history GIFT`: all events of a gift's life, or the gift at a time (docs/decisions.md#shown-events,
+ * docs/decisions.md#spans-of-time).
+ */
 import { Command } from 'commander';
 import { ALL_RELATIONS, giftAsOf } from '../api/ops/giftAsOf.js';
 import { csvLine } from '../ops/exports/csv.js';

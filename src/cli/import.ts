@@ -1,4 +1,4 @@
-/** `gift import FILE`: imports a catalogue and accounts (decisions 9, 11). */
+/** `gift import FILE`: imports a catalogue and accounts (docs/decisions.md#import-file, docs/decisions.md#commands). */
 import { constants } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';

@@ -1,4 +1,6 @@
-/** `gift restore FILE`: a new event log from a backup, in a data folder without one (decisions 11). */
+/**
+ * `gift restore FILE`: a new event log from a backup, in a data folder without one (docs/decisions.md#installations).
+ */
 import { existsSync, rmdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';

@@ -1,4 +1,7 @@
-/** The surroundings of a command, so that tests can run it like a shell; and the exit codes (decisions 11). */
+/**
+ * The surroundings of a command, so that tests can run it like a shell; and the exit codes
+ * (docs/decisions.md#output-and-exit-codes).
+ */
 import { addAbortSignal, type Readable, type Writable } from 'node:stream';
 
 /** 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted. */

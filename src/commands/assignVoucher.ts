@@ -1,4 +1,6 @@
-/** AssignVoucher: gives a gift its one voucher, whichever format asked for it (decisions 6). */
+/**
+ * AssignVoucher: gives a gift its one voucher, whichever format asked for it (docs/decisions.md#one-voucher-per-gift).
+ */
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Segment } from '../domain/catalogue.js';
 import { type VoucherAssigned, assignVoucher, mayRedeem, refuseNewVoucher } from '../domain/gift.js';

@@ -1,4 +1,4 @@
-/** ClaimGift: makes a gift shared by URL the caller's own (decisions 2). */
+/** ClaimGift: makes a gift shared by URL the caller's own (docs/decisions.md#claiming-a-gift). */
 import { claim } from '../domain/gift.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { CommandContext } from './context.js';

@@ -1,4 +1,4 @@
-/** Draws voucher codes from a segment's imported pool; each code goes to one gift (decisions 6). */
+/** Draws voucher codes from a segment's imported pool; each code goes to one gift (docs/decisions.md#voucher-codes). */
 import { Refusal } from '../domain/refusal.js';
 import { assignVoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
 import type { EventStore } from '../ports/eventStore.js';

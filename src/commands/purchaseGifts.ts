@@ -1,4 +1,7 @@
-/** PurchaseGifts: one append for all gifts of a purchase, then the outcome of its charge (spec 4.4, decisions 3). */
+/**
+ * PurchaseGifts: one append for all gifts of a purchase, then the outcome of its charge (docs/contract.md#buy-gifts,
+ * docs/decisions.md#purchase-outcome).
+ */
 import { randomBytes } from 'node:crypto';
 import { inSlices } from '../lib/async/slices.js';
 import { fold } from '../domain/decider.js';
@@ -74,8 +77,8 @@ export async function findPurchase(
 }
 
 /**
- * Buys. @throws Refusal in the order of decisions 1 (reference, access, product, amount, receivers), with the field of
- * the first receiver that is refused; UnavailableError
+ * Buys. @throws Refusal in the order of docs/decisions.md#order-of-checks (reference, access, product, amount,
+ * receivers), with the field of the first receiver that is refused; UnavailableError
  */
 export async function purchaseGifts(
   deps: PurchaseDeps,

@@ -1,4 +1,6 @@
-/** RecordAccess: records who saw or did what (decisions 11). What can't be recorded is not shown. */
+/**
+ * RecordAccess: records who saw or did what (docs/decisions.md#access-records). What can't be recorded is not shown.
+ */
 import { randomUUID } from 'node:crypto';
 import { type AccessEvent, type AccessRequest, accessStream } from '../domain/access.js';
 import type { Caller, EventStore, Position } from '../ports/eventStore.js';

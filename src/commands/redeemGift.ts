@@ -1,4 +1,4 @@
-/** RedeemGift: uses a gift up at a location (spec 4.3). */
+/** RedeemGift: uses a gift up at a location (docs/contract.md#redeem-a-gift). */
 import { copyWith } from '../domain/copyWith.js';
 import { type GiftRedeemed, mayRedeemForMerchant, redeem } from '../domain/gift.js';
 import type { RecordedEvent } from '../ports/eventStore.js';

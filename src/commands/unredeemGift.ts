@@ -1,4 +1,4 @@
-/** UnredeemGift and UnredeemLatest: reverses the most recent redemption (spec 4.3). */
+/** UnredeemGift and UnredeemLatest: reverses the most recent redemption (docs/contract.md#unredeem-a-gift). */
 import { copyWith } from '../domain/copyWith.js';
 import { type GiftRedeemed, type GiftUnredeemed, unredeem } from '../domain/gift.js';
 import type { RecordedEvent } from '../ports/eventStore.js';

@@ -1,5 +1,5 @@
 /**
- * Who saw or did what: the record that calls under `/ops` and exports leave (decisions 11). Stream
+ * Who saw or did what: the record that calls under `/ops` and exports leave (docs/decisions.md#access-records). Stream
  * `access-{yyyy-mm-dd}`, the day in UTC; no decision depends on it.
  */
 import type { DomainEvent } from './decider.js';

@@ -1,6 +1,6 @@
 /**
- * Accounts as imports bring them (decisions 9): users, API clients, payment methods, and the reservations that keep
- * usernames and phone numbers unique.
+ * Accounts as imports bring them (docs/decisions.md#import-arrays): users, API clients, payment methods, and the
+ * reservations that keep usernames and phone numbers unique.
  */
 
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
@@ -9,7 +9,7 @@ import { type Entry, type EntryEvent, evolveEntry } from './entry.js';
 /** What a merchant's user may do at the merchant's locations. */
 export type Permission = 'redeem' | 'unredeem';
 
-/** Duties beside being a customer (decisions 8). */
+/** Duties beside being a customer (docs/decisions.md#ops-roles). */
 export type Role = 'support' | 'auditor';
 
 /** A user account. `merchant_id` null: a customer. */
@@ -59,8 +59,8 @@ export interface PhoneHolder {
 }
 
 /**
- * The owner of what was sent to a number at `sentAt` (decisions 2): the holder at that time, else the first one later.
- * `holders` are in order of time.
+ * The owner of what was sent to a number at `sentAt` (docs/decisions.md#gift-owner): the holder at that time, else the
+ * first one later. `holders` are in order of time.
  */
 export function ownerByPhone(holders: readonly PhoneHolder[], sentAt: string): string | undefined {
   return holders.find((holder) => holder.to === undefined || holder.to > sentAt)?.user_id;

@@ -1,10 +1,10 @@
 /**
- * The catalogue's entries (decisions 9), one stream each: `product-{id}`, `brand-{id}` … An entry that an import prunes
- * is retired: inactive, and still known to history and embeds.
+ * The catalogue's entries (docs/decisions.md#import-arrays), one stream each: `product-{id}`, `brand-{id}` … An entry
+ * that an import prunes is retired: inactive, and still known to history and embeds.
  */
 import type { EntryEvent } from './entry.js';
 
-/** An integration method of brands. Ids 1 to 6 have V1 vouchers (spec 4.3). */
+/** An integration method of brands. Ids 1 to 6 have V1 vouchers (docs/contract.md#generate-a-v1-voucher). */
 export interface Integration {
   readonly id: string;
   readonly name: string;

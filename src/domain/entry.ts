@@ -1,6 +1,7 @@
 /**
- * The life of an imported entry (decisions 9): `{Kind}Added` with the whole entry, `{Kind}Changed` with the fields that
- * changed, `{Kind}Retired` when an import pruned it. A retired entry that comes back is added again.
+ * The life of an imported entry (docs/decisions.md#import-file): `{Kind}Added` with the whole entry, `{Kind}Changed`
+ * with the fields that changed, `{Kind}Retired` when an import pruned it. A retired entry that comes back is added
+ * again.
  */
 import type { DomainEvent } from './decider.js';
 

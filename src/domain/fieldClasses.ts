@@ -1,6 +1,7 @@
 /**
  * Which fields of each event type are secret (shown nowhere) and which personal (masked, unless asked for with a
- * reason): decisions 11. A path names a field of the event's data; `[]` stands for every item of a list.
+ * reason): docs/decisions.md#shown-events. A path names a field of the event's data; `[]` stands for every item of a
+ * list.
  */
 import type { AccessEvent } from './access.js';
 import type { AccountEvent } from './account.js';

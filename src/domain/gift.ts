@@ -42,7 +42,7 @@ export type GiftClaimed = DomainEvent<'GiftClaimed', { readonly user_id: string 
 
 /**
  * Redeemed at a location. `location_merchant_id` is the location's merchant; `merchant_id` is the same where the gift
- * was valid for it, else null: it decides who may unredeem (decisions 2).
+ * was valid for it, else null: it decides who may unredeem (docs/decisions.md#who-unredeems).
  */
 export type GiftRedeemed = DomainEvent<
   'GiftRedeemed',
@@ -224,8 +224,8 @@ export interface OwnedGift {
 }
 
 /**
- * The gift's owner (decisions 2): its receiver, else the user who claimed it, else its sender; `undefined` while nobody
- * has the phone number.
+ * The gift's owner (docs/decisions.md#gift-owner): its receiver, else the user who claimed it, else its sender;
+ * `undefined` while nobody has the phone number.
  */
 export function ownerOf(gift: OwnedGift, phoneOwner: string | undefined): string | undefined {
   const { receiver, sender_id } = gift.issued;
@@ -239,13 +239,16 @@ export function isExpired(expiresOn: string, now: string): boolean {
   return now.slice(0, 10) > expiresOn;
 }
 
-/** Whether the caller owns the gift or may redeem it for a merchant (spec 5.3). */
+/** Whether the caller owns the gift or may redeem it for a merchant (docs/contract.md#permissions). */
 export function mayRedeem(gift: OwnedGift, facts: Pick<GiftFacts, 'caller' | 'phoneOwner'>): boolean {
   const { caller, phoneOwner } = facts;
   return mayRedeemForMerchant(caller) || ownerOf(gift, phoneOwner) === caller.user_id;
 }
 
-/** Whether the caller may redeem the gift whoever owns it, at the merchant's own locations (spec 5.3). */
+/**
+ * Whether the caller may redeem the gift whoever owns it, at the merchant's own locations
+ * (docs/contract.md#permissions).
+ */
 export function mayRedeemForMerchant({ merchant }: GiftCaller): boolean {
   return merchant?.valid === true && merchant.permissions.includes('redeem');
 }
@@ -287,7 +290,10 @@ function redemptionNamed(gift: IssuedGift, redemptionId: string): RedemptionStat
   return redemptionId === 'latest' ? gift.redemptions.at(-1) : gift.redemptions.find((one) => one.id === redemptionId);
 }
 
-/** Whether the caller may reverse the redemption named, or any where there is none such (decisions 2). */
+/**
+ * Whether the caller may reverse the redemption named, or any where there is none such
+ * (docs/decisions.md#who-unredeems).
+ */
 export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: string): boolean {
   const { merchant } = caller;
   const redemption = redemptionNamed(gift, redemptionId);
@@ -342,7 +348,8 @@ export function cancel(gift: IssuedGift, why: GiftCancelled['data']): GiftCancel
 }
 
 /**
- * Refuses a gift that can't be used, in this order (decisions 1, 3); last what passes: blocked.
+ * Refuses a gift that can't be used, in this order (docs/decisions.md#order-of-checks,
+ * docs/decisions.md#pending-gifts); last what passes: blocked.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_already_redeemed`, `gift_expired`, `gift_blocked`
  */
 export function refuseUnlessUsable(gift: IssuedGift, facts: Pick<GiftFacts, 'now' | 'payment'>): void {

@@ -1,6 +1,6 @@
 /**
- * Gift ids and shortcodes: two spellings of the same random 80 bits (decisions 4). The id is 20 hexadecimal digits; the
- * shortcode is 16 characters of Crockford's base 32 (no I, L, O, U).
+ * Gift ids and shortcodes: two spellings of the same random 80 bits (docs/decisions.md#gift-ids). The id is 20
+ * hexadecimal digits; the shortcode is 16 characters of Crockford's base 32 (no I, L, O, U).
  */
 import { createHash } from 'node:crypto';
 import { BASE32 } from './base32.js';

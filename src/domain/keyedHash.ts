@@ -1,4 +1,7 @@
-/** The HMACs in stream names and command ids; a plain hash of a phone number is soon undone (design). */
+/**
+ * The HMACs in stream names and command ids; a plain hash of a phone number is soon undone
+ * (docs/design.md#keyed-hashes).
+ */
 import { createHmac } from 'node:crypto';
 
 /** What is hashed; it separates equal texts of different meaning. */

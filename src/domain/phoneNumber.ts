@@ -12,8 +12,8 @@ const FOR_EXAMPLES = /^\+(?:447700900\d{3}|1500555000\d)$/;
 const CAN_RECEIVE_SMS: ReadonlySet<NumberType> = new Set<NumberType>(['MOBILE', 'FIXED_LINE_OR_MOBILE']);
 
 /**
- * The number in E.164 (`+447700900123`), read as a British one where it names no country (decisions 3). Blanks around it
- * and invisible characters, which contact books add, are left out.
+ * The number in E.164 (`+447700900123`), read as a British one where it names no country
+ * (docs/decisions.md#phone-numbers). Blanks around it and invisible characters, which contact books add, are left out.
  * @returns `undefined` when the number is not assigned by its plan, or can't receive an SMS
  */
 export function normalisePhoneNumber(text: string): string | undefined {

@@ -1,2 +1,2 @@
-/** The longest reason that a person may give (decisions 11), in UTF-16 code units. */
+/** The longest reason that a person may give (docs/decisions.md#acting-person), in UTF-16 code units. */
 export const MAX_REASON = 500;

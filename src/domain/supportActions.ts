@@ -54,8 +54,8 @@ export function reassign(
 const YEARS = 10;
 
 /**
- * Lets the gift be valid to the end of a later day (UTC); the day it has: no event. Its voucher follows decisions 6,
- * with `segmentDays` of today, but never ends earlier than it did.
+ * Lets the gift be valid to the end of a later day (UTC); the day it has: no event. Its voucher follows
+ * docs/decisions.md#voucher-expiry, with `segmentDays` of today, but never ends earlier than it did.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`; `invalid_expiry_date`: past, not later than the present one, or
  * over ten years ahead
  */

@@ -1,6 +1,6 @@
 /**
- * Events are versioned by type. An event of an older version is upcast when it is read, never rewritten (design).
- * docs/extending.md says how an upcaster is added.
+ * Events are versioned by type. An event of an older version is upcast when it is read, never rewritten
+ * (docs/design.md#versions-of-events). docs/extending.md says how an upcaster is added.
  */
 import type { AnyDomainEvent } from './fieldClasses.js';
 

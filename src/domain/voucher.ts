@@ -1,10 +1,13 @@
-/** A voucher's code and validity (decisions 6). The voucher itself is an event of its gift's stream. */
+/**
+ * A voucher's code and validity (docs/decisions.md#voucher-expiry). The voucher itself is an event of its gift's
+ * stream.
+ */
 import { BASE32 } from './base32.js';
 
 const CODE_LENGTH = 12;
 const DAY_MS = 86_400_000;
 
-/** Integrations whose brands have V1 vouchers (spec 4.3). */
+/** Integrations whose brands have V1 vouchers (docs/contract.md#generate-a-v1-voucher). */
 export const V1_INTEGRATIONS: ReadonlySet<string> = new Set(['1', '2', '3', '4', '5', '6']);
 
 /** Luhn's algorithm modulo 32: it finds every single wrong character and most swaps. */

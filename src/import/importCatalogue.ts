@@ -1,6 +1,7 @@
 /**
- * ImportCatalogue (decisions 9): brings the catalogue and the accounts of a file into the log. The whole file is checked
- * before the first append. Entries that the log has append nothing, so a repeat finishes an interrupted import.
+ * ImportCatalogue (docs/decisions.md#import-file): brings the catalogue and the accounts of a file into the log. The
+ * whole file is checked before the first append. Entries that the log has append nothing, so a repeat finishes an
+ * interrupted import.
  */
 import { randomUUID } from 'node:crypto';
 import type { KeyedHash } from '../domain/keyedHash.js';

@@ -5,7 +5,7 @@ import type { Wanted, WantedImport } from './wanted.js';
 
 /**
  * A code that the log has keeps its id. A log that was restored without its key has ids of another key, and hands out
- * each code once all the same (decisions 6).
+ * each code once all the same (docs/decisions.md#voucher-codes).
  */
 export async function underKnownIds(wanted: WantedImport, { codes }: Pick<LogState, 'codes'>): Promise<WantedImport> {
   const { voucher_codes } = wanted;

@@ -1,4 +1,4 @@
-/** The read model `voucher_codes`: the imported pools (decisions 6), too large for memory. */
+/** The read model `voucher_codes`: the imported pools (docs/decisions.md#voucher-codes), too large for memory. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { createHash } from 'node:crypto';
 import type { Happened } from '../domain/decider.js';

@@ -1,6 +1,6 @@
 /**
- * The settings of the payment and notification providers (decisions 10). Faults name a variable and what it must be,
- * never a secret's value.
+ * The settings of the payment and notification providers (docs/decisions.md#providers). Faults name a variable and what
+ * it must be, never a secret's value.
  */
 import { createPrivateKey } from 'node:crypto';
 import {

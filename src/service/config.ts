@@ -1,4 +1,7 @@
-/** The settings (decisions 10): environment variables, read once and checked at start, every fault named at once. */
+/**
+ * The settings (docs/decisions.md#environment-variables): environment variables, read once and checked at start, every
+ * fault named at once.
+ */
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import {

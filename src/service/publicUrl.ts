@@ -1,4 +1,7 @@
-/** Addresses of the service: where it listens, and where callers reach it (PUBLIC_URL, decisions 10). */
+/**
+ * Addresses of the service: where it listens, and where callers reach it (PUBLIC_URL,
+ * docs/decisions.md#environment-variables).
+ */
 import ipaddr from 'ipaddr.js';
 import type { Config } from './config.js';
 

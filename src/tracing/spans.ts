@@ -4,7 +4,7 @@
  * (https://www.w3.org/TR/trace-context/).
  */
 
-/** Never personal, never secret, no whole gift id (decisions 11). */
+/** Never personal, never secret, no whole gift id (docs/decisions.md#access-records). */
 export type Attribute = string | number | boolean;
 
 export interface SpanDescription {

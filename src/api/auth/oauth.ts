@@ -1,4 +1,4 @@
-/** `POST /oauth/token` (spec 5, decisions 2). */
+/** `POST /oauth/token` (docs/contract.md#authentication, docs/decisions.md#grants). */
 import { HttpError } from '../pipeline/errors.js';
 import type { Answer, Call, Route, Schema } from '../pipeline/route.js';
 import { bodyValidator } from '../pipeline/validation.js';

@@ -1,4 +1,7 @@
-/** The caller of a request, looked up at the request: the token names only session and user (decisions 2). */
+/**
+ * The caller of a request, looked up at the request: the token names only session and user
+ * (docs/decisions.md#sessions).
+ */
 import type { UserDocument } from '../../projections/accounts.js';
 
 /** A signed-in user, or a client on its own behalf; `anonymous` on routes that need no token. */

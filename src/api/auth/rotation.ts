@@ -1,6 +1,6 @@
 /**
- * A session, and the decision on a refresh token that comes in (decisions 2). Pure. A session hands out pairs of an
- * access and a refresh token, numbered from 0. Access tokens last until they expire or the session ends.
+ * A session, and the decision on a refresh token that comes in (docs/decisions.md#sessions). Pure. A session hands out
+ * pairs of an access and a refresh token, numbered from 0. Access tokens last until they expire or the session ends.
  */
 import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 

@@ -1,6 +1,7 @@
 /**
- * Slows guessing down (decisions 2). Within 15 minutes: 10 failures in a row for one username from one address, 100 for
- * one username, 100 from one address. Unknown names count like others, so that nothing tells whether a user exists.
+ * Slows guessing down (docs/decisions.md#throttling). Within 15 minutes: 10 failures in a row for one username from one
+ * address, 100 for one username, 100 from one address. Unknown names count like others, so that nothing tells whether a
+ * user exists.
  */
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';

@@ -1,5 +1,6 @@
 /**
- * Brands (spec 4.5): active, visible to the caller, with active products, their own or consolidated ones they accept.
+ * Brands (docs/contract.md#list-brands): active, visible to the caller, with active products, their own or consolidated
+ * ones they accept.
  */
 import { inSlices } from '../../lib/async/slices.js';
 import type { Brand } from '../../domain/catalogue.js';

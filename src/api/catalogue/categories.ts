@@ -1,4 +1,4 @@
-/** Categories of products (spec 4.5). */
+/** Categories of products (docs/contract.md#list-categories). */
 import { inSlices } from '../../lib/async/slices.js';
 import type { Category } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';

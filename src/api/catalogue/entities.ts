@@ -1,12 +1,12 @@
 /**
- * The catalogue's entries as the API shows them (spec 2.8 to 2.13). `visible_to` is never shown: it names other users.
- * `userId` is the caller's; `undefined`: a client, which sees what is visible to everyone.
+ * The catalogue's entries as the API shows them (docs/contract.md#entities). `visible_to` is never shown: it names
+ * other users. `userId` is the caller's; `undefined`: a client, which sees what is visible to everyone.
  */
 import type { Brand, Category, Integration, Product, Segment, Store } from '../../domain/catalogue.js';
 import { pounds } from '../../domain/money.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 
-/** A product (spec 2.12). `sale_price` is pence, `price` pounds with two decimals. */
+/** A product (docs/contract.md#product). `sale_price` is pence, `price` pounds with two decimals. */
 export interface ProductEntity {
   readonly id: string;
   readonly brand_id: string;
@@ -20,7 +20,7 @@ export interface ProductEntity {
   readonly valid_days: number;
 }
 
-/** A brand (spec 2.11). */
+/** A brand (docs/contract.md#brand). */
 export interface BrandEntity {
   readonly id: string;
   readonly name: string;
@@ -34,7 +34,7 @@ export interface BrandEntity {
   readonly consolidated_products: readonly string[];
 }
 
-/** A category (spec 2.10). */
+/** A category (docs/contract.md#category). */
 export interface CategoryEntity {
   readonly id: string;
   readonly name: string;
@@ -44,7 +44,7 @@ export interface CategoryEntity {
   readonly products: readonly string[];
 }
 
-/** A store (spec 2.13). Degrees, WGS 84. */
+/** A store (docs/contract.md#store). Degrees, WGS 84. */
 export interface StoreEntity {
   readonly id: string;
   readonly brand_id: string;
@@ -55,7 +55,7 @@ export interface StoreEntity {
   readonly latitude: number;
 }
 
-/** A voucher segment (spec 2.8). `expiry` is in days. */
+/** A voucher segment (docs/contract.md#segment). `expiry` is in days. */
 export interface SegmentEntity {
   readonly id: string;
   readonly name: string;
@@ -64,7 +64,7 @@ export interface SegmentEntity {
   readonly configuration: Readonly<Record<string, unknown>>;
 }
 
-/** A brand's main integration method (spec 2.13). */
+/** A brand's main integration method (docs/contract.md#integration). */
 export interface IntegrationEntity {
   readonly id: string;
   readonly name: string;
@@ -107,8 +107,8 @@ export function ownProducts(catalogue: Catalogue, brand: Brand, userId: string |
 }
 
 /**
- * The consolidated products that the brand accepts and the caller may see; a consolidated brand accepts none (spec
- * 2.11).
+ * The consolidated products that the brand accepts and the caller may see; a consolidated brand accepts none
+ * (docs/contract.md#brand).
  */
 export function consolidatedProducts(
   catalogue: Catalogue,

@@ -1,4 +1,4 @@
-/** Schemas of catalogue entities and tiles, with examples (spec 2.8 to 2.13, decisions 7). */
+/** Schemas of catalogue entities and tiles, with examples (docs/contract.md#entities, docs/decisions.md#tile-pins). */
 import type { Schema } from '../pipeline/route.js';
 
 const ID = { type: 'string', description: 'An identifier.' } as const;

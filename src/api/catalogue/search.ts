@@ -1,6 +1,6 @@
 /**
- * Product search (spec 4.5, decisions 5): tolerates typing errors, word prefixes, missing accents, signs within names
- * and scripts without spaces. Best match first.
+ * Product search (docs/contract.md#list-products, docs/decisions.md#product-search): tolerates typing errors, word
+ * prefixes, missing accents, signs within names and scripts without spaces. Best match first.
  */
 import { setImmediate } from 'node:timers/promises';
 import MiniSearch, { type SearchOptions, type SearchResult } from 'minisearch';

@@ -1,6 +1,6 @@
 /**
- * The pins of the map (decisions 7): stores, or clusters of them at some zoom. Only stores of brands that are active
- * and visible to the caller are shown.
+ * The pins of the map (docs/decisions.md#tile-pins): stores, or clusters of them at some zoom. Only stores of brands
+ * that are active and visible to the caller are shown.
  */
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';

@@ -1,5 +1,6 @@
 /**
- * Geometry of map tiles (decisions 7): parsing the box, its covering tiles, the tile of a point. Degrees are WGS 84.
+ * Geometry of map tiles (docs/decisions.md#covering-tiles): parsing the box, its covering tiles, the tile of a point.
+ * Degrees are WGS 84.
  */
 import { pointToTileFraction, tileToBBOX } from '@mapbox/tilebelt';
 

@@ -1,4 +1,7 @@
-/** Gifts, redemptions, messages and vouchers as the API shows them (spec 2.2 to 2.7, 2.9; decisions 4). */
+/**
+ * Gifts, redemptions, messages and vouchers as the API shows them (docs/contract.md#entities;
+ * docs/decisions.md#gift-fields).
+ */
 import { callerOf } from '../../commands/loadGift.js';
 import type { Segment } from '../../domain/catalogue.js';
 import { isExpired, isSomebody, mayRedeemForMerchant } from '../../domain/gift.js';
@@ -10,7 +13,7 @@ import { type SegmentEntity, segmentEntity } from '../catalogue/entities.js';
 import { plainTime } from '../representation/times.js';
 import { expiryOf, type JoinedGift } from './join.js';
 
-/** `gift_status`, `status` and `status_code` (decisions 4). */
+/** `gift_status`, `status` and `status_code` (docs/decisions.md#gift-status). */
 const STATUS = {
   pending: ['pending', 2, 'PE'],
   received: ['sent', 5, 'SE'],
@@ -35,7 +38,7 @@ function isReceived({ receiver, claimed_by }: JoinedGift['gift']): boolean {
 
 /**
  * Shown to the owner, and to a buyer who named that user, but not one who got the gift since: a purchase must not tell
- * who owns a number (decisions 2).
+ * who owns a number (docs/decisions.md#shown-receiver).
  */
 function receiverShown({ gift, transaction, owner }: JoinedGift, userId: string): string {
   if (isReceived(gift) && owner === userId) return userId;
@@ -50,7 +53,7 @@ export interface Viewer {
   readonly publicUrl: string;
 }
 
-/** A gift (spec 2.4). */
+/** A gift (docs/contract.md#gift). */
 export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer): object {
   const { id, gift, transaction } = joined;
   const [gift_status, status, status_code] = STATUS[statusOf(joined)];
@@ -96,13 +99,13 @@ export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer)
   };
 }
 
-/** A redemption (spec 2.2). */
+/** A redemption (docs/contract.md#redemption). */
 export function redemptionEntity(giftId: string, redemption: RedemptionDocument): object {
   const { id, redeemed, created_at, updated_at, location_id } = redemption;
   return { id, gift_id: giftId, redeemed, creation_at: created_at, updated_at, location_id };
 }
 
-/** A gift's message (spec 2.5). There are no conversations: `conversation_id` is empty. */
+/** A gift's message (docs/contract.md#message). There are no conversations: `conversation_id` is empty. */
 export function messageEntity({ id, gift, transaction }: JoinedGift): object {
   const time = plainTime(transaction.created_at);
   // Earlier releases took messages with half of a character, which strict readers of JSON refuse.
@@ -119,7 +122,8 @@ export function messageEntity({ id, gift, transaction }: JoinedGift): object {
 
 /**
  * Whether the caller may read the message: sender, owner and, while nobody owns the gift, anybody with its id
- * (decisions 2). Of an unpaid gift only the sender: otherwise a declined card would reveal which numbers have users.
+ * (docs/decisions.md#shown-voucher-and-message). Of an unpaid gift only the sender: otherwise a declined card would
+ * reveal which numbers have users.
  */
 export function seesMessage({ transaction, owner }: JoinedGift, userId: string): boolean {
   return (
@@ -127,12 +131,15 @@ export function seesMessage({ transaction, owner }: JoinedGift, userId: string):
   );
 }
 
-/** Whether the caller may redeem the gift, by today's catalogue: only then its code is shown (decisions 2). */
+/**
+ * Whether the caller may redeem the gift, by today's catalogue: only then its code is shown
+ * (docs/decisions.md#shown-voucher-and-message).
+ */
 export function seesVoucher({ transaction, owner }: JoinedGift, user: UserDocument, catalogue: Catalogue): boolean {
   return owner === user.id || mayRedeemForMerchant(callerOf({ current: () => catalogue }, transaction, user));
 }
 
-/** A V1 voucher (spec 2.6). Shows the code. */
+/** A V1 voucher (docs/contract.md#voucher-v1). Shows the code. */
 export function voucherV1(giftId: string, voucher: VoucherDocument): object {
   const { id, code, segment_id, expires_at, created_at, updated_at = created_at } = voucher;
   return {
@@ -146,7 +153,7 @@ export function voucherV1(giftId: string, voucher: VoucherDocument): object {
   };
 }
 
-/** The entries of a V2 voucher's `data` by the segment's kind (decisions 6). */
+/** The entries of a V2 voucher's `data` by the segment's kind (docs/decisions.md#voucher-data). */
 function voucherData(
   { code, pin }: Pick<VoucherDocument, 'code' | 'pin'>,
   voucherType: string,
@@ -159,7 +166,7 @@ function voucherData(
   ];
 }
 
-/** A V2 voucher (spec 2.7). Shows the code. */
+/** A V2 voucher (docs/contract.md#voucher-v2). Shows the code. */
 export function voucherV2(giftId: string, voucher: VoucherDocument, segment: Segment): object {
   const shown: SegmentEntity = segmentEntity(segment);
   return {

@@ -13,7 +13,7 @@ export interface JoinedGift {
   readonly id: string;
   readonly gift: GiftDocument;
   readonly transaction: TransactionDocument;
-  /** The owner (decisions 2); `undefined` while nobody has the phone number. */
+  /** The owner (docs/decisions.md#gift-owner); `undefined` while nobody has the phone number. */
   readonly owner: string | undefined;
 }
 

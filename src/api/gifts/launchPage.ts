@@ -1,6 +1,6 @@
 /**
- * The page behind a gift's `launch_url` (decisions 4): without a token; shows product, brand and expiry, no message, no
- * names.
+ * The page behind a gift's `launch_url` (docs/decisions.md#launch-page): without a token; shows product, brand and
+ * expiry, no message, no names.
  */
 import escapeHtml from 'escape-html';
 import { isExpired } from '../../domain/gift.js';

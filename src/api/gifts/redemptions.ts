@@ -1,4 +1,7 @@
-/** Redeeming a gift, and reversing the latest redemption (spec 4.3). */
+/**
+ * Redeeming a gift, and reversing the latest redemption (docs/contract.md#redeem-a-gift,
+ * docs/contract.md#unredeem-a-gift).
+ */
 import { hasRun, loadGift } from '../../commands/loadGift.js';
 import { loadToRedeem, redeemGift } from '../../commands/redeemGift.js';
 import { unredeemGift } from '../../commands/unredeemGift.js';

@@ -1,4 +1,7 @@
-/** Schemas of gifts, redemptions, vouchers and transactions, with examples that belong together (spec 2.2 to 2.9). */
+/**
+ * Schemas of gifts, redemptions, vouchers and transactions, with examples that belong together
+ * (docs/contract.md#entities).
+ */
 import type { Schema } from '../pipeline/route.js';
 import {
   brandExample,
@@ -25,7 +28,7 @@ const PLAIN_TIME: Schema = {
 const ISO_TIME: Schema = { type: 'string', format: 'date-time', description: 'ISO 8601, UTC.' };
 const DATE: Schema = { type: 'string', format: 'date' };
 
-/** A redemption (spec 2.2). */
+/** A redemption (docs/contract.md#redemption). */
 export const redemptionSchema = entity('Redemption', {
   id: ID,
   gift_id: GIFT_ID,
@@ -35,7 +38,7 @@ export const redemptionSchema = entity('Redemption', {
   location_id: { type: 'string', description: 'The location it was made at.' },
 });
 
-/** A gift (spec 2.4). */
+/** A gift (docs/contract.md#gift). */
 export const giftSchema = entity('Gift', {
   id: GIFT_ID,
   shortcode: {
@@ -100,7 +103,7 @@ export const giftSchema = entity('Gift', {
   status: { type: 'integer', enum: [1, 2, 3, 5, 12] },
 });
 
-/** A gift's message (spec 2.5). */
+/** A gift's message (docs/contract.md#message). */
 const messageSchema = entity('Message', {
   id: ID,
   created_at: PLAIN_TIME,
@@ -111,7 +114,7 @@ const messageSchema = entity('Message', {
   sender_id: { type: 'string' },
 });
 
-/** A V1 voucher (spec 2.6). */
+/** A V1 voucher (docs/contract.md#voucher-v1). */
 export const voucherV1Schema = entity('VoucherV1', {
   id: ID,
   code: { type: 'string' },
@@ -122,7 +125,7 @@ export const voucherV1Schema = entity('VoucherV1', {
   updated_at: PLAIN_TIME,
 });
 
-/** A V2 voucher (spec 2.7). */
+/** A V2 voucher (docs/contract.md#voucher-v2). */
 export const voucherV2Schema = entity('VoucherV2', {
   voucherType: { type: 'string' },
   segment: segmentSchema,
@@ -145,7 +148,7 @@ export const voucherV2Schema = entity('VoucherV2', {
   giftId: GIFT_ID,
 });
 
-/** Voucher options (spec 2.9). */
+/** Voucher options (docs/contract.md#voucher-options). */
 export const voucherOptionsSchema = entity('VoucherOptions', {
   segments: {
     type: 'array',
@@ -161,13 +164,13 @@ export const voucherOptionsSchema = entity('VoucherOptions', {
   productId: { type: 'string' },
 });
 
-/** Adjustment codes (spec 4.3). */
+/** Adjustment codes (docs/contract.md#list-adjustment-codes). */
 export const adjustmentCodesSchema = entity('AdjustmentCodes', {
   product_id: { type: 'string' },
   adjustment_codes: { type: 'array', items: { type: 'string' } },
 });
 
-/** A transaction (spec 2.3). */
+/** A transaction (docs/contract.md#transaction). */
 export const transactionSchema = entity('Transaction', {
   id: ID,
   retail: { type: 'string', pattern: '^\\d+\\.\\d{2}$', description: 'The total, in pounds.' },

@@ -1,4 +1,7 @@
-/** Purchases: buying gifts, a transaction, and its gifts (spec 4.4, decisions 3 and 5). */
+/**
+ * Purchases: buying gifts, a transaction, and its gifts (docs/contract.md#buy-gifts,
+ * docs/decisions.md#purchase-outcome, docs/decisions.md#pages).
+ */
 import { type Purchased, findPurchase, purchaseGifts } from '../../commands/purchaseGifts.js';
 import { copyWith } from '../../domain/copyWith.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
@@ -125,7 +128,7 @@ const NOT_DECIDED_YET =
   'A gift whose charge is still under way is `pending`. Where the buyer’s bank wants them to prove who they are, the answer is 402 with `next_action`: the buyer has 15 minutes to do it with ' +
   'the card processor’s library, then payment and gifts are cancelled. `GET /api/v2/transactions/{id}` tells what came of it.';
 
-/** A transaction (spec 2.3). `giftIds` in the order of the receivers. */
+/** A transaction (docs/contract.md#transaction). `giftIds` in the order of the receivers. */
 function transactionEntity(id: string, transaction: TransactionDocument, giftIds: readonly string[]): object {
   return {
     id,
@@ -250,7 +253,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     return copyWith(made, { status: 201, replayed, ...(position === undefined ? {} : { position }) });
   };
 
-  /** A transaction is its buyer's; for anyone else there is none (decisions 2). */
+  /** A transaction is its buyer's; for anyone else there is none (docs/decisions.md#look-ups). */
   const find = async (
     early: EarlyCall,
   ): Promise<{ readonly id: string; readonly transaction: TransactionDocument }> => {

@@ -149,7 +149,7 @@ function parametersOf(route: Route, names: readonly string[], reference: Referen
   return [...inPath, ...inQuery, ...embed, ...headerParameters(route)];
 }
 
-/** `1`, `0`, `true`, `false` (decisions 1). */
+/** `1`, `0`, `true`, `false` (docs/decisions.md#bodies-and-queries). */
 const QUERY_BOOLEAN: Schema = { type: ['boolean', 'integer'], enum: [true, false, 1, 0] };
 
 function embedParameter(route: Route, relations: readonly string[], reference: Reference): Json {

@@ -1,6 +1,6 @@
 /**
- * What all routes under `/ops` share (decisions 8, 11): the caller's role, personal fields only for a reason, no
- * caching, and the access record, appended before the answer goes out.
+ * What all routes under `/ops` share (docs/decisions.md#ops-roles, docs/decisions.md#access-records): the caller's
+ * role, personal fields only for a reason, no caching, and the access record, appended before the answer goes out.
  */
 import { Readable } from 'node:stream';
 import type { Sight } from '../../ops/history/eventView.js';
@@ -58,7 +58,7 @@ export interface OpsRoute extends Omit<
   /** Personal fields of its body, which the access record must not hold. */
   readonly unrecorded?: readonly string[];
   /**
-   * Looks for what the path names: it is refused before faults of body and query (decisions 1).
+   * Looks for what the path names: it is refused before faults of body and query (docs/decisions.md#order-of-checks).
    * @throws Refusal, HttpError; UnavailableError
    */
   readonly exists?: (call: EarlyCall) => Promise<unknown>;

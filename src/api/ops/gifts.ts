@@ -1,4 +1,4 @@
-/** Gifts for auditors: all events of a gift's life, and the gift at any time (decisions 11). */
+/** Gifts for auditors: all events of a gift's life, and the gift at any time (docs/decisions.md#commands). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
 import { eventView } from '../../ops/history/eventView.js';

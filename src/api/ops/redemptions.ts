@@ -1,4 +1,4 @@
-/** Redemptions for auditors: page by page, or as a stream of any length (decisions 11). */
+/** Redemptions for auditors: page by page, or as a stream of any length (docs/decisions.md#ops-formats). */
 import type { LogRange } from '../../ops/ranges/range.js';
 import {
   REDEMPTION_FILTERS,

@@ -1,4 +1,4 @@
-/** Totals by merchant and day, and the check that they agree with the streams (decisions 11). */
+/** Totals by merchant and day, and the check that they agree with the streams (docs/decisions.md#commands). */
 import { type TotalsCheck, checkTotals } from '../../ops/totals/checkTotals.js';
 import { unknownTo } from '../../ops/redemptions/redemptionHistory.js';
 import { foldTotals, noSums, sumOf, totalsCsv } from '../../ops/totals/totals.js';

@@ -1,6 +1,6 @@
 /**
- * The body of a request: its type (415), its size (413), its syntax (400), in this order (decisions 1). koa-bodyparser
- * reads and parses it; checks that it lacks stand around it.
+ * The body of a request: its type (415), its size (413), its syntax (400), in this order
+ * (docs/decisions.md#order-of-checks). koa-bodyparser reads and parses it; checks that it lacks stand around it.
  */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -1,5 +1,6 @@
 /**
- * Every error of the API, with its status and exact message (spec 7, decisions 1 to 7). No other file knows statuses.
+ * Every error of the API, with its status and exact message (docs/contract.md#errors,
+ * docs/decisions.md#general-errors). No other file knows statuses.
  */
 import { inAscii, shortened } from '../../lib/quotedText.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
@@ -116,7 +117,9 @@ export class HttpError extends Error {
   }
 }
 
-/** Names the field that an error is about: `purchase.receivers[1].phone_number` (docs/decisions.md 1). */
+/**
+ * Names the field that an error is about: `purchase.receivers[1].phone_number` (docs/decisions.md#field-of-an-error).
+ */
 export const FIELD_HEADER = 'Gift-Error-Field';
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Idempotency keys (decisions 1). A command's events are found in its stream by the command id. Kept here, beside the
- * log: that a request with the key is running, and the answers to repeat, refusals among them.
+ * Idempotency keys (docs/decisions.md#idempotency-keys). A command's events are found in its stream by the command id.
+ * Kept here, beside the log: that a request with the key is running, and the answers to repeat, refusals among them.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { CLOCK_SLACK_MS } from '../../lib/clock.js';

@@ -1,4 +1,4 @@
-/** `Gift-Position` (design: read-your-writes): a log and a position in it, `{log id}:{position}`. */
+/** `Gift-Position` (docs/design.md#read-your-writes): a log and a position in it, `{log id}:{position}`. */
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { ReadBySome } from '../../projections/index.js';

@@ -1,7 +1,7 @@
 /**
  * What each error means for a repeated request: whether its idempotency key gives it again, whether asking again helps,
- * and what it rests on (docs/decisions.md 1). The compiler holds that every error of `errors.ts` is listed, and no
- * other.
+ * and what it rests on (docs/decisions.md#kept-refusals). The compiler holds that every error of `errors.ts` is listed,
+ * and no other.
  */
 
 /**

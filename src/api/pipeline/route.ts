@@ -76,7 +76,7 @@ export type EarlyCall = Omit<Call, 'query' | 'body' | 'bytes' | 'embeds'>;
 
 export type Handler = (call: Call) => Promise<Answer>;
 
-/** What was shown: the content of an access record (decisions 11). */
+/** What was shown: the content of an access record (docs/decisions.md#access-records). */
 export interface AccessRecord {
   readonly request: AccessRequest;
   readonly count: number;
@@ -90,8 +90,8 @@ export interface Answer {
   /** Where the log stood after a write: sent as `Gift-Position`. */
   readonly position?: Position;
   /**
-   * Read models that are to show `position` before the answer is sent, a second at most (`waitUntilProjected`). The answer
-   * must not be made of them.
+   * Read models that are to show `position` before the answer is sent, a second at most (`waitUntilProjected`). The
+   * answer must not be made of them.
    */
   readonly waitFor?: readonly Follower[];
   /** Made from the events of an earlier request with the same key: sent as `Idempotent-Replayed: true`. */
@@ -115,7 +115,7 @@ export interface RouteDescription {
   readonly tag: string;
   readonly description?: string;
   readonly caller: RouteCaller;
-  /** One of these roles is needed (decisions 8), else 403 `Forbidden.`; only with caller `user`. */
+  /** One of these roles is needed (docs/decisions.md#ops-roles), else 403 `Forbidden.`; only with caller `user`. */
   readonly roles?: readonly Role[];
   /** Relations that `embed[]` may name. Absent: the parameter is ignored. */
   readonly embeds?: readonly string[];
@@ -160,7 +160,8 @@ export interface RouteDescription {
 
 /**
  * One endpoint. `handle` answers a checked call. A route that refuses with 404 or 403 before body and query are
- * validated (decisions 1) has `open`: it finds the entity, refuses the caller, and returns the handler.
+ * validated (docs/decisions.md#order-of-checks) has `open`: it finds the entity, refuses the caller, and returns the
+ * handler.
  */
 export type Route = RouteDescription & {
   /**

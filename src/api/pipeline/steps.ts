@@ -1,6 +1,7 @@
 /**
  * The steps of a request, each with the errors by which it may end one. `pipeline.ts` has their order, which is part of
- * the contract: each fault hides those after it (decisions 1). 404 and 405 of paths come before, in `server.ts`.
+ * the contract: each fault hides those after it (docs/decisions.md#order-of-checks). 404 and 405 of paths come before,
+ * in `server.ts`.
  */
 import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';

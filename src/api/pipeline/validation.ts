@@ -1,6 +1,6 @@
 /**
- * Validates bodies and queries by the schemas of the description; messages name fields as callers write them (decisions
- * 1).
+ * Validates bodies and queries by the schemas of the description; messages name fields as callers write them
+ * (docs/decisions.md#bodies-and-queries).
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';

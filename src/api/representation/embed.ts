@@ -1,4 +1,7 @@
-/** What gifts embed (spec 4.3, 4.4; decisions 5), from the catalogue in memory and the gifts' own documents. */
+/**
+ * What gifts embed (docs/contract.md#look-up-a-gift, docs/contract.md#buy-gifts; docs/decisions.md#embedding), from the
+ * catalogue in memory and the gifts' own documents.
+ */
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { brandEntity, integrationEntity, productEntity, segmentEntity, storeEntity } from '../catalogue/entities.js';
 import type { EmbeddedCollector, EmbeddedKind } from './embedded.js';
@@ -73,7 +76,7 @@ function embedSegment(embedded: EmbeddedCollector, id: string, catalogue: Catalo
   if (segment !== undefined) embedded.add('segments', id, () => segmentEntity(segment));
 }
 
-/** A bought product stays visible, even if it is no longer sold (decisions 5). */
+/** A bought product stays visible, even if it is no longer sold (docs/decisions.md#sellable-products). */
 function embedProduct(
   embedded: EmbeddedCollector,
   productId: string,

@@ -1,6 +1,6 @@
 /**
- * Collects the entities under `embedded` (decisions 5): a list for each kind, each entity once, `[]` for a requested
- * kind without entities.
+ * Collects the entities under `embedded` (docs/decisions.md#embedding): a list for each kind, each entity once, `[]`
+ * for a requested kind without entities.
  */
 
 export type EmbeddedKind =

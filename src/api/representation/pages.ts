@@ -1,4 +1,7 @@
-/** Pages of a list (spec 2.1, decisions 5): the query parameters, and the envelope around one page. */
+/**
+ * Pages of a list (docs/contract.md#pages, docs/decisions.md#pages): the query parameters, and the envelope around one
+ * page.
+ */
 import type { Embedded } from './embedded.js';
 import { MAX_WHOLE_NUMBER } from '../pipeline/query.js';
 import type { Schema } from '../pipeline/route.js';

@@ -1,4 +1,4 @@
-/** `gift projections …`: status and upkeep of read models (decisions 11). */
+/** `gift projections …`: status and upkeep of read models (docs/decisions.md#commands). */
 import { Command } from 'commander';
 import type { Terminal } from '../terminal.js';
 import { rebuildCommand, rollbackCommand } from './rebuild.js';

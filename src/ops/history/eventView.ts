@@ -1,4 +1,7 @@
-/** The only way in which an event is shown: in histories, exports, answers under `/ops` (decisions 11). */
+/**
+ * The only way in which an event is shown: in histories, exports, answers under `/ops`
+ * (docs/decisions.md#shown-events).
+ */
 import { FIELD_CLASSES, type FieldClasses } from '../../domain/fieldClasses.js';
 import { MASK } from '../../lib/mask.js';
 import { shownStream } from '../../domain/streamName.js';

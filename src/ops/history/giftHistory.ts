@@ -1,6 +1,6 @@
 /**
  * All events of a gift's life, across streams: purchase, payment, issue, notifications, redemptions, vouchers, and
- * parked work (decisions 11).
+ * parked work (docs/decisions.md#shown-events).
  */
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { VoucherAssigned } from '../../domain/gift.js';

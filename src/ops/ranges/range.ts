@@ -1,6 +1,6 @@
 /**
  * A part of the log: the events of a span of their own times, and the positions around them, resolved once so that the
- * range does not move (decisions 11).
+ * range does not move (docs/decisions.md#spans-of-time).
  */
 import type { EventBatch, EventFilter, EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { withoutMark } from '../exports/csv.js';

@@ -1,4 +1,7 @@
-/** Positions of times, and the events of a span of time, for every engine and order of times (docs/decisions.md 11). */
+/**
+ * Positions of times, and the events of a span of time, for every engine and order of times
+ * (docs/decisions.md#spans-of-time).
+ */
 import type { EventBatch, EventStore, LogPart, Position, TimesWithin } from '../../ports/eventStore.js';
 
 /** Some purchases and gifts, evenly spread: ids are random, so one in a few hundred starts so. */

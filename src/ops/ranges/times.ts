@@ -1,4 +1,4 @@
-/** Times and days in a time zone, as auditors write them, resolved to UTC (decisions 11). */
+/** Times and days in a time zone, as auditors write them, resolved to UTC (docs/decisions.md#spans-of-time). */
 import { inAscii, shortened } from '../../lib/quotedText.js';
 
 /** The default zone of days and of times without an offset. */

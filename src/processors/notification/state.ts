@@ -1,4 +1,4 @@
-/** The notification process: notify the receiver of each issued gift, once (decisions 3). Pure. */
+/** The notification process: notify the receiver of each issued gift, once (docs/decisions.md#notifications). Pure. */
 import { type GiftCancelled, type GiftIssued, isSomebody } from '../../domain/gift.js';
 import type { NotificationFailed, NotificationSent, NotificationStarted } from '../../domain/notification.js';
 import type { WorkParked } from '../../domain/parked.js';

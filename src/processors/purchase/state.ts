@@ -1,4 +1,4 @@
-/** The purchase process: charge what was bought, then issue its gifts (decisions 3). Pure. */
+/** The purchase process: charge what was bought, then issue its gifts (docs/decisions.md#purchase-outcome). Pure. */
 import type { GiftIssued } from '../../domain/gift.js';
 import type { NotificationFailed, NotificationSent } from '../../domain/notification.js';
 import { CHARGE_STEP, type WorkParked, type WorkRetried } from '../../domain/parked.js';

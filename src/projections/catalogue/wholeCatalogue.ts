@@ -34,13 +34,13 @@ export interface Catalogue {
    */
   brandOf(gift: { readonly product_id: string; readonly brand_id: string }): Brand | undefined;
   /**
-   * Whether a gift of this product is valid for the merchant (decisions 2): a brand of the merchant is the product's,
-   * or lists it in `consolidated_products`.
+   * Whether a gift of this product is valid for the merchant (docs/decisions.md#valid-merchants): a brand of the
+   * merchant is the product's, or lists it in `consolidated_products`.
    */
   validFor(gift: { readonly product_id: string; readonly brand_id: string }, merchantId: string): boolean;
   /**
-   * Whether the caller (a user's id; `undefined`: a client) may see and buy the product (decisions 5): it and its brand
-   * are active, the brand visible.
+   * Whether the caller (a user's id; `undefined`: a client) may see and buy the product
+   * (docs/decisions.md#sellable-products): it and its brand are active, the brand visible.
    */
   sellable(product: Product, userId: string | undefined): boolean;
   /** Whether the brand is active and visible to the caller. */

@@ -1,4 +1,4 @@
-/** A projection: a fold of events into the documents of a read model (`design`). */
+/** A projection: a fold of events into the documents of a read model (docs/design.md#read-models). */
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { Body, CollectionSpec, IndexSpec } from '../../ports/readStore.js';
 

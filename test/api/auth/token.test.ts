@@ -1,4 +1,4 @@
-/** The token endpoint and what tokens open, over HTTP (spec 5, decisions 2). */
+/** The token endpoint and what tokens open, over HTTP (docs/contract.md#authentication, docs/decisions.md#grants). */
 import { createServer, request, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decodeJwt } from 'jose';
@@ -758,7 +758,7 @@ test('a hundred failures for one username from anywhere, or from one address: 42
     { grant_type: 'client_credentials', ...own },
     { grant_type: 'refresh_token', refresh_token, ...own },
   ];
-  // Before what a body lacks is told (decisions 1).
+  // Before what a body lacks is told (docs/decisions.md#order-of-checks).
   for (const body of [...whole.map(({ grant_type }) => ({ grant_type })), ...whole]) {
     const answer = await from('203.0.113.9', body);
     refused(answer, 429, 'Too many requests.');

@@ -43,7 +43,10 @@ const SECURE_HEADERS: Readonly<Record<string, RegExp>> = {
   'referrer-policy': /^no-referrer$/,
 };
 
-/** Holds an answer against the rules of decisions 1; gives the error's message, `undefined` for a success. */
+/**
+ * Holds an answer against the rules of docs/decisions.md#general-errors; gives the error's message, `undefined` for a
+ * success.
+ */
 export function checked(answer: AnyAnswer, what = ''): string | undefined {
   const told = `${what} ${answer.status} ${answer.text.slice(0, 300)}`;
   assert.ok(answer.status < 500 || answer.status === 503, told);
