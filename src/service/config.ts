@@ -150,7 +150,7 @@ const SETTINGS = {
   eventStoreUrl: optional(
     'EVENTSTORE_URL',
     cluster(/^esdb(\+discover)?:\/\/[^/]/, 'esdb://host:2113?tls=false'),
-    '`esdb://…`: EventStoreDB 23.10 or later',
+    '`esdb://…`: EventStoreDB 23.10, or 24.10.5 or later',
     'the embedded event store',
   ),
   mongodbUrl: optional(
