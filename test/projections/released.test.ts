@@ -19,8 +19,8 @@ interface Released {
  * states.
  */
 const RELEASED: Readonly<Record<string, Released>> = {
-  gifts: { version: 1, fold: 'c7b29c11ac0147c8' },
-  transactions: { version: 1, fold: '089384517607c993' },
+  gifts: { version: 2, fold: 'c7b29c11ac0147c8' },
+  transactions: { version: 2, fold: '089384517607c993' },
   accounts: { version: 1, fold: '1daa9e709ab399d5' },
   catalogue: { version: 1, fold: 'e7baa0b5663dc1e4' },
   voucher_codes: { version: 1, fold: '030d936bf6a209ef' },

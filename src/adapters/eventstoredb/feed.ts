@@ -47,11 +47,13 @@ export async function* feed(
   let position = after;
   let failures = 0;
   let troubled = false;
+  let saidCaughtUp = false;
   let pause = pauses(PAUSE);
   if (after !== undefined) commitOf(after);
 
   function advance(batch: EventBatch): EventBatch {
     position = batch.position;
+    saidCaughtUp ||= batch.caughtUp;
     if (troubled) onTrouble?.(undefined);
     troubled = false;
     failures = 0;
@@ -109,7 +111,12 @@ export async function* feed(
         suspicious = false;
         tell?.(undefined);
         const { position: seen } = taken;
-        if (seen === undefined || (position !== undefined && seen <= position)) continue;
+        if (seen === undefined || (position !== undefined && seen <= position)) {
+          // The subscription that would have said so may have failed before.
+          if (taken.caughtUp && !saidCaughtUp && position !== undefined)
+            yield advance({ events: [], position, caughtUp: true });
+          continue;
+        }
         yield advance({ events: taken.events, position: seen, caughtUp: taken.caughtUp });
       }
     } finally {

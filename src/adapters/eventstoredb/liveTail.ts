@@ -111,13 +111,18 @@ async function fill(window: Window, timeoutMs: number): Promise<void> {
       window.waking.wake();
     }
   } catch (error) {
-    fail(window, error instanceof Error ? error : new Error(String(error)));
+    // Only a follower that wants an event that is no JSON may fail by it: each reads up to the end by its own filter.
+    const failure =
+      error instanceof UnavailableError ? error : new TooSlowError('the live end can not be read', { cause: error });
+    fail(window, failure);
   }
 }
 
 function trim(window: Window): void {
   const { batches } = window;
-  while (batches.length > 1 && (window.events > WINDOW.events || window.bytes > WINDOW.bytes)) {
+  const full = (): boolean =>
+    batches.length > WINDOW.events || window.events > WINDOW.events || window.bytes > WINDOW.bytes;
+  while (batches.length > 1 && full()) {
     const first = batches.shift()!;
     window.gone += 1;
     window.events -= first.events.length;

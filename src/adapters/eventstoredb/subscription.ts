@@ -106,6 +106,8 @@ export async function subscribed(
   }
 
   call.on('data', (response: ReadResp) => {
+    // What stands behind an event that could not be read is asked for again with it.
+    if (failure !== undefined) return;
     try {
       heardOf(response);
     } catch (error) {

@@ -19,12 +19,16 @@ export async function atLogEnd(
   builds: readonly RunningBuild[],
   beside: readonly RunningBuild[] = builds,
 ): Promise<void> {
+  const own = new Set(beside);
   const places = new Map(beside.map((build) => [build, build.place]));
   for (const build of builds) if (build.state === 'catching-up') enter(build, 'ready');
   for (const build of beside) build.place = 'log end';
   try {
     for (;;) {
-      const step = nextSteps(run).find((one) => one.do === 'settle' || one.do === 'swap in');
+      // Steps of other builds are carried out by their own feed.
+      const step = nextSteps(run)
+        .filter((one) => one.do === 'settle' || one.do === 'swap in')
+        .find(({ build }) => own.has(build));
       if (step === undefined) return;
       if (step.do === 'settle') await settle(run, step.build);
       else await swap(run, step.build);

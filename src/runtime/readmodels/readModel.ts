@@ -126,13 +126,14 @@ export function openReadModel<B extends Body>(
     const asked = refreshed();
     if (asked !== undefined) await asked;
     const of = edition();
-    const kept = finals.get(id, of);
+    // Kept only as long as the build in use is known: repairs and swaps show within a second.
+    const kept = complete && performance.now() - knownAt < KNOWN_MS ? finals.get(id, of) : undefined;
     if (kept !== undefined) return kept;
     const looked = collection;
     const document = await store.get<B>(looked, id);
     if (document !== undefined) {
       const body = bodyOf(looked, document);
-      finals.keep(id, body, of);
+      if (complete) finals.keep(id, body, of);
       return body;
     }
     return (await shouldLookAgain(looked)) ? get(id) : undefined;

@@ -865,7 +865,6 @@ const TOLD_OTHERWISE: Readonly<Record<string, string>> = {
   HttpError: 'has a status',
   ImportFaultsError: 'ends a command of the command line',
   ImportInterruptedError: 'ends a command of the command line',
-  LaterError: 'ends in a process manager',
   LateError: 'an UnavailableError once it leaves the adapter',
   MaintenanceRefusedError: '409 or 422, with its message',
   MalformedEventError: '400 of a webhook',

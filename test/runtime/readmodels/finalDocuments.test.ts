@@ -17,6 +17,7 @@ async function put(store: ReadStore, position: number, body: Thing): Promise<voi
   const documents = [{ id: 'one', position: at(position), body }];
   const checkpoint = { projection: 'things@1', position: at(position) };
   await store.write([{ collection: things, documents, checkpoint }]);
+  await store.activate('things', 1);
 }
 
 const test = suite('final documents');
