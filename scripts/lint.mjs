@@ -1,6 +1,6 @@
 /** `npm run lint`: the linter with its configuration (`.oxlintrc.json`) and the rules of the layers (`layers.mjs`). */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { root } from './build.mjs';
@@ -22,5 +22,5 @@ try {
   const { status } = spawnSync(process.execPath, [oxlint, ...options], { cwd: root, stdio: 'inherit' });
   if (status !== 0) process.exitCode = 1;
 } finally {
-  if (existsSync(MADE)) rmSync(MADE);
+  rmSync(MADE, { force: true });
 }

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventBatch, EventFilter, Position, ReadOptions } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { pauses } from './attempts.js';
-import type { Connection } from './connection.js';
 import { TooSlowError } from './failures.js';
-import { matcher, type ServerFilter, serverFilter } from './filters.js';
+import { matcher, serverFilter } from './filters.js';
 import type { LiveTail } from './liveTail.js';
+import type { Pool } from './pool.js';
 import { commitOf } from './records.js';
 import { subscribe } from './requests.js';
 import { type Subscription, subscribed } from './subscription.js';
@@ -16,9 +16,7 @@ const PAUSE = { first: 50, most: 2_000 };
 /** Failures in a row that end a read of the log; a follower never gives up. */
 const READ_ALL_TRIES = 5;
 
-export interface FeedSource {
-  /** A connection with room for one more call, and its release. */
-  readonly lease: () => { readonly connection: Connection; readonly release: () => void };
+export interface FeedSource extends Pick<Pool, 'lease'> {
   readonly end: () => Promise<Position | undefined>;
   readonly timeoutMs: number;
   readonly closed: AbortSignal;
@@ -64,8 +62,14 @@ export async function* feed(
   /** Up to the log's end when the server has caught up. */
   async function* upToEnd(end: Position): AsyncGenerator<EventBatch, void> {
     if (narrow === undefined) return yield advance({ events: [], position: end, caughtUp: true });
-    yield* withSubscription(narrow, async function* (subscription) {
-      for (;;) {
+    const { connection, release } = source.lease();
+    let subscription: Subscription | undefined;
+    const close = (): void => subscription?.end();
+    try {
+      const request = subscribe(position === undefined ? undefined : commitOf(position), narrow);
+      subscription = await subscribed(connection, request, matches, batchSize);
+      stop.addEventListener('abort', close);
+      while (!stop.aborted) {
         const taken = await subscription.take(batchSize, timeoutMs);
         if (stop.aborted) return;
         if (taken === undefined) {
@@ -84,9 +88,12 @@ export async function* feed(
           });
         if (taken.events.length > 0) yield advance({ events: taken.events, position: seen!, caughtUp: false });
         else position = seen;
-        if (stop.aborted) return;
       }
-    });
+    } finally {
+      stop.removeEventListener('abort', close);
+      close();
+      release();
+    }
   }
 
   /** What is appended from now on, until the live end fails. */
@@ -122,29 +129,6 @@ export async function* feed(
     } finally {
       stop.removeEventListener('abort', end);
       end();
-    }
-  }
-
-  async function* withSubscription(
-    filterOfServer: ServerFilter,
-    use: (subscription: Subscription) => AsyncGenerator<EventBatch, void>,
-  ): AsyncGenerator<EventBatch, void> {
-    const { connection, release } = source.lease();
-    let subscription: Subscription | undefined;
-    const end = (): void => subscription?.end();
-    try {
-      subscription = await subscribed(
-        connection,
-        subscribe(position === undefined ? undefined : commitOf(position), filterOfServer),
-        matches,
-        batchSize,
-      );
-      stop.addEventListener('abort', end);
-      if (!stop.aborted) yield* use(subscription);
-    } finally {
-      stop.removeEventListener('abort', end);
-      end();
-      release();
     }
   }
 

@@ -16,8 +16,13 @@ import { openWaking, type Waking } from './waking.js';
 const WINDOW = { events: 4_096, bytes: 16_000_000 };
 const AT_ONCE = 1_000;
 
+/** What came for one follower: as `Taken`, its size left out. */
+type Read = Omit<Taken, 'bytes'>;
+
 /** A follower at the live end. */
-export interface TailReader extends Pick<Subscription, 'take' | 'end'> {
+export interface TailReader extends Pick<Subscription, 'end'> {
+  /** As `Subscription.take`. */
+  take(most: number, waitMs: number): Promise<Read | undefined>;
   /** Ends the subscription for all its readers, since it is silent while the log grows. */
   giveUp(): void;
 }
@@ -154,7 +159,7 @@ function readerOf(
 
   const waits = (): boolean => next.batch < window.gone + window.batches.length;
 
-  function collect(limit: number): Taken {
+  function collect(limit: number): Read {
     const events = [];
     let position: Position | undefined;
     for (; waits() && events.length < limit; next.batch += 1, next.event = 0) {
@@ -169,7 +174,7 @@ function readerOf(
       position = batch.position ?? position;
     }
     live = window.caughtUp && !waits();
-    return { events, position, bytes: 0, caughtUp: live };
+    return { events, position, caughtUp: live };
   }
 
   return {
@@ -192,7 +197,7 @@ function readerOf(
       window.readers -= 1;
       if (window.readers === 0) {
         leave();
-        fail(window, new UnavailableError('nobody follows the log any more'));
+        fail(window, new UnavailableError('no follower reads the log any more'));
       }
       window.waking.wake();
     },

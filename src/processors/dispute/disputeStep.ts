@@ -29,8 +29,9 @@ import { changeGifts, type GiftChangeDeps } from '../purchase/giftChanges.js';
 import { asksFor } from './state.js';
 import { GiveUpError, NotYetError } from '../runner/retry.js';
 import { type Cause, causeOf } from '../runner/cause.js';
+import { RACES } from '../runner/writing.js';
 
-interface Standing {
+interface ReversalStatus {
   readonly purchase: MadePurchase;
   /** The last answer to external refunds. */
   readonly settled: ProviderRefundSettled['data'] | undefined;
@@ -40,7 +41,6 @@ interface Standing {
   readonly revision: number;
 }
 
-const RACES = 8;
 /** The provider may tell of a dispute or refund moments before the charge. */
 const UNPAID_MS = 1_000;
 
@@ -78,12 +78,12 @@ export async function settleReversal(
   throw new ConflictError(transactionStream(transactionId), -1, -1);
 }
 
-async function read(events: EventStore, transactionId: string, key: string): Promise<Standing> {
+async function read(events: EventStore, transactionId: string, key: string): Promise<ReversalStatus> {
   const history = await events.read(transactionStream(transactionId));
   const last = history.at(-1);
   const purchase: Purchase = fold(purchaseAggregate, history);
   if (last === undefined || purchase.status === 'none')
-    throw new Error('late money of a transaction that is not there');
+    throw new Error('a dispute or an external refund of a transaction that is not there');
   const settled = history.findLast((event) => event.type === 'ProviderRefundSettled')?.data as
     ProviderRefundSettled['data'] | undefined;
   return {
@@ -95,7 +95,11 @@ async function read(events: EventStore, transactionId: string, key: string): Pro
 }
 
 /** The event to record once the step is done. */
-async function answerTo(deps: GiftChangeDeps, at: Standing, step: ReversalStep): Promise<ReversalEvent | undefined> {
+async function answerTo(
+  deps: GiftChangeDeps,
+  at: ReversalStatus,
+  step: ReversalStep,
+): Promise<ReversalEvent | undefined> {
   deps.mayAct();
   switch (step.step) {
     case 'settle dispute':
@@ -116,7 +120,7 @@ async function answerTo(deps: GiftChangeDeps, at: Standing, step: ReversalStep):
 /** On a retry a gift may have been unredeemed since. `undefined`: nothing has changed. */
 async function answerAgain(
   deps: GiftChangeDeps,
-  { purchase }: Standing,
+  { purchase }: ReversalStatus,
   cause: Cause,
   before: ProviderRefundSettled['data'] | undefined,
 ): Promise<ProviderRefundSettled | undefined> {
@@ -133,7 +137,7 @@ function notPaidYet(): NotYetError {
 /** Blocks every gift, or frees those it blocked where it was won. A declined purchase has no gifts. */
 async function answerDispute(
   deps: GiftChangeDeps,
-  { purchase, asked }: Standing,
+  { purchase, asked }: ReversalStatus,
   { dispute_id, status, reason }: Dispute,
 ): Promise<ReversalEvent | undefined> {
   if (purchase.status === 'pending') throw notPaidYet();

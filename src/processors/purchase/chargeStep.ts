@@ -29,7 +29,7 @@ import { askWorker } from '../runner/askWorker.js';
 import { GiveUpError, NotYetError } from '../runner/retry.js';
 import { type Cause, causeOf } from '../runner/cause.js';
 import type { WalletPayments } from './walletPayments.js';
-import type { Reason } from '../runner/writing.js';
+import { RACES, type Reason } from '../runner/writing.js';
 import type { StepDeps } from '../runner/stepDeps.js';
 
 export interface ChargeDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' | 'now' | 'retryPolicy' | 'mayAct'> {
@@ -40,15 +40,13 @@ export interface ChargeDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' |
   ) => Promise<Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'> | undefined>;
 }
 
-interface Standing {
+interface ChargeStatus {
   readonly state: Purchase;
   readonly last: Cause | undefined;
 }
 
-const RACES = 8;
-
 /**
- * `fresh`: nobody has tried before, as far as is known, so the stream need not be read first. @throws GiveUpError when
+ * `fresh`: no attempt before is known, so the stream need not be read first. @throws GiveUpError when
  * the outcome can't be found out any more; NotYetError while it waits for its buyer; any other error: try again
  */
 export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolean): Promise<void> {
@@ -58,7 +56,7 @@ export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolea
   const commandId = `charge-${id}`;
   let method: Method | undefined;
   let answer: ChargeReply | AuthenticationReply | undefined;
-  let at: Standing = fresh
+  let at: ChargeStatus = fresh
     ? {
         state: { status: 'pending', purchase: work.purchase, purchasedAt: work.purchasedAt, refunds: new Map() },
         last: work.last,
@@ -109,7 +107,7 @@ export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolea
   throw new ConflictError(stream, at.last?.revision ?? 'none', at.last?.revision ?? -1);
 }
 
-async function read(events: EventStore, stream: string): Promise<Standing> {
+async function read(events: EventStore, stream: string): Promise<ChargeStatus> {
   const history = await events.read(stream);
   const last = history.at(-1);
   return { state: fold(purchaseAggregate, history), last: last === undefined ? undefined : causeOf(last) };

@@ -6,6 +6,8 @@ import { ConflictError, type EventStore, type ExpectedRevision, type RecordedEve
 import type { Cause } from './cause.js';
 
 const PROCESS_USER = 'system:process-managers';
+/** Lost races with other processes after which a step fails, and is tried again later. */
+export const RACES = 8;
 
 /** Why an event is appended. */
 export interface Reason {

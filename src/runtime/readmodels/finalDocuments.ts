@@ -12,9 +12,8 @@ export interface FinalDocuments<B extends Body> {
   keep(id: string, document: B, edition: string): void;
 }
 
-/** Keeps what `isFinal` says of; nothing where it is absent. */
-export function finalDocuments<B extends Body>(isFinal: ((document: B) => boolean) | undefined): FinalDocuments<B> {
-  if (isFinal === undefined) return { get: () => undefined, keep: () => undefined };
+/** Keeps what `isFinal` says of. */
+export function finalDocuments<B extends Body>(isFinal: (document: B) => boolean): FinalDocuments<B> {
   const kept = new LRUCache<string, B>({ max: KEPT });
   let of = '';
   return {

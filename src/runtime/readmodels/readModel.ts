@@ -120,20 +120,20 @@ export function openReadModel<B extends Body>(
   }
 
   const edition = (): string => `${collection.version}/${corrections}`;
-  const finals = finalDocuments(projection.isFinal?.bind(projection));
+  const finals = projection.isFinal && finalDocuments<B>(projection.isFinal.bind(projection));
 
   async function get(id: string): Promise<B | undefined> {
     const asked = refreshed();
     if (asked !== undefined) await asked;
-    const of = edition();
+    const of = finals === undefined ? '' : edition();
     // Kept only as long as the build in use is known: repairs and swaps show within a second.
-    const kept = complete && performance.now() - knownAt < KNOWN_MS ? finals.get(id, of) : undefined;
+    const kept = complete && performance.now() - knownAt < KNOWN_MS ? finals?.get(id, of) : undefined;
     if (kept !== undefined) return kept;
     const looked = collection;
     const document = await store.get<B>(looked, id);
     if (document !== undefined) {
       const body = bodyOf(looked, document);
-      if (complete) finals.keep(id, body, of);
+      if (complete) finals?.keep(id, body, of);
       return body;
     }
     return (await shouldLookAgain(looked)) ? get(id) : undefined;

@@ -95,10 +95,9 @@ export function groupCommit(
   /** Position of the last of exactly these events right after `revision`; `undefined` when others stand there. */
   function repeated(stream: string, revision: number, fields: readonly string[]): number | undefined {
     const count = fields.length / FIELDS;
-    const standing = after.all(stream, revision, count);
-    if (standing.length < count || !standing.every(([id], index) => id === fields[index * FIELDS + 1]))
-      return undefined;
-    return standing[count - 1]![1];
+    const stored = after.all(stream, revision, count);
+    if (stored.length < count || !stored.every(([id], index) => id === fields[index * FIELDS + 1])) return undefined;
+    return stored[count - 1]![1];
   }
 
   function appendOne([sequence, stream, expected, fields]: AppendRequest, lastPosition: number): AppendOutcome {
@@ -145,7 +144,7 @@ export function groupCommit(
     try {
       guard.refuse();
       beginWriting(begin, performance.now() + lockWaitMs);
-      const begun = performance.now();
+      const startedAt = performance.now();
       if (sealed()) {
         rollback.run();
         return appends.map(([sequence]) => ({ sequence, kind: 'sealed' }));
@@ -160,7 +159,7 @@ export function groupCommit(
       committing = true;
       commit.run();
       freed = performance.now();
-      held = freed - begun;
+      held = freed - startedAt;
       guard.confirm();
       return outcomes;
     } catch (error) {

@@ -89,19 +89,19 @@ export function createWriter(
     try {
       guard.refuse();
       beginWriting(begin, performance.now() + lockWaitMs);
-      const begun = performance.now();
+      const startedAt = performance.now();
       const made = transaction((into) => {
         let changes = 0;
         for (let numbered = queue.next(); numbered !== undefined; numbered = queue.next()) {
           taken.push(numbered);
           changes += requests.execute(numbered, into);
-          if (changes >= GROUP_CHANGES || performance.now() - begun > GROUP_MS) break;
+          if (changes >= GROUP_CHANGES || performance.now() - startedAt > GROUP_MS) break;
           queue.add(port.receive());
         }
         return changes;
       });
       queue.answer(made);
-      breathe(performance.now() - begun);
+      breathe(performance.now() - startedAt);
     } catch (error) {
       // Without the lock no request was taken, and waiting again for each would take too long.
       if (taken.length === 0)

@@ -124,11 +124,11 @@ export async function carryOut(
     after: order.through ?? undefined,
     through: build.stored,
   });
-  const standing = await store.getMany(build.collection, ids);
-  const ahead = await aheadOf(build, standing, events);
+  const documents = await store.getMany(build.collection, ids);
+  const ahead = await aheadOf(build, documents, events);
   if (ahead.length > 0) return otherWriter(ahead);
   const corrections = ids.flatMap((id, index): Correction[] => {
-    const [before, after] = [standing[index], wanted.get(id)];
+    const [before, after] = [documents[index], wanted.get(id)];
     return isDeepStrictEqual(before, after) ? [] : [{ id, expected: before?.position, document: after }];
   });
   if (!lease.held) throw new LeaseLostError();
@@ -160,10 +160,10 @@ export async function carryOut(
  */
 async function aheadOf(
   { stored }: RunningBuild,
-  standing: readonly (StoredDocument | undefined)[],
+  documents: readonly (StoredDocument | undefined)[],
   events: EventStore,
 ): Promise<string[]> {
-  const ahead = standing.flatMap((document) =>
+  const ahead = documents.flatMap((document) =>
     document !== undefined && (stored === undefined || document.position > stored) ? [document] : [],
   );
   if (ahead.length === 0) return [];

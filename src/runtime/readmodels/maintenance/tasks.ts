@@ -77,7 +77,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
       { waitMs, explains }: { readonly waitMs: number; readonly explains: (error: unknown) => boolean },
     ) {
       const key = keyOf(asked.kind, asked.projection);
-      const standing = await records.get<Task>(key);
+      const stored = await records.get<Task>(key);
       const before = await last(asked.kind, asked.projection);
       if (before?.state === 'running')
         throw new TaskRunningError(
@@ -93,7 +93,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
         result: null,
         failure: null,
       };
-      let version = await records.put(key, task, { expected: standing?.version ?? 0, expiresAt: Date.now() + KEEP_MS });
+      let version = await records.put(key, task, { expected: stored?.version ?? 0, expiresAt: Date.now() + KEEP_MS });
       if (version === undefined) {
         throw new TaskRunningError(`a ${asked.kind} of ${asked.projection} was begun in this moment by somebody else`);
       }
