@@ -61,7 +61,9 @@ export interface JobDeps {
   readonly ticks: () => number;
   readonly retryPolicy: RetryPolicy;
   readonly tally: ProcessTally;
-  /** Throws when this process may not act any more. */
+  /** Whether this process may act at this moment. While it may not, no attempt starts. */
+  readonly held: () => boolean;
+  /** @throws NotOursError while it may not */
   readonly mayAct: () => void;
   /** Once aborted nothing is taken on or tried again. */
   readonly signal: AbortSignal;
@@ -89,6 +91,7 @@ export function jobRunner({
   ticks,
   retryPolicy,
   tally,
+  held,
   mayAct,
   signal,
   timesParked,
@@ -131,7 +134,7 @@ export function jobRunner({
   const poolOf = (size: PoolSize): Pool => {
     const known = pools.get(size);
     if (known !== undefined) return known;
-    const pool = openPool(size.atOnce);
+    const pool = openPool(size.atOnce, held);
     pools.set(size, pool);
     return pool;
   };
@@ -144,7 +147,6 @@ export function jobRunner({
       let again: { waitMs: number } | { cause: string } | undefined;
       let limited = false;
       try {
-        mayAct();
         await inSpan(
           () => stepSpan(job, number),
           () => job.run(number),

@@ -16,11 +16,17 @@ interface Line {
   next: number;
 }
 
-/** A pool of at most `limit` tasks at once. */
-export function openPool(limit: number): Pool {
+const LOOK_MS = 20;
+
+/**
+ * A pool of at most `limit` tasks at once. While `mayStart` is false no task starts: one timer of the pool asks again,
+ * instead of thousands of tasks that each fail and wait.
+ */
+export function openPool(limit: number, mayStart: () => boolean = () => true): Pool {
   const lines = new Map<string, Line>();
   const idle: (() => void)[] = [];
   let running = 0;
+  let look: NodeJS.Timeout | undefined;
   let stopped = false;
 
   const take = (): Task | undefined => {
@@ -36,6 +42,13 @@ export function openPool(limit: number): Pool {
 
   const fill = (): void => {
     while (running < limit) {
+      if (lines.size > 0 && !mayStart()) {
+        look ??= setTimeout(() => {
+          look = undefined;
+          fill();
+        }, LOOK_MS);
+        break;
+      }
       const task = take();
       if (task === undefined) break;
       running++;
@@ -57,6 +70,7 @@ export function openPool(limit: number): Pool {
     },
     async stop() {
       stopped = true;
+      clearTimeout(look);
       lines.clear();
       if (running > 0) await new Promise<void>((resolve) => idle.push(resolve));
     },

@@ -62,6 +62,7 @@ export async function workThrough<D>(
     ticks: () => performance.now(),
     retryPolicy,
     tally,
+    held,
     mayAct,
     signal,
     timesParked: open.timesParked,

@@ -54,4 +54,25 @@ test('drops queued tasks on stop and waits for running ones', async () => {
   assert.equal(done, ['runs']);
 });
 
+test('starts nothing while it may not, and asks once for all that wait', async () => {
+  let may = false;
+  let asked = 0;
+  const pool = openPool(4, () => (asked++, may));
+  let done = 0;
+  for (let n = 0; n < 1_000; n++) pool.add('g', async () => void done++);
+  const added = asked;
+  await sleep(100);
+  assert.is(done, 0);
+  assert.ok(asked - added <= 6, `asked ${asked - added} times in 100 ms`);
+  may = true;
+  for (const deadline = performance.now() + 5_000; done < 1_000 && performance.now() < deadline;) await sleep(1);
+  assert.is(done, 1_000);
+  may = false;
+  pool.add('g', async () => void done++);
+  await pool.stop();
+  may = true;
+  await sleep(60);
+  assert.is(done, 1_000);
+});
+
 test.run();
