@@ -21,7 +21,10 @@ const SEVERAL_ROLES =
  * work that one role leaves to another. All others are the same above the ports: once on servers is enough.
  */
 const ON_PAIRS =
-  /^api\/(followers|health|keyHolders|lateReadModels|projectorGone|sealed|stripe|pipeline\/(idempotency|positions)|gifts\/(gifts|redemptions|transactions|vouchers)|ops\/(gifts|parked|projections|refunds|supportActions))\./;
+  /^api\/(followers|health|keyHolders|lateReadModels|projectorGone|pipeline\/(idempotency|positions)|gifts\/(gifts|redemptions|transactions)|ops\/(parked|projections))\./;
+
+/** What an HTTP test of these shows is decided before any engine is asked: the embedded ones are enough. */
+const BEFORE_ENGINES = /^(api\/(hostile|pipeline\/errors|webhooks\/|gifts\/launchPage|ops\/frame)|cli\/owner|deploy\/)/;
 
 /** All three servers together. */
 const ALL = { engines: 'all' };
@@ -44,7 +47,7 @@ function startsService(file) {
  * @param whole each HTTP test runs on each mix
  */
 function mixesFor(files, whole) {
-  const own = files.filter(startsService);
+  const own = files.filter((file) => startsService(file) && (whole || !BEFORE_ENGINES.test(file)));
   const http = own.filter((file) => HTTP.test(file));
   const together = http.filter((file) => ON_PAIRS.test(file));
   return [

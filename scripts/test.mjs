@@ -89,8 +89,8 @@ function count(result) {
 async function runAll(runs) {
   const waiting = byLength(runs);
   const suspects = [];
-  const once = async (run) => {
-    const result = await runTestFile(join('dist/test', run.file), environment(run.env));
+  const once = async (run, mapped) => {
+    const result = await runTestFile(join('dist/test', run.file), environment(run.env), mapped);
     return { result, failed: result.failed > 0 };
   };
   await Promise.all(
@@ -99,7 +99,7 @@ async function runAll(runs) {
       // left for the end.
       const next = () => (lane === 0 ? waiting.shift() : waiting.pop());
       for (let run = next(); run !== undefined; run = next()) {
-        const { result, failed } = await once(run);
+        const { result, failed } = await once(run, names.length > 0);
         if (failed) suspects.push(run);
         else count(result);
         tell(run.file, run.label, result);
@@ -110,7 +110,7 @@ async function runAll(runs) {
   // failure counts.
   for (const run of suspects) {
     console.log(`again, alone: ${run.file.replace(/\.test\.js$/, '')}${run.label === '' ? '' : ` (${run.label})`}`);
-    const { result, failed } = await once(run);
+    const { result, failed } = await once(run, true);
     count(result);
     tell(run.file, run.label, result);
     (failed ? failing : alone).push(
