@@ -13,7 +13,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { EventStoreDBClient, jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { MongoClient } from 'mongodb';
-import { giftStream } from '../src/domain/gift.js';
+import { giftStream } from '../src/domain/gift/events.js';
 import { giftsProjection } from '../src/projections/gifts.js';
 import { layoutOf } from '../src/adapters/mongodb/layout.js';
 import { collectionOf } from '../src/runtime/readmodels/projection.js';

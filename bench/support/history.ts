@@ -5,15 +5,15 @@
  */
 import { mkdirSync } from 'node:fs';
 import { eventLogFile, openEventLog } from '../../src/adapters/embedded/eventStore/log.js';
-import { giftStream, type GiftEvent } from '../../src/domain/gift.js';
+import { giftStream, type GiftEvent } from '../../src/domain/gift/events.js';
 import { notificationStream, type NotificationEvent } from '../../src/domain/notification.js';
 import {
-  issueGifts,
   transactionStream,
   type GiftsPurchased,
   type PurchaseEvent,
   type PurchaseReceiver,
-} from '../../src/domain/purchase.js';
+} from '../../src/domain/purchase/events.js';
+import { issueGifts } from '../../src/domain/purchase/decisions.js';
 import type { NewEvent } from '../../src/ports/eventStore.js';
 import { random, type Random } from './random.js';
 

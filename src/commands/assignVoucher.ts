@@ -3,7 +3,8 @@
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Segment } from '../domain/catalogue.js';
-import { type VoucherAssigned, assignVoucher, mayRedeem, refuseNewVoucher } from '../domain/gift.js';
+import type { VoucherAssigned } from '../domain/gift/events.js';
+import { assignVoucher, mayRedeem, refuseNewVoucher } from '../domain/gift/decisions.js';
 import { Refusal } from '../domain/refusal.js';
 import { PINS, V1_INTEGRATIONS, generateCode, pinOf, voucherExpiry } from '../domain/voucher.js';
 import type { UserDocument } from '../projections/accounts.js';

@@ -1,5 +1,5 @@
 /** BlockGift and UnblockGift: stop a gift from being used, and free it again, each cause by itself. */
-import type { Block } from '../domain/gift.js';
+import type { Block } from '../domain/gift/events.js';
 import { block, unblock } from '../domain/supportActions.js';
 import type { CommandContext } from './context.js';
 import { type SupportDeps, supportAction } from './supportAction.js';

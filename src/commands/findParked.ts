@@ -1,5 +1,5 @@
 /** Finds parked work, by its id or by what it concerns. */
-import { giftStream } from '../domain/gift.js';
+import { giftStream } from '../domain/gift/events.js';
 import { deriveGiftIds, giftIdOf } from '../domain/giftIds.js';
 import {
   evolveParked,
@@ -10,7 +10,7 @@ import {
   parkedStream,
   type ParkedWork,
 } from '../domain/parked.js';
-import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
+import { type GiftsPurchased, transactionStream } from '../domain/purchase/events.js';
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';

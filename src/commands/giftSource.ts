@@ -1,13 +1,8 @@
 /** A gift as commands and process managers read it: from its stream or, before it is issued, from its purchase. */
 import { fold } from '../domain/decider.js';
-import {
-  type GiftEvent,
-  type GiftFacts,
-  type GiftIssued,
-  type IssuedGift,
-  giftAggregate,
-  giftStream,
-} from '../domain/gift.js';
+import { type GiftEvent, type GiftIssued, giftStream } from '../domain/gift/events.js';
+import { type IssuedGift, giftAggregate } from '../domain/gift/state.js';
+import type { GiftFacts } from '../domain/gift/decisions.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { Source, StreamState } from './transact.js';
 

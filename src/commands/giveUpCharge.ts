@@ -1,6 +1,8 @@
 /** GiveUpCharge: a purchase is charged no more; its gifts are cancelled, and a wallet that had paid is credited. */
 import { fold } from '../domain/decider.js';
-import { purchaseAggregate, settleCharge, transactionStream } from '../domain/purchase.js';
+import { transactionStream } from '../domain/purchase/events.js';
+import { purchaseAggregate } from '../domain/purchase/state.js';
+import { settleCharge } from '../domain/purchase/decisions.js';
 import { giveUpDebit, walletAggregate, walletStream } from '../domain/wallet.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';

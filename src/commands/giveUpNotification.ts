@@ -1,5 +1,5 @@
 /** GiveUpNotification: a gift's receiver is not notified on account of what was asked so far. */
-import { giftStream } from '../domain/gift.js';
+import { giftStream } from '../domain/gift/events.js';
 import {
   type NotificationFailed,
   notificationAggregate,

@@ -4,9 +4,13 @@
 import { ownerByPhone, phoneStream, reservationAggregate } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
 import { fold } from '../domain/decider.js';
-import type { GiftCaller, GiftEvent, GiftFacts, GiftIssued, IssuedGift } from '../domain/gift.js';
+import type { GiftEvent, GiftIssued } from '../domain/gift/events.js';
+import type { IssuedGift } from '../domain/gift/state.js';
+import type { GiftCaller, GiftFacts } from '../domain/gift/decisions.js';
 import { giftIdsIn } from '../domain/giftIds.js';
-import { issueGift, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import { transactionStream } from '../domain/purchase/events.js';
+import { purchaseAggregate } from '../domain/purchase/state.js';
+import { issueGift } from '../domain/purchase/decisions.js';
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';

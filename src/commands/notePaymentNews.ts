@@ -1,6 +1,7 @@
 /** NotePaymentNews: records once what the payment provider reports of a transaction. */
 import { decideNews, type PaymentNews, unsureCharge } from '../domain/paymentNews.js';
-import { type MadePurchase, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import { transactionStream } from '../domain/purchase/events.js';
+import { type MadePurchase, purchaseAggregate } from '../domain/purchase/state.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { transact } from './transact.js';

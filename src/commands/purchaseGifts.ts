@@ -7,14 +7,9 @@ import { inSlices } from '../lib/async/slices.js';
 import { fold } from '../domain/decider.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
-import {
-  brokenCardLimit,
-  type GiftsPurchased,
-  type MadePurchase,
-  type PurchaseReceiver,
-  purchaseAggregate,
-  transactionStream,
-} from '../domain/purchase.js';
+import { type GiftsPurchased, type PurchaseReceiver, transactionStream } from '../domain/purchase/events.js';
+import { type MadePurchase, purchaseAggregate } from '../domain/purchase/state.js';
+import { brokenCardLimit } from '../domain/purchase/decisions.js';
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { AccountDocument, PaymentMethodDocument } from '../projections/accounts.js';

@@ -1,5 +1,5 @@
 /** ReassignGift: gives a gift to another receiver, whom the notification process then notifies. */
-import { type GiftReassigned, giftStream, isSomebody } from '../domain/gift.js';
+import { type GiftReassigned, giftStream, isSomebody } from '../domain/gift/events.js';
 import { reassign } from '../domain/supportActions.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { notificationAttempts, notificationStream } from '../domain/notification.js';

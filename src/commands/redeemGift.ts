@@ -1,6 +1,7 @@
 /** RedeemGift: uses a gift up at a location (docs/contract.md#redeem-a-gift). */
 import { copyWith } from '../domain/copyWith.js';
-import { type GiftRedeemed, mayRedeemForMerchant, redeem } from '../domain/gift.js';
+import type { GiftRedeemed } from '../domain/gift/events.js';
+import { mayRedeemForMerchant, redeem } from '../domain/gift/decisions.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
 import { idFrom } from './commandIds.js';

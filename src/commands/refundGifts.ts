@@ -1,9 +1,12 @@
 /** RefundGifts: support asks for gifts of a purchase to be cancelled and refunded; the refund process does it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fold } from '../domain/decider.js';
-import { giftAggregate, giftStream } from '../domain/gift.js';
+import { giftStream } from '../domain/gift/events.js';
+import { giftAggregate } from '../domain/gift/state.js';
 import { isDisputed } from '../domain/disputes.js';
-import { reversalsOf, type Purchase, purchaseAggregate, requestRefund, transactionStream } from '../domain/purchase.js';
+import { transactionStream } from '../domain/purchase/events.js';
+import { reversalsOf, type Purchase, purchaseAggregate } from '../domain/purchase/state.js';
+import { requestRefund } from '../domain/purchase/decisions.js';
 import { cancelForRefund, type SkippedGifts, type SkipReason, type Refund } from '../domain/refund.js';
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import type { EventStore, Position } from '../ports/eventStore.js';

@@ -1,6 +1,7 @@
 /** UnredeemGift and UnredeemLatest: reverses the most recent redemption (docs/contract.md#unredeem-a-gift). */
 import { copyWith } from '../domain/copyWith.js';
-import { type GiftRedeemed, type GiftUnredeemed, unredeem } from '../domain/gift.js';
+import type { GiftRedeemed, GiftUnredeemed } from '../domain/gift/events.js';
+import { unredeem } from '../domain/gift/decisions.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { CommandContext } from './context.js';

@@ -6,10 +6,10 @@
 import type { AccessEvent } from './access.js';
 import type { AccountEvent } from './account.js';
 import type { CatalogueEvent } from './catalogue.js';
-import type { GiftEvent } from './gift.js';
+import type { GiftEvent } from './gift/events.js';
 import type { NotificationEvent } from './notification.js';
 import type { ParkedEvent } from './parked.js';
-import type { PurchaseEvent } from './purchase.js';
+import type { PurchaseEvent } from './purchase/events.js';
 import type { LogRestored } from './restored.js';
 import type { VoucherCodeEvent } from './voucherCode.js';
 import type { WalletEvent } from './wallet.js';

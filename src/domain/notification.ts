@@ -1,7 +1,7 @@
 /** Who is notified of one gift, and what became of it. Stream `notification-{giftId}`. */
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
-import { type GiftEvent, isSomebody } from './gift.js';
-import type { PurchaseReceiver } from './purchase.js';
+import { type GiftEvent, isSomebody } from './gift/events.js';
+import type { PurchaseReceiver } from './purchase/events.js';
 
 export const notificationStream = (giftId: string): string => `notification-${giftId}`;
 

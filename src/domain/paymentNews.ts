@@ -3,7 +3,9 @@
  * another order it changes nothing more.
  */
 import { closeDispute, noteProviderRefund, openDispute } from './disputes.js';
-import { failAuthentication, reversalsOf, type MadePurchase, type PurchaseEvent, settleCharge } from './purchase.js';
+import type { PurchaseEvent } from './purchase/events.js';
+import { reversalsOf, type MadePurchase } from './purchase/state.js';
+import { failAuthentication, settleCharge } from './purchase/decisions.js';
 import { failRefund, givenBack, lateChargeRefundId, refundLateCharge } from './refund.js';
 
 /** The news, about one transaction. Money is pence; ids are the provider's. */

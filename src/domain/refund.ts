@@ -3,7 +3,8 @@
  * price refunded by whoever took the money. A gift belongs to one open refund at most. Money is pence.
  */
 import type { DomainEvent, Happened } from './decider.js';
-import type { GiftCancelled, IssuedGift } from './gift.js';
+import type { GiftCancelled } from './gift/events.js';
+import type { IssuedGift } from './gift/state.js';
 import { isDisputeCause } from './supportActions.js';
 
 // Events

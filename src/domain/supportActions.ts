@@ -1,6 +1,8 @@
 /** Decisions of support, and of process managers, about a gift: block, reassign, extend. */
-import type { Block, GiftBlocked, GiftExtended, GiftFacts, GiftReassigned, GiftUnblocked, IssuedGift } from './gift.js';
-import { isExpired } from './gift.js';
+import type { Block, GiftBlocked, GiftExtended, GiftReassigned, GiftUnblocked } from './gift/events.js';
+import type { IssuedGift } from './gift/state.js';
+import type { GiftFacts } from './gift/decisions.js';
+import { isExpired } from './gift/decisions.js';
 import { Refusal } from './refusal.js';
 import { voucherExpiry } from './voucher.js';
 

@@ -1,8 +1,8 @@
 /** The process managers, in the order in which work that is taken over is resumed. docs/process-managers.md: how they work. */
-import type { GiftCancelled, GiftIssued, GiftReassigned } from '../domain/gift.js';
+import type { GiftCancelled, GiftIssued, GiftReassigned } from '../domain/gift/events.js';
 import type { NotificationEvent } from '../domain/notification.js';
 import type { WorkParked, WorkRetried } from '../domain/parked.js';
-import type { GiftsPurchased, PurchaseEvent } from '../domain/purchase.js';
+import type { GiftsPurchased, PurchaseEvent } from '../domain/purchase/events.js';
 import { disputeManager } from './dispute/manager.js';
 import type { Contact } from './notification/address.js';
 import { notificationManager } from './notification/manager.js';

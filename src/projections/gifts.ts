@@ -1,9 +1,10 @@
 /** The read model `gifts`: one document a gift, from its purchase on. The payment is joined when read. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { copyWith } from '../domain/copyWith.js';
-import type { GiftEvent, GiftExtended, Receiver, VoucherAssigned } from '../domain/gift.js';
+import type { GiftEvent, GiftExtended, Receiver, VoucherAssigned } from '../domain/gift/events.js';
 import { deriveGiftIds, type GiftIds } from '../domain/giftIds.js';
-import { receiverOf, type GiftsPurchased } from '../domain/purchase.js';
+import type { GiftsPurchased } from '../domain/purchase/events.js';
+import { receiverOf } from '../domain/purchase/decisions.js';
 import type { Happened } from '../domain/decider.js';
 import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';

@@ -1,5 +1,5 @@
 /** All projections, and the read models that queries and commands read. */
-import { giftStream } from '../domain/gift.js';
+import { giftStream } from '../domain/gift/events.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { accountsProjection } from './accounts.js';
 import { catalogueProjection } from './catalogue/catalogue.js';

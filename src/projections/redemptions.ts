@@ -2,7 +2,7 @@
  * The read model `redemptions`: the gift of each redemption, past ones included; the rest stands in the gift's stream.
  */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
-import type { GiftRedeemed } from '../domain/gift.js';
+import type { GiftRedeemed } from '../domain/gift/events.js';
 import { idOf } from '../domain/streamName.js';
 import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 

@@ -2,13 +2,13 @@
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { copyWith } from '../domain/copyWith.js';
 import type { Happened } from '../domain/decider.js';
-import type { PaymentState } from '../domain/gift.js';
+import type { PaymentState } from '../domain/gift/decisions.js';
 import type {
   GiftsPurchased,
   PaymentAuthenticationRequired,
   PaymentCharged,
   PaymentDeclined,
-} from '../domain/purchase.js';
+} from '../domain/purchase/events.js';
 import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { foldDocument } from '../runtime/readmodels/foldDocument.js';

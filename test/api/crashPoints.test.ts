@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { giftStream } from '../../src/domain/gift.js';
+import { giftStream } from '../../src/domain/gift/events.js';
 import { kindOf } from '../../src/domain/streamName.js';
 import type { Engines } from '../../src/ports/engines.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
-import { giftStream } from '../../src/domain/gift.js';
+import { giftStream } from '../../src/domain/gift/events.js';
 import { notificationStream } from '../../src/domain/notification.js';
 import type { Engines } from '../../src/ports/engines.js';
 import { processLife } from '../../src/runtime/coordination/processLife.js';

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { giftStream } from '../../src/domain/gift.js';
+import { giftStream } from '../../src/domain/gift/events.js';
 import { giftsProjection } from '../../src/projections/gifts.js';
 import { buy, buyOne, purchaseOf, refused } from '../support/service/giftFlow.js';
 import { type HeldCollection, heldCollection } from '../support/faults/heldCollection.js';

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
-import { giftStream } from '../../src/domain/gift.js';
+import { giftStream } from '../../src/domain/gift/events.js';
 import type { Engines } from '../../src/ports/engines.js';
 import { buyOne, purchaseOf, redeem, refused } from '../support/service/giftFlow.js';
 import { type Asking, type Reply, type Service, startService } from '../support/service/service.js';

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
-import { giftStream } from '../../src/domain/gift.js';
+import { giftStream } from '../../src/domain/gift/events.js';
 import { gift } from '../support/service/cli.js';
 import { openTestEngines } from '../support/engines/engines.js';
 import { withLogIn } from '../support/engines/eventStoreFolder.js';

@@ -5,9 +5,9 @@ import { blockGift, supportCause, unblockGift } from '../../src/commands/blockGi
 import { disputeCause } from '../../src/domain/supportActions.js';
 import type { SupportDeps } from '../../src/commands/supportAction.js';
 import type { CommandContext } from '../../src/commands/context.js';
-import { giftStream } from '../../src/domain/gift.js';
+import { giftStream } from '../../src/domain/gift/events.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
-import { type PurchaseEvent, transactionStream } from '../../src/domain/purchase.js';
+import { type PurchaseEvent, transactionStream } from '../../src/domain/purchase/events.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 import { refusal } from '../support/assertions/rejects.js';
 

@@ -8,7 +8,7 @@ import {
   purchaseGifts,
   type PurchaseRequest,
 } from '../../src/commands/purchaseGifts.js';
-import { transactionStream, type GiftsPurchased } from '../../src/domain/purchase.js';
+import { transactionStream, type GiftsPurchased } from '../../src/domain/purchase/events.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 import { refusal } from '../support/assertions/rejects.js';

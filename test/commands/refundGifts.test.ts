@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
 import type { CommandContext } from '../../src/commands/context.js';
 import { refundGifts, type RefundOrder, type Refunding } from '../../src/commands/refundGifts.js';
-import { giftStream } from '../../src/domain/gift.js';
+import { giftStream } from '../../src/domain/gift/events.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
-import { issueGifts, type PurchaseEvent, transactionStream } from '../../src/domain/purchase.js';
+import { type PurchaseEvent, transactionStream } from '../../src/domain/purchase/events.js';
+import { issueGifts } from '../../src/domain/purchase/decisions.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 import { refusal } from '../support/assertions/rejects.js';
 

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import { resources } from '../../src/lib/async/resources.js';
 import { openChargeOutcomes } from '../../src/commands/chargeOutcomes.js';
-import { transactionStream } from '../../src/domain/purchase.js';
+import { transactionStream } from '../../src/domain/purchase/events.js';
 import { type Bus, NoRespondersError } from '../../src/ports/bus.js';
 import { runProcessors } from '../../src/processors/processors.js';
 import { giftsProjection } from '../../src/projections/gifts.js';

@@ -7,12 +7,15 @@ import { CATALOGUE_KINDS } from '../../src/domain/catalogue.js';
 import { entryEventType } from '../../src/domain/entry.js';
 import { FIELD_CLASSES, type UnlistedSecret } from '../../src/domain/fieldClasses.js';
 
-const sources = fileURLToPath(new URL('../../../src/domain/', import.meta.url));
+const folder = fileURLToPath(new URL('../../../src/domain/', import.meta.url));
+const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => readFileSync(`${folder}${file}`, 'utf8'));
 const test = suite('domain/fieldClasses');
 
 test('every event type of the domain has its entry, and no other', () => {
-  const declared = readdirSync(sources)
-    .flatMap((file) => [...readFileSync(`${sources}${file}`, 'utf8').matchAll(/DomainEvent<\s*'(\w+)'/g)])
+  const declared = sources
+    .flatMap((text) => [...text.matchAll(/DomainEvent<\s*'(\w+)'/g)])
     .map((match) => match[1] ?? '');
   const entries = [...CATALOGUE_KINDS, ...ACCOUNT_KINDS].flatMap((kind) => [
     entryEventType(kind, 'Added'),
@@ -42,10 +45,7 @@ test('no field is both secret and personal', () => {
 });
 
 test('the doc comment of each event type names its secret and personal fields', () => {
-  const text = readdirSync(sources)
-    .map((file) => readFileSync(`${sources}${file}`, 'utf8'))
-    .join('\n');
-  const comments = [...text.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\nexport type (\w+)/g)].map(
+  const comments = [...sources.join('\n').matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\nexport type (\w+)/g)].map(
     ([, comment = '', name = '']) => ({ name, comment }),
   );
   for (const [type, classes] of Object.entries<{ secret: readonly string[]; personal: readonly string[] }>(

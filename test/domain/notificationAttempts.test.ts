@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { GiftEvent } from '../../src/domain/gift.js';
+import type { GiftEvent } from '../../src/domain/gift/events.js';
 import {
   type NotificationEvent,
   type NotificationAttempts,

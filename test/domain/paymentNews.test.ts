@@ -3,17 +3,9 @@ import { suite } from 'uvu';
 import type { ReversalEvent } from '../../src/domain/disputes.js';
 import { reversalSteps, settleDispute, settleProviderRefund } from '../../src/domain/disputes.js';
 import { decideNews, type PaymentNews, unsureCharge } from '../../src/domain/paymentNews.js';
-import {
-  failAuthentication,
-  type GiftsPurchased,
-  reversalsOf,
-  leftOfCharge,
-  type MadePurchase,
-  type Purchase,
-  purchaseAggregate,
-  type PurchaseEvent,
-  requireAuthentication,
-} from '../../src/domain/purchase.js';
+import type { GiftsPurchased, PurchaseEvent } from '../../src/domain/purchase/events.js';
+import { reversalsOf, type MadePurchase, type Purchase, purchaseAggregate } from '../../src/domain/purchase/state.js';
+import { failAuthentication, leftOfCharge, requireAuthentication } from '../../src/domain/purchase/decisions.js';
 import { given } from '../support/assertions/givenWhenThen.js';
 
 const test = suite('news of a payment');

@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import {
-  type Gift,
-  type GiftEvent,
-  type GiftFacts,
-  type GiftIssued,
-  type IssuedGift,
-  assignVoucher,
-  giftAggregate,
-  mayRedeem,
-  ownerOf,
-} from '../../src/domain/gift.js';
+import type { GiftEvent, GiftIssued } from '../../src/domain/gift/events.js';
+import { type Gift, type IssuedGift, giftAggregate } from '../../src/domain/gift/state.js';
+import { type GiftFacts, assignVoucher, mayRedeem, ownerOf } from '../../src/domain/gift/decisions.js';
 import { extend, reassign } from '../../src/domain/supportActions.js';
 import { given, happened } from '../support/assertions/givenWhenThen.js';
 

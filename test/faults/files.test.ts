@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import { ROLES } from '../../src/service/config.js';
-import { transactionStream } from '../../src/domain/purchase.js';
+import { transactionStream } from '../../src/domain/purchase/events.js';
 import { EMBEDDED } from '../support/engines/engines.js';
 import { purchaseOf } from '../support/service/giftFlow.js';
 import { withLogIn } from '../support/engines/eventStoreFolder.js';

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
-import { giftStream } from '../../src/domain/gift.js';
-import { transactionStream } from '../../src/domain/purchase.js';
+import { giftStream } from '../../src/domain/gift/events.js';
+import { transactionStream } from '../../src/domain/purchase/events.js';
 import type { ServerEngine } from '../support/engines/engines.js';
 import { startEventStoreDouble } from '../support/engines/eventStoreDouble.js';
 import { buyOne, purchaseOf, redeem, refused } from '../support/service/giftFlow.js';

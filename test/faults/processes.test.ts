@@ -17,11 +17,11 @@ import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/rea
 import { openMongoReadStore } from '../../src/adapters/mongodb/readStore.js';
 import { importCatalogue } from '../../src/import/importCatalogue.js';
 import { loadConfig } from '../../src/service/config.js';
-import { giftStream } from '../../src/domain/gift.js';
+import { giftStream } from '../../src/domain/gift/events.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import { notificationStream } from '../../src/domain/notification.js';
-import { transactionStream } from '../../src/domain/purchase.js';
+import { transactionStream } from '../../src/domain/purchase/events.js';
 import { openEventStore } from '../../src/service/engines.js';
 import { loadKeys } from '../../src/service/keys.js';
 import type { EventStore } from '../../src/ports/eventStore.js';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { transact } from '../../src/commands/transact.js';
-import { giftAggregate } from '../../src/domain/gift.js';
+import { giftAggregate } from '../../src/domain/gift/state.js';
 import { measuredBus } from '../../src/metrics/bus.js';
 import { measuredEventStore } from '../../src/metrics/eventStore.js';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../src/ports/bus.js';

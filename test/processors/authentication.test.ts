@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { notePaymentNews } from '../../src/commands/notePaymentNews.js';
 import type { PaymentNews } from '../../src/domain/paymentNews.js';
-import { AUTHENTICATION_MS } from '../../src/domain/purchase.js';
+import { AUTHENTICATION_MS } from '../../src/domain/purchase/decisions.js';
 import type { ProcessorDeps } from '../../src/processors/processors.js';
 import { SUBJECTS } from '../support/providers/subjects.js';
 import { chances, faultyBus, seeds } from '../support/faults/faultyBus.js';

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { PurchaseReceiver } from '../../src/domain/purchase.js';
+import type { PurchaseReceiver } from '../../src/domain/purchase/events.js';
 import type { Processors } from '../../src/processors/runner/run.js';
 import { type Bought, type House, openHouse, phone } from '../support/service/house.js';
 import { mortal } from '../support/faults/mortal.js';

@@ -10,7 +10,7 @@ import pino from 'pino';
 import { suite } from 'uvu';
 import { startApp } from '../../src/service/app.js';
 import { loadConfig } from '../../src/service/config.js';
-import { giftStream } from '../../src/domain/gift.js';
+import { giftStream } from '../../src/domain/gift/events.js';
 import { openTestEngines } from '../support/engines/engines.js';
 import { buy, redeem } from '../support/service/giftFlow.js';
 import { cleanEnv, runs } from '../support/service/mainProcess.js';

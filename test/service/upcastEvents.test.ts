@@ -6,7 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import { recordable } from '../../src/commands/context.js';
-import { giftStream } from '../../src/domain/gift.js';
+import { giftStream } from '../../src/domain/gift/events.js';
 import type { Upcasters } from '../../src/domain/upcasters.js';
 import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
 import { upcastEvents } from '../../src/service/upcastEvents.js';

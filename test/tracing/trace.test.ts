@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { suite } from 'uvu';
-import { giftStream } from '../../src/domain/gift.js';
+import { giftStream } from '../../src/domain/gift/events.js';
 import { notificationStream } from '../../src/domain/notification.js';
-import { transactionStream } from '../../src/domain/purchase.js';
+import { transactionStream } from '../../src/domain/purchase/events.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { type Collector, openCollector, type SentSpan } from '../support/providers/collector.js';
 import { buyOne, purchaseOf, redeem } from '../support/service/giftFlow.js';

@@ -4,7 +4,8 @@
  */
 import { callerOf } from '../../commands/loadGift.js';
 import type { Segment } from '../../domain/catalogue.js';
-import { isExpired, isSomebody, mayRedeemForMerchant } from '../../domain/gift.js';
+import { isSomebody } from '../../domain/gift/events.js';
+import { isExpired, mayRedeemForMerchant } from '../../domain/gift/decisions.js';
 import { shortcodeOf } from '../../domain/giftIds.js';
 import type { UserDocument } from '../../projections/accounts.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';

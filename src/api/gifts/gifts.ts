@@ -5,7 +5,8 @@
 import { claimGift } from '../../commands/claimGift.js';
 import { upToOwn } from '../../commands/transact.js';
 import { callerOf, hasRun, loadGift } from '../../commands/loadGift.js';
-import { isSomebody, mayRedeemForMerchant } from '../../domain/gift.js';
+import { isSomebody } from '../../domain/gift/events.js';
+import { mayRedeemForMerchant } from '../../domain/gift/decisions.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
 import { embeddedCollector } from '../representation/embedded.js';

@@ -1,7 +1,8 @@
 /** Joins gifts with their purchases and the owners of their phone numbers: one read for each kind of document. */
 import { ownerByPhone } from '../../domain/account.js';
-import { type GiftIssued, ownerOf } from '../../domain/gift.js';
-import { transactionStream } from '../../domain/purchase.js';
+import type { GiftIssued } from '../../domain/gift/events.js';
+import { ownerOf } from '../../domain/gift/decisions.js';
+import { transactionStream } from '../../domain/purchase/events.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { AccountDocument } from '../../projections/accounts.js';
 import { foldDocument } from '../../runtime/readmodels/foldDocument.js';

@@ -3,7 +3,7 @@
  * expiry, no message, no names.
  */
 import escapeHtml from 'escape-html';
-import { isExpired } from '../../domain/gift.js';
+import { isExpired } from '../../domain/gift/decisions.js';
 import { shortcodeOf } from '../../domain/giftIds.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';

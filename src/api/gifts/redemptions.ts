@@ -5,7 +5,7 @@
 import { hasRun, loadGift } from '../../commands/loadGift.js';
 import { loadToRedeem, redeemGift } from '../../commands/redeemGift.js';
 import { unredeemGift } from '../../commands/unredeemGift.js';
-import { mayRedeem, mayUnredeem } from '../../domain/gift.js';
+import { mayRedeem, mayUnredeem } from '../../domain/gift/decisions.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route, Schema } from '../pipeline/route.js';

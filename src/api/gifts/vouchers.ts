@@ -5,7 +5,7 @@
 import { assignGiftVoucher } from '../../commands/assignVoucher.js';
 import { type Transacted, upToOwn } from '../../commands/transact.js';
 import { type LoadedGift, hasRun, loadGift } from '../../commands/loadGift.js';
-import { mayRedeem } from '../../domain/gift.js';
+import { mayRedeem } from '../../domain/gift/decisions.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { type VoucherDocument, voucherIn } from '../../projections/gifts.js';
 import { segmentEntity } from '../catalogue/entities.js';

@@ -7,7 +7,7 @@ import type { Sight } from '../../ops/history/eventView.js';
 import { type HistoryDeps, type NamedGifts, upTo } from '../../ops/history/giftHistory.js';
 import { accountStream, phoneStream } from '../../domain/account.js';
 import { MASK } from '../../lib/mask.js';
-import { giftStream } from '../../domain/gift.js';
+import { giftStream } from '../../domain/gift/events.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type AccountDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';
 import { foldDocument } from '../../runtime/readmodels/foldDocument.js';

@@ -4,7 +4,7 @@ import type { SupportedGift } from '../../ops/history/supportedGift.js';
 import { TICKET_ID } from '../../commands/blockGift.js';
 import { foundGift } from '../../commands/loadGift.js';
 import type { NewReceiver } from '../../commands/reassignGift.js';
-import { giftStream } from '../../domain/gift.js';
+import { giftStream } from '../../domain/gift/events.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
 import { giftsProjection } from '../../projections/gifts.js';

@@ -3,13 +3,13 @@
  * parked work (docs/decisions.md#shown-events).
  */
 import { inParallel } from '../../lib/async/inParallel.js';
-import type { VoucherAssigned } from '../../domain/gift.js';
-import { giftStream } from '../../domain/gift.js';
+import type { VoucherAssigned } from '../../domain/gift/events.js';
+import { giftStream } from '../../domain/gift/events.js';
 import { deriveGiftIds, giftIdOf } from '../../domain/giftIds.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { notificationStream } from '../../domain/notification.js';
 import { PARKED_NAMES, type ParkedName, parkedStream } from '../../domain/parked.js';
-import { type GiftsPurchased, transactionStream } from '../../domain/purchase.js';
+import { type GiftsPurchased, transactionStream } from '../../domain/purchase/events.js';
 import { voucherCodeStream } from '../../domain/voucherCode.js';
 import { walletStream } from '../../domain/wallet.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';

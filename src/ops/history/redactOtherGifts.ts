@@ -1,6 +1,6 @@
 /** The events of a purchase, reduced to some of its gifts: ids and receivers of the others are not shown. */
 import { deriveGiftIds } from '../../domain/giftIds.js';
-import type { GiftsPurchased } from '../../domain/purchase.js';
+import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import type { SkippedGifts } from '../../domain/refund.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 

@@ -1,7 +1,7 @@
 /** A gift after a support action. */
 import { foundGift } from '../../commands/loadGift.js';
 import type { SupportDeps } from '../../commands/supportAction.js';
-import { giftStream } from '../../domain/gift.js';
+import { giftStream } from '../../domain/gift/events.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { type EventView, eventView } from './eventView.js';
 

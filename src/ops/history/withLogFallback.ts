@@ -3,9 +3,9 @@
  * of reach. For the command line: the fallback reads the whole log, so nothing with many callers uses it.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type GiftRedeemed, giftStream } from '../../domain/gift.js';
+import { type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
-import { type GiftsPurchased, transactionStream } from '../../domain/purchase.js';
+import { type GiftsPurchased, transactionStream } from '../../domain/purchase/events.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventFilter, EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';

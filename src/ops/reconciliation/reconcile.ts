@@ -6,7 +6,7 @@
  * match the provider's earlier refunds.
  */
 import type { RefundedAtProvider } from '../../domain/disputes.js';
-import { type PaymentCharged, transactionStream } from '../../domain/purchase.js';
+import { type PaymentCharged, transactionStream } from '../../domain/purchase/events.js';
 import type { GiftsRefunded, RefundFailed } from '../../domain/refund.js';
 import { idOf } from '../../domain/streamName.js';
 import { inParallel } from '../../lib/async/inParallel.js';

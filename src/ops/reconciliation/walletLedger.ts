@@ -1,7 +1,7 @@
 /** The ledger of the prepaid wallets: their streams, read like a provider's list. */
 import type { WalletEvent } from '../../domain/wallet.js';
 import { walletStream } from '../../domain/wallet.js';
-import { type PurchaseEvent, transactionStream } from '../../domain/purchase.js';
+import { type PurchaseEvent, transactionStream } from '../../domain/purchase/events.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
 import { openSpanFeed, type SpanFeed } from '../ranges/spanFeed.js';

@@ -1,5 +1,5 @@
 /** The redemption that an event reverses: the event has its id alone. */
-import type { GiftRedeemed, GiftUnredeemed } from '../../domain/gift.js';
+import type { GiftRedeemed, GiftUnredeemed } from '../../domain/gift/events.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 

@@ -1,7 +1,7 @@
 /** Redemptions and their reversals as in the log, read once in constant memory. */
 import { accountStream } from '../../domain/account.js';
 import { catalogueStream } from '../../domain/catalogue.js';
-import { type GiftRedeemed, giftStream } from '../../domain/gift.js';
+import { type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
 import { shortcodeOf } from '../../domain/giftIds.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';

@@ -4,9 +4,9 @@
  * sums from single streams: what either misses shows, to the penny.
  */
 import { inParallel } from '../../lib/async/inParallel.js';
-import { type GiftIssued, type GiftRedeemed, giftStream } from '../../domain/gift.js';
+import { type GiftIssued, type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
-import { type GiftsPurchased, transactionStream } from '../../domain/purchase.js';
+import { type GiftsPurchased, transactionStream } from '../../domain/purchase/events.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';

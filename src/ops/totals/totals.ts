@@ -1,9 +1,9 @@
 /** Totals by merchant and day, to the penny: issued, redeemed, reversed, refunded, charged back. A fold of the log. */
 import { type Brand, catalogueStream } from '../../domain/catalogue.js';
 import { evolveEntry, type Entry } from '../../domain/entry.js';
-import type { GiftIssued } from '../../domain/gift.js';
+import type { GiftIssued } from '../../domain/gift/events.js';
 import type { DisputeClosed, DisputeOpened, RefundedAtProvider } from '../../domain/disputes.js';
-import type { GiftsPurchased } from '../../domain/purchase.js';
+import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import type { GiftsRefunded, RefundFailed } from '../../domain/refund.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { catalogueNames } from '../redemptions/catalogueNames.js';

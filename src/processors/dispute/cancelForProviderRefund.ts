@@ -1,7 +1,8 @@
 /** Answers an external refund: cancels as many unredeemed gifts as the money had paid for. */
-import { cancel, type IssuedGift } from '../../domain/gift.js';
+import type { IssuedGift } from '../../domain/gift/state.js';
+import { cancel } from '../../domain/gift/decisions.js';
 import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../domain/disputes.js';
-import type { MadePurchase } from '../../domain/purchase.js';
+import type { MadePurchase } from '../../domain/purchase/state.js';
 import { madeByHand } from '../../domain/refund.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import { AT_ONCE, changeGift, type GiftChangeDeps, type VisitedGift, visitGifts } from '../purchase/giftChanges.js';

@@ -16,13 +16,8 @@ import {
   settleProviderRefund,
 } from '../../domain/disputes.js';
 import { pounds } from '../../domain/money.js';
-import {
-  reversalsOf,
-  type MadePurchase,
-  type Purchase,
-  purchaseAggregate,
-  transactionStream,
-} from '../../domain/purchase.js';
+import { transactionStream } from '../../domain/purchase/events.js';
+import { reversalsOf, type MadePurchase, type Purchase, purchaseAggregate } from '../../domain/purchase/state.js';
 import { ConflictError, type EventStore } from '../../ports/eventStore.js';
 import { cancelForProviderRefund } from './cancelForProviderRefund.js';
 import { changeGifts, type GiftChangeDeps } from '../purchase/giftChanges.js';

@@ -1,6 +1,6 @@
 /** The process manager of disputes and of refunds made at the provider. An instance is a transaction. */
 import { reversalSteps } from '../../domain/disputes.js';
-import { reversalsOf } from '../../domain/purchase.js';
+import { reversalsOf } from '../../domain/purchase/state.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { GiftChangeDeps } from '../purchase/giftChanges.js';

@@ -1,6 +1,6 @@
 /** Where a receiver is notified. */
 import type { Channel } from '../../domain/notification.js';
-import type { PurchaseReceiver } from '../../domain/purchase.js';
+import type { PurchaseReceiver } from '../../domain/purchase/events.js';
 
 /** How a user can be reached. Personal. */
 export interface Contact {

@@ -1,5 +1,5 @@
 /** What first notifications and resends have in common. */
-import { giftStream } from '../../domain/gift.js';
+import { giftStream } from '../../domain/gift/events.js';
 import { notificationStream } from '../../domain/notification.js';
 import { notificationAttempts } from '../../domain/notification.js';
 import type { EventStore } from '../../ports/eventStore.js';

@@ -3,7 +3,7 @@
  * answer. Never sends what may have been sent.
  */
 import { fold } from '../../domain/decider.js';
-import { giftStream } from '../../domain/gift.js';
+import { giftStream } from '../../domain/gift/events.js';
 import {
   type Channel,
   notificationAggregate,
@@ -11,7 +11,7 @@ import {
   type NotificationSent,
   notificationStream,
 } from '../../domain/notification.js';
-import type { GiftsPurchased, PurchaseReceiver } from '../../domain/purchase.js';
+import type { GiftsPurchased, PurchaseReceiver } from '../../domain/purchase/events.js';
 import type { ExpectedRevision } from '../../ports/eventStore.js';
 import {
   NOTIFICATION_REQUESTS,

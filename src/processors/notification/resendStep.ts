@@ -3,9 +3,10 @@
  * it decides from the gift's and its notification's streams alone, every time.
  */
 import { fold } from '../../domain/decider.js';
-import { type GiftIssued, giftStream } from '../../domain/gift.js';
+import { type GiftIssued, giftStream } from '../../domain/gift/events.js';
 import { notificationAttempts, notificationStream, type Occasion } from '../../domain/notification.js';
-import { type GiftsPurchased, purchaseAggregate, transactionStream } from '../../domain/purchase.js';
+import { type GiftsPurchased, transactionStream } from '../../domain/purchase/events.js';
+import { purchaseAggregate } from '../../domain/purchase/state.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { type Cause, causeOf } from '../runner/cause.js';
 import {

@@ -5,18 +5,14 @@ import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 import type { PaymentMethod } from '../../domain/account.js';
 import { copyWith } from '../../domain/copyWith.js';
 import { fold } from '../../domain/decider.js';
+import { type PaymentCharged, type PaymentDeclined, transactionStream } from '../../domain/purchase/events.js';
 import {
   type Authentication,
   type MadePurchase,
-  type PaymentCharged,
-  type PaymentDeclined,
   type Purchase,
   purchaseAggregate,
-  requireAuthentication,
-  settleCharge,
-  startCharge,
-  transactionStream,
-} from '../../domain/purchase.js';
+} from '../../domain/purchase/state.js';
+import { requireAuthentication, settleCharge, startCharge } from '../../domain/purchase/decisions.js';
 import { ConflictError, type EventStore } from '../../ports/eventStore.js';
 import {
   type AuthenticationReply,

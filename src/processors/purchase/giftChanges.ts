@@ -4,8 +4,10 @@
  */
 import { giftSource, giftToIssue, type FoundGift, withIssue } from '../../commands/giftSource.js';
 import type { StreamState } from '../../commands/transact.js';
-import type { GiftEvent, GiftIssued, IssuedGift } from '../../domain/gift.js';
-import { issueGifts, type MadePurchase } from '../../domain/purchase.js';
+import type { GiftEvent, GiftIssued } from '../../domain/gift/events.js';
+import type { IssuedGift } from '../../domain/gift/state.js';
+import type { MadePurchase } from '../../domain/purchase/state.js';
+import { issueGifts } from '../../domain/purchase/decisions.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { Reason } from '../runner/writing.js';
 import type { StepDeps } from '../runner/stepDeps.js';

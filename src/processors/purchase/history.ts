@@ -1,9 +1,9 @@
 /** The events that the feed showed of a purchase, read from the streams: the checkpoint may be past them. */
-import { giftStream } from '../../domain/gift.js';
+import { giftStream } from '../../domain/gift/events.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { attemptOf, type NotificationEvent, notificationStream } from '../../domain/notification.js';
 import { parkedStream, type WorkParked } from '../../domain/parked.js';
-import { type GiftsPurchased, transactionStream } from '../../domain/purchase.js';
+import { type GiftsPurchased, transactionStream } from '../../domain/purchase/events.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { PurchaseTrigger } from './state.js';

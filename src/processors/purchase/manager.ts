@@ -1,8 +1,8 @@
 /** The process manager of purchases. An instance is a transaction. */
-import { giftStream } from '../../domain/gift.js';
+import { giftStream } from '../../domain/gift/events.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { parkedNameOf } from '../../domain/parked.js';
-import type { MadePurchase } from '../../domain/purchase.js';
+import type { MadePurchase } from '../../domain/purchase/state.js';
 import { idOf } from '../../domain/streamName.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore } from '../../ports/eventStore.js';

@@ -1,6 +1,7 @@
 /** A purchase, read from its stream. */
 import { fold } from '../../domain/decider.js';
-import { type Purchase, purchaseAggregate, transactionStream } from '../../domain/purchase.js';
+import { transactionStream } from '../../domain/purchase/events.js';
+import { type Purchase, purchaseAggregate } from '../../domain/purchase/state.js';
 import type { EventStore } from '../../ports/eventStore.js';
 
 /** @throws UnavailableError */

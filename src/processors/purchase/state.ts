@@ -1,5 +1,5 @@
 /** The purchase process: charge what was bought, then issue its gifts (docs/decisions.md#purchase-outcome). Pure. */
-import type { GiftIssued } from '../../domain/gift.js';
+import type { GiftIssued } from '../../domain/gift/events.js';
 import type { NotificationFailed, NotificationSent } from '../../domain/notification.js';
 import { CHARGE_STEP, type WorkParked, type WorkRetried } from '../../domain/parked.js';
 import type {
@@ -10,7 +10,7 @@ import type {
   PaymentCharged,
   PaymentDeclined,
   PurchaseReceiver,
-} from '../../domain/purchase.js';
+} from '../../domain/purchase/events.js';
 import type { Cause } from '../runner/cause.js';
 import type { Reaction } from '../runner/processManager.js';
 

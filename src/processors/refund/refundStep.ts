@@ -6,15 +6,9 @@ import { inParallel } from '../../lib/async/inParallel.js';
 import { fold } from '../../domain/decider.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { isDisputed } from '../../domain/disputes.js';
-import {
-  issueGift,
-  reversalsOf,
-  leftOfCharge,
-  type MadePurchase,
-  purchaseAggregate,
-  startRefund,
-  transactionStream,
-} from '../../domain/purchase.js';
+import { transactionStream } from '../../domain/purchase/events.js';
+import { reversalsOf, type MadePurchase, purchaseAggregate } from '../../domain/purchase/state.js';
+import { issueGift, leftOfCharge, startRefund } from '../../domain/purchase/decisions.js';
 import {
   cancelForRefund,
   type SkippedGifts,

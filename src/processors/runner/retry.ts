@@ -1,5 +1,5 @@
 /** Which failures pass, and how long to wait before the next attempt. */
-import { AUTHENTICATION_MS } from '../../domain/purchase.js';
+import { AUTHENTICATION_MS } from '../../domain/purchase/decisions.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { isFailure, RetryLaterError, type WorkerFailure } from '../../messages/workerFailure.js';

@@ -3,7 +3,7 @@
  * (https://docs.stripe.com/testing) by the payment reference. A record keeps its one answer to each transaction.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { brokenCardLimit } from '../../domain/purchase.js';
+import { brokenCardLimit } from '../../domain/purchase/decisions.js';
 import type { Records } from '../../ports/readStore.js';
 import type { AuthenticationReply, ChargeReply, RefundReply } from '../../messages/payments.js';
 import { RefusedError, refuseForeign } from '../providerErrors.js';

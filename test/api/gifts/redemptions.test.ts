@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { blockGift, unblockGift } from '../../../src/commands/blockGift.js';
 import type { CommandContext } from '../../../src/commands/context.js';
-import { giftStream } from '../../../src/domain/gift.js';
+import { giftStream } from '../../../src/domain/gift/events.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { openReadModels } from '../../../src/projections/index.js';
 import { buy, buyOne, redeem, refused, unredeem } from '../../support/service/giftFlow.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { notificationStream } from '../../../src/domain/notification.js';
-import { transactionStream } from '../../../src/domain/purchase.js';
+import { transactionStream } from '../../../src/domain/purchase/events.js';
 import { buy, purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
 import { eventually } from '../../support/assertions/until.js';

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import { positionText } from '../../../src/api/pipeline/positions.js';
 import { codePool } from '../../../src/commands/codePool.js';
 import { importCatalogue } from '../../../src/import/importCatalogue.js';
-import { giftStream } from '../../../src/domain/gift.js';
+import { giftStream } from '../../../src/domain/gift/events.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { type VoucherCodeDocument, voucherCodesProjection } from '../../../src/projections/voucherCodes.js';

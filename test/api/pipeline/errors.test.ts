@@ -13,7 +13,7 @@ import { application } from '../../../src/api/pipeline/server.js';
 import { Refusal } from '../../../src/domain/refusal.js';
 import { listen } from '../../../src/api/listener/listener.js';
 import { ATTEMPTS } from '../../../src/commands/transact.js';
-import { giftStream } from '../../../src/domain/gift.js';
+import { giftStream } from '../../../src/domain/gift/events.js';
 import type { Engines } from '../../../src/ports/engines.js';
 import { ConflictError, EventTooLargeError } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Receiver } from '../../../src/domain/gift.js';
+import type { Receiver } from '../../../src/domain/gift/events.js';
 import { addressOf } from '../../../src/processors/notification/address.js';
 import {
   type NotificationTrigger,

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import type { GiftsPurchased } from '../../../src/domain/purchase.js';
+import type { GiftsPurchased } from '../../../src/domain/purchase/events.js';
 import { charge, type ChargeDeps } from '../../../src/processors/purchase/chargeStep.js';
 import type { PurchaseWork } from '../../../src/processors/purchase/state.js';
 import { NotOursError, NotYetError, RETRY_POLICY } from '../../../src/processors/runner/retry.js';

@@ -6,7 +6,7 @@ import {
   reactToPurchase,
   resumePurchase,
 } from '../../../src/processors/purchase/state.js';
-import type { GiftsPurchased, PurchaseReceiver } from '../../../src/domain/purchase.js';
+import type { GiftsPurchased, PurchaseReceiver } from '../../../src/domain/purchase/events.js';
 
 const test = suite('purchase process');
 

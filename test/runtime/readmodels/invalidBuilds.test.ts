@@ -25,7 +25,7 @@ import {
   settled,
   silent,
 } from '../../support/fixtures/projecting.js';
-import { giftStream } from '../../../src/domain/gift.js';
+import { giftStream } from '../../../src/domain/gift/events.js';
 import { until } from '../../support/assertions/until.js';
 
 const test = suite('projector: checkpoints that are no place in the log');

@@ -13,7 +13,7 @@ import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStor
 import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/readStore.js';
 import type { PaymentMethod } from '../../../src/domain/account.js';
 import { deriveGiftIds } from '../../../src/domain/giftIds.js';
-import { type PurchaseReceiver, transactionStream } from '../../../src/domain/purchase.js';
+import { type PurchaseReceiver, transactionStream } from '../../../src/domain/purchase/events.js';
 import type { Bus } from '../../../src/ports/bus.js';
 import type { EventStore, NewEvent, RecordedEvent } from '../../../src/ports/eventStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';

@@ -8,7 +8,8 @@ import { generateHistory, type HistoryOptions } from '../../../../bench/support/
 import { openEmbeddedEventStore } from '../../../../src/adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
 import { fold } from '../../../../src/domain/decider.js';
-import { giftAggregate, giftStream } from '../../../../src/domain/gift.js';
+import { giftStream } from '../../../../src/domain/gift/events.js';
+import { giftAggregate } from '../../../../src/domain/gift/state.js';
 import { giftsProjection, type GiftDocument } from '../../../../src/projections/gifts.js';
 import { collectionOf } from '../../../../src/runtime/readmodels/projection.js';
 import { startProjector } from '../../../../src/runtime/readmodels/projector.js';

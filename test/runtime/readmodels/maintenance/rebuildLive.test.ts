@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { giftStream } from '../../../../src/domain/gift.js';
+import { giftStream } from '../../../../src/domain/gift/events.js';
 import type { ReadStore } from '../../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { giftsProjection, type GiftDocument } from '../../../../src/projections/gifts.js';

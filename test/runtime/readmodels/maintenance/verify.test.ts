@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Sqlite } from '../../../../src/adapters/embedded/driver.js';
 import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
-import { giftStream } from '../../../../src/domain/gift.js';
+import { giftStream } from '../../../../src/domain/gift/events.js';
 import type { ReadStore, StoredDocument } from '../../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { giftsProjection, type GiftDocument } from '../../../../src/projections/gifts.js';

@@ -1,31 +1,31 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite } from 'uvu';
-import { fold } from '../../src/domain/decider.js';
+import { fold } from '../../../src/domain/decider.js';
 import {
-  type Gift,
-  type GiftCaller,
   type GiftEvent,
-  type GiftFacts,
   type GiftIssued,
   type GiftRedeemed,
-  type IssuedGift,
   type VoucherAssigned,
+  giftStream,
+} from '../../../src/domain/gift/events.js';
+import { type Gift, type IssuedGift, giftAggregate } from '../../../src/domain/gift/state.js';
+import {
+  type GiftCaller,
+  type GiftFacts,
   assignVoucher,
   cancel,
   claim,
-  giftAggregate,
-  giftStream,
   isExpired,
   mayUnredeem,
   ownerOf,
   redeem,
   refuseNewVoucher,
   unredeem,
-} from '../../src/domain/gift.js';
-import { block, unblock } from '../../src/domain/supportActions.js';
-import { Refusal } from '../../src/domain/refusal.js';
-import { given, happened } from '../support/assertions/givenWhenThen.js';
+} from '../../../src/domain/gift/decisions.js';
+import { block, unblock } from '../../../src/domain/supportActions.js';
+import { Refusal } from '../../../src/domain/refusal.js';
+import { given, happened } from '../../support/assertions/givenWhenThen.js';
 
 const test = suite('gift');
 

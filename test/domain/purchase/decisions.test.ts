@@ -1,21 +1,17 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { deriveGiftIds } from '../../src/domain/giftIds.js';
+import { deriveGiftIds } from '../../../src/domain/giftIds.js';
 import {
   type ChargeStarted,
   type GiftsPurchased,
   type PaymentCharged,
   type PaymentDeclined,
-  type Purchase,
   type PurchaseEvent,
-  issueGifts,
-  purchaseAggregate,
-  receiverOf,
-  settleCharge,
-  startCharge,
   transactionStream,
-} from '../../src/domain/purchase.js';
-import { GIVEN_AT, given, happened } from '../support/assertions/givenWhenThen.js';
+} from '../../../src/domain/purchase/events.js';
+import { type Purchase, purchaseAggregate } from '../../../src/domain/purchase/state.js';
+import { issueGifts, receiverOf, settleCharge, startCharge } from '../../../src/domain/purchase/decisions.js';
+import { GIVEN_AT, given, happened } from '../../support/assertions/givenWhenThen.js';
 
 const test = suite('purchase');
 

@@ -1,0 +1,75 @@
+/** A gift as its events leave it. */
+import { copyWith } from '../copyWith.js';
+import type { Aggregate, Happened } from '../decider.js';
+import type { GiftEvent, GiftIssued, VoucherAssigned } from './events.js';
+
+/** A redemption as decisions need it. */
+export interface RedemptionState {
+  readonly id: string;
+  readonly redeemed: boolean;
+  readonly merchant_id: string | null;
+}
+
+export interface IssuedGift {
+  readonly status: 'issued' | 'redeemed' | 'cancelled';
+  /** As it was issued, with its receiver and its last valid day as they are now. */
+  readonly issued: GiftIssued['data'];
+  /** When its present receiver got it: ISO 8601; absent: when it was bought. */
+  readonly receiverSince?: string;
+  readonly claimedBy?: string;
+  /** In order of time; only the last one counts. */
+  readonly redemptions: readonly RedemptionState[];
+  readonly voucher?: VoucherAssigned['data'] & { readonly assignedAt: string };
+  /** The causes that block it, in order of time; absent or empty: it is not blocked. */
+  readonly blockedBy?: readonly string[];
+  /** The refund that cancelled it. */
+  readonly refundId?: string;
+}
+
+export type Gift = { readonly status: 'none' } | IssuedGift;
+
+export const giftAggregate: Aggregate<Gift, GiftEvent> = {
+  initial: { status: 'none' },
+  evolve(state: Gift, event: Happened<GiftEvent>): Gift {
+    if (event.type === 'GiftIssued') return { status: 'issued', issued: event.data, redemptions: [] };
+    if (state.status === 'none') return state;
+    switch (event.type) {
+      case 'GiftClaimed':
+        return copyWith(state, { claimedBy: event.data.user_id });
+      case 'GiftRedeemed': {
+        const redemption = { id: event.data.redemption_id, redeemed: true, merchant_id: event.data.merchant_id };
+        return { ...state, status: 'redeemed', redemptions: [...state.redemptions, redemption] };
+      }
+      case 'GiftUnredeemed': {
+        const redemptions = state.redemptions.map((redemption) =>
+          redemption.id === event.data.redemption_id ? { ...redemption, redeemed: false } : redemption,
+        );
+        return { ...state, status: 'issued', redemptions };
+      }
+      case 'VoucherAssigned':
+        return copyWith(state, { voucher: copyWith(event.data, { assignedAt: event.at }) });
+      case 'GiftCancelled':
+        return copyWith(state, {
+          status: 'cancelled',
+          ...(event.data.refund_id === undefined ? {} : { refundId: event.data.refund_id }),
+        });
+      case 'GiftBlocked':
+        return copyWith(state, { blockedBy: [...(state.blockedBy ?? []), event.data.cause] });
+      case 'GiftUnblocked':
+        return { ...state, blockedBy: (state.blockedBy ?? []).filter((cause) => cause !== event.data.cause) };
+      case 'GiftReassigned': {
+        const { claimedBy: _, ...kept } = state;
+        return copyWith(kept, { issued: { ...state.issued, receiver: event.data.receiver }, receiverSince: event.at });
+      }
+      case 'GiftExtended': {
+        const { expires_on, voucher_expires_at } = event.data;
+        const extended: IssuedGift = { ...state, issued: { ...state.issued, expires_on } };
+        return state.voucher === undefined || voucher_expires_at === null
+          ? extended
+          : { ...extended, voucher: { ...state.voucher, expires_at: voucher_expires_at } };
+      }
+      default:
+        return (event satisfies never, state);
+    }
+  },
+};

@@ -1,0 +1,184 @@
+/** What follows for a purchase: charge, authentication, the gifts that it issues, refunds. */
+import type { GiftIssued, Receiver } from '../gift/events.js';
+import { deriveGiftIds, type GiftIds, giftIdsIn } from '../giftIds.js';
+import {
+  giftsInRefunds,
+  givenBack,
+  type NothingRefunded,
+  type RefundRequested,
+  type RefundStarted,
+  type SkippedGifts,
+} from '../refund.js';
+import { Refusal } from '../refusal.js';
+import type {
+  ChargeStarted,
+  GiftsPurchased,
+  PaymentAuthenticationFailed,
+  PaymentAuthenticationRequired,
+  PaymentCharged,
+  PaymentDeclined,
+  PurchaseReceiver,
+} from './events.js';
+import { type ChargeBy, type MadePurchase, type Purchase, reversalsOf } from './state.js';
+
+/** Starts the charge of a payment method that is such now: no event when it has been started or settled. */
+export function startCharge(state: Purchase, { kind, prepaid }: ChargeBy): ChargeStarted[] {
+  if (state.status !== 'pending' || state.chargeStartedAt !== undefined) return [];
+  return [
+    {
+      type: 'ChargeStarted',
+      data: { amount: state.purchase.total, payment_reference: state.purchase.payment_reference, kind, prepaid },
+    },
+  ];
+}
+
+/** Records the provider's answer, once. */
+export function settleCharge(
+  state: Purchase,
+  outcome: PaymentCharged | PaymentDeclined,
+): (PaymentCharged | PaymentDeclined)[] {
+  return state.status === 'pending' ? [outcome] : [];
+}
+
+/**
+ * What a card can be charged with at once, pence: Stripe's limits for pounds
+ * (https://docs.stripe.com/currencies#minimum-and-maximum-charge-amounts).
+ */
+export const CARD_LIMITS = { least: 30, most: 99_999_999 } as const;
+
+/** Which limit an amount (pence) breaks; 0 is never charged, and so breaks none. Wallets have none. */
+export function brokenCardLimit(amount: number): 'amount_too_small' | 'amount_too_large' | undefined {
+  if (amount === 0) return undefined;
+  return amount < CARD_LIMITS.least ? 'amount_too_small' : amount > CARD_LIMITS.most ? 'amount_too_large' : undefined;
+}
+
+/** How long a buyer has to authenticate, milliseconds. */
+export const AUTHENTICATION_MS = 15 * 60_000;
+
+/** The buyer has to authenticate: recorded once, while the charge is open. */
+export function requireAuthentication(
+  state: Purchase,
+  required: PaymentAuthenticationRequired['data'],
+): PaymentAuthenticationRequired[] {
+  return state.status === 'pending' && state.authentication === undefined
+    ? [{ type: 'PaymentAuthenticationRequired', data: required }]
+    : [];
+}
+
+/** The buyer failed to: recorded once, and only of a payment that waits for its buyer. */
+export function failAuthentication(
+  state: Purchase,
+  failed: PaymentAuthenticationFailed['data'],
+): PaymentAuthenticationFailed[] {
+  if (
+    state.status !== 'pending' ||
+    state.authentication?.payment_id !== failed.payment_id ||
+    state.authentication.failed !== undefined
+  )
+    return [];
+  return [{ type: 'PaymentAuthenticationFailed', data: failed }];
+}
+
+/** The receiver as a gift's stream has it: never a phone number. */
+export function receiverOf(receiver: PurchaseReceiver | undefined): Receiver {
+  if (receiver?.user_id !== undefined) return { user_id: receiver.user_id };
+  if (receiver?.phone_hash !== undefined) return { phone_hash: receiver.phone_hash };
+  return {};
+}
+
+/** The event that issues one gift of a purchase: always the same. `own`: the gift's ids. */
+export function issueGift(
+  purchase: GiftsPurchased['data'],
+  purchasedAt: string,
+  index: number,
+  own: Pick<GiftIds, 'message_id'>,
+): GiftIssued {
+  return {
+    type: 'GiftIssued',
+    data: {
+      transaction_id: purchase.transaction_id,
+      index,
+      message_id: own.message_id,
+      product_id: purchase.product_id,
+      brand_id: purchase.brand_id,
+      value: purchase.sale_price,
+      sender_id: purchase.buyer_id,
+      receiver: receiverOf(purchase.receivers[index]),
+      purchased_at: purchasedAt,
+      expires_on: purchase.expires_on,
+    },
+  };
+}
+
+/** The events that issue the gifts of a purchase, with each gift's id, in their order. */
+export function* issueGifts(
+  purchase: GiftsPurchased['data'],
+  purchasedAt: string,
+): Generator<{ giftId: string; event: GiftIssued }, void, undefined> {
+  const { seed, receivers } = purchase;
+  const idsAt = giftIdsIn(seed, receivers.length);
+  for (let index = 0; index < receivers.length; index++) {
+    const own = idsAt(index);
+    yield { giftId: own.gift_id, event: issueGift(purchase, purchasedAt, index, own) };
+  }
+}
+
+/**
+ * Asks for a refund of some gifts of a purchase, or of all that belong to no refund yet; again: no event.
+ * @throws Refusal `transaction_pending`, `gift_not_in_transaction`, `gift_already_refunded`, `nothing_to_refund` (also
+ * of a declined purchase)
+ */
+export function requestRefund(
+  state: MadePurchase,
+  asked: Omit<RefundRequested['data'], 'gift_ids'> & { readonly gift_ids?: readonly string[] },
+): RefundRequested[] {
+  if (state.refunds.has(asked.refund_id)) return [];
+  if (state.status === 'pending') throw new Refusal('transaction_pending');
+  if (state.status === 'declined') throw new Refusal('nothing_to_refund');
+  const own = deriveGiftIds(state.purchase.seed, state.purchase.receivers.length).map(({ gift_id }) => gift_id);
+  const held = giftsInRefunds(state.refunds);
+  if (asked.gift_ids !== undefined) {
+    const known = new Set(own);
+    if (asked.gift_ids.some((id) => !known.has(id))) throw new Refusal('gift_not_in_transaction');
+    if (asked.gift_ids.some((id) => held.has(id))) throw new Refusal('gift_already_refunded');
+  }
+  const gift_ids = asked.gift_ids === undefined ? own.filter((id) => !held.has(id)) : [...new Set(asked.gift_ids)];
+  if (gift_ids.length === 0) throw new Refusal('nothing_to_refund');
+  const { refund_id, voided, reason } = asked;
+  return [{ type: 'RefundRequested', data: { refund_id, gift_ids, voided, reason } }];
+}
+
+/** Starts a refund of exactly what the cancelled gifts cost: no event when it has been started already. */
+export function startRefund(
+  state: Purchase,
+  refundId: string,
+  cancelled: readonly string[],
+  kept: SkippedGifts,
+): (RefundStarted | NothingRefunded)[] {
+  if (state.status === 'none' || state.charge === undefined || state.refunds.get(refundId)?.status !== 'requested')
+    return [];
+  if (cancelled.length === 0) return [{ type: 'NothingRefunded', data: { refund_id: refundId, kept } }];
+  const { provider, charge_id } = state.charge;
+  const amount = state.purchase.sale_price * cancelled.length;
+  return [
+    {
+      type: 'RefundStarted',
+      data: {
+        refund_id: refundId,
+        attempt: 1,
+        gift_ids: cancelled,
+        kept,
+        amount,
+        provider,
+        charge_id,
+        payment_reference: state.purchase.payment_reference,
+      },
+    },
+  ];
+}
+
+/** What of the charge has not been refunded, pence. */
+export function leftOfCharge(state: Purchase): number {
+  if (state.status === 'none' || state.charge === undefined) return 0;
+  return state.charge.amount - givenBack(state.refunds, state.charge.charge_id) - reversalsOf(state).refunded.total;
+}
