@@ -6,13 +6,13 @@
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { type Entry, type EntryEvent, evolveEntry } from './entry.js';
 
-/** What a merchant's user may do at the merchant's locations. */
+/** At the merchant's own locations. */
 export type Permission = 'redeem' | 'unredeem';
 
-/** Duties beside being a customer (docs/decisions.md#ops-roles). */
+/** docs/decisions.md#ops-roles. */
 export type Role = 'support' | 'auditor';
 
-/** A user account. `merchant_id` null: a customer. */
+/** `merchant_id: null`: a customer. */
 export interface User {
   readonly id: string;
   readonly username: string;
@@ -29,7 +29,7 @@ export interface User {
   readonly permissions: readonly Permission[];
 }
 
-/** An API client. `users: null`: it may log in every user. */
+/** `users: null`: the client may log in every user. */
 export interface Client {
   readonly id: string;
   /** Argon2id, PHC string. Secret. */
@@ -39,19 +39,18 @@ export interface Client {
   readonly users: readonly string[] | null;
 }
 
-/** A stored card, or a shared wallet. */
 export interface PaymentMethod {
   readonly reference: string;
   readonly kind: 'card' | 'wallet';
   readonly users: readonly string[];
-  /** The card processor's customer id. */
+  /** The customer id at the card processor. */
   readonly customer: string | null;
-  /** A wallet that must be topped up before it pays; else it is settled by invoice. */
+  /** A wallet that must be topped up before it pays. Other wallets are settled by invoice. */
   readonly prepaid: boolean;
   readonly active: boolean;
 }
 
-/** Who has, or had, a phone number: times are ISO 8601; `to` is absent for the present holder. */
+/** Times are ISO 8601. The present holder has no `to`. */
 export interface PhoneHolder {
   readonly user_id: string;
   readonly from: string;
@@ -59,14 +58,14 @@ export interface PhoneHolder {
 }
 
 /**
- * The owner of what was sent to a number at `sentAt` (docs/decisions.md#gift-owner): the holder at that time, else the
- * first one later. `holders` are in order of time.
+ * The owner of a gift sent to a number at `sentAt` (docs/decisions.md#gift-owner): the holder at that time, else the
+ * first later one. `holders` are in order of time.
  */
 export function ownerByPhone(holders: readonly PhoneHolder[], sentAt: string): string | undefined {
   return holders.find((holder) => holder.to === undefined || holder.to > sentAt)?.user_id;
 }
 
-/** Entries by kind. The kind is the first part of the stream's name. */
+/** By the first part of the stream's name. */
 export interface AccountKinds {
   readonly user: User;
   readonly client: Client;
@@ -78,22 +77,22 @@ export type AccountKind = keyof AccountKinds;
 /** In the order of an import. */
 export const ACCOUNT_KINDS = ['user', 'client', 'paymentMethod'] as const satisfies readonly AccountKind[];
 
-/** The stream of an account; a payment method's id is its reference. */
+/** A payment method's id is its reference. */
 export const accountStream = (kind: AccountKind, id: string): string => `${kind}-${id}`;
 
 /**
- * Events of a user's stream. Secret in `UserAdded` and `UserChanged`: `password_hash`. Personal there: `username`,
- * `name`, `phone_number`, `device_tokens`. After `UserRetired` number and username are free for others.
+ * Secret in `UserAdded` and `UserChanged`: `password_hash`. Personal: `username`, `name`, `phone_number`,
+ * `device_tokens`. After `UserRetired` other users may take the username and the phone number.
  */
 export type UserEvent = EntryEvent<'user', User>;
 
-/** Events of a client's stream. Secret in `ClientAdded` and `ClientChanged`: `secret_hash`. */
+/** Secret in `ClientAdded` and `ClientChanged`: `secret_hash`. */
 export type ClientEvent = EntryEvent<'client', Client>;
 
-/** Events of a payment method's stream. Personal in `PaymentMethodAdded` and `PaymentMethodChanged`: `customer`. */
+/** Personal in `PaymentMethodAdded` and `PaymentMethodChanged`: `customer`. */
 export type PaymentMethodEvent = EntryEvent<'paymentMethod', PaymentMethod>;
 
-/** The user after one more event: a retired one has no number and no devices. */
+/** A retired user has no phone number and no devices. */
 export function evolveUser(state: Entry<User>, event: DomainEvent): Entry<User> {
   const next = evolveEntry(state, event);
   return next.status === 'retired'
@@ -103,30 +102,26 @@ export function evolveUser(state: Entry<User>, event: DomainEvent): Entry<User> 
 
 export type ReservationKind = 'username' | 'phone';
 
-/** The stream of a reservation; `hash` is the keyed hash of the normalised username, or of the number in E.164. */
+/** `hash` is the keyed hash of the normalised username, or of the phone number in E.164. */
 export const reservationStream = (kind: ReservationKind, hash: string): string => `${kind}-${hash}`;
 
 export const phoneStream = (hash: string): string => reservationStream('phone', hash);
 
 export const usernameStream = (hash: string): string => reservationStream('username', hash);
 
-/** The name is the user's. The stream's name has it as a keyed hash only. */
 export type UsernameTaken = DomainEvent<'UsernameTaken', { readonly user_id: string }>;
 
-/** The name is free again. */
 export type UsernameGivenUp = DomainEvent<'UsernameGivenUp', { readonly user_id: string }>;
 
-/** The number is the user's. The stream's name has it as a keyed hash only. */
 export type PhoneTaken = DomainEvent<'PhoneTaken', { readonly user_id: string }>;
 
-/** The number is free again. */
 export type PhoneGivenUp = DomainEvent<'PhoneGivenUp', { readonly user_id: string }>;
 
 export type ReservationEvent = UsernameTaken | UsernameGivenUp | PhoneTaken | PhoneGivenUp;
 
 export type AccountEvent = UserEvent | ClientEvent | PaymentMethodEvent | ReservationEvent;
 
-/** All holders in order of time; the present one is the last, without `to`. */
+/** In order of time; only a present holder, the last, has no `to`. */
 export type Reservation = readonly PhoneHolder[];
 
 export const reservationAggregate: Aggregate<Reservation, AccountEvent> = {
@@ -145,20 +140,19 @@ export const reservationAggregate: Aggregate<Reservation, AccountEvent> = {
   },
 };
 
-/** The present holder. */
 export function holderOf(reservation: Reservation): string | undefined {
   const last = reservation.at(-1);
   return last?.to === undefined ? last?.user_id : undefined;
 }
 
-/** Takes it for a user; again: no event. The caller has made sure that it is free. */
+/** No event where the user holds it already. The caller makes sure that it is free. */
 export function takeReservation(kind: ReservationKind, reservation: Reservation, userId: string): ReservationEvent[] {
   return holderOf(reservation) === userId
     ? []
     : [{ type: kind === 'username' ? 'UsernameTaken' : 'PhoneTaken', data: { user_id: userId } }];
 }
 
-/** Gives up what the user holds; else: no event. */
+/** No event where the user does not hold it. */
 export function giveUpReservation(kind: ReservationKind, reservation: Reservation, userId: string): ReservationEvent[] {
   return holderOf(reservation) === userId
     ? [{ type: kind === 'username' ? 'UsernameGivenUp' : 'PhoneGivenUp', data: { user_id: userId } }]

@@ -1,10 +1,10 @@
 /**
- * The catalogue's entries (docs/decisions.md#import-arrays), one stream each: `product-{id}`, `brand-{id}` … An entry
- * that an import prunes is retired: inactive, and still known to history and embeds.
+ * The catalogue's entries (docs/decisions.md#import-arrays), one stream each: `product-{id}`, `brand-{id}` … A retired
+ * entry is inactive, but history and embeds still show it.
  */
 import type { EntryEvent } from './entry.js';
 
-/** An integration method of brands. Ids 1 to 6 have V1 vouchers (docs/contract.md#generate-a-v1-voucher). */
+/** Brands of integrations 1 to 6 have V1 vouchers (docs/contract.md#generate-a-v1-voucher). */
 export interface Integration {
   readonly id: string;
   readonly name: string;
@@ -16,7 +16,7 @@ export interface Merchant {
   readonly adjustment_codes: readonly string[];
 }
 
-/** A brand; `visible_to: null` is visible to everyone. */
+/** `visible_to: null`: visible to everyone. */
 export interface Brand {
   readonly id: string;
   readonly name: string;
@@ -40,7 +40,7 @@ export interface Store {
   readonly latitude: number;
 }
 
-/** A voucher segment; `expiry` is in days. */
+/** `expiry` is in days. */
 export interface Segment {
   readonly id: string;
   readonly name: string;
@@ -49,7 +49,7 @@ export interface Segment {
   readonly configuration: Readonly<Record<string, unknown>>;
 }
 
-/** What is sold; `sale_price` is in pence. */
+/** `sale_price` is in pence. */
 export interface Product {
   readonly id: string;
   readonly brand_id: string;
@@ -70,7 +70,7 @@ export interface Category {
   readonly products: readonly string[];
 }
 
-/** Entries by kind. The kind is the first part of the stream's name. */
+/** By the first part of the stream's name. */
 export interface CatalogueKinds {
   readonly integration: Integration;
   readonly merchant: Merchant;
@@ -83,7 +83,7 @@ export interface CatalogueKinds {
 
 export type CatalogueKind = keyof CatalogueKinds;
 
-/** In the order of an import: what is referred to comes first. */
+/** In the order of an import: an entry comes after those it refers to. */
 export const CATALOGUE_KINDS = [
   'integration',
   'merchant',
@@ -96,5 +96,5 @@ export const CATALOGUE_KINDS = [
 
 export const catalogueStream = (kind: CatalogueKind, id: string): string => `${kind}-${id}`;
 
-/** Events of the catalogue: none has secret or personal fields. */
+/** No field is secret or personal. */
 export type CatalogueEvent = { [K in CatalogueKind]: EntryEvent<K, CatalogueKinds[K]> }[CatalogueKind];

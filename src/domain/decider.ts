@@ -1,22 +1,20 @@
-/** The shape of an aggregate: its state is a fold of its events; decisions are pure functions of that state. */
+/** An aggregate's state is a fold of its events; its decisions are pure functions of that state. */
 
-/** An event as an aggregate knows it. */
 export interface DomainEvent<T extends string = string, D extends object = object> {
   readonly type: T;
   readonly data: D;
 }
 
-/** A recorded event, with its time: ISO 8601, UTC, milliseconds. */
+/** `at` is ISO 8601, UTC, with milliseconds. */
 export type Happened<E extends DomainEvent> = E & { readonly at: string };
 
 export interface Aggregate<S, E extends DomainEvent> {
-  /** The state before the first event. */
   readonly initial: S;
-  /** The state after one more event. Unknown event types leave it as it is. */
+  /** Unknown event types leave the state as it is. */
   evolve(state: S, event: Happened<E>): S;
 }
 
-/** Folds a stream, or what has come since `state`. The events are taken for the aggregate's. */
+/** Folds events of this aggregate onto `state`. */
 export function fold<S, E extends DomainEvent>(
   aggregate: Aggregate<S, E>,
   events: Iterable<Happened<DomainEvent>>,

@@ -1,12 +1,12 @@
 /**
- * Reversals: disputes, and external refunds, which are made at the provider and not by us. Events of the transaction's
- * stream, each once, however often and in whatever order the provider reports it. Money is pence.
+ * Disputes and external refunds (made at the provider, not by us), as events of the transaction's stream. Each is
+ * recorded once, however often and in whatever order the provider reports it. Money is pence.
  */
 import type { DomainEvent } from './decider.js';
 
 // Events
 
-/** An external refund. `total`: all external refunds so far; `amount`: how much more that is than was known. */
+/** `total`: all external refunds so far; `amount`: the part of it that is new. */
 export type RefundedAtProvider = DomainEvent<
   'RefundedAtProvider',
   {
@@ -18,9 +18,8 @@ export type RefundedAtProvider = DomainEvent<
 >;
 
 /**
- * Gifts are cancelled for external refunds. `total`: of the refunds that this answers; `cancelled`: gifts so far,
- * `vouchered` of them with a code that is out; `difference`: what no unredeemed gift makes up for. Where a person must
- * see to that, the work is parked as well.
+ * Gifts were cancelled for external refunds of `total`. `cancelled`: gifts so far; `vouchered`: those of them whose
+ * code is out; `difference`: refunded money without an unredeemed gift to cancel. Work for a person is parked as well.
  */
 export type ProviderRefundSettled = DomainEvent<
   'ProviderRefundSettled',
@@ -32,7 +31,7 @@ export type ProviderRefundSettled = DomainEvent<
   }
 >;
 
-/** The buyer's bank claims the money, or inquires about it. `reason` is the provider's. The gifts are blocked. */
+/** The buyer's bank claims the money, or inquires about it. `reason` is the provider's. */
 export type DisputeOpened = DomainEvent<
   'DisputeOpened',
   {
@@ -43,19 +42,19 @@ export type DisputeOpened = DomainEvent<
   }
 >;
 
-/** The dispute is over. `won`: the money stays, also where an inquiry came to nothing. */
+/** `won`: the money stays; also the end of an inquiry without a claim. */
 export type DisputeClosed = DomainEvent<
   'DisputeClosed',
   { readonly provider: string; readonly dispute_id: string; readonly outcome: 'won' | 'lost' }
 >;
 
-/** Every gift is blocked by the dispute, or freed of it. `gifts`: how many it blocks now. */
+/** All gifts are blocked for the dispute, or unblocked after it. `gifts`: the number still blocked by it. */
 export type DisputeSettled = DomainEvent<
   'DisputeSettled',
   { readonly dispute_id: string; readonly blocked: boolean; readonly gifts: number }
 >;
 
-/** Whether a person must see to it: gifts did not make up for the money, or codes of cancelled ones are out. */
+/** Whether a person must act: the gifts did not make up for the money, or codes of cancelled gifts are out. */
 export const fallsShort = ({ difference, vouchered }: ProviderRefundSettled['data']): boolean =>
   difference > 0 || vouchered > 0;
 
@@ -63,7 +62,7 @@ export type ReversalEvent = RefundedAtProvider | ProviderRefundSettled | Dispute
 
 // State
 
-/** A dispute. `settled`: its gifts are blocked or freed, as far as is known. */
+/** `settled`: its gifts are blocked or unblocked, as its status asks. */
 export interface Dispute {
   readonly dispute_id: string;
   readonly reason: string;
@@ -71,13 +70,12 @@ export interface Dispute {
   readonly settled: boolean;
 }
 
-/** Whether the buyer's bank has the money or may take it: then we refund nothing. */
+/** The buyer's bank has the money or may take it, so that we refund nothing. */
 export const isDisputed = ({ disputes }: Reversals): boolean => disputes.some(({ status }) => status !== 'won');
 
-/** The reversals of a transaction. */
 export interface Reversals {
   readonly disputes: readonly Dispute[];
-  /** External refunds, and what of them the gifts have been settled for. */
+  /** `settled`: the part of `total` that gifts were cancelled for. */
   readonly refunded: { readonly total: number; readonly settled: number };
 }
 
@@ -96,7 +94,7 @@ export function evolveReversals(state: Reversals, event: ReversalEvent): Reversa
     case 'DisputeClosed': {
       const { dispute_id, outcome } = event.data;
       const known = disputeOf(state, dispute_id);
-      // A lost one leaves its gifts blocked, as they are.
+      // The gifts of a lost dispute stay blocked.
       const closed: Dispute = {
         dispute_id,
         reason: known?.reason ?? '',
@@ -124,8 +122,8 @@ function disputeOf(state: Reversals, disputeId: string): Dispute | undefined {
 // Decisions
 
 /**
- * The provider reports how much of a charge has been refunded in all; `ours`: what we have asked it to. No event where
- * the rest is known, or less: messages come in any order.
+ * `total`: all refunds of the charge, as the provider reports; `ours`: those that we asked for. No event for a total
+ * that is not above the known one: reports come in any order.
  */
 export function noteProviderRefund(
   state: Reversals,
@@ -136,7 +134,6 @@ export function noteProviderRefund(
   return amount > 0 ? [{ type: 'RefundedAtProvider', data: { provider, charge_id, amount, total: outside } }] : [];
 }
 
-/** The gifts answer external refunds: no event where they did before. */
 export function settleProviderRefund(
   state: Reversals,
   settled: ProviderRefundSettled['data'],
@@ -144,14 +141,14 @@ export function settleProviderRefund(
   return settled.total > state.refunded.settled ? [{ type: 'ProviderRefundSettled', data: settled }] : [];
 }
 
-/** A dispute is opened: recorded once, and not after its end. */
+/** Recorded once, and not after the dispute's end. */
 export function openDispute(state: Reversals, dispute: DisputeOpened['data']): DisputeOpened[] {
   return disputeOf(state, dispute.dispute_id) === undefined ? [{ type: 'DisputeOpened', data: dispute }] : [];
 }
 
 /**
- * A dispute is closed: recorded once, also where its opening is not recorded yet. A lost one may still be won, on
- * appeal; a won one stays so, since messages come late.
+ * Recorded once, also before its opening is. A lost dispute may still be won on appeal; a won one stays won, since
+ * reports come late.
  */
 export function closeDispute(state: Reversals, dispute: DisputeClosed['data']): DisputeClosed[] {
   const known = disputeOf(state, dispute.dispute_id);
@@ -159,7 +156,6 @@ export function closeDispute(state: Reversals, dispute: DisputeClosed['data']): 
   return news ? [{ type: 'DisputeClosed', data: dispute }] : [];
 }
 
-/** Its gifts are blocked or freed: no event where that was recorded. */
 export function settleDispute(
   state: Reversals,
   { dispute_id, blocked, gifts }: DisputeSettled['data'],
@@ -170,14 +166,14 @@ export function settleDispute(
     : [{ type: 'DisputeSettled', data: { dispute_id, blocked, gifts } }];
 }
 
-/** One step about a reversal. `key` is the same for the same step. */
+/** A step with the same `key` is the same step. */
 export type ReversalStep = { readonly key: string } & (
   | { readonly step: 'settle dispute'; readonly dispute: Dispute }
   | { readonly step: 'settle provider refund'; readonly total: number }
 );
 
 export const disputeKey = (disputeId: string): string => `dispute:${disputeId}`;
-/** The key of the step of external refunds: one for each purchase. */
+/** Each purchase has one such step. */
 export const PROVIDER_REFUND_KEY = 'provider-refund';
 
 export function reversalSteps({ disputes, refunded }: Reversals): readonly ReversalStep[] {

@@ -1,7 +1,6 @@
 /**
- * The life of an imported entry (docs/decisions.md#import-file): `{Kind}Added` with the whole entry, `{Kind}Changed`
- * with the fields that changed, `{Kind}Retired` when an import pruned it. A retired entry that comes back is added
- * again.
+ * Imported entries (docs/decisions.md#import-file): `{Kind}Added` has the whole entry, `{Kind}Changed` the changed
+ * fields, `{Kind}Retired` comes when an import prunes it. A retired entry that comes back is added again.
  */
 import type { DomainEvent } from './decider.js';
 
@@ -16,16 +15,16 @@ export type EntryRetired<K extends string> = DomainEvent<`${Capitalize<K>}Retire
 
 export type EntryEvent<K extends string, V extends object> = EntryAdded<K, V> | EntryChanged<K, V> | EntryRetired<K>;
 
-/** An entry. A retired one keeps its last values. */
+/** A retired entry keeps its last values. */
 export type Entry<V extends object> =
   { readonly status: 'none' } | { readonly status: 'live' | 'retired'; readonly value: V };
 
-/** The event type of a kind, for example `PaymentMethodAdded`. */
+/** For example `PaymentMethodAdded`. */
 export function entryEventType<K extends string>(kind: K, what: 'Added' | 'Changed' | 'Retired'): EntryEventType<K> {
   return `${kind.charAt(0).toUpperCase()}${kind.slice(1)}${what}` as EntryEventType<K>;
 }
 
-/** The entry after one more event of its stream, of whatever kind. An entry with `active` is inactive once retired. */
+/** A retired entry with the field `active` is inactive. */
 export function evolveEntry<V extends object>(state: Entry<V>, event: DomainEvent): Entry<V> {
   if (event.type.endsWith('Added')) return { status: 'live', value: event.data as V };
   if (state.status === 'none') return state;
@@ -35,7 +34,6 @@ export function evolveEntry<V extends object>(state: Entry<V>, event: DomainEven
   return state;
 }
 
-/** The fields of `wanted` that differ from what stands there. */
 function changedFields<V extends object>(present: V, wanted: V): Partial<V> {
   const changed: Partial<V> = {};
   for (const field of Object.keys(wanted) as (keyof V)[])
@@ -43,14 +41,14 @@ function changedFields<V extends object>(present: V, wanted: V): Partial<V> {
   return changed;
 }
 
-/** Brings the entry to `wanted`; again: no event. */
+/** No event where the entry equals `wanted`. */
 export function putEntry<K extends string, V extends object>(kind: K, state: Entry<V>, wanted: V): DomainEvent[] {
   if (state.status !== 'live') return [{ type: entryEventType(kind, 'Added'), data: wanted }];
   const changed = changedFields(state.value, wanted);
   return Object.keys(changed).length === 0 ? [] : [{ type: entryEventType(kind, 'Changed'), data: changed }];
 }
 
-/** Retires a live entry; else: no event. */
+/** No event unless the entry is live. */
 export function retireEntry<K extends string, V extends object>(
   kind: K,
   state: Entry<V>,
@@ -59,7 +57,7 @@ export function retireEntry<K extends string, V extends object>(
   return state.status === 'live' ? [{ type: entryEventType(kind, 'Retired'), data: { reason } }] : [];
 }
 
-/** Whether two JSON values are equal, whatever the order of fields; -0 is 0. */
+/** Equality of JSON values, whatever the order of fields; -0 is 0. */
 export function sameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false;

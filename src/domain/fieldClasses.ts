@@ -1,7 +1,6 @@
 /**
- * Which fields of each event type are secret (shown nowhere) and which personal (masked, unless asked for with a
- * reason): docs/decisions.md#shown-events. A path names a field of the event's data; `[]` stands for every item of a
- * list.
+ * The fields of events that are secret (never shown) or personal (masked, unless asked for with a reason):
+ * docs/decisions.md#shown-events. `[]` in a path stands for every item of a list.
  */
 import type { AccessEvent } from './access.js';
 import type { AccountEvent } from './account.js';
@@ -26,13 +25,12 @@ export type AnyDomainEvent =
   | VoucherCodeEvent
   | WalletEvent;
 
-/** The classified fields of an event type; others may be shown. */
+/** Other fields may be shown. */
 export interface FieldClasses<P extends string = string> {
   readonly secret: readonly P[];
   readonly personal: readonly P[];
 }
 
-/** The paths of all fields of an event's data. */
 type PathsOf<D> = D extends object
   ? { [F in keyof D & string]-?: `${F}${'' | PathsBelow<NonNullable<D[F]>>}` }[keyof D & string]
   : never;
@@ -46,7 +44,7 @@ const USER = {
 const CLIENT = { secret: ['secret_hash'], personal: [] } as const satisfies FieldClasses;
 const PAYMENT_METHOD = { secret: [], personal: ['customer'] } as const satisfies FieldClasses;
 
-/** By event type. A path that leads to no field does not compile. */
+/** A path that leads to no field does not compile. */
 export const FIELD_CLASSES = {
   IntegrationAdded: OPEN,
   IntegrationChanged: OPEN,
@@ -131,10 +129,10 @@ export const FIELD_CLASSES = {
   OperationEnded: OPEN,
 } as const satisfies { readonly [E in AnyDomainEvent as E['type']]: FieldClasses<PathsOf<E['data']>> };
 
-/** Fields that are secret in any event: keyed hashes (which show that two events are about one number), seeds, PINs. */
+/** Secret in any event: seeds, PINs, and keyed hashes, which show that two events are about one number. */
 type SecretByName<P extends string> = P extends `${string}_hash` | `${string}seed` | `${string}pin` ? P : never;
 
-/** Fields that are secret by name and in no list: `never`, which `test/domain/fieldClasses.test.ts` holds. */
+/** Secret by name but in no list: must be `never` (`test/domain/fieldClasses.test.ts`). */
 export type UnlistedSecret = {
   [E in AnyDomainEvent as E['type']]: Exclude<
     SecretByName<PathsOf<E['data']>>,

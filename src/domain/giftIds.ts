@@ -1,6 +1,6 @@
 /**
- * Gift ids and shortcodes: two spellings of the same random 80 bits (docs/decisions.md#gift-ids). The id is 20
- * hexadecimal digits; the shortcode is 16 characters of Crockford's base 32 (no I, L, O, U).
+ * Gift ids and shortcodes: two spellings of the same random 80 bits (docs/decisions.md#gift-ids). An id is 20
+ * hexadecimal digits, a shortcode 16 characters of Crockford's base 32 (no I, L, O, U).
  */
 import { createHash } from 'node:crypto';
 import { BASE32 } from './base32.js';
@@ -9,7 +9,6 @@ const BYTES = 10;
 const ID = /^[0-9a-f]{20}$/;
 const SHORTCODE = /^[0-9A-HJKMNP-TV-Z]{16}$/;
 
-/** The ids that one gift of a purchase gets. */
 export interface GiftIds {
   readonly gift_id: string;
   readonly message_id: string;
@@ -29,8 +28,7 @@ export function shortcodeOf(giftId: string): string {
 }
 
 /**
- * The gift id that an id or a shortcode spells, or `undefined` where it is neither.
- * A shortcode is read without regard to case, and O as 0, I and L as 1 (Crockford's decoding rule).
+ * The gift id of an id or a shortcode. A shortcode's case does not matter; O is read as 0, I and L as 1 (Crockford).
  */
 export function giftIdOf(identifier: string): string | undefined {
   if (ID.test(identifier)) return identifier;
@@ -46,13 +44,13 @@ export function giftIdOf(identifier: string): string | undefined {
   return id;
 }
 
-/** The ids of a purchase's gifts from its random 256-bit seed (hexadecimal): SHAKE256, 80 bits for each id. */
+/** From a purchase's random 256-bit seed (hexadecimal): SHAKE256, 80 bits for each id. */
 export function deriveGiftIds(seed: string, count: number): GiftIds[] {
   const idsAt = giftIdsIn(seed, count);
   return Array.from({ length: count }, (_, index) => idsAt(index));
 }
 
-/** As `deriveGiftIds`, one gift at a time: `index` is a whole number below `count`. */
+/** As `deriveGiftIds`, one gift at a time; `index` is below `count`. */
 export function giftIdsIn(seed: string, count: number): (index: number) => GiftIds {
   const output = createHash('shake256', { outputLength: count * BYTES * 2 })
     .update(seed, 'hex')

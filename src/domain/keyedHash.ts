@@ -1,13 +1,13 @@
 /**
- * The HMACs in stream names and command ids; a plain hash of a phone number is soon undone
+ * HMACs in stream names and command ids: a plain hash of a phone number is easily reversed
  * (docs/design.md#keyed-hashes).
  */
 import { createHmac } from 'node:crypto';
 
-/** What is hashed; it separates equal texts of different meaning. */
+/** Keeps the hashes of equal texts of different kinds apart. */
 export type HashKind = 'phone' | 'username' | 'code' | 'command' | 'transaction' | 'address' | 'refresh' | 'backup';
 
-/** HMAC-SHA-256 under HASH_KEY, cut to 128 bits, as 22 characters of base64url. */
+/** HMAC-SHA-256 with HASH_KEY, cut to 128 bits: 22 characters of base64url. */
 export type KeyedHash = (kind: HashKind, text: string) => string;
 
 export function keyedHash(key: Buffer): KeyedHash {

@@ -1,7 +1,4 @@
-/**
- * Pence, as money is kept everywhere, as pounds with two decimals: `1050` is `"10.50"`, `-5` is `"-0.05"`.
- * @throws RangeError for what is no safe integer
- */
+/** Pence as pounds with two decimals: `1050` is `"10.50"`, `-5` is `"-0.05"`. @throws RangeError for unsafe integers */
 export function pounds(pence: number): string {
   if (!Number.isSafeInteger(pence)) throw new RangeError(`${pence} is no whole number of pence`);
   const amount = Math.abs(pence);

@@ -1,4 +1,4 @@
-/** Who is notified of one gift, and what became of it. Stream `notification-{giftId}`. */
+/** Notifications of one gift's receivers. Stream `notification-{giftId}`. */
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { type GiftEvent, isSomebody } from './gift/events.js';
 import type { PurchaseReceiver } from './purchase/events.js';
@@ -9,15 +9,14 @@ export const notificationStream = (giftId: string): string => `notification-${gi
 
 export type Channel = 'sms' | 'push';
 
-/** Which notification of the receiver it is. */
 interface Numbered {
   /** From 1; absent: 1. */
   readonly attempt?: number;
-  /** The event that asked for it: a reassignment or a request; absent: the gift's issue. */
+  /** The id of the reassignment or request that caused it; absent: the gift's issue. */
   readonly asked_by?: string;
 }
 
-/** Only the process that wrote this sends. */
+/** Only the process that appended this sends the message. */
 export type NotificationStarted = DomainEvent<
   'NotificationStarted',
   Numbered & {
@@ -26,7 +25,7 @@ export type NotificationStarted = DomainEvent<
   }
 >;
 
-/** The provider took the message. `message_id` is the provider's. */
+/** `message_id` is the provider's. */
 export type NotificationSent = DomainEvent<
   'NotificationSent',
   Numbered & {
@@ -36,7 +35,7 @@ export type NotificationSent = DomainEvent<
   }
 >;
 
-/** The receiver can't be notified: `no address`, or the provider's reason. */
+/** `cause` is `no address`, or the provider's reason. */
 export type NotificationFailed = DomainEvent<
   'NotificationFailed',
   Numbered & {
@@ -45,7 +44,7 @@ export type NotificationFailed = DomainEvent<
 >;
 
 /**
- * The provider took the message and could not deliver it. `message_id` is that of its `NotificationSent`, `cause` the
+ * The provider took the message but could not deliver it. `message_id` is that of its `NotificationSent`, `cause` the
  * provider's reason.
  */
 export type NotificationUndelivered = DomainEvent<
@@ -58,8 +57,8 @@ export type NotificationUndelivered = DomainEvent<
 >;
 
 /**
- * Support wants the receiver notified once more. `attempt`: the one that this asks for. `gift_revision`: the last event
- * of the gift's stream that this was decided on, and so the receiver that is meant.
+ * Support wants the receiver notified again, as number `attempt`. `gift_revision`: the last event of the gift's stream
+ * at the decision, which determines the receiver.
  */
 export type NotificationRequested = DomainEvent<
   'NotificationRequested',
@@ -81,14 +80,14 @@ export type Notification =
   | { readonly status: 'started'; readonly channel: Channel; readonly startedAt: string }
   | { readonly status: 'sent' | 'failed' };
 
-/** Which attempt an event moves; 0: none. */
+/** 0: the event belongs to no attempt. */
 export function attemptOf(event: NotificationEvent): number {
   return event.type === 'NotificationRequested' || event.type === 'NotificationUndelivered'
     ? 0
     : (event.data.attempt ?? 1);
 }
 
-/** The fold of the first notification; `notificationAttempts` knows of further ones. */
+/** Folds the first notification only; `notificationAttempts` folds all. */
 export const notificationAggregate: Aggregate<Notification, NotificationEvent> = {
   initial: { status: 'none' },
   evolve(state: Notification, event: Happened<NotificationEvent>): Notification {
@@ -109,25 +108,24 @@ export const notificationAggregate: Aggregate<Notification, NotificationEvent> =
   },
 };
 
-/** An event with its place in the log. */
 export type Placed<E extends DomainEvent = DomainEvent> = Happened<E> & {
   readonly id: string;
   readonly position: string;
   readonly revision: number;
 };
 
-/** Why a receiver is notified: the gift's issue, a reassignment, or a request of support. */
+/** Why a receiver is notified: the gift's issue, a reassignment, or support's request. */
 export interface Occasion {
   /** The id of its event. */
   readonly id: string;
   readonly position: string;
-  /** Who is notified; `bought`: the receiver that the purchase names. Personal: `phone_number`. */
+  /** `bought`: the receiver in the purchase. Personal: `phone_number`. */
   readonly receiver: PurchaseReceiver | 'bought';
-  /** The gift has gone to another receiver since. */
+  /** The gift has another receiver by now. */
   readonly outdated: boolean;
 }
 
-/** A notification that was started and has no end yet. */
+/** A notification without an outcome yet. */
 export interface Attempt {
   /** From 1. */
   readonly number: number;
@@ -136,20 +134,19 @@ export interface Attempt {
   readonly startedAt: string;
 }
 
-/** What is to be done next: find out what became of an attempt that was started; start one; nothing. */
+/** `find out`: an attempt was started, and its outcome is unknown. */
 export type NextAttempt =
   | { readonly do: 'find out'; readonly attempt: Attempt }
   | { readonly do: 'start'; readonly occasion: Occasion; readonly number: number }
   | { readonly do: 'nothing' };
 
-/** How the notifications of a gift's receivers stand. */
 export interface NotificationAttempts {
   readonly next: NextAttempt;
-  /** Of the next attempt that is requested. */
+  /** The number that support's next request gets. */
   readonly nextNumber: number;
 }
 
-/** Folds the gift's stream and its notification's, each in its own order. */
+/** Each list is in the order of its stream. */
 export function notificationAttempts(
   ofGift: readonly Placed[],
   ofNotification: readonly Placed[],
@@ -187,7 +184,7 @@ function occasionsOf(
   const requested = notification.flatMap((event): Occasion[] => {
     if (event.type !== 'NotificationRequested') return [];
     const { id, position, data } = event;
-    // A reassignment since the decision is an occasion of its own.
+    // A later reassignment is an occasion of its own.
     const to = given.findLast((one) => one.revision <= data.gift_revision);
     return to === undefined ? [] : [{ id, position, receiver: to.receiver, outdated: to !== latest }];
   });
@@ -200,7 +197,7 @@ function occasionsOf(
   return [...own, ...requested].sort((one, other) => (one.position < other.position ? -1 : 1));
 }
 
-/** By number; `attempt` while it has no end. */
+/** By number. `attempt` is absent once it has an outcome. */
 function attemptsOf(
   occasions: readonly Occasion[],
   notification: readonly Placed<NotificationEvent>[],
@@ -223,7 +220,7 @@ function attemptsOf(
 
 // Decisions
 
-/** A message could not be delivered: recorded once, after it was sent. `undefined`: it is not recorded as sent (yet). */
+/** A message could not be delivered: recorded once. `undefined`: it is not recorded as sent (yet). */
 export function failDelivery(
   history: readonly NotificationEvent[],
   failed: NotificationUndelivered['data'],
@@ -235,7 +232,7 @@ export function failDelivery(
     : [{ type: 'NotificationUndelivered', data: failed }];
 }
 
-/** Fails an attempt (from 1) whose message could not be delivered: no event where it is not started or has an end. */
+/** Fails an attempt (from 1) that is under way; else no event. */
 export function failAttempt(
   history: readonly NotificationEvent[],
   number: number,

@@ -1,9 +1,8 @@
-/** Work that a process manager gave up, and what support did about it. Stream `parked-{name}`. */
+/** Parked work: a process manager gave it up, and support retries or discards it. Stream `parked-{name}`. */
 import { createHash } from 'node:crypto';
 import type { DomainEvent } from './decider.js';
 import { Refusal } from './refusal.js';
 
-/** The process managers that park. */
 export const PARKED_NAMES = ['purchase', 'notification', 'refund', 'dispute'] as const;
 
 export type ParkedName = (typeof PARKED_NAMES)[number];
@@ -13,14 +12,13 @@ export const CHARGE_STEP = 'charge';
 
 export const parkedStream = (name: ParkedName): string => `parked-${name}`;
 
-/** The process manager of such a stream; `undefined` for any other. */
 export function parkedNameOf(stream: string): ParkedName | undefined {
   return PARKED_NAMES.find((name) => parkedStream(name) === stream);
 }
 
 /**
- * The id of parked work, one for each entity of a process manager: 32 hexadecimal digits that hide the entity's id,
- * which may be all that it takes to use a gift.
+ * One id for each entity of a process manager: 32 hexadecimal digits. They hide the entity's id, since a gift's id may
+ * be enough to use the gift.
  */
 export function parkedId(name: ParkedName, entity: string): string {
   return createHash('sha256').update(`parked\0${name}\0${entity}`).digest('hex').slice(0, 32);
@@ -29,8 +27,8 @@ export function parkedId(name: ParkedName, entity: string): string {
 // Events
 
 /**
- * What work it is. `entity` is the id of the transaction (`purchase`), the gift (`notification`), the refund (`refund`;
- * for external refunds the transaction) or the dispute (`dispute`); `step` is what was tried.
+ * `entity` is the id of the transaction (`purchase`), the gift (`notification`), the refund (`refund`; for external
+ * refunds the transaction) or the dispute (`dispute`).
  */
 interface Work {
   readonly entity: string;
@@ -38,18 +36,15 @@ interface Work {
   readonly step: string;
 }
 
-/**
- * Given up, with its cause. `event_id` is the event that asked for it, `times` how often it has been parked in a row,
- * this time included.
- */
+/** `event_id`: the event that asked for the work. `times`: how often it was parked in a row, including this time. */
 export type WorkParked = DomainEvent<
   'WorkParked',
   Work & { readonly cause: string; readonly event_id: string; readonly times: number }
 >;
 
 /**
- * The id of the event that parks work, a UUID (RFC 9562, version 8): the same for the same work and the same event that
- * asked for it. So an append that is stored late does not stand twice.
+ * The id of a `WorkParked` event: a UUID (RFC 9562, version 8) made from its contents, so that a late append of the
+ * same event is no second one.
  */
 export function parkingId(
   name: ParkedName,
@@ -60,27 +55,26 @@ export function parkingId(
   return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-${variant}${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
 }
 
-/** To be done again, from what the streams and the provider say. `times`: how often it had been parked. */
+/** The work is to be done again. `times`: how often it had been parked. */
 export type WorkRetried = DomainEvent<'WorkRetried', Work & { readonly times: number; readonly reason: string }>;
 
-/** Not to be done: a person has seen to it. */
+/** The work is not to be done. */
 export type WorkDiscarded = DomainEvent<'WorkDiscarded', Work & { readonly times: number; readonly reason: string }>;
 
 export type ParkedEvent = WorkParked | WorkRetried | WorkDiscarded;
 
 // State
 
-/** `parked`: it waits for a person; `retried`: it was handed back to its process manager. */
+/** `parked`: waits for a person; `retried`: the process manager has it again. */
 export type ParkedState = 'parked' | 'retried' | 'discarded';
 
-/** Parked work, as decisions and lists need it. */
 export interface ParkedWork extends Work {
   readonly state: ParkedState;
   readonly cause: string;
   readonly times: number;
 }
 
-/** The work after one more event of its entity. @throws Error for work that was never parked */
+/** @throws Error for work that was never parked */
 export function evolveParked(work: ParkedWork | undefined, { type, data }: ParkedEvent): ParkedWork {
   if (type === 'WorkParked') {
     const { entity, transaction_id, step, cause, times } = data;
@@ -93,8 +87,8 @@ export function evolveParked(work: ParkedWork | undefined, { type, data }: Parke
 // Decisions
 
 /**
- * Hands work back; again: no event. A discarded notification has been recorded as failed (a resend sends another), and
- * a charge as declined (the gifts can be bought again).
+ * No event where the work was retried already. A discarded notification is recorded as failed, a discarded charge as
+ * declined: support resends the one, the buyer buys again after the other.
  * @throws Refusal `work_discarded`
  */
 export function retryWork(
@@ -108,7 +102,7 @@ export function retryWork(
   return [{ type: 'WorkRetried', data: { entity, transaction_id, step, times, reason } }];
 }
 
-/** Discards work; again: no event. @throws Refusal `work_retried`: its process manager has it */
+/** No event where the work was discarded already. @throws Refusal `work_retried`: the process manager has it */
 export function discardWork(
   { state, entity, transaction_id, step, times }: ParkedWork,
   reason: string,

@@ -1,6 +1,6 @@
 /**
- * What a payment provider reports of a transaction by itself, and what follows for the transaction. Repeated, late or in
- * another order it changes nothing more.
+ * A payment provider's own reports about a transaction, and the events that follow. Repeated, late or reordered reports
+ * change nothing more.
  */
 import { closeDispute, noteProviderRefund, openDispute } from './disputes.js';
 import type { PurchaseEvent } from './purchase/events.js';
@@ -8,13 +8,16 @@ import { reversalsOf, type MadePurchase } from './purchase/state.js';
 import { failAuthentication, settleCharge } from './purchase/decisions.js';
 import { failRefund, givenBack, lateChargeRefundId, refundLateCharge } from './refund.js';
 
-/** The news, about one transaction. Money is pence; ids are the provider's. */
+/** Money is pence; ids are the provider's. */
 export type PaymentNews = { readonly provider: string } & (
   | { readonly kind: 'succeeded'; readonly charge_id: string; readonly amount: number }
   | { readonly kind: 'failed'; readonly charge_id: string; readonly code: string }
-  /** `total`: all of this charge that was refunded. `others`: external refunds, where `unsureCharge` was asked about. */
+  /**
+   * `total`: all refunds of this charge. `others`: its external refunds, read at the provider where `unsureCharge`
+   * asks.
+   */
   | { readonly kind: 'refunded'; readonly charge_id: string; readonly total: number; readonly others?: number }
-  /** One of ours, which the provider had accepted. `others`: as above. */
+  /** A refund of ours that the provider had accepted. `others`: as above. */
   | {
       readonly kind: 'refund failed';
       readonly refund_id: string;
@@ -40,7 +43,7 @@ export type PaymentNews = { readonly provider: string } & (
     }
 );
 
-/** The news as events; none where nothing is new. */
+/** No events where the report says nothing new. */
 export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEvent[] {
   const money = reversalsOf(state);
   const { provider } = news;
@@ -62,7 +65,7 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
     case 'refund failed': {
       const { others } = news;
       const charge_id = unsureCharge(state, news);
-      // An external refund before we heard of the failure was taken for this one.
+      // Before the failure was reported, an external refund may have been taken for this one.
       return [
         ...failed(state, news),
         ...(charge_id === undefined || others === undefined
@@ -78,7 +81,6 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
     case 'dispute closed': {
       const { charge_id, dispute_id, amount, reason, outcome } = news;
       if (boughtNothing(state, charge_id) && !money.disputes.some((one) => one.dispute_id === dispute_id)) return [];
-      // A dispute whose opening was not reported is recorded as opened, too.
       return [
         ...openDispute(money, { provider, dispute_id, amount, reason }),
         ...closeDispute(money, { provider, dispute_id, outcome }),
@@ -90,8 +92,8 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
 }
 
 /**
- * The charge whose external refunds the news leave open. A total above what we know of may hold an attempt of ours that
- * was refused or has failed since; and an external refund may have been taken for an attempt that failed.
+ * The charge whose external refunds must be read at the provider. A reported total may include a refund of ours that
+ * was refused or failed since. And an external refund may have been taken for a refund of ours that failed.
  */
 export function unsureCharge(state: MadePurchase, news: PaymentNews): string | undefined {
   if (news.kind === 'refund failed') {
@@ -120,14 +122,14 @@ function failed(
   return failRefund(refunds.get(refund_id), { attempt, provider, refund_ref, code });
 }
 
-/** Whether it is another charge than the one that paid: it is refunded whole, and no gift depends on it. */
+/** Another charge than the purchase's: it is refunded whole, and no gift depends on it. */
 function boughtNothing({ charge, refunds }: MadePurchase, chargeId: string): boolean {
   return (charge !== undefined && charge.charge_id !== chargeId) || refunds.has(lateChargeRefundId(chargeId));
 }
 
 /**
- * Pays for the purchase while that is open. A charge after a decline, or a second one, bought nothing and is refunded
- * at once. A charge of another amount is left to the charge step.
+ * Pays for a pending purchase. A charge after a decline, and a second charge, are refunded at once. A charge of another
+ * amount is left to the charge step.
  */
 function succeeded(
   state: MadePurchase,

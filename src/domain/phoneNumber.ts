@@ -1,20 +1,19 @@
-/** Phone numbers as the service keeps and hashes them. */
-// The full metadata: the small one knows little more than lengths, and `/mobile` takes +800 and +979 for mobile.
+// The full metadata: the small set knows little more than lengths, and `/mobile` takes +800 and +979 for mobile.
 import { type NumberType, parsePhoneNumberFromString } from 'libphonenumber-js/max';
 
-/** E.164 has 15 digits, the rest is punctuation. */
+/** E.164 has 15 digits; the rest is punctuation. */
 const MAX_LENGTH = 40;
 
-/** Numbers of no person: Ofcom's for films, which the library lacks, and Twilio's for tests (`+15005550001`). */
+/** Numbers for examples: Ofcom's for drama, which the library lacks, and Twilio's for tests (`+15005550001`). */
 const FOR_EXAMPLES = /^\+(?:447700900\d{3}|1500555000\d)$/;
 
-/** Other types can't receive an SMS everywhere. In North America a number does not show whether it is mobile. */
+/** Other types can't receive SMS everywhere. North American numbers do not show whether they are mobile. */
 const CAN_RECEIVE_SMS: ReadonlySet<NumberType> = new Set<NumberType>(['MOBILE', 'FIXED_LINE_OR_MOBILE']);
 
 /**
- * The number in E.164 (`+447700900123`), read as a British one where it names no country
- * (docs/decisions.md#phone-numbers). Blanks around it and invisible characters, which contact books add, are left out.
- * @returns `undefined` when the number is not assigned by its plan, or can't receive an SMS
+ * E.164 (`+447700900123`); a number without a country is British (docs/decisions.md#phone-numbers). Outer blanks, and
+ * invisible characters that contact books add, are removed.
+ * @returns `undefined` for an unassigned number, or one that can't receive SMS
  */
 export function normalisePhoneNumber(text: string): string | undefined {
   const visible = text.replace(/\p{Cf}/gu, '').trim();

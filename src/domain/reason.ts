@@ -1,2 +1,2 @@
-/** The longest reason that a person may give (docs/decisions.md#acting-person), in UTF-16 code units. */
+/** In UTF-16 code units (docs/decisions.md#acting-person). */
 export const MAX_REASON = 500;

@@ -1,6 +1,6 @@
 /**
- * Refunds of a purchase, in the transaction's stream: asked for, gifts cancelled each in its own stream, then their
- * price refunded by whoever took the money. A gift belongs to one open refund at most. Money is pence.
+ * Refunds in the transaction's stream: requested, then each gift is cancelled in its own stream, then the provider
+ * refunds the price. A gift belongs to one open refund at most. Money is pence.
  */
 import type { DomainEvent, Happened } from './decider.js';
 import type { GiftCancelled } from './gift/events.js';
@@ -10,8 +10,8 @@ import { isDisputeCause } from './supportActions.js';
 // Events
 
 /**
- * Asked for by support. `gift_ids` are cancelled and refunded where they are neither redeemed nor vouchered by then;
- * `voided`: codes of vouchered ones have been made worthless by their issuer, so these are refunded as well.
+ * Requested by support. Gifts that are neither redeemed nor vouchered are cancelled and refunded. `voided`: the issuer
+ * has voided the vouchers' codes, so vouchered gifts are refunded as well.
  */
 export type RefundRequested = DomainEvent<
   'RefundRequested',
@@ -23,16 +23,15 @@ export type RefundRequested = DomainEvent<
   }
 >;
 
-/** Why a refund skips a gift. A disputed payment is for the card's bank to decide. */
+/** Why a refund skips a gift. `disputed`: the card's bank decides about the money. */
 export type SkipReason = 'redeemed' | 'code_out' | 'disputed' | 'cancelled';
 
 export type SkippedGifts = Readonly<Partial<Record<SkipReason, readonly string[]>>>;
 
 /**
- * The money is about to be asked for, by the process that wrote this. `gift_ids` are cancelled (none: the money bought
- * nothing). `at` is when the attempt's idempotency key at the provider started to count; each `attempt` (from 1) has a
- * key of its own. `amount` is what these gifts cost. `provider`, `charge_id`, `payment_reference`: who took the money,
- * under which name, from what. `cause`: why, where nobody asked for the refund.
+ * The process that appended this asks the provider next. `gift_ids`: cancelled gifts; none for a charge that bought
+ * nothing. Each `attempt` (from 1) has its own idempotency key at the provider, whose life starts at `at`. `cause`:
+ * why, where support did not request the refund.
  */
 export type RefundStarted = DomainEvent<
   'RefundStarted',
@@ -49,7 +48,7 @@ export type RefundStarted = DomainEvent<
   }
 >;
 
-/** The provider refunds. `refund_ref` is its id of the refund. */
+/** `refund_ref` is the provider's id. */
 export type GiftsRefunded = DomainEvent<
   'GiftsRefunded',
   {
@@ -62,7 +61,7 @@ export type GiftsRefunded = DomainEvent<
   }
 >;
 
-/** The provider refuses this attempt; `code` is its reason. The gifts stay cancelled: a person must see to it. */
+/** The provider refuses this attempt; `code` is its reason. The gifts stay cancelled, and a person must act. */
 export type RefundRefused = DomainEvent<
   'RefundRefused',
   {
@@ -74,10 +73,10 @@ export type RefundRefused = DomainEvent<
   }
 >;
 
-/** The provider accepted the attempt and failed to deliver the money. Otherwise as `RefundRefused`. */
+/** The provider accepted the attempt, but could not deliver the money. Otherwise as `RefundRefused`. */
 export type RefundFailed = DomainEvent<'RefundFailed', GiftsRefunded['data'] & { readonly code: string }>;
 
-/** No gift could be cancelled: nothing is refunded. */
+/** No gift could be cancelled. */
 export type NothingRefunded = DomainEvent<
   'NothingRefunded',
   { readonly refund_id: string; readonly kept: SkippedGifts }
@@ -93,18 +92,21 @@ export type Refund =
   | {
       readonly status: 'started' | 'refused' | 'refunded';
       readonly started: RefundStarted['data'];
-      /** When the present attempt was first asked for. */
+      /** When the present attempt was first requested of the provider. */
       readonly startedAt: string;
-      /** The provider's id of it, once it is made. */
+      /** The provider's id. */
       readonly ref?: string;
-      /** What the provider said when it refused, or could not deliver it. */
+      /** The provider's reason for a refusal or failure. */
       readonly code?: string;
-      /** Since its last event money was refunded at the provider itself. As that may be this one, it is not repeated. */
+      /**
+       * An external refund was reported since the last event. It may be this refund, made by hand, so no attempt
+       * follows.
+       */
       readonly outside?: true;
     }
   | { readonly status: 'nothing'; readonly kept: SkippedGifts };
 
-/** The refunds of a purchase, by id, in order of time. */
+/** By id, in order of time. */
 export type Refunds = ReadonlyMap<string, Refund>;
 
 export function evolveRefunds(refunds: Refunds, event: Happened<RefundEvent>): Refunds {
@@ -135,7 +137,7 @@ function evolveRefund(refund: Refund | undefined, event: Happened<RefundEvent>):
   }
 }
 
-/** Marks refunds that were refused or not answered: money refunded at the provider itself may stand for them. */
+/** Marks refused and unanswered refunds of a charge: an external refund may stand for them. */
 export function evolveOutside(refunds: Refunds, chargeId: string): Refunds {
   const after = new Map(refunds);
   for (const [id, refund] of refunds) {
@@ -145,12 +147,12 @@ export function evolveOutside(refunds: Refunds, chargeId: string): Refunds {
   return after;
 }
 
-/** Whether money refunded at the provider counts for this refund, which the provider had refused. */
+/** Whether an external refund counts as this refused one. */
 export function madeByHand(refund: Refund | undefined): boolean {
   return refund?.status === 'refused' && refund.outside === true;
 }
 
-/** The gifts that belong to a refund: asked for, or cancelled by it; skipped ones do not. */
+/** Gifts that a refund asks for or has cancelled, without skipped ones. */
 export function giftsInRefunds(refunds: Refunds): Set<string> {
   const held = new Set<string>();
   for (const refund of refunds.values()) {
@@ -160,7 +162,7 @@ export function giftsInRefunds(refunds: Refunds): Set<string> {
   return held;
 }
 
-/** Pence of a charge that we have refunded or are refunding. A refused refund does not count. */
+/** Pence of a charge that we have refunded or are refunding; refused refunds do not count. */
 export function givenBack(refunds: Refunds, chargeId: string): number {
   let sum = 0;
   for (const refund of refunds.values())
@@ -171,10 +173,10 @@ export function givenBack(refunds: Refunds, chargeId: string): number {
 
 // Decisions
 
-/** The refund of a charge that bought nothing. */
+/** For a charge that bought nothing. */
 export const lateChargeRefundId = (chargeId: string): string => `late-${chargeId}`;
 
-/** Refunds a charge that bought nothing, once: no event when that has been started. */
+/** Recorded once. */
 export function refundLateCharge(
   refunds: Refunds,
   charge: Required<Pick<RefundStarted['data'], 'provider' | 'charge_id' | 'amount' | 'payment_reference' | 'cause'>>,
@@ -185,14 +187,13 @@ export function refundLateCharge(
     : [{ type: 'RefundStarted', data: { refund_id, attempt: 1, gift_ids: [], kept: {}, ...charge } }];
 }
 
-/** What a refund does to one gift. `already`: this refund has cancelled it before. */
+/** `already`: this refund cancelled the gift before. */
 export type Cancellation =
   { readonly cancel: GiftCancelled } | { readonly already: true } | { readonly kept: SkipReason };
 
 /**
- * Cancels a gift for a refund, unless it has been used or its code is out. Whether an expired gift is refunded, support
- * decides.
- * @param disputed the payment is disputed, whether or not the gift has been blocked for it yet
+ * Cancels a gift for a refund, unless it is used or its code is out. Support decides about expired gifts.
+ * @param disputed the payment is disputed, even if the gift is not blocked for it yet
  */
 export function cancelForRefund(
   gift: IssuedGift,
@@ -206,7 +207,7 @@ export function cancelForRefund(
   return { cancel: { type: 'GiftCancelled', data: { reason, refund_id } } };
 }
 
-/** Records the provider's answer to the present attempt, once. */
+/** Recorded once for each attempt. */
 export function settleRefund(
   refund: Refund | undefined,
   answer:
@@ -223,7 +224,7 @@ export function settleRefund(
   ];
 }
 
-/** The provider could not deliver the present attempt: recorded once, also where its answer is not recorded yet. */
+/** The provider could not deliver the present attempt: recorded once, also before its answer is recorded. */
 export function failRefund(
   refund: Refund | undefined,
   failed: Pick<RefundFailed['data'], 'attempt' | 'provider' | 'refund_ref' | 'code'>,
@@ -234,7 +235,7 @@ export function failRefund(
   return [{ type: 'RefundFailed', data: { refund_id, gift_ids, amount, ...failed } }];
 }
 
-/** Another attempt, after the one before was refused or certainly never reached the provider. */
+/** Starts another attempt, after the last one was refused or certainly never reached the provider. */
 export function startAgain(refund: Refund | undefined): RefundStarted[] {
   if (refund === undefined || !('started' in refund) || refund.status === 'refunded') return [];
   return [{ type: 'RefundStarted', data: { ...refund.started, attempt: refund.started.attempt + 1 } }];

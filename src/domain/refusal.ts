@@ -1,4 +1,4 @@
-/** What a decision may refuse, in words for the caller. */
+/** Codes of refusals, with their words for the caller. */
 export const REFUSALS = {
   gift_not_found: 'gift not found',
   transaction_not_found: 'transaction not found',
@@ -43,11 +43,11 @@ export const REFUSALS = {
 
 export type RefusalCode = keyof typeof REFUSALS;
 
-/** A command was understood and refused: nothing was appended. */
+/** A command was refused: nothing was appended. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: RefusalCode;
-  /** The field of the request that it is about, `purchase.receivers[1].phone_number`; empty: no field. */
+  /** The field of the request, such as `purchase.receivers[1].phone_number`; empty: no field. */
   readonly field: string;
   constructor(code: RefusalCode, field = '') {
     super(REFUSALS[code]);

@@ -1,4 +1,4 @@
-/** Decisions of support, and of process managers, about a gift: block, reassign, extend. */
+/** Decisions of support, and of process managers, about a gift. */
 import type { Block, GiftBlocked, GiftExtended, GiftReassigned, GiftUnblocked } from './gift/events.js';
 import type { IssuedGift } from './gift/state.js';
 import type { GiftFacts } from './gift/decisions.js';
@@ -8,15 +8,14 @@ import { voucherExpiry } from './voucher.js';
 
 const DISPUTE = 'dispute:';
 
-/** The cause of a block for a payment dispute. */
 export const disputeCause = (disputeId: string): string => `${DISPUTE}${disputeId}`;
 
-/** Whether a payment dispute is what blocks. */
 export const isDisputeCause = (cause: string): boolean => cause.startsWith(DISPUTE);
 
 /**
- * Blocks the gift for one cause; again, or once it is cancelled: no event. A redeemed gift is blocked, too, since it
- * could be unredeemed. @throws Refusal `gift_not_paid`
+ * No event where the cause blocks the gift already, or the gift is cancelled. A redeemed gift is blocked, since it
+ * could be unredeemed.
+ * @throws Refusal `gift_not_paid`
  */
 export function block(
   gift: IssuedGift,
@@ -28,14 +27,14 @@ export function block(
   return [{ type: 'GiftBlocked', data: { cause, reason } }];
 }
 
-/** Frees the gift of one cause; where that does not block it: no event. */
+/** No event where the cause does not block the gift. */
 export function unblock(gift: IssuedGift, { cause, reason }: Block): GiftUnblocked[] {
   return gift.blockedBy?.includes(cause) === true ? [{ type: 'GiftUnblocked', data: { cause, reason } }] : [];
 }
 
 /**
- * Gives the gift to another receiver; to the one it has: no event. Not with a voucher: its code can be used by whoever
- * has it. A blocked gift may be given.
+ * No event where the receiver stays the same. Refused with a voucher, whose code the present receiver may have noted. A
+ * blocked gift may be reassigned.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_already_redeemed`, `gift_has_voucher`, `gift_expired`
  */
 export function reassign(
@@ -52,14 +51,13 @@ export function reassign(
   return same ? [] : [{ type: 'GiftReassigned', data: { transaction_id, ...to } }];
 }
 
-/** How far ahead a gift may be extended, in years. */
 const YEARS = 10;
 
 /**
- * Lets the gift be valid to the end of a later day (UTC); the day it has: no event. Its voucher follows
- * docs/decisions.md#voucher-expiry, with `segmentDays` of today, but never ends earlier than it did.
- * @throws Refusal `gift_not_paid`, `gift_cancelled`; `invalid_expiry_date`: past, not later than the present one, or
- * over ten years ahead
+ * Extends the gift to the end of a later day (UTC); no event for its present last day. Its voucher follows
+ * docs/decisions.md#voucher-expiry with today's `segmentDays`, but never expires earlier than before.
+ * @throws Refusal `gift_not_paid`, `gift_cancelled`; `invalid_expiry_date`: past, before the present last day, or over
+ * ten years ahead
  */
 export function extend(
   gift: IssuedGift,

@@ -1,7 +1,4 @@
-/**
- * A voucher's code and validity (docs/decisions.md#voucher-expiry). The voucher itself is an event of its gift's
- * stream.
- */
+/** Codes and expiry of vouchers (docs/decisions.md#voucher-expiry). */
 import { BASE32 } from './base32.js';
 
 const CODE_LENGTH = 12;
@@ -22,19 +19,18 @@ function checkCharacter(code: string): string {
   return BASE32.charAt((32 - (sum % 32)) % 32);
 }
 
-/** A code of 12 random characters (60 bits) and a check character, from at least 12 random bytes. */
+/** 12 random characters (60 bits) and a check character, from at least 12 random bytes. */
 export function generateCode(random: Uint8Array): string {
   const code = Array.from(random.subarray(0, CODE_LENGTH), (byte) => BASE32.charAt(byte & 31)).join('');
   return code + checkCharacter(code);
 }
 
-/** How many PINs there are. */
 export const PINS = 10_000;
 
-/** A PIN of four digits, zeros in front included, from a random whole number below `PINS`. */
+/** Four digits with leading zeros, from a random whole number below `PINS`. */
 export const pinOf = (random: number): string => String(random).padStart(4, '0');
 
-/** The end of a voucher made at `now` (ISO 8601): the gift's last valid day (UTC) or the segment's, if earlier. */
+/** The end of the gift's last valid day (UTC), or `segmentDays` after `now` (ISO 8601) if that is earlier. */
 export function voucherExpiry(now: string, expiresOn: string, segmentDays: number): string {
   const endOfGift = Date.parse(expiresOn) + DAY_MS - 1;
   return new Date(Math.min(endOfGift, Date.parse(now) + segmentDays * DAY_MS)).toISOString();

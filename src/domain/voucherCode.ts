@@ -4,26 +4,26 @@ import type { Aggregate, DomainEvent, Happened } from './decider.js';
 /** `hash` is the code's keyed hash of kind `code`. */
 export const voucherCodeStream = (segmentId: string, hash: string): string => `voucherCode-${segmentId}-${hash}`;
 
-/** The parts of a code's stream name. The hash has a fixed length, so a segment's id may hold dashes. */
+/** A hash has a fixed length, so a segment's id may have dashes. */
 export function voucherCodeOfStream(stream: string): { segment_id: string; hash: string } {
   return { segment_id: stream.slice('voucherCode-'.length, -23), hash: stream.slice(-22) };
 }
 
 // Events
 
-/** The code came into the pool, or back into it. Secret: `code`, `pin`. */
+/** The code enters the pool, for the first time or again. Secret: `code`, `pin`. */
 export type VoucherCodeAdded = DomainEvent<
   'VoucherCodeAdded',
   { readonly segment_id: string; readonly code: string; readonly pin: string | null }
 >;
 
-/** The pin of a free code was corrected. Secret: `pin`. */
+/** Only for a free code. Secret: `pin`. */
 export type VoucherCodeChanged = DomainEvent<'VoucherCodeChanged', { readonly pin: string | null }>;
 
-/** The code is a gift's voucher, for ever. */
+/** The code is the gift's voucher for ever. */
 export type VoucherCodeAssigned = DomainEvent<'VoucherCodeAssigned', { readonly gift_id: string }>;
 
-/** An import pruned the free code; `reason` is its operator's. */
+/** An import pruned the free code; `reason` is the operator's. */
 export type VoucherCodeWithdrawn = DomainEvent<'VoucherCodeWithdrawn', { readonly reason: string }>;
 
 export type VoucherCodeEvent = VoucherCodeAdded | VoucherCodeChanged | VoucherCodeAssigned | VoucherCodeWithdrawn;
@@ -66,20 +66,20 @@ export const voucherCodeAggregate: Aggregate<VoucherCode, VoucherCodeEvent> = {
 
 // Decisions
 
-/** Brings the code into the pool; again: no event. A code that a gift has stays as it is. */
+/** No event where the pool has the code, or a gift does. */
 export function addVoucherCode(state: VoucherCode, wanted: VoucherCodeAdded['data']): VoucherCodeEvent[] {
   if (state.status === 'none' || state.status === 'withdrawn') return [{ type: 'VoucherCodeAdded', data: wanted }];
   if (state.status === 'assigned' || state.pin === wanted.pin) return [];
   return [{ type: 'VoucherCodeChanged', data: { pin: wanted.pin } }];
 }
 
-/** Gives the code to a gift; again: no event. @returns `undefined` when the code is not free */
+/** No event where the gift has the code already. @returns `undefined` when the code is not free */
 export function assignVoucherCode(state: VoucherCode, giftId: string): VoucherCodeAssigned[] | undefined {
   if (state.status === 'assigned' && state.gift_id === giftId) return [];
   return state.status === 'free' ? [{ type: 'VoucherCodeAssigned', data: { gift_id: giftId } }] : undefined;
 }
 
-/** Takes a free code out of the pool; else: no event. */
+/** No event unless the code is free. */
 export function withdrawVoucherCode(state: VoucherCode, reason: string): VoucherCodeWithdrawn[] {
   return state.status === 'free' ? [{ type: 'VoucherCodeWithdrawn', data: { reason } }] : [];
 }

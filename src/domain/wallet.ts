@@ -1,23 +1,22 @@
-/** A prepaid wallet. Stream `wallet-{reference}`; the reference is its payment method's. Money is pence. */
+/** A prepaid wallet. Stream `wallet-{reference}`; the reference is the payment method's. Money is pence. */
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 
 export const walletStream = (reference: string): string => `wallet-${reference}`;
 
 // Events
 
-/** Money came in. Each `top_up_id` counts once, which the import sees to. */
+/** The import makes sure that each `top_up_id` counts once. */
 export type WalletToppedUp = DomainEvent<'WalletToppedUp', { readonly top_up_id: string; readonly amount: number }>;
 
-/** A purchase was paid. */
 export type WalletDebited = DomainEvent<'WalletDebited', { readonly transaction_id: string; readonly amount: number }>;
 
-/** A purchase could not be paid. Recorded, so that it stays refused after a top-up. */
+/** Recorded, so that the purchase stays refused after a top-up. */
 export type WalletDebitRefused = DomainEvent<
   'WalletDebitRefused',
   { readonly transaction_id: string; readonly amount: number }
 >;
 
-/** Money of a purchase came back. `cause` is the refund's id: each counts once. */
+/** `cause` is the refund's id: each counts once. */
 export type WalletCredited = DomainEvent<
   'WalletCredited',
   { readonly transaction_id: string; readonly amount: number; readonly cause: string }
@@ -27,19 +26,18 @@ export type WalletEvent = WalletToppedUp | WalletDebited | WalletDebitRefused | 
 
 // State
 
-/** What was decided, the latest first: a chain, so that the cost of one more does not grow. */
+/** The latest first: a linked list, so that adding one takes constant time. */
 interface Decided {
   readonly kind: 'debited' | 'refused' | 'credited';
-  /** The transaction's or the refund's. */
+  /** The id of the transaction or the refund. */
   readonly id: string;
-  /** Pence. */
   readonly amount: number;
-  /** The transaction that was credited. */
+  /** The credited transaction. */
   readonly of?: string;
   readonly earlier: Decided | undefined;
 }
 
-/** The balance is never below zero. */
+/** The balance is never negative. */
 export interface Wallet {
   readonly balance: number;
   readonly decided: Decided | undefined;
@@ -79,7 +77,7 @@ export const walletAggregate: Aggregate<Wallet, WalletEvent> = {
   },
 };
 
-/** What became of a transaction's debit; `undefined`: nothing yet. */
+/** `undefined`: no decision yet. */
 export function debitOf(state: Wallet, transactionId: string): 'debited' | 'refused' | undefined {
   for (let one = state.decided; one !== undefined; one = one.earlier) {
     if ((one.kind === 'debited' || one.kind === 'refused') && one.id === transactionId) return one.kind;
@@ -89,13 +87,13 @@ export function debitOf(state: Wallet, transactionId: string): 'debited' | 'refu
 
 // Decisions
 
-/** Pays a purchase, or refuses where the balance is too small; again: no event. */
+/** Refuses where the balance is too small; no event where it was decided before. */
 export function debit(state: Wallet, asked: WalletDebited['data']): (WalletDebited | WalletDebitRefused)[] {
   if (debitOf(state, asked.transaction_id) !== undefined) return [];
   return [{ type: asked.amount > state.balance ? 'WalletDebitRefused' : 'WalletDebited', data: asked }];
 }
 
-/** What of a transaction's debit has not been credited, pence. */
+/** The part of a transaction's debit that has not been credited. */
 export function leftOf(state: Wallet, transactionId: string): number {
   let left = 0;
   for (let one = state.decided; one !== undefined; one = one.earlier) {
@@ -105,20 +103,19 @@ export function leftOf(state: Wallet, transactionId: string): number {
   return 0;
 }
 
-/** Whether a refund has been credited. */
 export function isCredited(state: Wallet, refundId: string): boolean {
   for (let one = state.decided; one !== undefined; one = one.earlier)
     if (one.kind === 'credited' && one.id === refundId) return true;
   return false;
 }
 
-/** Credits a refund; again, or where less is left of the debit: no event. */
+/** No event where the refund was credited before, or exceeds the rest of the debit. */
 export function credit(state: Wallet, asked: WalletCredited['data']): WalletCredited[] {
   if (isCredited(state, asked.cause) || asked.amount > leftOf(state, asked.transaction_id)) return [];
   return [{ type: 'WalletCredited', data: asked }];
 }
 
-/** Leaves a purchase unpaid: what was debited is credited, and a later debit is refused. Again: no event. */
+/** Leaves a purchase unpaid: a debit is credited, a later one is refused. No event the second time. */
 export function giveUpDebit(state: Wallet, asked: WalletDebited['data']): (WalletDebitRefused | WalletCredited)[] {
   const decided = debitOf(state, asked.transaction_id);
   if (decided === 'debited') return credit(state, { ...asked, cause: `discarded-${asked.transaction_id}` });

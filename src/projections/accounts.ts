@@ -1,4 +1,3 @@
-/** The read model `accounts`: users, clients, payment methods, usernames and phone numbers. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import {
   ACCOUNT_KINDS,
@@ -18,13 +17,13 @@ import { kindOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 
-/** `user-{id}`. `credential` rises with each change that ends the user's sessions: a new password, a disabling. */
+/** `user-{id}`. `credential` rises when the user's sessions end: with a new password, or when disabled. */
 export interface UserDocument extends User {
   readonly entry: 'user';
   readonly credential: number;
 }
 
-/** `client-{id}`. `credential` rises with each new secret and each disabling. */
+/** `client-{id}`. `credential` rises with a new secret, or when disabled. */
 export interface ClientDocument extends Client {
   readonly entry: 'client';
   readonly credential: number;
@@ -35,13 +34,13 @@ export interface PaymentMethodDocument extends PaymentMethod {
   readonly entry: 'paymentMethod';
 }
 
-/** `username-{hash}`: `user_id` is null when the name was given up. */
+/** `username-{hash}`. `user_id` is null for a free name. */
 export interface UsernameDocument {
   readonly entry: 'username';
   readonly user_id: string | null;
 }
 
-/** `phone-{hash}`: who had the number when. */
+/** `phone-{hash}`. */
 export interface PhoneDocument {
   readonly entry: 'phone';
   readonly holders: readonly PhoneHolder[];
@@ -61,7 +60,7 @@ const RESERVATION_TYPES = typesOf<ReservationEvent['type']>({
   PhoneGivenUp: true,
 });
 
-/** A document's id is its stream's name; queries need no other index. */
+/** Document ids are stream names; queries need no other index. */
 export const accountsProjection: Projection<AccountDocument> = {
   name: 'accounts',
   version: 1,
@@ -97,7 +96,6 @@ function userOf(event: RecordedEvent): string {
   return (event.data as ReservationEvent['data']).user_id;
 }
 
-/** A new secret and a disabling end the sessions from before. */
 function credentialAfter(
   before: { readonly active: boolean; readonly credential: number } | undefined,
   secretChanged: boolean,

@@ -1,4 +1,4 @@
-/** The read model `gifts`: one document a gift, from its purchase on. The payment is joined when read. */
+/** One document a gift, from its purchase on. The payment is joined when read. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { copyWith } from '../domain/copyWith.js';
 import type { GiftEvent, GiftExtended, Receiver, VoucherAssigned } from '../domain/gift/events.js';
@@ -10,7 +10,7 @@ import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 
-/** The latest redemption of a gift. Times are ISO 8601, UTC, milliseconds. */
+/** The latest redemption. Times are ISO 8601, UTC, milliseconds. */
 export interface RedemptionDocument {
   readonly id: string;
   readonly location_id: string;
@@ -19,7 +19,7 @@ export interface RedemptionDocument {
   readonly updated_at: string;
 }
 
-/** The gift's voucher. Secret: `code`, `pin`. */
+/** Secret: `code`, `pin`. */
 export interface VoucherDocument {
   readonly id: string;
   readonly code: string;
@@ -27,7 +27,7 @@ export interface VoucherDocument {
   readonly segment_id: string;
   readonly expires_at: string;
   readonly created_at: string;
-  /** When its validity was extended, with the gift's; absent: never. */
+  /** The last extension; absent: never. */
   readonly updated_at?: string;
 }
 
@@ -36,24 +36,23 @@ export interface GiftDocument {
   readonly transaction_id: string;
   readonly index: number;
   readonly message_id: string;
-  /** The present one. */
   readonly receiver: Receiver;
-  /** When it was given to this receiver: ISO 8601, UTC; absent: the purchase's. */
+  /** When the present receiver got it (ISO 8601, UTC); absent: at the purchase. */
   readonly reassigned_at?: string;
-  /** The last valid day where it was extended; absent: the purchase's. */
+  /** The last valid day, if extended; absent: the purchase's. */
   readonly expires_on?: string;
   readonly claimed_by?: string;
   readonly cancelled?: true;
   readonly redemption?: RedemptionDocument;
   readonly voucher?: VoucherDocument;
-  /** Of the gift's own last event: ISO 8601, UTC, milliseconds. */
+  /** The gift's own last event: ISO 8601, UTC, milliseconds. */
   readonly updated_at: string;
 }
 
-/** `GiftIssued` repeats the purchase, and no answer shows what blocks a gift. */
+/** `GiftIssued` repeats the purchase, and no answer shows a block. */
 type Folded = Happened<GiftsPurchased | Exclude<GiftEvent, { type: 'GiftIssued' | 'GiftBlocked' | 'GiftUnblocked' }>>;
 
-/** The ids of a purchase's gifts, derived once an event. */
+/** Derives the ids once for each event. */
 function giftIdsByEvent(): (event: Happened<GiftsPurchased>) => readonly GiftIds[] {
   const known = new WeakMap<object, readonly GiftIds[]>();
   return (event) => {
@@ -80,7 +79,6 @@ function extendedVoucher(
   return expires_at === null ? voucher : { ...voucher, expires_at, updated_at: at };
 }
 
-/** A gift's voucher by its stream. */
 export function voucherIn(history: readonly RecordedEvent[]): VoucherDocument | undefined {
   let voucher: VoucherDocument | undefined;
   for (const event of history as unknown as readonly Folded[]) {

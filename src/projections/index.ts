@@ -1,4 +1,3 @@
-/** All projections, and the read models that queries and commands read. */
 import { giftStream } from '../domain/gift/events.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { accountsProjection } from './accounts.js';
@@ -22,15 +21,11 @@ const ALL = {
   parked: parkedProjection,
 } as const;
 
-/**
- * A read model that a release adds stands here for a while: until it is built, only the routes that read it are
- * refused.
- */
+/** A new read model is listed here for a release: until it is built, only the routes that read it refuse requests. */
 const BY_SOME = ['voucherCodes', 'redemptions', 'parked'] as const satisfies readonly (keyof typeof ALL)[];
 
 /**
- * Read models that only the routes that name them (`reads`) answer from and wait for. A process is ready before they
- * are first built.
+ * Read models that only routes with them in `reads` use and wait for. A process is ready before they are first built.
  */
 export type ReadBySome = (typeof BY_SOME)[number];
 
@@ -41,8 +36,7 @@ export type ReadModels = {
 };
 
 /**
- * Opens every read model on a store; nothing is kept open. `events`: the log that they are filled from, for
- * read-your-writes on gifts: tills that redeem them wait for no read model.
+ * Needs no close. `events`: the log behind the read models, for read-your-writes on gifts, so that tills need not wait.
  */
 export function openReadModels(store: ReadStore, events?: LogEnds): ReadModels {
   const models = Object.fromEntries(
@@ -57,7 +51,6 @@ export function readByAll(models: ReadModels): Omit<ReadModels, ReadBySome> {
   ) as Omit<ReadModels, ReadBySome>;
 }
 
-/** Whether only some routes answer from this read model. */
 export function isReadBySome({ name }: Pick<Projection, 'name'>): boolean {
   return BY_SOME.some((one) => ALL[one].name === name);
 }

@@ -1,7 +1,4 @@
-/**
- * The read model `parked`: one document for all that was ever parked of one entity, so that open work is listed at
- * once.
- */
+/** One document an entity with parked work. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import {
   evolveParked,
@@ -17,12 +14,12 @@ import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 /** `{parkedId}`. */
 export interface ParkedDocument extends ParkedWork {
   readonly name: ParkedName;
-  /** When it was last parked: ISO 8601, UTC, milliseconds. */
+  /** The last time: ISO 8601, UTC, milliseconds. */
   readonly parked_at: string;
-  /** Of the last event; lists are in this order. */
+  /** The last event; lists are in this order. */
   readonly changed_at: string;
   readonly changed: Position;
-  /** Who last retried or discarded it, and why. */
+  /** The last person to retry or discard it. */
   readonly by: Caller | null;
   readonly reason: string | null;
   /** Its events in `parked-{name}`, in order. */

@@ -1,6 +1,4 @@
-/**
- * The read model `redemptions`: the gift of each redemption, past ones included; the rest stands in the gift's stream.
- */
+/** The gift of each redemption, past ones included. The gift's stream has the rest. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import type { GiftRedeemed } from '../domain/gift/events.js';
 import { idOf } from '../domain/streamName.js';

@@ -1,4 +1,4 @@
-/** The read model `transactions`: one document a purchase; its gifts' ids follow from `seed` and `count`. */
+/** One document a purchase; its gifts' ids follow from `seed` and `count`. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { copyWith } from '../domain/copyWith.js';
 import type { Happened } from '../domain/decider.js';
@@ -26,7 +26,7 @@ export interface TransactionDocument {
   readonly message: string;
   readonly expires_on: string;
   readonly payment: PaymentState;
-  /** Where the buyer has to authenticate: the provider's name of the payment, and its word for how. */
+  /** Absent: the buyer need not authenticate. Both values are the provider's. */
   readonly authentication?: { readonly payment_id: string; readonly action: string };
   readonly settled_at?: string;
   readonly created_at: string;
@@ -48,7 +48,7 @@ export const transactionsProjection: Projection<TransactionDocument> = {
     PaymentDeclined: true,
   }),
   creates: ['GiftsPurchased'],
-  // Once a charge is answered no other event is folded.
+  // After the charge's answer no event is folded.
   isFinal: ({ payment }) => payment !== 'pending',
   documentIds: (event: RecordedEvent) => [idOf(event.stream)],
   evolve(document: TransactionDocument | undefined, event: RecordedEvent): TransactionDocument {
@@ -71,7 +71,7 @@ export const transactionsProjection: Projection<TransactionDocument> = {
       };
     }
     if (document === undefined) throw new Error(`${folded.type} of a transaction that was never made`);
-    // The first answer stands, as in the stream's own fold.
+    // The first answer counts, as in `purchaseAggregate`.
     if (document.payment !== 'pending') return document;
     if (folded.type === 'PaymentAuthenticationRequired') {
       const { payment_id, action } = folded.data;
@@ -85,7 +85,7 @@ export const transactionsProjection: Projection<TransactionDocument> = {
   },
 };
 
-/** A purchase by its stream; `undefined` where nothing was bought. */
+/** `undefined`: no purchase. */
 export function transactionIn(history: readonly RecordedEvent[]): TransactionDocument | undefined {
   const [first] = history;
   return first === undefined ? undefined : foldDocument(transactionsProjection, history, idOf(first.stream));

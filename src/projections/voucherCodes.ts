@@ -1,4 +1,4 @@
-/** The read model `voucher_codes`: the imported pools (docs/decisions.md#voucher-codes), too large for memory. */
+/** Imported pools (docs/decisions.md#voucher-codes), too large for memory. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { createHash } from 'node:crypto';
 import type { Happened } from '../domain/decider.js';
@@ -17,9 +17,8 @@ export interface VoucherCodeDocument {
   readonly code: string;
   readonly pin: string | null;
   readonly status: 'free' | 'assigned' | 'withdrawn';
-  /** The gift that has it. */
   readonly gift_id: string | null;
-  /** The stream's keyed hash: spreads the codes evenly, whatever the order of imports. */
+  /** The stream's keyed hash, which spreads codes evenly, whatever the order of imports. */
   readonly probe: string;
 }
 
@@ -58,7 +57,7 @@ function stateOf({ segment_id, code, pin, status, gift_id }: VoucherCodeDocument
     : { status: status === 'free' ? 'free' : 'withdrawn', segment_id, code, pin };
 }
 
-/** A code of a pool as it was when read; its stream decides whose it is. */
+/** As of the read: only the code's stream says whether it is still free. */
 export interface PoolCode {
   readonly stream: string;
   readonly code: string;
@@ -66,16 +65,15 @@ export interface PoolCode {
 }
 
 /**
- * Whether the segment has an imported pool, be it used up: then no code is ever generated for it. @throws
- * UnavailableError
+ * Whether the segment has a pool, even an empty one: then no code is ever generated for it. @throws UnavailableError
  */
 export async function hasPool(codes: ReadModel<VoucherCodeDocument>, segmentId: string): Promise<boolean> {
   return (await codes.find({ where: { segment_id: segmentId }, limit: 1 })).length > 0;
 }
 
 /**
- * The codes of a segment's pool that name this gift: none, or one whose gift has no voucher yet since the process ended
- * in between. @throws UnavailableError
+ * The gift's codes from this pool: none, or one without a voucher, if the process ended in between. @throws
+ * UnavailableError
  */
 export async function codesOfGift(
   codes: ReadModel<VoucherCodeDocument>,
@@ -88,8 +86,8 @@ export async function codesOfGift(
 }
 
 /**
- * Up to `limit` free codes of a segment's pool, from an offset hashed from the gift's id on, and around its end: gifts
- * that draw at once seldom meet, and a gift that draws again looks at the same place. @throws UnavailableError
+ * Free codes, from an offset hashed from the gift's id, and around the pool's end. Concurrent draws of different gifts
+ * rarely meet; a repeated draw starts at the same place. @throws UnavailableError
  */
 export async function freeCodes(
   codes: ReadModel<VoucherCodeDocument>,

@@ -34,19 +34,19 @@ import { openProviders } from '../providers/openProviders.js';
 import { startWorkers } from '../providers/workers.js';
 
 export interface App {
-  /** The API's address on this machine; `undefined` without the role `api`. */
+  /** `undefined` without the role `api`. */
   readonly url: string | undefined;
-  /** The address of health and metrics alone; `undefined` without METRICS_PORT. */
+  /** The address for health and metrics alone; `undefined` without METRICS_PORT. */
   readonly healthUrl: string | undefined;
   readonly logId: string;
-  /** Takes no new connections, finishes the requests under way, releases everything: within 10 s. */
+  /** Refuses new connections, finishes open requests, releases everything: within 10 s. */
   close(): Promise<void>;
 }
 
 export interface AppOptions {
-  /** The projections to keep up to date; default those of this release. Tests deploy one release over another. */
+  /** Default: this release's. Tests deploy one release over another. */
   readonly projections?: readonly Projection[];
-  /** Wraps the engines, so that tests let them fail or wait. */
+  /** Wraps the engines, for tests. */
   readonly through?: (engines: Engines) => Engines;
 }
 
@@ -55,9 +55,9 @@ export const VERSION = (
 ).version;
 
 /**
- * Starts the roles. A failure closes everything that was opened before.
- * @throws DataFileError, EngineError, the listener's error (a port that is taken), UnavailableError, or an error of
- * SQLite or the file system: `startFailure` has words for them
+ * Starts the roles. A failure closes everything. `startFailure` has words for most errors.
+ * @throws DataFileError, EngineError, UnavailableError, errors of the listener (a taken port), of SQLite or of the file
+ * system
  */
 export async function startApp(config: Config, logger: Logger, options: AppOptions = {}): Promise<App> {
   const { projections = PROJECTIONS, through = (engines) => engines } = options;
@@ -65,7 +65,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
   try {
     const listening = async (port: number): Promise<Listener> =>
       open.add(await listen(port, config.host, (err) => logger.error({ err, port }, 'the listener met an error')));
-    // First, so that a taken port is found before anything starts to work.
+    // First, so that a taken port is found before any work starts.
     const listener = config.roles.has('api') ? await listening(config.port) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
     const { engines: found, keys } = await openWithKeys(config, logger, open);
@@ -94,7 +94,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
       });
       open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }));
     }
-    /** Everything is loaded before the process is ready: the program's files may be replaced while it runs. */
+    /** All modules are loaded before the process is ready, since its files may be replaced later. */
     let loaded: Promise<void> | undefined;
     if (config.roles.has('projector')) {
       if (projectsOnThread(config, options)) {
@@ -137,7 +137,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
         metrics.requests(method, route, status, milliseconds);
         serving.answered(route);
       };
-      // Routes take longest to load: other roles start without.
+      // Routes take longest to load, so other roles do not load them.
       const { createApi: create } = await import('../api/api.js');
       api = await create(
         {
@@ -161,9 +161,9 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
       ...(config.eventStoreUrl === undefined ? [found.events] : []),
       ...(config.mongodbUrl === undefined ? [found.store] : []),
     ];
-    // Readiness shows what fails here.
+    // Readiness reports failures.
     await Promise.allSettled([loaded, ...embedded.map(async (one) => one.ping())]);
-    // From here on requests need the engines: closing begins with the listeners.
+    // From here on requests need the engines, so closing starts with the listeners.
     if (healthListener !== undefined) {
       open.add(healthListener);
       healthListener.serve(application(logger, [health(readiness), metricsPage(metrics)]).callback());
@@ -184,10 +184,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
   }
 }
 
-/**
- * Whether the projector runs on a worker thread. It opens embedded engines itself, and can be given no others, and no
- * other projections.
- */
+/** The thread opens embedded engines itself, so it can use no others, and no other projections. */
 function projectsOnThread({ roles, eventStoreUrl, mongodbUrl }: Config, { projections, through }: AppOptions): boolean {
   return (
     roles.has('api') &&
@@ -198,7 +195,7 @@ function projectsOnThread({ roles, eventStoreUrl, mongodbUrl }: Config, { projec
   );
 }
 
-/** The engines, and the keys that fit their log: none is made for a log that was made with another. */
+/** Never makes a key for a log that was made with another key. */
 async function openWithKeys(
   config: Config,
   logger: Logger,

@@ -1,6 +1,6 @@
 /**
- * The settings (docs/decisions.md#environment-variables): environment variables, read once and checked at start, every
- * fault named at once.
+ * Settings (docs/decisions.md#environment-variables): environment variables, checked at start, all faults reported at
+ * once.
  */
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
@@ -20,7 +20,7 @@ import {
 import { PROVIDER_SETTINGS, type ProviderSettings, providerSettings } from '../providers/settings.js';
 import { telemetryFaults } from '../tracing/settings.js';
 
-/** What a process does: serves HTTP, folds read models, runs process managers, answers on the bus. */
+/** Serve HTTP, fold read models, run process managers, work on bus messages. */
 export const ROLES = ['api', 'projector', 'processor', 'worker'] as const;
 
 export type ProcessRole = (typeof ROLES)[number];
@@ -46,7 +46,7 @@ const cidrs: Kind<readonly string[]> = (text, fault) => {
   return list;
 };
 
-/** Kept as written: a slash at the end may be part of the address. */
+/** Unchanged: a slash at the end may be part of the address. */
 const address: Kind<string> = (text, fault) => {
   if (webAddress(text) !== undefined) return text;
   fault(`must be an http or https address without query, not ${JSON.stringify(text)}`);
@@ -65,7 +65,7 @@ const key: Kind<string> = (text, fault) => {
   return text;
 };
 
-/** They may hold a password, so the value is never shown. */
+/** The value may hold a password, and is never shown. */
 const natsAddresses: Kind<string> = (text, fault) => {
   const good = partsOf(text).every((one) => URL.canParse(one) && ['nats:', 'tls:'].includes(new URL(one).protocol));
   if (!good) fault('must be an address that begins with nats:// or tls://');
@@ -74,7 +74,7 @@ const natsAddresses: Kind<string> = (text, fault) => {
   return text;
 };
 
-/** Addresses of several hosts are no URLs to Node; their clients parse them. */
+/** Node can't parse URLs with several hosts; the engines' clients can. */
 const cluster = (pattern: RegExp, example: string): Kind<string> => matching(pattern, `an address such as ${example}`);
 
 /** Durations in `Ms` are milliseconds, those in `Ttl` or `Age` seconds. */
@@ -167,16 +167,16 @@ const SETTINGS = {
   ),
 };
 
-/** Every setting of the service, in the order of the README; OpenTelemetry's variables are its own. */
+/** In the README's order, without OpenTelemetry's own variables. */
 export const ALL_SETTINGS = [...Object.values(SETTINGS), ...PROVIDER_SETTINGS];
 
 /**
- * The checked settings. `dataDir` is an absolute path, `publicUrl` has no slash at its end; secret are `tokenKeys`,
- * `hashKey`, and the addresses of engines, which may hold credentials.
+ * `dataDir` is absolute, `publicUrl` has no slash at its end. Secret: `tokenKeys`, `hashKey`, and addresses of engines,
+ * which may hold credentials.
  */
 export interface Config extends Values<typeof SETTINGS>, ProviderSettings {}
 
-/** The settings are wrong: `faults` names every one and says what to change. */
+/** `faults` says what to change. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly faults: readonly string[];
@@ -186,10 +186,7 @@ export class ConfigError extends Error {
   }
 }
 
-/**
- * Reads the settings. An empty variable counts as absent.
- * @throws ConfigError naming every fault; it never shows a secret's value.
- */
+/** An empty variable counts as absent. @throws ConfigError with every fault, without secrets */
 export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const faults: string[] = [];
   const text = (name: string): string | undefined => {

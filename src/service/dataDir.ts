@@ -3,12 +3,11 @@ import { EngineError } from '../lib/engineError.js';
 import { exhausted } from '../lib/files/folderErrors.js';
 import { makeFolder } from '../lib/files/folders.js';
 
-/** SQLite takes paths of 512 bytes, links followed (`MAX_PATHNAME`); the longest name in the folder has some 30. */
+/** SQLite limits paths to 512 bytes, links followed (`MAX_PATHNAME`). File names in the folder have up to 30. */
 const LONGEST = 470;
 
 /**
- * Makes the data folder (mode 0700) and those above it. @returns whether it was not there. @throws EngineError naming
- * DATA_DIR
+ * Makes the data folder (mode 0700) and its parents. @returns whether it was new. @throws EngineError naming DATA_DIR
  */
 export function makeDataDir(dataDir: string): boolean {
   const made = makeOrRefuse(dataDir);

@@ -1,6 +1,6 @@
 import { UnavailableError } from '../ports/unavailable.js';
 
-/** What helps where a file of the embedded engines can't be used; `undefined` for other errors. */
+/** What helps if a file of the embedded engines can't be used; `undefined` for other errors. */
 export function diskRemedy(error: unknown): string | undefined {
   const waits = error instanceof UnavailableError;
   const { code } = ((waits ? error.cause : error) ?? {}) as { readonly code?: unknown };

@@ -1,7 +1,4 @@
-/**
- * Opens the engines that the settings choose. Clients of servers are large, and loaded only where their server is
- * named.
- */
+/** Opens the engines of the settings. Clients of servers are large, and loaded only if their server is set. */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { openEmbeddedBus } from '../adapters/embedded/bus/bus.js';
@@ -21,19 +18,19 @@ import { upcastEvents } from './upcastEvents.js';
 
 export type EngineSettings = Pick<Config, 'dataDir' | 'eventStoreUrl' | 'mongodbUrl' | 'natsUrl'>;
 
-/** A service must not depend on its program's files later: see `EmbeddedStoreOptions.longLived`. */
+/** See `EmbeddedStoreOptions.longLived`. */
 interface Lifetime {
   readonly longLived?: boolean;
 }
 
 type LogSettings = Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'> & Lifetime;
 
-/** Opens the event log alone, with events upcast to this release, as for the command line. @throws as `openEngines` */
+/** Opens the event log alone, with events upcast to this release. @throws as `openEngines` */
 export async function openEventStore(settings: LogSettings, logger?: Logger): Promise<EventStore> {
   return upcastEvents(await openStoredEvents(settings, logger));
 }
 
-/** Opens the event log alone, with events as stored, as for copies and backups. @throws as `openEngines` */
+/** Opens the event log alone, with events as stored, for copies and backups. @throws as `openEngines` */
 export async function openStoredEvents(
   { dataDir, eventStoreUrl, longLived = false }: LogSettings,
   logger?: Logger,
@@ -55,10 +52,10 @@ export async function openStoredEvents(
 }
 
 /**
- * Opens the read store of a log. It must have been filled from that log, or from none yet, and must not be ahead of it.
- * A server lost during this check is no fault of the settings: whoever fills the store checks it again.
- * @throws DataFileError when its file is foreign or damaged; EngineError when its server can't be used, or it was
- * filled from another log or from more of this one
+ * The read store must be empty or filled from this log, and not be ahead of it. An unavailable server passes this
+ * check: processes that write to the store repeat it.
+ * @throws DataFileError for a foreign or damaged file; EngineError when the server can't be used, or the store does not
+ * fit the log
  */
 export async function openReadStore(
   { dataDir: dir, mongodbUrl: url, longLived = false }: Pick<EngineSettings, 'dataDir' | 'mongodbUrl'> & Lifetime,
@@ -87,21 +84,21 @@ export async function openReadStore(
   );
 }
 
-/** Why it can't be used with this log; `undefined`: it can. @throws UnavailableError */
+/** `undefined`: the store fits the log. @throws UnavailableError */
 async function foreignTo(store: ReadStore, events: Pick<EventStore, 'logId' | 'read'>): Promise<string | undefined> {
   const filledFrom = await store.boundTo(events.logId);
   if (filledFrom !== events.logId)
     return `was filled from the log ${filledFrom}, and the event store holds the log ${events.logId}`;
   const lost = await lostAnchor(store.records, events);
-  // The stream's name would identify a user.
+  // Without the stream's name, which would identify a user.
   return lost === undefined
     ? undefined
     : `has seen the event ${lost.id} of the log ${events.logId}, which does not hold it: the log was put back to an earlier time`;
 }
 
 /**
- * `open` closes them. @throws DataFileError when a file in the data folder is foreign or damaged; EngineError when a
- * server can't be used
+ * `open` closes them. @throws DataFileError for a foreign or damaged file in the data folder; EngineError when a server
+ * can't be used
  */
 export async function openEngines(config: EngineSettings, logger: Logger, open: Resources): Promise<Engines> {
   const { dataDir: dir, natsUrl } = config;

@@ -1,6 +1,6 @@
 /**
- * Checks HASH_KEY against the log. With another key than the log's no username or phone number would be found, and an
- * import would add every voucher code again: such a process must not start.
+ * Checks HASH_KEY against the log. With another key no username or phone number would be found, and an import would add
+ * every voucher code again, so the process must not start.
  */
 import { EngineError } from '../lib/engineError.js';
 import { type User, type UsernameTaken, accountStream, usernameStream } from '../domain/account.js';
@@ -11,22 +11,22 @@ import { type VoucherCodeAdded, voucherCodeStream } from '../domain/voucherCode.
 import { HASH_KEY_FILE } from './keys.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 
-/** The most streams checked: an import that broke off may have left a username without its user. */
+/** More than one: an import that broke off may have left a username without its user. */
 const MOST_STREAMS = 20;
 
 export type CheckedLog = Pick<EventStore, 'read' | 'readAll'>;
 
-/** A stream named by a keyed hash of data in the log, and the names it could have under a key. */
+/** A stream named by a keyed hash, and the names that the same data gives with another key. */
 interface KeyedStream {
   readonly stream: string;
   readonly namesUnder: (hash: KeyedHash) => readonly string[];
 }
 
 /**
- * Refuses a key under which none of the log's first usernames and voucher codes is found. A log with neither takes any
- * key. In a log that was restored without its lost key, only later events count.
- * @param findKey `undefined` where no key is set or kept; called once the log is seen to have one, since a process that
- * creates both makes the key first
+ * Refuses a key that fits none of the log's first usernames and voucher codes. A log without any accepts every key.
+ * After a restore without the key only later events count.
+ * @param findKey `undefined`: no key is set or stored. Called after the log was read, since a new installation makes
+ * its key first
  * @throws EngineError naming HASH_KEY; UnavailableError
  */
 export async function refuseUnlessHashKeyFits(events: CheckedLog, findKey: () => Buffer | undefined): Promise<void> {
@@ -48,10 +48,7 @@ export async function refuseUnlessHashKeyFits(events: CheckedLog, findKey: () =>
   );
 }
 
-/**
- * The log's usernames and voucher codes after a position, in log order: they come early, and reading ends with the
- * first that fits.
- */
+/** In log order after a position; the caller stops at the first match. */
 async function* keyedStreams(events: CheckedLog, after: Position | undefined): AsyncGenerator<KeyedStream> {
   for await (const batch of events.readAll(
     after,

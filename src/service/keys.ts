@@ -1,4 +1,4 @@
-/** The keys of an installation: as set, or made once and kept in the data folder. */
+/** An installation's keys: from the settings, else made once in the data folder. */
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,23 +9,20 @@ import { linkFile } from '../lib/files/folderErrors.js';
 import { keepOwner } from '../lib/files/keepOwner.js';
 import { syncFolder } from '../lib/files/syncFolder.js';
 
-/** In DATA_DIR. */
 export const TOKEN_KEY_FILE = 'token.key';
-/** In DATA_DIR. */
 export const HASH_KEY_FILE = 'hash.key';
 
 /** Secret. */
 export interface Keys {
   /** The first signs access tokens, all verify. */
   readonly tokenKeys: readonly string[];
-  /** The key of every HMAC in stream names and command ids. Losing it loses usernames and phone numbers. */
+  /** For every HMAC in stream names and command ids. Losing it loses usernames and phone numbers. */
   readonly hashKey: Buffer;
 }
 
 /**
- * Makes `token.key` and `hash.key` (mode 0600) in the data folder where they are neither set nor kept; of several
- * processes that start at once one makes them.
- * @throws EngineError when a kept key is invalid or the folder can't be made
+ * Makes missing keys in `token.key` and `hash.key` (mode 0600); processes that start together share them.
+ * @throws EngineError for an invalid key file or folder
  */
 export function loadKeys(config: Pick<Config, 'dataDir' | 'tokenKeys' | 'hashKey'>): Keys {
   makeDataDir(config.dataDir);
@@ -56,14 +53,14 @@ function kept(file: string): string {
   return key;
 }
 
-/** The hash key, set or kept; `undefined`: neither, and none is made. @throws EngineError when a kept key is invalid */
+/** `undefined`: neither set nor stored. Makes no key. @throws EngineError for an invalid key file */
 export function findHashKey(config: Pick<Config, 'dataDir' | 'hashKey'>): Buffer | undefined {
   if (config.hashKey !== undefined) return Buffer.from(config.hashKey);
   const file = join(config.dataDir, HASH_KEY_FILE);
   return existsSync(file) ? Buffer.from(kept(file)) : undefined;
 }
 
-/** A key gets its name only when it is whole, and is on disk before anything is made with it. */
+/** The file gets its name when the key is complete and on disk. */
 function make(file: string): void {
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   const descriptor = openSync(draft, 'wx', 0o600);

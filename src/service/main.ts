@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 /**
- * The service's process. It handles signals before it loads anything else, which takes most of a second: the first
- * process of a container does not get signals without a handler
- * (https://man7.org/linux/man-pages/man7/pid_namespaces.7.html).
+ * Handles signals before it loads the rest, which takes most of a second: the first process of a container gets no
+ * signal without a handler (https://man7.org/linux/man-pages/man7/pid_namespaces.7.html).
  */
 import { constants } from 'node:os';
 import type { StopSignal } from './service.js';
@@ -11,7 +10,7 @@ import { refuseWithoutFolder } from './startFolder.js';
 let stop: ((signal: StopSignal) => void) | undefined;
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.on(signal, () => {
-    // The next start finishes unfinished work, as after any kill.
+    // The next start finishes open work, as after any kill.
     if (stop === undefined) process.exit(128 + constants.signals[signal]);
     stop(signal);
   });

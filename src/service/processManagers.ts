@@ -1,4 +1,3 @@
-/** The process managers with the read models that they look things up in. */
 import type { Logger } from 'pino';
 import { shortcodeOf } from '../domain/giftIds.js';
 import type { Engines } from '../ports/engines.js';

@@ -1,7 +1,7 @@
 /**
- * Whether this process can do its work: its engines answer, and its projections have caught up, whichever release and
- * process keep them. In a rolling deployment new processes are ready, and old ones can end, before new versions of
- * projections are built: no old process builds them.
+ * Readiness: the engines answer, and the projections have caught up, whichever release and process keeps them. In a
+ * rolling deployment new processes are ready before their versions of projections are built, so that old processes,
+ * which can't build them, can end.
  */
 import type { PartHealth, Readiness } from '../api/health.js';
 import { within } from '../lib/async/within.js';
@@ -18,10 +18,10 @@ import { isReadBySome } from '../projections/index.js';
 import type { AppendWatch } from '../runtime/supervision/appendWatch.js';
 import { failingWords, type FollowerHealth } from '../runtime/supervision/followers.js';
 
-/** The longest wait for a projection to reach the log's end, milliseconds. */
+/** For a projection to reach the log's end. */
 const CATCH_UP_MS = 500;
 const DEADLINE_MS = 2_000;
-/** The least time between two test writes to the read store, and how long one is kept, in ms. */
+/** Test writes to the read store: the least time between two, and their life. */
 const WRITE_MS = 1_000;
 const WRITE_KEPT_MS = 60_000;
 
@@ -59,7 +59,7 @@ export function readinessOf({
     await part.ping();
     return { ready: true, detail: part.engine };
   };
-  // A sealed log is ready, since reads go on; only here its refusal of writes shows before one is tried.
+  // A sealed log is ready, since reads go on. Its detail says that it refuses writes.
   const log = async (): Promise<PartHealth> => {
     const { ready, detail } = await engine(events)();
     const failing = appends.failing();
@@ -75,10 +75,7 @@ export function readinessOf({
         : detail,
     };
   };
-  /**
-   * Only a write shows whether the store takes writes, and there may be no other for some time. One serves all checks
-   * of a second.
-   */
+  /** Only a write shows that the store takes writes. Checks within a second share one. */
   let written: { readonly at: number; readonly done: Promise<unknown> } | undefined;
   const write = (): Promise<unknown> => {
     if (written === undefined || performance.now() - written.at > WRITE_MS) {
@@ -136,7 +133,7 @@ export function readinessOf({
     one.part,
     one.failing ? { ready: false, detail: failingWords(one) } : { ready: true, detail: 'works' },
   ];
-  /** Every process reports it, but only one with the role can do something about it. */
+  /** Every process reports a missing leader, but only those with the role become unready, since only they can lead. */
   const processManagers = (): [string, PartHealth][] => {
     const nobody = leaders.noLeaderSince(LED['process managers']);
     if (nobody === undefined) return [];
@@ -151,7 +148,7 @@ export function readinessOf({
       ...projections.map((one) => asked(`projection ${one.name}`, async () => projection(one))),
     ]);
     const own = health();
-    // Last: a failing follower says more than the absence of a leader.
+    // Last: a failing follower says more than a missing leader.
     const failing = own.filter((one) => one.failing);
     return {
       parts: Object.fromEntries([...parts, ...own.map(follower), ...processManagers(), ...failing.map(follower)]),

@@ -1,6 +1,6 @@
 /**
- * Temporary read stores, such as a verification's copy, in files of their own: neither they nor the store in use waits
- * for the other.
+ * Temporary read stores, for example for a verification's copy. Separate files, so that they and the store in use never
+ * wait for each other.
  */
 import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,9 +17,9 @@ import type { ReadStore } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 
 const PREFIX = 'verify-';
-/** Held by the maker of a copy for as long as it lives. */
+/** The maker of a copy holds it until its end. */
 const LOCK = 'in-use.lock';
-/** When its maker holds the lock at the latest, in ms. */
+/** The maker holds the lock by then. */
 const CLAIMED_MS = 10_000;
 
 export interface Scratch {
@@ -28,9 +28,8 @@ export interface Scratch {
 }
 
 /**
- * Opens an empty store in a folder of its own in the data folder, and removes those that killed processes have left.
- * `close` deletes it.
- * @throws UnavailableError when the disk is full; EngineError when no such folder or file can be made
+ * Opens an empty store in a new folder of the data folder, and removes folders of killed processes. `close` deletes it.
+ * @throws UnavailableError on a full disk; EngineError if the folder or file can't be made
  */
 export async function openScratch(dataDir: string): Promise<Scratch> {
   makeDataDir(dataDir);
@@ -49,7 +48,7 @@ export async function openScratch(dataDir: string): Promise<Scratch> {
   }
 }
 
-/** @throws UnavailableError, of a full disk too */
+/** @throws UnavailableError, also on a full disk */
 function claimedLock(file: string): FileLock {
   try {
     const lock = openFileLock(file);
@@ -82,7 +81,7 @@ function makeFolder(dataDir: string): string {
   }
 }
 
-/** Removes a folder whose maker is gone, unless it holds other files than a copy's or belongs to another user. */
+/** Removes a folder whose maker has ended. Keeps it if it has other files, or belongs to another user. */
 function removeIfLeft(dir: string): void {
   const made = lstatSync(dir, { throwIfNoEntry: false });
   if (made?.isDirectory() !== true || Date.now() - made.mtimeMs < CLAIMED_MS) return;

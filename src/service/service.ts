@@ -9,7 +9,7 @@ import { startTelemetry } from '../tracing/telemetry.js';
 
 export type StopSignal = 'SIGTERM' | 'SIGINT';
 
-/** The longest that stopping takes; ending the process then loses nothing acknowledged. */
+/** The limit for a stop; ending the process then loses nothing acknowledged. */
 const STOP_MS = 10_000;
 
 interface Closing {
@@ -18,9 +18,8 @@ interface Closing {
 }
 
 /**
- * Starts the service as this process's environment says. A failure ends the process with exit code 1, and a line that
- * says what to change.
- * @param started given the function that stops the service; before, the process may just end
+ * Starts the service with this process's environment. A failure is explained, and ends the process with exit code 1.
+ * @param started receives the function that stops the service; until then the process may just end
  */
 export async function serve(started: (stop: (signal: StopSignal) => void) => void): Promise<void> {
   const config = settings();
@@ -71,8 +70,8 @@ function tell(text: string): void {
 }
 
 /**
- * Stops the service, once, and ends the process, whatever is still under way, such as sending traces to a silent
- * collector.
+ * Stops the service once, and ends the process despite remaining work, such as traces to a collector that does not
+ * answer.
  */
 function stopping(running: Closing, logger: Logger): (signal: StopSignal) => void {
   let begun = false;

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
 
 /**
- * Ends the process with a line that says what to change where its working directory is gone: packages read it while
- * they are loaded, and settings may be paths below it.
+ * Ends the process with an explanation if its working directory is gone: packages read it on load, and settings may be
+ * relative to it.
  */
 export function refuseWithoutFolder(): void {
   try {

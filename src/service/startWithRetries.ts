@@ -4,7 +4,7 @@ import { NoAnswerError } from '../lib/engineError.js';
 import { diskRemedy } from './diskRemedy.js';
 import { UnavailableError } from '../ports/unavailable.js';
 
-/** Between two attempts, in ms; each leaves a line in the log. */
+/** Each attempt leaves a line in the log. */
 const BETWEEN_MS = 2_000;
 
 export interface RetryPolicy {
@@ -13,8 +13,8 @@ export interface RetryPolicy {
 }
 
 /**
- * Tries again while a server does not answer in time, until `waitMs` have passed.
- * @param start releases what it opened where it fails
+ * Tries again while a server does not answer, for up to `waitMs`.
+ * @param start releases what it opened when it fails
  * @throws the last attempt's error; at once, errors that waiting does not change: refused credentials, a damaged file,
  * a full disk
  */

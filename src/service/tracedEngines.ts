@@ -1,16 +1,16 @@
-/** Engines in traces: appends and messages are spans, and carry the trace on. */
+/** Spans for appends and messages, which pass the trace on. */
 import { kindOf } from '../domain/streamName.js';
 import type { Engines } from '../ports/engines.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, NewEvent } from '../ports/eventStore.js';
 import { currentTrace, inSpan, tracingOn } from '../tracing/spans.js';
 
-/** Traced where tracing is on at this moment. */
+/** Only if tracing is on at this moment. */
 export function tracedEngines(engines: Engines): Engines {
   return tracingOn() ? { ...engines, events: tracedEventStore(engines.events), bus: tracedBus(engines.bus) } : engines;
 }
 
-/** Events appended within a trace keep its `traceparent`. */
+/** Appended events keep the `traceparent`. */
 function tracedEventStore(events: EventStore): EventStore {
   return {
     ...events,
@@ -37,7 +37,7 @@ function marked(batch: readonly NewEvent[]): readonly NewEvent[] {
     : batch.map((event) => ({ ...event, metadata: { ...event.metadata, traceparent } }));
 }
 
-/** A `traceparent` travels beside a message's payload; without tracing it is ignored. */
+/** Added to a message's payload; ignored without tracing. */
 interface Traced {
   readonly traceparent?: string;
 }

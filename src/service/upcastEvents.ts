@@ -2,9 +2,8 @@ import { changedTypes, dataUpToDate, type Upcaster, type Upcasters } from '../do
 import type { EventBatch, EventStore, RecordedEvent } from '../ports/eventStore.js';
 
 /**
- * The event log with events upcast to the shapes of this release (docs/design.md#versions-of-events). Where no event
- * type has changed it is the same store, and events of unchanged types are not looked into. Copies and backups read the
- * store itself.
+ * The log with events upcast to this release (docs/design.md#versions-of-events). Without changed event types it is the
+ * same store, and events of other types are passed through. Copies and backups read the store itself.
  */
 export function upcastEvents(events: EventStore, upcasters?: Upcasters): EventStore {
   const changed = changedTypes(upcasters);

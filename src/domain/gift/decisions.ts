@@ -1,4 +1,4 @@
-/** What may be done with a gift, and whose it is. */
+/** Decisions about a gift, and its owner. */
 import { Refusal } from '../refusal.js';
 import {
   type GiftCancelled,
@@ -11,17 +11,16 @@ import {
 } from './events.js';
 import type { IssuedGift, RedemptionState } from './state.js';
 
-/** How the payment of a gift stands; an issued gift is `charged`. */
+/** An issued gift is `charged`. */
 export type PaymentState = 'pending' | 'charged' | 'declined';
 
-/** The caller, as decisions need them. */
 export interface GiftCaller {
   readonly user_id: string;
   /** Absent for customers. `valid`: by today's catalogue the gift is valid for the merchant. */
   readonly merchant?: { readonly id: string; readonly valid: boolean; readonly permissions: readonly string[] };
 }
 
-/** What decisions about a gift need from outside its stream. */
+/** Facts from outside the gift's stream. */
 export interface GiftFacts {
   /** ISO 8601, UTC. */
   readonly now: string;
@@ -31,15 +30,14 @@ export interface GiftFacts {
   readonly phoneOwner?: string;
 }
 
-/** What says whose a gift is. */
 export interface OwnedGift {
   readonly issued: Pick<GiftIssued['data'], 'receiver' | 'sender_id'>;
   readonly claimedBy?: string | undefined;
 }
 
 /**
- * The gift's owner (docs/decisions.md#gift-owner): its receiver, else the user who claimed it, else its sender;
- * `undefined` while nobody has the phone number.
+ * The receiver, else the user who claimed the gift, else the sender (docs/decisions.md#gift-owner). `undefined`: no
+ * user has the phone number.
  */
 export function ownerOf(gift: OwnedGift, phoneOwner: string | undefined): string | undefined {
   const { receiver, sender_id } = gift.issued;
@@ -48,30 +46,27 @@ export function ownerOf(gift: OwnedGift, phoneOwner: string | undefined): string
   return gift.claimedBy ?? sender_id;
 }
 
-/** True after the last valid day, in UTC. */
+/** After the last valid day (UTC). */
 export function isExpired(expiresOn: string, now: string): boolean {
   return now.slice(0, 10) > expiresOn;
 }
 
-/** Whether the caller owns the gift or may redeem it for a merchant (docs/contract.md#permissions). */
+/** As owner, or for a merchant (docs/contract.md#permissions). */
 export function mayRedeem(gift: OwnedGift, facts: Pick<GiftFacts, 'caller' | 'phoneOwner'>): boolean {
   const { caller, phoneOwner } = facts;
   return mayRedeemForMerchant(caller) || ownerOf(gift, phoneOwner) === caller.user_id;
 }
 
-/**
- * Whether the caller may redeem the gift whoever owns it, at the merchant's own locations
- * (docs/contract.md#permissions).
- */
+/** At the merchant's own locations, whoever owns the gift (docs/contract.md#permissions). */
 export function mayRedeemForMerchant({ merchant }: GiftCaller): boolean {
   return merchant?.valid === true && merchant.permissions.includes('redeem');
 }
 
-/** Redeems. @throws Refusal `cannot_redeem`, `invalid_location`, or the state's. */
+/** @throws Refusal `cannot_redeem`, `invalid_location`, or as `refuseUnlessUsable` */
 export function redeem(
   gift: IssuedGift,
   facts: GiftFacts & {
-    /** `undefined`: there is no such location. `valid`: the gift is valid for the location's merchant. */
+    /** `undefined`: no such location. `valid`: the gift is valid for the location's merchant. */
     readonly location: { readonly id: string; readonly merchant_id: string; readonly valid: boolean } | undefined;
     readonly redemptionId: string;
   },
@@ -99,15 +94,11 @@ export function redeem(
   ];
 }
 
-/** The redemption that `latest` or an id names. */
 function redemptionNamed(gift: IssuedGift, redemptionId: string): RedemptionState | undefined {
   return redemptionId === 'latest' ? gift.redemptions.at(-1) : gift.redemptions.find((one) => one.id === redemptionId);
 }
 
-/**
- * Whether the caller may reverse the redemption named, or any where there is none such
- * (docs/decisions.md#who-unredeems).
- */
+/** For an unknown redemption: whether the caller may reverse any of the gift (docs/decisions.md#who-unredeems). */
 export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: string): boolean {
   const { merchant } = caller;
   const redemption = redemptionNamed(gift, redemptionId);
@@ -118,8 +109,8 @@ export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: 
 }
 
 /**
- * Reverses a redemption, `latest` or one by id. @throws Refusal `cannot_unredeem`; `gift_not_found` (`latest` where
- * there is none); `redemption_not_found`; `gift_not_redeemed`
+ * `redemptionId` may be `latest`. @throws Refusal `cannot_unredeem`; `gift_not_found` (no `latest`);
+ * `redemption_not_found`; `gift_not_redeemed`
  */
 export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redemptionId: string }): GiftUnredeemed[] {
   const redemption = redemptionNamed(gift, facts.redemptionId);
@@ -131,8 +122,8 @@ export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redempt
 }
 
 /**
- * Makes the caller the owner of a gift without a receiver; again: no event.
- * @throws Refusal `cannot_claim`, `gift_already_claimed`, or the state's
+ * Makes the caller the owner of a gift without a receiver; no event where the caller claimed it before.
+ * @throws Refusal `cannot_claim`, `gift_already_claimed`, or as `refuseUnlessUsable`
  */
 export function claim(gift: IssuedGift, facts: GiftFacts): GiftClaimed[] {
   const { receiver } = gift.issued;
@@ -143,27 +134,27 @@ export function claim(gift: IssuedGift, facts: GiftFacts): GiftClaimed[] {
   return [{ type: 'GiftClaimed', data: { user_id: facts.caller.user_id } }];
 }
 
-/** Refuses a new voucher where caller or state do not allow one. @throws Refusal */
+/** @throws Refusal `cannot_redeem`, or as `refuseUnlessUsable` */
 export function refuseNewVoucher(gift: IssuedGift, facts: GiftFacts): void {
   if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
   refuseUnlessUsable(gift, facts);
 }
 
-/** Gives the gift its voucher; a gift that has one keeps it: no event. @throws Refusal */
+/** No event where the gift has a voucher. @throws Refusal as `refuseNewVoucher` */
 export function assignVoucher(gift: IssuedGift, facts: GiftFacts, voucher: VoucherAssigned['data']): VoucherAssigned[] {
   if (gift.voucher !== undefined) return [];
   refuseNewVoucher(gift, facts);
   return [{ type: 'VoucherAssigned', data: voucher }];
 }
 
-/** Cancels a gift that is neither redeemed nor cancelled: no event otherwise. */
+/** No event for a redeemed or cancelled gift. */
 export function cancel(gift: IssuedGift, why: GiftCancelled['data']): GiftCancelled[] {
   return gift.status === 'issued' ? [{ type: 'GiftCancelled', data: why }] : [];
 }
 
 /**
- * Refuses a gift that can't be used, in this order (docs/decisions.md#order-of-checks,
- * docs/decisions.md#pending-gifts); last what passes: blocked.
+ * Checks in this order (docs/decisions.md#order-of-checks, docs/decisions.md#pending-gifts). A block comes last, since
+ * it may be lifted.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_already_redeemed`, `gift_expired`, `gift_blocked`
  */
 export function refuseUnlessUsable(gift: IssuedGift, facts: Pick<GiftFacts, 'now' | 'payment'>): void {

@@ -1,15 +1,18 @@
-/** What happens to one gift, from its issue on. Stream `gift-{id}`. */
+/** One gift's events, from its issue on. Stream `gift-{id}`. */
 import type { DomainEvent } from '../decider.js';
 
 export const giftStream = (id: string): string => `gift-${id}`;
 
-/** Who a gift was sent to; empty: it is shared by URL. A phone number stands here as its HMAC only. */
+/**
+ * Empty: the gift is shared by URL. `phone_hash` is a keyed hash: the stream never holds a phone number for
+ * `GiftIssued`.
+ */
 export interface Receiver {
   readonly user_id?: string;
   readonly phone_hash?: string;
 }
 
-/** Whether it names anybody; else the gift is its sender's until somebody claims it. */
+/** False: the gift is its sender's until a user claims it. */
 export const isSomebody = ({ user_id, phone_hash }: Receiver): boolean =>
   user_id !== undefined || phone_hash !== undefined;
 
@@ -33,12 +36,12 @@ export type GiftIssued = DomainEvent<
   }
 >;
 
-/** A user made a gift without a receiver their own. */
+/** A gift without a receiver becomes the user's. */
 export type GiftClaimed = DomainEvent<'GiftClaimed', { readonly user_id: string }>;
 
 /**
- * Redeemed at a location. `location_merchant_id` is the location's merchant; `merchant_id` is the same where the gift
- * was valid for it, else null: it decides who may unredeem (docs/decisions.md#who-unredeems).
+ * `location_merchant_id` is the location's merchant. `merchant_id` is the same where the gift was valid for it, else
+ * null; it decides who may unredeem (docs/decisions.md#who-unredeems).
  */
 export type GiftRedeemed = DomainEvent<
   'GiftRedeemed',
@@ -56,7 +59,10 @@ export type GiftRedeemed = DomainEvent<
 /** The latest redemption was reversed. */
 export type GiftUnredeemed = DomainEvent<'GiftUnredeemed', { readonly redemption_id: string }>;
 
-/** The gift's one voucher. Secret: `code`, `pin`. `expires_at` is ISO 8601 UTC. The segment is as it was then. */
+/**
+ * The gift's only voucher. Secret: `code`, `pin`. `expires_at` is ISO 8601 UTC. `segment_id` is the segment at that
+ * time.
+ */
 export type VoucherAssigned = DomainEvent<
   'VoucherAssigned',
   {
@@ -68,24 +74,24 @@ export type VoucherAssigned = DomainEvent<
   }
 >;
 
-/** The gift can no longer be used; `reason` says why. `refund_id`: for the refund that gives its price back. */
+/** `refund_id`: the refund that gives the price back. */
 export type GiftCancelled = DomainEvent<'GiftCancelled', { readonly reason: string; readonly refund_id?: string }>;
 
-/** Why a gift is blocked or freed. `cause` names what asks for it: `support`, `support:{ticket}`, `dispute:{id}`. */
+/** `cause` is `support`, `support:{ticket}` or `dispute:{id}`. */
 export interface Block {
   readonly cause: string;
   readonly reason: string;
 }
 
-/** Not to be redeemed, claimed or vouchered until no cause blocks it. */
+/** The gift can't be redeemed, claimed or vouchered while any cause blocks it. */
 export type GiftBlocked = DomainEvent<'GiftBlocked', Block>;
 
-/** This cause blocks the gift no longer; others may. */
+/** Other causes may still block the gift. */
 export type GiftUnblocked = DomainEvent<'GiftUnblocked', Block>;
 
 /**
- * The gift is another receiver's; the former one may not redeem it any more. Secret: `receiver.phone_hash`. Personal:
- * `phone_number` (E.164; null for a user). `reason` is support's.
+ * The previous receiver may not redeem the gift any more. Secret: `receiver.phone_hash`. Personal: `phone_number`
+ * (E.164; null for a user). `reason` is support's.
  */
 export type GiftReassigned = DomainEvent<
   'GiftReassigned',
@@ -98,8 +104,8 @@ export type GiftReassigned = DomainEvent<
 >;
 
 /**
- * Valid for longer. `expires_on`: the new last day (UTC); `voucher_expires_at`: when its voucher expires now (ISO 8601
- * UTC), null where it has none.
+ * `expires_on`: the new last day (UTC); `voucher_expires_at`: the voucher's new expiry (ISO 8601 UTC), null without
+ * one.
  */
 export type GiftExtended = DomainEvent<
   'GiftExtended',

@@ -1,9 +1,8 @@
-/** A gift as its events leave it. */
+/** A gift's state, folded from its events. */
 import { copyWith } from '../copyWith.js';
 import type { Aggregate, Happened } from '../decider.js';
 import type { GiftEvent, GiftIssued, VoucherAssigned } from './events.js';
 
-/** A redemption as decisions need it. */
 export interface RedemptionState {
   readonly id: string;
   readonly redeemed: boolean;
@@ -12,15 +11,15 @@ export interface RedemptionState {
 
 export interface IssuedGift {
   readonly status: 'issued' | 'redeemed' | 'cancelled';
-  /** As it was issued, with its receiver and its last valid day as they are now. */
+  /** With the present receiver and last valid day. */
   readonly issued: GiftIssued['data'];
-  /** When its present receiver got it: ISO 8601; absent: when it was bought. */
+  /** When the present receiver got it (ISO 8601); absent: when it was bought. */
   readonly receiverSince?: string;
   readonly claimedBy?: string;
   /** In order of time; only the last one counts. */
   readonly redemptions: readonly RedemptionState[];
   readonly voucher?: VoucherAssigned['data'] & { readonly assignedAt: string };
-  /** The causes that block it, in order of time; absent or empty: it is not blocked. */
+  /** Causes, in order of time; absent or empty: not blocked. */
   readonly blockedBy?: readonly string[];
   /** The refund that cancelled it. */
   readonly refundId?: string;

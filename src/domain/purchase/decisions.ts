@@ -1,4 +1,4 @@
-/** What follows for a purchase: charge, authentication, the gifts that it issues, refunds. */
+/** Decisions about a purchase: charge, authentication, issue of gifts, refunds. */
 import type { GiftIssued, Receiver } from '../gift/events.js';
 import { deriveGiftIds, type GiftIds, giftIdsIn } from '../giftIds.js';
 import {
@@ -21,7 +21,7 @@ import type {
 } from './events.js';
 import { type ChargeBy, type MadePurchase, type Purchase, reversalsOf } from './state.js';
 
-/** Starts the charge of a payment method that is such now: no event when it has been started or settled. */
+/** `kind` and `prepaid`: of the payment method now. No event where the charge was started or settled before. */
 export function startCharge(state: Purchase, { kind, prepaid }: ChargeBy): ChargeStarted[] {
   if (state.status !== 'pending' || state.chargeStartedAt !== undefined) return [];
   return [
@@ -32,7 +32,7 @@ export function startCharge(state: Purchase, { kind, prepaid }: ChargeBy): Charg
   ];
 }
 
-/** Records the provider's answer, once. */
+/** Recorded once: a settled purchase stays as it is. */
 export function settleCharge(
   state: Purchase,
   outcome: PaymentCharged | PaymentDeclined,
@@ -40,22 +40,19 @@ export function settleCharge(
   return state.status === 'pending' ? [outcome] : [];
 }
 
-/**
- * What a card can be charged with at once, pence: Stripe's limits for pounds
- * (https://docs.stripe.com/currencies#minimum-and-maximum-charge-amounts).
- */
+/** Stripe's limits for pounds, in pence (https://docs.stripe.com/currencies#minimum-and-maximum-charge-amounts). */
 export const CARD_LIMITS = { least: 30, most: 99_999_999 } as const;
 
-/** Which limit an amount (pence) breaks; 0 is never charged, and so breaks none. Wallets have none. */
+/** `amount` is pence; 0 is never charged, and so within the limits. Wallets have no limits. */
 export function brokenCardLimit(amount: number): 'amount_too_small' | 'amount_too_large' | undefined {
   if (amount === 0) return undefined;
   return amount < CARD_LIMITS.least ? 'amount_too_small' : amount > CARD_LIMITS.most ? 'amount_too_large' : undefined;
 }
 
-/** How long a buyer has to authenticate, milliseconds. */
+/** How long a buyer has to authenticate. */
 export const AUTHENTICATION_MS = 15 * 60_000;
 
-/** The buyer has to authenticate: recorded once, while the charge is open. */
+/** Recorded once, while the charge is open. */
 export function requireAuthentication(
   state: Purchase,
   required: PaymentAuthenticationRequired['data'],
@@ -65,7 +62,7 @@ export function requireAuthentication(
     : [];
 }
 
-/** The buyer failed to: recorded once, and only of a payment that waits for its buyer. */
+/** Recorded once, while the payment waits for its buyer. */
 export function failAuthentication(
   state: Purchase,
   failed: PaymentAuthenticationFailed['data'],
@@ -79,14 +76,14 @@ export function failAuthentication(
   return [{ type: 'PaymentAuthenticationFailed', data: failed }];
 }
 
-/** The receiver as a gift's stream has it: never a phone number. */
+/** Without the phone number, which a gift's issue must not hold. */
 export function receiverOf(receiver: PurchaseReceiver | undefined): Receiver {
   if (receiver?.user_id !== undefined) return { user_id: receiver.user_id };
   if (receiver?.phone_hash !== undefined) return { phone_hash: receiver.phone_hash };
   return {};
 }
 
-/** The event that issues one gift of a purchase: always the same. `own`: the gift's ids. */
+/** The same event for the same gift. `own`: the gift's ids. */
 export function issueGift(
   purchase: GiftsPurchased['data'],
   purchasedAt: string,
@@ -110,7 +107,7 @@ export function issueGift(
   };
 }
 
-/** The events that issue the gifts of a purchase, with each gift's id, in their order. */
+/** In the order of the purchase's receivers. */
 export function* issueGifts(
   purchase: GiftsPurchased['data'],
   purchasedAt: string,
@@ -124,9 +121,9 @@ export function* issueGifts(
 }
 
 /**
- * Asks for a refund of some gifts of a purchase, or of all that belong to no refund yet; again: no event.
+ * Without `gift_ids`: all gifts that belong to no refund yet. No event where the refund was requested before.
  * @throws Refusal `transaction_pending`, `gift_not_in_transaction`, `gift_already_refunded`, `nothing_to_refund` (also
- * of a declined purchase)
+ * for a declined purchase)
  */
 export function requestRefund(
   state: MadePurchase,
@@ -148,7 +145,7 @@ export function requestRefund(
   return [{ type: 'RefundRequested', data: { refund_id, gift_ids, voided, reason } }];
 }
 
-/** Starts a refund of exactly what the cancelled gifts cost: no event when it has been started already. */
+/** Refunds the price of the cancelled gifts. No event where the refund was started before. */
 export function startRefund(
   state: Purchase,
   refundId: string,
@@ -177,7 +174,7 @@ export function startRefund(
   ];
 }
 
-/** What of the charge has not been refunded, pence. */
+/** Pence of the charge that are not refunded, by us or externally. */
 export function leftOfCharge(state: Purchase): number {
   if (state.status === 'none' || state.charge === undefined) return 0;
   return state.charge.amount - givenBack(state.refunds, state.charge.charge_id) - reversalsOf(state).refunded.total;

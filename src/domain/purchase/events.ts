@@ -6,7 +6,7 @@ import type { RefundEvent } from '../refund.js';
 
 export const transactionStream = (id: string): string => `transaction-${id}`;
 
-/** A receiver: a phone number (E.164, personal; with its HMAC), a user, or neither (shared by URL). */
+/** A phone number (E.164, personal) with its keyed hash, a user, or neither (shared by URL). */
 export interface PurchaseReceiver {
   readonly phone_number?: string;
   readonly phone_hash?: string;
@@ -14,7 +14,7 @@ export interface PurchaseReceiver {
 }
 
 /**
- * All gifts of one purchase. Secret: `seed` (32 random bytes, hexadecimal, from which ids come),
+ * All gifts of one purchase. Secret: `seed` (32 random bytes, hexadecimal, from which ids are derived),
  * `receivers[].phone_hash`. Personal: `receivers[].phone_number`, `message`. `sale_price` and `total` are pence;
  * `expires_on` is the last valid day (UTC).
  */
@@ -37,9 +37,9 @@ export type GiftsPurchased = DomainEvent<
 >;
 
 /**
- * The charge is about to be asked for, by the process that wrote this. `at` of the first one is when the provider's
- * idempotency key started to count. `kind` and `prepaid` are the payment method's at that time: the same provider is
- * asked again, whatever an import makes of the method.
+ * The process that appended this asks for the charge next. The life of the provider's idempotency key starts at `at` of
+ * the first one. `kind` and `prepaid` are recorded so that every attempt asks the same provider, even if an import
+ * changes the payment method.
  */
 export type ChargeStarted = DomainEvent<
   'ChargeStarted',
@@ -51,7 +51,7 @@ export type ChargeStarted = DomainEvent<
   }
 >;
 
-/** The provider took the money. `charge_id` is the provider's. */
+/** `charge_id` is the provider's. */
 export type PaymentCharged = DomainEvent<
   'PaymentCharged',
   {
@@ -61,7 +61,7 @@ export type PaymentCharged = DomainEvent<
   }
 >;
 
-/** The provider refused for good; every gift of the purchase is cancelled. `code` is the provider's decline code. */
+/** A final refusal: every gift of the purchase is cancelled. `code` is the provider's decline code. */
 export type PaymentDeclined = DomainEvent<
   'PaymentDeclined',
   {
@@ -71,9 +71,9 @@ export type PaymentDeclined = DomainEvent<
 >;
 
 /**
- * The provider takes the money only once the buyer has authenticated. `payment_id` is the provider's name of the
- * payment, `action` its word for what the buyer has to do; after `until` (ISO 8601, UTC) payment and gifts are
- * cancelled. The secret for it is asked of the provider whenever it is shown, and never stored.
+ * The buyer must authenticate before the provider takes the money. `payment_id` and `action` are the provider's. After
+ * `until` (ISO 8601, UTC) payment and gifts are cancelled. The client secret is read from the provider for each answer,
+ * and never stored.
  */
 export type PaymentAuthenticationRequired = DomainEvent<
   'PaymentAuthenticationRequired',
@@ -85,7 +85,10 @@ export type PaymentAuthenticationRequired = DomainEvent<
   }
 >;
 
-/** Authentication failed, or the card was refused after it: the payment is to be cancelled. `code` is the provider's. */
+/**
+ * The buyer failed to authenticate, or the card was refused after that; the payment is to be cancelled. `code` is the
+ * provider's.
+ */
 export type PaymentAuthenticationFailed = DomainEvent<
   'PaymentAuthenticationFailed',
   {

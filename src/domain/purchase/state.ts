@@ -1,4 +1,4 @@
-/** A purchase as its events leave it, with its refunds and reversals. */
+/** A purchase's state, folded from its events. */
 import type { PaymentMethod } from '../account.js';
 import { copyWith } from '../copyWith.js';
 import type { Aggregate, Happened } from '../decider.js';
@@ -6,13 +6,13 @@ import { evolveReversals, NO_REVERSALS, type Reversals } from '../disputes.js';
 import { evolveOutside, evolveRefunds, type Refunds } from '../refund.js';
 import type { GiftsPurchased, PaymentAuthenticationRequired, PaymentCharged, PurchaseEvent } from './events.js';
 
-/** A payment that waits for its buyer. `required`: since when; `failed`: the provider's code, once it has failed. */
+/** `required`: since when; `failed`: the provider's code. */
 export type Authentication = PaymentAuthenticationRequired['data'] & {
   readonly required: string;
   readonly failed?: string;
 };
 
-/** What says who takes the money. */
+/** Which provider charges depends on these. */
 export type ChargeBy = Pick<PaymentMethod, 'kind' | 'prepaid'>;
 
 export type Purchase =
@@ -21,16 +21,13 @@ export type Purchase =
       readonly status: 'pending' | 'charged' | 'declined';
       readonly purchase: GiftsPurchased['data'];
       readonly purchasedAt: string;
-      /** When the charge was first asked for. */
+      /** When the charge was first requested. */
       readonly chargeStartedAt?: string;
-      /** The payment method's kind as it was then. Absent: not asked for yet. */
+      /** The payment method's kind at that time. Absent: not requested yet. */
       readonly chargeBy?: ChargeBy;
-      /** What the provider took. */
       readonly charge?: PaymentCharged['data'];
       readonly refunds: Refunds;
-      /** Where the buyer had to authenticate. */
       readonly authentication?: Authentication;
-      /** Absent: nothing came late. */
       readonly reversals?: Reversals;
     };
 
@@ -84,5 +81,4 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
   },
 };
 
-/** What came late for a purchase. */
 export const reversalsOf = ({ reversals }: Pick<MadePurchase, 'reversals'>): Reversals => reversals ?? NO_REVERSALS;

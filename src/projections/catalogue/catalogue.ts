@@ -1,6 +1,6 @@
 /**
- * The read model `catalogue`: one document an entry, from which every process makes its catalogue in memory
- * (`view.ts`). A document's id is its stream's name.
+ * One document an entry, with its stream's name as id. Every process builds its catalogue in memory from them
+ * (`view.ts`).
  */
 import { CATALOGUE_KINDS, type CatalogueKind, type CatalogueKinds } from '../../domain/catalogue.js';
 import { type Entry, entryEventType, evolveEntry } from '../../domain/entry.js';
@@ -10,11 +10,10 @@ import type { Projection } from '../../runtime/readmodels/projection.js';
 
 export interface EntryDocument<K extends CatalogueKind> {
   readonly entry: K;
-  /** Where it was first added: gives the order of imports. */
+  /** The first addition: gives the order of imports. */
   readonly added: Position;
-  /** Where it last changed. */
   readonly changed: Position;
-  /** An import pruned it: nothing new may use it. Products and brands are inactive then, too. */
+  /** An import pruned it, and no new use is allowed. Products and brands are inactive then. */
   readonly retired: boolean;
   readonly value: CatalogueKinds[K];
 }

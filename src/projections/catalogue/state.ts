@@ -1,5 +1,6 @@
 /**
- * Makes catalogues from documents, whole kinds at a time, in slices, so that 100,000 stores never hold the event loop.
+ * Builds catalogues from documents, whole kinds at a time. Works in slices, so that 100,000 stores never block the
+ * event loop.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Brand, CatalogueKind, CatalogueKinds, Product, Store } from '../../domain/catalogue.js';
@@ -7,25 +8,25 @@ import type { Position } from '../../ports/eventStore.js';
 import type { CatalogueDocument, EntryDocument } from './catalogue.js';
 import type { Catalogue } from './wholeCatalogue.js';
 
-/** Entries between two turns of the event loop: some 2 ms. Asking the clock would cost more than an entry. */
+/** Entries between two turns of the event loop: about 2 ms. A look at the clock costs more than an entry. */
 const SLICE = 4_000;
 
 /** Calls must not overlap. */
 export interface CatalogueState {
-  /** Takes in documents that are newer than what it has. @returns the next state; `undefined`: nothing was newer */
+  /** Ignores documents that are not newer. @returns the next state; `undefined`: no change */
   apply(documents: readonly CatalogueDocument[]): Promise<Catalogue | undefined>;
   catalogue(): Catalogue;
 }
 
 type Documents = { readonly [K in CatalogueKind]: Map<string, EntryDocument<K>> };
 
-/** What makes a gift valid for a merchant. */
+/** Which gifts are valid for a merchant. */
 interface Validity {
   readonly brands: Set<string>;
   readonly consolidated: Set<string>;
 }
 
-/** What a catalogue answers from; each part follows from the entries of one kind. Never changed once made. */
+/** Each part is made from the entries of one kind, and immutable. */
 interface Parts {
   products: ReadonlyMap<string, Product>;
   productsByBrand: ReadonlyMap<string, readonly Product[]>;
@@ -38,7 +39,7 @@ interface Parts {
   integrations: Catalogue['integrations'];
   merchants: Catalogue['merchants'];
   categories: Catalogue['categories'];
-  /** Ids of retired entries, by kind. */
+  /** Ids of retired entries. */
   retired: Readonly<Record<CatalogueKind, ReadonlySet<string>>>;
 }
 
@@ -52,7 +53,7 @@ export function catalogueState(): CatalogueState {
     store: new Map(),
     category: new Map(),
   };
-  /** Where the last entry of a kind, in order, was added. */
+  /** Where the latest entry of each kind was first added. */
   const lastAdded: Partial<Record<CatalogueKind, Position>> = {};
   let parts = emptyParts();
   let present = catalogueOfParts(parts);
@@ -65,7 +66,7 @@ export function catalogueState(): CatalogueState {
         const known = documents[kind] as Map<string, CatalogueDocument>;
         const before = known.get(document.value.id);
         if (before !== undefined && before.changed >= document.changed) return;
-        // A map keeps the order of first insertion, which is nearly always the order of imports.
+        // A map keeps the order of insertion, which is nearly always the order of imports.
         if (before === undefined && (lastAdded[kind] ?? '') > document.added) unordered.add(kind);
         else if (before === undefined) lastAdded[kind] = document.added;
         known.set(document.value.id, document);
@@ -109,7 +110,7 @@ function emptyParts(): Parts {
   };
 }
 
-/** Makes anew what follows from the entries of one kind. */
+/** Rebuilds the parts of one kind. */
 async function renew(
   parts: Parts & { retired: Record<CatalogueKind, ReadonlySet<string>> },
   documents: Documents,
@@ -134,7 +135,7 @@ async function renew(
         const merchant = validity.get(brand.merchant_id) ?? { brands: new Set(), consolidated: new Set() };
         validity.set(brand.merchant_id, merchant);
         merchant.brands.add(brand.id);
-        // A retired brand honours its own gifts, and no others.
+        // A retired brand honours only its own gifts.
         if (!parts.retired.brand.has(brand.id))
           for (const product of brand.consolidated_products) merchant.consolidated.add(product);
       });

@@ -1,5 +1,5 @@
 /**
- * The whole catalogue in memory, for commands and queries to join: each API process has its own, at most 250 ms behind
+ * The whole catalogue in memory, joined by commands and queries. Each API process has its own, at most 250 ms behind
  * the read model.
  */
 import { pause } from '../../lib/async/pause.js';
@@ -12,41 +12,40 @@ import { catalogueState } from './state.js';
 import type { Catalogue } from './wholeCatalogue.js';
 
 export interface CatalogueView {
-  /** @throws UnavailableError before it has been loaded for the first time */
+  /** @throws UnavailableError before the first load */
   current(): Catalogue;
   close(): Promise<void>;
 }
 
-/** A view that also reads when told to. */
 export interface PolledCatalogueView extends CatalogueView {
-  /** Takes in what the read model holds now. @throws UnavailableError */
+  /** Reads the read model now. @throws UnavailableError */
   refresh(): Promise<void>;
 }
 
 export interface CatalogueViewOptions {
   readonly model: ReadModel<CatalogueDocument>;
-  /** Milliseconds between two reads of the read model; default 200. */
+  /** Milliseconds between two reads; default 200. */
   readonly pollMs?: number;
   readonly followers: Pick<Followers, 'start'>;
 }
 
 const POLL_MS = 200;
-/** The longest wait before a failed read is repeated, in ms. */
+/** The longest wait before a failed read is repeated. */
 const RETRY_MS = 1_000;
 const PAGE = 1_000;
-/** Below every position. A quarantined document has no position in its body, so no query finds it. */
+/** Below every position. No query finds a quarantined document, whose body has no position. */
 const BEFORE_ALL = '';
 
-/** Reads the read model until closed. One that can't be read leaves the state as it was. */
+/** Polls the read model until closed. A failed read leaves the catalogue as it was. */
 export function openCatalogueView({ model, pollMs = POLL_MS, followers }: CatalogueViewOptions): PolledCatalogueView {
   let state = catalogueState();
   /** Of the documents in `state`. */
   let edition: string | undefined;
   let present: Catalogue | undefined;
-  /** Every document that changed up to here has been taken in. */
+  /** All documents that changed up to here are in `state`. */
   let settled: Position | undefined;
   /**
-   * The highest change seen. Documents that changed before may be stored after it, until the projection has reached it.
+   * The last known change. Documents with earlier changes may be stored after it, until the projection has reached it.
    */
   let seen: Position | undefined;
   let closed = false;
@@ -74,16 +73,16 @@ export function openCatalogueView({ model, pollMs = POLL_MS, followers }: Catalo
   };
 
   let running: Promise<void> = Promise.resolve();
-  /** The read that starts once the one under way has ended: one for all callers until then. */
+  /** The read after the present one, shared by all callers until it starts. */
   let coming: Promise<void> | undefined;
   const lookAfter = (before: Promise<void>): Promise<void> => {
     const next = before.then(() => {
       coming = undefined;
       return closed ? undefined : present === undefined || edition !== model.edition() ? load() : update();
     });
-    // The chain goes on after a failure; the caller gets the error.
+    // Later reads go on after a failure; the caller gets the error.
     running = next.catch((error: unknown) => {
-      // Only some documents may have been taken in: all are read anew.
+      // Some documents may be missing, so the next read loads all.
       if (!(error instanceof UnavailableError)) edition = undefined;
     });
     return next;
@@ -120,10 +119,7 @@ export function openCatalogueView({ model, pollMs = POLL_MS, followers }: Catalo
   };
 }
 
-/**
- * The documents past a position (default all), in the order of `field`; in pages, so that no query holds the event
- * loop.
- */
+/** Documents after a position, in the order of `field`. Pages keep a query from blocking the event loop. */
 async function readAfter(
   model: ReadModel<CatalogueDocument>,
   field: 'added' | 'changed',

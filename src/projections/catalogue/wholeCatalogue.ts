@@ -1,4 +1,4 @@
-/** The whole catalogue as commands and queries join it, of the present (`view.ts`) or of a position of the log. */
+/** The catalogue as of now (`view.ts`) or of a position in the log. */
 import type {
   Brand,
   CatalogueKind,
@@ -10,12 +10,9 @@ import type {
   Store,
 } from '../../domain/catalogue.js';
 
-/** One consistent state. Never changes. */
+/** One consistent, immutable state. Maps are in the order of imports. */
 export interface Catalogue {
-  /**
-   * With retired products and brands, which are inactive, and retired segments, integrations and merchants (`retired`).
-   * Each map is in the order of imports.
-   */
+  /** Includes retired products, brands (both inactive), segments, integrations and merchants. */
   readonly products: ReadonlyMap<string, Product>;
   readonly brands: ReadonlyMap<string, Brand>;
   /** Without retired ones. */
@@ -26,25 +23,22 @@ export interface Catalogue {
   /** Without retired ones. */
   readonly categories: ReadonlyMap<string, Category>;
   storesOf(brandId: string): readonly Store[];
-  /** The active products of the brand itself. */
+  /** The brand's own active products. */
   productsOf(brandId: string): readonly Product[];
-  /**
-   * The present brand of a product, whatever it was when it was bought: whose gift it is, and who honours it, follow
-   * the catalogue.
-   */
+  /** The product's present brand, not that of the purchase: gifts follow the catalogue. */
   brandOf(gift: { readonly product_id: string; readonly brand_id: string }): Brand | undefined;
   /**
-   * Whether a gift of this product is valid for the merchant (docs/decisions.md#valid-merchants): a brand of the
-   * merchant is the product's, or lists it in `consolidated_products`.
+   * docs/decisions.md#valid-merchants: one of the merchant's brands is the product's, or lists it in
+   * `consolidated_products`.
    */
   validFor(gift: { readonly product_id: string; readonly brand_id: string }, merchantId: string): boolean;
   /**
-   * Whether the caller (a user's id; `undefined`: a client) may see and buy the product
-   * (docs/decisions.md#sellable-products): it and its brand are active, the brand visible.
+   * docs/decisions.md#sellable-products: product and brand are active, and the brand visible. `userId: undefined`: a
+   * client.
    */
   sellable(product: Product, userId: string | undefined): boolean;
-  /** Whether the brand is active and visible to the caller. */
+  /** Active, and visible to the caller. */
   visible(brand: Brand, userId: string | undefined): boolean;
-  /** Whether an import pruned the entry: nothing new may use it. */
+  /** An import pruned the entry, and no new use is allowed. */
   retired(kind: CatalogueKind, id: string): boolean;
 }

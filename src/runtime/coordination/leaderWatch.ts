@@ -1,29 +1,28 @@
 /**
- * Watches whether any process leads: every process reports it, in readiness and metrics, also where those that would lead
- * are dead.
+ * Every process watches the leases and reports a missing leader, in readiness and metrics: the processes that could
+ * lead may be dead.
  */
 import type { Records } from '../../ports/readStore.js';
 import { leaseState } from './lease.js';
 
 const LOOK_MS = 1_000;
-/** A lease that was not renewed for so long, in ms, has no leader. A leader that dies is followed within 3.5 s. */
+/** A lease without a renewal for this long has no leader. A standby takes over from a dead leader within 3.5 s. */
 const NOBODY_MS = 10_000;
 
 export interface LeaderWatch<N extends string> {
-  /** Since when no process leads; `undefined`: one does, or it is not known yet. */
+  /** `undefined`: a process leads, or it is not known yet. */
   noLeaderSince(name: N): Date | undefined;
   close(): Promise<void>;
 }
 
-/** A lease as it was last seen: its version (0: there is none), and since when it has not changed. */
+/** `version` 0: no lease record. `since`: when this version was first seen. */
 interface Observation {
   readonly version: number;
   readonly since: number;
-  /** When it was renewed or given up, by the clock of that process: for people. */
+  /** The last renewal or release, by the holder's own clock; for people only. */
   readonly at: Date;
 }
 
-/** `nobodyMs`: default 10 s. */
 export function watchLeaders<N extends string>(
   records: Records,
   names: readonly N[],
@@ -46,7 +45,7 @@ export function watchLeaders<N extends string>(
   }
 
   const start = (): void => {
-    // A read store that does not answer is reported elsewhere; what is known of leases stands meanwhile.
+    // Readiness reports a read store that does not answer; the known lease states stay.
     looking ??= look()
       .then(
         () => undefined,

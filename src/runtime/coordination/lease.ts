@@ -1,8 +1,8 @@
 /**
- * A lease: of several processes one works, the others stand by. It is a record changed by compare-and-set that never
- * expires, so its fencing number never goes back. Each process judges by its own monotonic clock: a standby takes over
- * when the record has not changed for the lease's time, a holder gives up when its last renewal is that long ago. A
- * holder on the same machine that has ended is followed at once.
+ * A lease lets one of several processes work, while the others stand by. It is a record changed by compare-and-set that
+ * never expires, so its fencing number only rises. Each process uses its own monotonic clock: a standby takes over when
+ * the record has not changed for the lease's time; a holder gives up that long after its last renewal. On one machine a
+ * standby takes over at once from a process that has ended.
  */
 import type { Logger } from 'pino';
 import { pause } from '../../lib/async/pause.js';
@@ -10,38 +10,34 @@ import type { Records } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { hasEnded, lives, processLife } from './processLife.js';
 
-/** Default time of a lease, in ms: a frozen holder or a lost machine is followed within half a second more. */
+/** Takeover from a frozen holder or a lost machine takes half a second more. */
 export const LEASE_MS = 3_000;
 
-/** A lease that was acquired. */
 export interface Lease {
-  /** Higher than that of every earlier holder. */
+  /** Higher than the fence of every earlier holder. */
   readonly fence: number;
-  /**
-   * Whether it is held at this moment, by the clock: false in a process that has just woken up. Ask before each effect.
-   */
+  /** Checked against the clock: false in a process that was frozen for too long. Check it before each effect. */
   readonly held: boolean;
-  /** Aborted once the lease is lost or released. May come later than `held` turns false. */
+  /** Aborted once the lease is lost or released, possibly later than `held` turns false. */
   readonly lost: AbortSignal;
-  /** Gives it up, so that another process takes it at once. Never throws. */
+  /** Lets another process take the lease at once. Never throws. */
   release(): Promise<void>;
 }
 
 export interface LeaseOptions {
-  /** Names this process: unique among the living processes of the installation. */
+  /** Unique among the living processes of the installation. */
   readonly holder: string;
-  /** Stops waiting. A lease already acquired is not touched. */
+  /** Stops the wait, but does not release an acquired lease. */
   readonly signal: AbortSignal;
   readonly logger: Logger;
-  /** Default `LEASE_MS`. The same in all processes. */
+  /** Default `LEASE_MS`; the same in all processes. */
   readonly ttlMs?: number | undefined;
-  /** Called, while it waits, each time that another process has renewed it. */
+  /** Called during the wait, after each renewal by another process. */
   readonly onHeld?: (holder: string) => void;
-  /** Called, while it waits, after each look: with its failure, or `undefined`. Must not throw. */
+  /** Called during the wait, after each look at the record; `undefined`: the store answered. Must not throw. */
   readonly onTrouble?: (error: Error | undefined) => void;
 }
 
-/** Another process holds the lease. */
 export class LeaseHeldError extends Error {
   override readonly name = 'LeaseHeldError';
   readonly holder: string;
@@ -55,9 +51,9 @@ export class LeaseHeldError extends Error {
 interface LeaseValue {
   readonly holder: string | null;
   readonly fence: number;
-  /** The holder's `processLife`, where its system tells. */
+  /** The holder's `processLife`; absent: unknown. */
   readonly life?: string;
-  /** When it was renewed or given up, by that process's clock: ISO 8601, UTC. For people alone. */
+  /** The last renewal or release, by the holder's own clock (ISO 8601, UTC); for people only. */
   readonly at?: string;
 }
 
@@ -67,15 +63,16 @@ function valueOf(holder: string | null, fence: number): LeaseValue {
   return { holder, fence, ...(OWN_LIFE === undefined ? {} : { life: OWN_LIFE }), at: new Date().toISOString() };
 }
 
-/** The record's version as a standby saw it, and since when it has not changed. */
+/** The record as a standby last saw it, and when this version was first seen. */
 interface Observation {
   readonly version: number;
   readonly since: number;
 }
 
 /**
- * Waits for the lease, also while the store can't be reached. @param name what it is for, at most 100 characters.
- * @returns `undefined` when `signal` was aborted first.
+ * Waits for the lease, also through failures of the store.
+ * @param name at most 100 characters
+ * @returns `undefined` when `signal` was aborted first
  */
 export async function acquireLease(records: Records, name: string, options: LeaseOptions): Promise<Lease | undefined> {
   const { holder, signal, logger, ttlMs = LEASE_MS, onHeld, onTrouble } = options;
@@ -112,8 +109,9 @@ export async function acquireLease(records: Records, name: string, options: Leas
 }
 
 /**
- * Takes the lease, or finds within its time that a living process holds it. @returns `undefined` when `signal` was
- * aborted first. @throws LeaseHeldError; UnavailableError when the store can't be reached at the beginning
+ * Acquires the lease, or finds within its time that a living process holds it.
+ * @returns `undefined` when `signal` was aborted first
+ * @throws LeaseHeldError; UnavailableError when the store does not answer the first read
  */
 export async function seizeLease(
   records: Records,
@@ -133,18 +131,18 @@ export async function seizeLease(
   return lease;
 }
 
-/** A lease as it is stored. A living process holds it only if `version` rises within its time. */
+/** A living process holds the lease only if `version` rises within the lease's time. */
 export interface LeaseState {
-  /** The process that had it last, and may still have it; null: it was given up. */
+  /** The last holder, which may hold it still; null: released. */
   readonly holder: string | null;
   readonly version: number;
-  /** When it was renewed or given up, by that process's clock: ISO 8601, UTC. */
+  /** The last renewal or release, by the holder's own clock (ISO 8601, UTC). */
   readonly at: string | undefined;
-  /** Whether that process lives; `undefined`: unknown from here. */
+  /** Whether the holder's process lives; `undefined`: unknown, as on another machine. */
   readonly lives: boolean | undefined;
 }
 
-/** The lease as it is stored; `undefined`: no process ever had it. @throws UnavailableError */
+/** `undefined`: no process has ever held the lease. @throws UnavailableError */
 export async function leaseState(records: Records, name: string): Promise<LeaseState | undefined> {
   const record = await records.get<LeaseValue>(`lease/${name}`);
   if (record === undefined) return undefined;
@@ -152,7 +150,7 @@ export async function leaseState(records: Records, name: string): Promise<LeaseS
   return { holder, version: record.version, at, lives: life === undefined ? undefined : lives(life, OWN_LIFE) };
 }
 
-/** A record of this very process is of a lease that it lost by its own clock and none took. */
+/** A record of this process itself is a lease that it lost by its own clock, and that no other process took. */
 function isFree({ holder: last, life }: LeaseValue, holder: string): boolean {
   return last === null || last === holder || (life !== undefined && hasEnded(life, OWN_LIFE));
 }
@@ -170,7 +168,7 @@ function hold(
   let { version, renewedAt } = had;
   const held = (): boolean => !lost.signal.aborted && performance.now() - renewedAt < ttlMs;
 
-  /** @returns whether the lease is still ours. */
+  /** @returns whether this process still holds the lease */
   async function renew(): Promise<boolean> {
     for (;;) {
       const asked = performance.now();
@@ -180,8 +178,8 @@ function hold(
         renewedAt = asked;
         return true;
       }
-      // An earlier renewal of unknown outcome may have been stored: the record is still ours then. Others count from
-      // when that was stored, so only a new renewal makes it last longer.
+      // An earlier renewal without an answer may have been stored. Standbys count from that time, so only a new renewal
+      // prolongs the lease.
       const record = await records.get<LeaseValue>(key);
       if (record?.value.holder !== holder || record.value.fence !== fence || record.version === version) return false;
       version = record.version;
@@ -196,7 +194,7 @@ function hold(
       if (!held()) break;
       try {
         if (!(await renew())) break;
-        // Counted from when it was asked for, as its time is.
+        // From the time of the request, as the lease's own time is.
         wait = Math.max(0, renewedAt + ttlMs / 3 - performance.now());
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;

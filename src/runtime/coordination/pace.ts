@@ -1,6 +1,6 @@
 /**
- * Keeps long work (a rebuild, a new version, a verification) from holding up requests. While none are answered it runs
- * at full speed, else a little at a time, the faster the less the answering processes are delayed.
+ * Keeps long work (a rebuild, a new version, a verification) from delaying requests. It runs at full speed while no
+ * requests are answered. Else its rate follows the event-loop delay of the answering processes.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventStore } from '../../ports/eventStore.js';
@@ -8,24 +8,22 @@ import type { ReadStore, Records, WriteBatch } from '../../ports/readStore.js';
 import { servingNow } from '../readmodels/serving.js';
 
 const LOOK_MS = 1_000;
-/** Events read at once while requests are answered on the same thread. */
+/** Batch size while requests are answered on the same thread. */
 const EVENTS = 100;
-/** Documents written at once: other writers wait for the store's lock meanwhile. */
+/** Documents in one write while requests are answered: other writers wait for the store's lock. */
 const DOCUMENTS = 200;
-/** Events a second: at first, and at least. */
+/** In events a second. */
 const RATE = { first: 8_000, least: 500 };
-/** Delay of an event loop, in ms: below `good` more is tried, above `bad` less is done. */
+/** Event-loop delay in ms: below `good` the rate rises, above `bad` it falls. */
 const DELAY = { good: 4, bad: 8 };
 
-/** The pace of one piece of long work. */
 export interface Pace {
-  /** Whether requests are answered meanwhile, as far as is known. */
+  /** Whether requests are being answered, at the last look. */
   readonly polite: boolean;
-  /** After work on so many events: rests if it is time to. @param signal ends the rest. */
+  /** Rests if the last `events` came faster than the rate. @param signal ends the rest */
   rest(events: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** A pace that follows the delay of the processes that answer requests. */
 export function considerate(records: Records): Pace {
   let polite = false;
   let rate = RATE.first;
@@ -34,7 +32,7 @@ export function considerate(records: Records): Pace {
 
   async function look(now: number): Promise<void> {
     lookedAt = now;
-    // An engine that does not answer is met by the work itself.
+    // The work itself meets an engine that does not answer.
     const { requests, delayMs } = await servingNow(records).catch(() => ({
       requests: polite ? 1 : 0,
       delayMs: DELAY.good,
@@ -61,7 +59,6 @@ export function considerate(records: Records): Pace {
   };
 }
 
-/** The engines as work at that pace uses them. */
 export function paced<E extends Pick<EventStore, 'follow' | 'readAll'>, S extends Pick<ReadStore, 'write'>>(
   { events, store }: { readonly events: E; readonly store: S },
   pace: Pace,
@@ -85,7 +82,7 @@ export function paced<E extends Pick<EventStore, 'follow' | 'readAll'>, S extend
       }
     };
 
-  /** Writes in parts, and leaves other writers as long as each part took. */
+  /** Writes in parts, and pauses after each as long as it took, for other writers. */
   async function write(batches: readonly WriteBatch[]): Promise<void> {
     if (!pace.polite) return store.write(batches);
     for (const { collection, documents, checkpoint } of batches) {

@@ -1,8 +1,8 @@
 /**
- * Whether the process that holds something is gone, so that none waits for it. On this machine the system says so, at
- * once and for certain (`processLife.ts`). A process of another machine or container renews a record several times a
- * second; one whose record stands still, by this process's monotonic clock, is taken for gone. It may only be frozen:
- * what is done in its place must be harmless where it goes on.
+ * Tells whether the holder of something has ended, so that no process waits for it. On the same machine the system
+ * knows (`processLife.ts`). A process of another machine or container renews a record; a record without a renewal, by
+ * this process's monotonic clock, counts as ended. That process may only be frozen, so work done in its place must be
+ * harmless if it continues.
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
@@ -12,22 +12,20 @@ import { hasEnded, isOfThisMachine, processLife } from './processLife.js';
 
 const PREFIX = 'present/';
 const EVERY_MS = 300;
-/** A record that stood still so long, in ms, is of a process that is gone: found out within 1.3 s. */
+/** A record without a renewal for this long counts as ended; found within 1.3 s. */
 const STILL_MS = 1_000;
-/** How long a record stays, in ms: longer than any clock of the installation is off. */
+/** Longer than any clock error of the installation. */
 const EXPIRES_MS = 3_600_000;
 
 export interface Holder {
   readonly process: string;
-  /** Its `processLife`, where its system tells. */
+  /** `processLife`; absent: unknown. */
   readonly life?: string;
 }
 
 export interface Presence {
   readonly self: Holder;
-  /** Whether that process is gone, as far as is known. */
   isGone(holder: Holder): boolean;
-  /** Deletes this process's record. */
   close(): Promise<void>;
 }
 
@@ -39,18 +37,17 @@ export interface PresenceOptions {
 }
 
 interface Sighting {
-  /** 0: there is no record. */
+  /** 0: no record. */
   readonly version: number;
-  /** When it was first seen so: ms of the monotonic clock. */
+  /** When this version was first seen, by the monotonic clock. */
   readonly since: number;
 }
 
-/** Announces this process, and watches the others. */
 export function openPresence({ records, logger, life = processLife() ?? null }: PresenceOptions): Presence {
   const self: Holder = { process: randomUUID(), ...(life === null ? {} : { life }) };
   const sightings = new Map<string, Sighting>();
   const closing = new AbortController();
-  /** When the last answered look began. */
+  /** Start of the last look that was answered. */
   let looked = Number.NEGATIVE_INFINITY;
 
   function see(process: string, version: number): void {
@@ -66,7 +63,7 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
     looked = began;
   }
 
-  /** While the store does not answer no process can renew its record: what was seen before says nothing. */
+  /** Without an answering store no process can renew its record, so earlier sightings prove nothing. */
   function forget(): void {
     sightings.clear();
     looked = Number.NEGATIVE_INFINITY;

@@ -1,9 +1,8 @@
-/** Tells whether a process on this machine has ended. */
 import { readFileSync, readlinkSync } from 'node:fs';
 
 /**
- * Identifies one process among all there ever were: boot of the machine, namespace of its process ids (a container has
- * its own), id and start, since ids are used again. `undefined` where the system doesn't tell.
+ * Identifies a process for all time: the machine's boot, the namespace of process ids (one for each container), the id,
+ * and the start, since ids are reused. `undefined`: the system does not say.
  */
 export function processLife(id: number | 'self' = 'self'): string | undefined {
   try {
@@ -15,14 +14,14 @@ export function processLife(id: number | 'self' = 'self'): string | undefined {
   }
 }
 
-/** Whether that process is of this machine and container, so that `hasEnded` can tell whether it lives. */
+/** Same machine and container, so that `hasEnded` can decide. */
 export function isOfThisMachine(life: string, own: string): boolean {
   const parts = life.split('/');
   const here = own.split('/');
   return parts.length === 4 && parts[0] === here[0] && parts[1] === here[1];
 }
 
-/** Whether that process has certainly ended. Never true of another machine or container, nor of a frozen process. */
+/** Only if certain: never for another machine or container, nor for a frozen process. */
 export function hasEnded(life: string, own: string | undefined = processLife()): boolean {
   if (own === undefined || !isOfThisMachine(life, own)) return false;
   const parts = life.split('/');
@@ -35,12 +34,12 @@ export function hasEnded(life: string, own: string | undefined = processLife()):
   }
 }
 
-/** Whether that process lives, be it frozen; `undefined`: unknown, as of another machine or container. */
+/** True also for a frozen process. `undefined`: unknown, as for another machine or container. */
 export function lives(life: string, own: string | undefined = processLife()): boolean | undefined {
   return own === undefined || !isOfThisMachine(life, own) ? undefined : !hasEnded(life, own);
 }
 
-/** Whether there is no such process. `/proc` may hide others' processes (`hidepid`): a signal is refused then. */
+/** `/proc` may hide other users' processes (`hidepid`); a signal to them is refused with another error. */
 function isGone(id: number): boolean {
   try {
     process.kill(id, 0);
@@ -53,11 +52,11 @@ function isGone(id: number): boolean {
 interface Stat {
   readonly id: string;
   readonly startedAt: string;
-  /** It has ended, and its parent has not taken note of that. */
+  /** A zombie: its parent has not reaped it. */
   readonly ended: boolean;
 }
 
-/** `undefined`: there is none to be seen. @throws Error when it can't be told */
+/** `undefined`: no such process is visible. @throws Error when `/proc` can't be read */
 function statOf(id: number | 'self'): Stat | undefined {
   let text: string;
   try {
@@ -66,7 +65,7 @@ function statOf(id: number | 'self'): Stat | undefined {
     if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
     throw error;
   }
-  // The name, in brackets, may hold anything.
+  // The name, in brackets, may contain anything.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const [state = ''] = fields;
   return { id: text.slice(0, text.indexOf(' ')), startedAt: fields[19] ?? '', ended: state === 'Z' || state === 'X' };

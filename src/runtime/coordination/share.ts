@@ -1,9 +1,8 @@
-/** How far along the log a position is. */
 import type { Position } from '../../ports/eventStore.js';
 
 /**
- * The share of the log up to a position, 0 to 1; `undefined` where that can't be told. Positions of every engine are
- * decimal numbers that grow evenly enough for this; nothing else may depend on that.
+ * The share of the log before a position, 0 to 1; `undefined`: unknown. Positions of every engine are decimal numbers
+ * that grow evenly enough for this estimate, and for nothing else.
  */
 export function shareOf(position: Position | undefined, end: Position | undefined): number | undefined {
   if (end === undefined) return 1;

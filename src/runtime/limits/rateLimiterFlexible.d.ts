@@ -1,7 +1,6 @@
 /**
- * The files of rate-limiter-flexible that are used, each by itself: its entry loads a limiter for every database there
- * is, which takes a fiftieth of the service's start. The abstraction of a store is neither exported by that entry nor
- * fully typed there.
+ * Imports of single files: the package's entry loads a limiter for every database, a fiftieth of the service's start
+ * time. It neither exports nor fully types the abstract store.
  */
 declare module 'rate-limiter-flexible/lib/RateLimiterStoreAbstract.js' {
   import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';

@@ -1,22 +1,22 @@
-/** Counters for rate-limiter-flexible in the records, so that all processes count together. */
+/** A store for rate-limiter-flexible on the records, shared by all processes. */
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import RateLimiterStoreAbstract from 'rate-limiter-flexible/lib/RateLimiterStoreAbstract.js';
 import type { Records } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 
-/** Each lost compare-and-set means that another count was stored, so this many in a row are a fault of the store. */
+/** A lost compare-and-set means that another count was stored; this many in a row are a fault of the store. */
 const MAX_TURNS = 1_000;
 
 interface Count {
   readonly points: number;
-  /** Milliseconds since the epoch: when counting starts anew. */
+  /** End of the window, in milliseconds since the epoch. */
   readonly expire: number;
 }
 
 /**
- * Counts points by key over a window that starts with the first, by compare-and-set: no count is lost. Methods reject
- * with UnavailableError when the records can't be reached; `consume` with RateLimiterRes when the points are used up.
+ * Counts points by key over a window that starts with the first point. Compare-and-set loses no count.
+ * @throws UnavailableError from every method; `consume` throws RateLimiterRes when no points are left
  */
 export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
   readonly #records: Records;
@@ -37,7 +37,7 @@ export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
         points: Math.max(0, (old?.points ?? 0) + points),
         expire: old?.expire ?? this.#now() + msDuration,
       };
-      // What is given back after its window counts no more.
+      // Points returned after their window are ignored.
       if (old === undefined && points < 0) return next;
       const version = await this.#records.put(key, next, { expected: record?.version ?? 0, expiresAt: next.expire });
       if (version !== undefined) return next;
@@ -48,15 +48,13 @@ export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
   override async _get(key: string): Promise<Count | null> {
     const record = await this.#records.get<Count>(key);
     const count = record === undefined ? undefined : this.#open(record.value);
-    // Stored, or it would start anew at each look.
+    // Stored, so that the next look does not prolong it again.
     if (record !== undefined && count !== undefined && count !== record.value)
       await this.#records.put(key, count, { expected: record.version, expiresAt: count.expire });
     return count ?? null;
   }
 
-  /**
-   * A count whose window is open. One with more time left than a window has (a clock was set back) has one more window.
-   */
+  /** A count in an open window. If a clock was set back, and more than a window is left, one more window is granted. */
   #open(count: Count): Count | undefined {
     const left = count.expire - this.#now();
     if (left <= 0) return undefined;

@@ -1,22 +1,22 @@
-/** How far a fold is behind the log's end as it is now, so that what is stuck can't look healthy. */
+/** Measures how far a fold is behind the log's present end, so that a stuck fold can't look healthy. */
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { storedPosition } from '../../ports/storedPosition.js';
 
 export interface Lag {
-  /** Events of the given types that wait, up to `LagOptions.count`. */
+  /** Unfolded events of the given types, at most `LagOptions.count`. */
   readonly events: number;
-  /** Age of the oldest of them, seconds; `undefined`: none was found in time. */
+  /** Age of the oldest of them; `undefined`: none was found in time. */
   readonly seconds: number | undefined;
   /** False: time ran out, so there may be more. */
   readonly whole: boolean;
 }
 
 export interface LagOptions {
-  /** Stop counting here; default 10,000. */
+  /** Default 10,000. */
   readonly count?: number;
-  /** Stop looking after so long, ms; default 200. */
+  /** Default 200. */
   readonly withinMs?: number;
-  /** Milliseconds since the epoch; default the system's clock. */
+  /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
 
@@ -25,8 +25,8 @@ const WITHIN_MS = 200;
 const BATCH = 1_000;
 
 /**
- * Measures what waits behind a stored position (`undefined`: everything); one that is no place in the log counts as
- * absent. Where nothing waits it costs one look at the log's end. @throws UnavailableError
+ * An invalid stored position counts as absent. Without lag this costs one look at the log's end. @throws
+ * UnavailableError
  */
 export async function lagBehind(
   events: EventStore,

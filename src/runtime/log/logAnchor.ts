@@ -1,7 +1,7 @@
 /**
- * A read store's anchor in its log: one of the last events folded into it. A log without that event was put back to an
- * earlier time while the read store was not. Checkpoints stand beyond its end then: everything looks caught up, and
- * purchases would be neither charged, sent nor shown.
+ * The anchor of a read store is one of the last events folded into it. A log without that event was restored to an
+ * earlier time, and the read store was not. Its checkpoints would lie beyond the log's end: everything would look
+ * caught up, and purchases would be neither charged, sent nor shown.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
@@ -16,14 +16,11 @@ export function anchorOf({ stream, revision, id }: RecordedEvent): LogAnchor {
   return { stream, revision, id };
 }
 
-/** Replaces the stored anchor. @throws UnavailableError */
 export async function putAnchor(records: Records, anchor: LogAnchor): Promise<void> {
   await records.put(LOG_ANCHOR, anchor);
 }
 
-/**
- * The stored anchor where the log lacks it; `undefined` where it is there, or none is stored. @throws UnavailableError
- */
+/** The stored anchor if the log lacks it. @throws UnavailableError */
 export async function lostAnchor(
   records: Pick<Records, 'get'>,
   events: Pick<EventStore, 'read'>,

@@ -1,46 +1,38 @@
-/** Numbers of builds: each tells the version that filled a collection, and how often it had been built before. */
 import type { Projection } from './projection.js';
 
-/** More rebuilds than a version will ever see. */
+/** More rebuilds than any version will have. */
 const BUILDS = 1_000_000;
 
-/** The version of a projection that filled a collection, and how often it had been built before. */
 export interface BuildId {
   readonly version: number;
-  /** 0: as it was first built; 1: its first rebuild. */
+  /** 0: the first build; 1: the first rebuild. */
   readonly build: number;
 }
 
-/**
- * The number of a build's collection: `gifts@2` is version 2 as it was first built, `gifts@2000003` its third rebuild.
- */
+/** `gifts@2` is version 2 as it was first built, `gifts@2000003` its third rebuild. */
 export function numberOf({ version, build }: BuildId): number {
   return build === 0 ? version : version * BUILDS + build;
 }
 
-/** The build of a collection's number. */
 export function buildOf(number: number): BuildId {
   return number < BUILDS
     ? { version: number, build: 0 }
     : { version: Math.floor(number / BUILDS), build: number % BUILDS };
 }
 
-/** Later builds, and builds of later versions, rank higher. */
+/** Later versions, and later builds of a version, rank higher. */
 export function rankOf(number: number): number {
   const { version, build } = buildOf(number);
   return version * BUILDS + build;
 }
 
-/** A build in words: `version 2`, `version 2, build 3`. */
+/** `version 2`, or `version 2, build 3`. */
 export function buildText(number: number): string {
   const { version, build } = buildOf(number);
   return build === 0 ? `version ${version}` : `version ${version}, build ${build}`;
 }
 
-/**
- * Says that readers use another release's build, and who can do something about it. @param own the version of this
- * code. @param waiting what to do where the other release is an earlier one
- */
+/** @param own the version of this code. @param waiting what to do if the other release is an earlier one */
 export function otherReleaseText(name: string, active: number, own: number, waiting: string): string {
   const later = buildOf(active).version > own;
   const instead = later
@@ -49,7 +41,7 @@ export function otherReleaseText(name: string, active: number, own: number, wait
   return `${name}: ${buildText(active)} is in use, this program makes version ${own}: use gift of the ${later ? 'later' : 'earlier'} release that made it, or ${instead}`;
 }
 
-/** The projection as it fills the collection of that number. */
+/** The projection that fills the collection of that number. */
 export function asBuild(projection: Projection, number: number): Projection {
   return number === projection.version ? projection : { ...projection, version: number };
 }
@@ -59,9 +51,7 @@ export function sameVersion(one: number, other: number): boolean {
   return buildOf(one).version === buildOf(other).version;
 }
 
-/**
- * The fold, be it a previous one, that fills the collection of that number; `undefined`: this code does not know it.
- */
+/** May be a previous fold; `undefined`: this code has no fold for that number. */
 export function foldOf(projection: Projection, number: number): Projection | undefined {
   const fold = [projection, ...(projection.previous ?? [])].find(({ version }) => sameVersion(version, number));
   return fold === undefined ? undefined : asBuild(fold, number);

@@ -1,4 +1,3 @@
-/** Catching builds up on a feed of their own, beside the common one. */
 import { paced } from '../coordination/pace.js';
 import { runFeed } from './feed.js';
 import { type LeaderRun, removeBuild } from './leaderRun.js';
@@ -6,8 +5,9 @@ import { atLogEnd } from './logEnd.js';
 import type { RunningBuild } from './runningBuild.js';
 
 /**
- * Catches builds up, and brings them to the common feed. A build beside another of its name is swapped in there, once
- * both stand at the same position; any other at once. @throws whatever goes wrong: what is in memory is void then
+ * Catches builds up on a feed of their own, then moves them to the common feed. The only build of a read model starts
+ * to serve at once. Another is swapped in on the common feed, where both stand at the same position.
+ * @throws any failure: the builds in memory are void then
  */
 export async function catchUp(
   run: LeaderRun,

@@ -1,20 +1,20 @@
 /**
- * Documents stored lately, so that later events of them need no read. Of two generations the old one goes when the
- * young one is full.
+ * Recently stored documents, so that later events need no read. When the young generation is full it becomes the old
+ * one, which is dropped.
  */
 import type { StoredDocument } from '../../ports/readStore.js';
 
-/** So many documents are added one by one; a larger map is taken over as it is, at once. */
+/** A larger map replaces the young generation as it is, without a copy. */
 const FEW = 1_000;
 
 export interface DocumentCache {
   get(id: string): StoredDocument | undefined;
-  /** Keeps these documents, in place of earlier states. The map is the cache's from then on. */
+  /** The cache takes over the map. */
   keep(documents: Map<string, StoredDocument>): void;
   clear(): void;
 }
 
-/** A cache whose generations end at `generation` documents, or with what was kept at once. */
+/** @param generation documents in one generation; a larger `keep` fills one by itself */
 export function documentCache(generation: number): DocumentCache {
   let young = new Map<string, StoredDocument>();
   let old = new Map<string, StoredDocument>();

@@ -1,4 +1,4 @@
-/** One reading of the log for several builds: reading, folding and storing overlap. */
+/** One reading of the log for several builds. Reading, folding and storing overlap. */
 import { LOW_PRIORITY_SLICE_MS, slices, type Slices } from '../../lib/async/slices.js';
 import type { EventBatch, EventStore, Position, ReadOptions } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
@@ -9,33 +9,33 @@ import { dirtyCount, type RunningBuild } from './runningBuild.js';
 import { type LogAnchor, anchorOf } from '../log/logAnchor.js';
 import { makeWriter, type Writer } from './writer.js';
 
-/** Events read at once: few enough to hold up nothing else on this thread. */
+/** Few enough not to block other work on this thread. */
 const READ_EVENTS = 1_000;
-/** `maxDirty` of work beside what serves, whose memory is to stay small. */
+/** `maxDirty` of builds that do not serve, whose memory must stay small. */
 export const FEW_DIRTY = 10_000;
-/** Documents that may wait to be stored; then folding waits for the write under way. */
+/** Folding waits for the store above this number of unstored documents. */
 const MAX_DIRTY = 30_000;
 
 export interface FeedOptions {
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly lease: Pick<Lease, 'held'>;
-  /** Ends the feed: what is folded by then is still stored. */
+  /** Ends the feed; folded events are still stored. */
   readonly signal: AbortSignal;
-  /** Called once, when everything up to the log's end is folded and stored; later events wait meanwhile. */
+  /** Called once, when everything up to the log's end is stored. Later events wait for it. */
   readonly caughtUp: (builds: readonly RunningBuild[]) => Promise<void>;
-  /** Ends it after `caughtUp`. */
+  /** Ends the feed after `caughtUp`. */
   readonly untilCaughtUp?: boolean;
-  /** Documents that may wait to be stored; default 30,000. */
+  /** Unstored documents; default 30,000. */
   readonly maxDirty?: number;
-  /** Called with the last event of each batch that was folded. */
+  /** Called with the last event of each folded batch. */
   readonly onFolded?: (event: LogAnchor) => void;
   readonly onTrouble?: ReadOptions['onTrouble'];
 }
 
 /**
- * Feeds the builds from the least advanced on, until `signal`. @throws UnavailableError, LeaseLostError or another
- * error: then what is in memory is void, and the builds are to be opened anew
+ * Starts at the least advanced build.
+ * @throws UnavailableError, LeaseLostError and others: the builds in memory are void then, and must be opened again
  */
 export async function runFeed(builds: readonly RunningBuild[], options: FeedOptions): Promise<void> {
   const {
@@ -62,7 +62,7 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
   const types = [...new Set(builds.flatMap((build) => build.projection.types))];
 
   const arrive = async (): Promise<void> => {
-    // Documents remembered on the way would be too many to keep.
+    // The catch-up leaves more documents than should stay in memory.
     for (const build of builds) build.cache.clear();
     await caughtUp(builds);
   };
@@ -79,7 +79,7 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
       const { value: batch, done } = await next;
       if (done === true || stopped.aborted) break;
       next = ask(batches);
-      // At the log's end nothing has run before: few events need not wait a turn.
+      // At the log's end nothing ran before, so a few events are folded at once.
       if (reached) time.start();
       await inBatchSpan(names, batch.events, async () => {
         for (const build of builds) {
@@ -105,15 +105,15 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
   if (failure !== undefined) throw failure.error;
 }
 
-/** Asks for the next batch, ahead of its use. */
+/** Requests the next batch ahead of its use. */
 function ask(batches: AsyncIterator<EventBatch>): Promise<IteratorResult<EventBatch>> {
   const next = batches.next();
-  // Its error reaches the loop; a feed that ends before must not leave it unhandled.
+  // The loop gets the error; a feed that ends earlier must not leave it unhandled.
   next.catch(() => undefined);
   return next;
 }
 
-/** `undefined`, the log's beginning, is before everything. */
+/** `undefined` is the log's beginning. */
 function leastAdvanced(builds: readonly RunningBuild[]): Position | undefined {
   let least: Position | undefined = builds[0]?.folded;
   for (const { folded } of builds) {
@@ -123,13 +123,13 @@ function leastAdvanced(builds: readonly RunningBuild[]): Position | undefined {
   return least;
 }
 
-/** Whether there is nothing to read: `follow` yields nothing then. */
+/** `follow` yields nothing then. */
 async function isAtEnd(events: EventStore, after: Position | undefined): Promise<boolean> {
   const end = await events.end();
   return end === undefined || (after !== undefined && after >= end);
 }
 
-/** Folding rests when its slice is used up, and longer when the store can't keep up. */
+/** Folding rests when its time slice is used up, and longer while the store can't keep up. */
 function pressure(builds: readonly RunningBuild[], writer: Writer, maxDirty: number, failed: AbortSignal): Slices {
   const time = slices(LOW_PRIORITY_SLICE_MS);
   return {

@@ -1,18 +1,17 @@
-/** Documents that no event changes any more, kept in memory by those who read them. */
+/** Documents that no event changes any more, kept in the reader's memory. */
 import { LRUCache } from 'lru-cache';
 import type { Body } from '../../ports/readStore.js';
 
-/** Documents that are kept at most: some MB. */
+/** Some MB. */
 const KEPT = 5_000;
 
 export interface FinalDocuments<B extends Body> {
-  /** The document; `undefined` where it is not kept, or was kept of another edition. */
+  /** `undefined`: not kept, or kept for another edition. */
   get(id: string, edition: string): B | undefined;
-  /** Keeps it where it is final. `edition`: that of the read model when it was read. */
+  /** Ignores a document that is not final. `edition`: the read model's at the time of the read. */
   keep(id: string, document: B, edition: string): void;
 }
 
-/** Keeps what `isFinal` says of. */
 export function finalDocuments<B extends Body>(isFinal: (document: B) => boolean): FinalDocuments<B> {
   const kept = new LRUCache<string, B>({ max: KEPT });
   let of = '';

@@ -1,4 +1,3 @@
-/** Folds events into the documents of one build, in memory. */
 import type { Slices } from '../../lib/async/slices.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { ReadStore, StoredDocument } from '../../ports/readStore.js';
@@ -6,19 +5,18 @@ import { documentIdsOf, foldOne, type NoteQuarantine } from './foldOne.js';
 import { remembered, type RunningBuild } from './runningBuild.js';
 
 const READ_DOCUMENTS = 1_000;
-/** Documents between two looks at the clock. */
+/** Documents between two checks of the time slice. */
 const STEPS = 32;
 
-/** An event that waits for its documents. */
+/** An event whose documents are not read yet. */
 interface Touch {
   readonly event: RecordedEvent;
   readonly ids: readonly string[];
 }
 
 /**
- * Folds those of `events` (in log order) that the build has not folded yet; each document is read at most once. What
- * can't be folded is quarantined. What is in `build.dirty` may be stored at any time; the caller advances
- * `build.folded`. @throws UnavailableError
+ * Folds the events, in log order, that the build has not folded yet, and quarantines failures. Each document is read at
+ * most once. `build.dirty` may be stored at any time; the caller advances `build.folded`.
  */
 export async function foldEvents(
   build: RunningBuild,
@@ -29,7 +27,7 @@ export async function foldEvents(
   const note = noteInto(build);
   let touches: Touch[] = [];
   let unknown = new Set<string>();
-  /** The newest state of every document that waits here: meanwhile memory may let it go. */
+  /** The newest states of waiting documents: the cache may drop them meanwhile. */
   let latest = new Map<string, StoredDocument>();
   const foldTouches = async (): Promise<void> => {
     if (unknown.size > 0) await readDocuments(build, store, [...unknown], latest);
@@ -42,7 +40,7 @@ export async function foldEvents(
   for (const event of events) {
     if (!build.types.has(event.type) || (build.folded !== undefined && event.position <= build.folded)) continue;
     const ids = documentIdsOf(build.projection, event, note);
-    // An event that creates its document needs nothing read, and ignores earlier events that still wait.
+    // Such an event needs no document read, and overrides earlier waiting events.
     if (build.creates.has(event.type)) {
       await foldEvent(build, event, ids, latest, time, note);
       continue;
@@ -67,13 +65,13 @@ async function readDocuments(
 ): Promise<void> {
   for (let from = 0; from < ids.length; from += READ_DOCUMENTS) {
     for (const document of await store.getMany(build.collection, ids.slice(from, from + READ_DOCUMENTS))) {
-      // A document that came up in memory since is newer than what is stored.
+      // A document changed in memory meanwhile is newer than the stored one.
       if (document !== undefined && !into.has(document.id)) into.set(document.id, document);
     }
   }
 }
 
-/** Folds one event. `latest`: documents as they are, kept up to date. */
+/** `latest` is updated. */
 async function foldEvent(
   build: RunningBuild,
   event: RecordedEvent,

@@ -1,11 +1,10 @@
-/** One document, folded from the log alone. */
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { Body } from '../../ports/readStore.js';
 import type { Projection } from './projection.js';
 
 /**
- * Folds those of the events that touch the document, in the log's order; `undefined` where none does. @param before the
- * document before the first of them
+ * Folds one document from the log alone; `undefined`: no event touches it.
+ * @param events in log order. @param before the document before them
  */
 export function foldDocument<B extends Body>(
   projection: Projection<B>,

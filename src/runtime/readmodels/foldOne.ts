@@ -1,4 +1,4 @@
-/** How one event changes one document: for the projector, verifications and repairs. */
+/** The effect of one event on one document, for the projector, verifications and repairs. */
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { StoredDocument } from '../../ports/readStore.js';
 import { type Projection, touchedBy } from './projection.js';
@@ -6,7 +6,7 @@ import { isQuarantined, isUnreadable, type Quarantined, quarantineDocument, quar
 
 export type NoteQuarantine = (quarantined: Quarantined) => void;
 
-/** The documents that an event touches; none where it can't say which: that is noted. */
+/** Notes an event that names no valid documents, and returns none. */
 export function documentIdsOf(projection: Projection, event: RecordedEvent, note?: NoteQuarantine): readonly string[] {
   try {
     return touchedBy(projection, event);
@@ -17,9 +17,10 @@ export function documentIdsOf(projection: Projection, event: RecordedEvent, note
 }
 
 /**
- * The document after one more event; `undefined`: it stays as it was, since the event is folded already or the document
- * is quarantined. A document that can't be folded becomes the marker of its quarantine. @param before `undefined`:
- * there is none, or the event creates it @param index its place among the documents of the event
+ * `undefined`: unchanged, since the event is folded already or the document is quarantined. A failed fold returns the
+ * quarantine marker.
+ * @param before `undefined`: no such document, or the event creates it. @param index the document's place in
+ * `documentIds`
  */
 export function foldOne(
   projection: Projection,

@@ -1,4 +1,4 @@
-/** A document as a read model has it that has reached the log's end, so that a missing document does not exist. */
+/** Reads a document such that a missing one certainly does not exist in the log. */
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 
@@ -7,12 +7,13 @@ export interface AskedModel<T> {
   reached(position: Position, timeoutMs: number): Promise<boolean>;
 }
 
-/** How long a command waits for the read model before it says that there is no such document, ms. */
+/** How long a command waits for the read model before it reports a missing document. */
 export const MISSING_WAIT_MS = 1_000;
 
 /**
- * The document; `undefined` where the log, as it stood at the call, has none. @param waitMs how long the read model may
- * take to reach the log's end, ms @throws UnavailableError also while it is behind
+ * `undefined`: the log had no such document at the call.
+ * @param waitMs for the read model to reach the log's end
+ * @throws UnavailableError, also if it does not reach it in time
  */
 export async function getAtLogEnd<T>(
   events: Pick<EventStore, 'end'>,

@@ -1,8 +1,8 @@
 /**
- * Builds whose stored checkpoint is no place in the log: they may lack events below it, or hold more than a log that
- * was put back. Checkpoint and documents count as absent, and the build is made anew. A build in use is taken out of
- * use first, and made anew under a number that none has had: what a process remembers of the old one must not count for
- * the new one. Reads are 503 until that has caught up.
+ * A stored checkpoint may be no position of the log, for example after a restore. Its build may lack earlier events, or
+ * hold events that the log does not have. So checkpoint and documents count as absent, and the build is made again. A
+ * build in use is first taken out of use, and its number is never used again, since processes remember the old one's
+ * documents. Reads answer 503 until the new build has caught up.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -16,7 +16,7 @@ import { SwapOutdatedError } from './swap.js';
 import { dropBuild } from './unusedBuilds.js';
 import { LeaseLostError } from './writer.js';
 
-/** After so long, in ms, all readers know that a build is out of use (`readModel.ts`): its documents can go. */
+/** After this long every reader knows that a build is out of use (`readModel.ts`), and its documents can be deleted. */
 const NOTICED_MS = 2_000;
 
 export interface BuildCheck {
@@ -27,7 +27,8 @@ export interface BuildCheck {
 }
 
 /**
- * Empties a build whose checkpoint is no place in the log, and takes it out of use. @returns whether it was one.
+ * Empties a build with an invalid checkpoint, and takes it out of use.
+ * @returns whether the checkpoint was invalid
  * @throws LeaseLostError, SwapOutdatedError, UnavailableError
  */
 export async function emptyIfInvalid(check: BuildCheck, build: Pick<Projection, 'name' | 'version'>): Promise<boolean> {

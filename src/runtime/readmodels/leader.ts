@@ -1,7 +1,7 @@
 /**
- * One run of the leading projector: a loop around `plan.ts`. All builds are on one feed, in turns; those behind are on
- * feeds of their own until they have caught up. Between two turns everything is stored and nothing is written: builds
- * come and go then, and repairs are made.
+ * The leading projector: a loop around `plan.ts`. Builds that lag catch up on feeds of their own; the others share a
+ * common feed, which runs in turns. Between two turns everything is stored and nothing is written, so builds are added
+ * and removed, and repairs made.
  */
 import { type FeedOptions, runFeed } from './feed.js';
 import { carryOut } from './maintenance/repairOrders.js';
@@ -13,8 +13,8 @@ import { settleOrphaned } from './orphanedModels.js';
 import { groupsByPosition, openBuilds } from './runningBuilds.js';
 
 /**
- * Runs until `signal`. @throws UnavailableError, LeaseLostError or whatever else went wrong: then what was in memory is
- * void, and another run goes on from the checkpoints.
+ * Runs until `signal`.
+ * @throws any failure: the builds in memory are void then, and the next run continues from the checkpoints
  */
 export async function runAsLeader(options: LeaderOptions): Promise<void> {
   const opened = await openBuilds(options, options.projections);
@@ -35,7 +35,6 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
   await run.ended();
 }
 
-/** The common feed, turn after turn. */
 async function followTogether(run: LeaderRun): Promise<void> {
   const { events, store, lease, builds, health, over } = run;
   while (!over.aborted) {

@@ -1,4 +1,4 @@
-/** What the leading process is asked for while it runs: rebuilds, rollbacks and repairs. */
+/** Rebuilds, rollbacks and repairs that are requested while the leader runs. */
 import { pause } from '../../lib/async/pause.js';
 import { putAnchor } from '../log/logAnchor.js';
 import { asBuild, sameVersion } from './buildNumbers.js';
@@ -14,12 +14,12 @@ import { finishSwap } from './swap.js';
 import { dropBuild } from './unusedBuilds.js';
 
 const LOOK_MS = 400;
-/** Each so many looks it also checks what readers use, and stores the log's anchor. */
+/** Every fifth look also checks the build in use, and stores the log's anchor. */
 const SLOW_LOOKS = 5;
-/** Wait before a rebuild that failed is taken over again, in ms. */
+/** Wait after a failure, before the rebuild is taken over again. */
 const TAKE_OVER_AGAIN_MS = 5_000;
 
-/** Looks until the run is over. A read store that does not answer is waited for. */
+/** Ends with the run. Failures of the read store are waited out. */
 export async function lookForOrders(run: LeaderRun): Promise<void> {
   const { inUse, logger, over } = run;
   let failing = false;
@@ -52,7 +52,7 @@ async function look(run: LeaderRun): Promise<void> {
   for (const work of slow) if (!over.aborted) await work();
 }
 
-/** Carries a step out, or has the common feed pause for it. @returns what has to be waited for */
+/** Carries out a step, or pauses the common feed for it. @returns work to be awaited */
 function begin(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<void>) | undefined {
   const { store, events, logger, projections } = run;
   switch (step.do) {
@@ -80,7 +80,7 @@ function begin(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<void>) 
       return async () => discard(run, step.name, step.rebuild);
     case 'check':
       return async () => refuseInvalid({ store, events, logger }, step.order);
-    // At the log's end alone.
+    // Carried out at the log's end (`logEnd.ts`).
     case 'settle':
     case 'swap in':
       return undefined;
@@ -89,7 +89,7 @@ function begin(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<void>) 
   }
 }
 
-/** Takes a rebuild over: opens its build, and catches it up. A failure is waited out. */
+/** Opens a finished rebuild's build and catches it up. A failure is waited out. */
 async function takeOver(run: LeaderRun, fold: RunningBuild['projection']): Promise<void> {
   const { store, logger, opening, over } = run;
   const { name } = fold;
@@ -110,7 +110,7 @@ async function takeOver(run: LeaderRun, fold: RunningBuild['projection']): Promi
     const retryMs = TAKE_OVER_AGAIN_MS;
     logger.warn({ err: error, projection: name, retryMs }, 'projector: a rebuild could not be taken over yet');
     await pause(retryMs, until);
-    // What it had in memory is void: the next attempt opens it anew.
+    // The builds in memory are void; the next attempt opens them again.
     if (build !== undefined) removeBuild(run, build);
     opening.delete(name);
   }
@@ -119,7 +119,7 @@ async function takeOver(run: LeaderRun, fold: RunningBuild['projection']): Promi
 async function discard({ store, lease, logger }: LeaderRun, name: string, { kind, target }: Rebuild): Promise<void> {
   if (!lease.held) return;
   if (kind === 'rebuild') await dropBuild(store, name, target);
-  // Another may have been asked for meanwhile.
+  // Another rebuild may have been requested meanwhile.
   const record = await rebuildOf(store, name);
   if (record?.value.target === target && record.value.state === 'leaving')
     await store.records.delete(record.key, record.version);
@@ -127,8 +127,8 @@ async function discard({ store, lease, logger }: LeaderRun, name: string, { kind
 }
 
 /**
- * Ends the run where readers use another build than it knows of: an earlier leader, cut off in a swap, may end it at
- * any time. The next run opens the builds anew.
+ * Ends the run if readers use an unknown build: an earlier leader, cut off during a swap, may complete that swap at any
+ * time. The next run opens the builds again.
  */
 async function checkInUse(run: LeaderRun, name: string): Promise<void> {
   const { store, logger, inUse, swaps } = run;

@@ -1,4 +1,4 @@
-/** What the parts of one run as leader share. */
+/** The shared state of one run as leader. */
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import type { EventStore } from '../../ports/eventStore.js';
@@ -18,51 +18,48 @@ export interface LeaderOptions {
   readonly store: ReadStore;
   readonly projections: readonly Projection[];
   readonly logger: Logger;
-  /** See `LeaseOptions.holder`. */
   readonly holder: string;
-  /** Default `LEASE_MS`. */
   readonly leaseMs: number | undefined;
   readonly lease: Lease;
-  /** Ends the run: what is folded by then is still stored. */
+  /** Ends the run; folded events are still stored. */
   readonly signal: AbortSignal;
-  /** How long a build that readers leave is kept up to date, in ms. */
+  /** How long a build stays up to date after readers have left it. */
   readonly retireMs: number;
-  /** Slows what is built beside what serves. */
+  /** For builds that do not serve. */
   readonly pace: Pace;
   readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
-  /** Called with the builds that it runs, each time that they change. */
+  /** Called with all builds after each change of them. */
   readonly onBuilds: (builds: readonly RunningBuild[]) => void;
 }
 
 export interface LeaderRun extends LeaderOptions, OpenedBuilds {
-  /** Read models that other processes keep until this one's version serves. */
+  /** Read models that other processes keep up to date until this one's version serves. */
   readonly orphaned: Set<string>;
-  /** What it was asked for at the last look. */
+  /** As of the last look. */
   asked: Pick<Orders, 'rebuilds' | 'repairs'>;
   readonly opening: Set<string>;
-  /** End the own feeds of builds that are taken over. */
+  /** Each ends the own feed of a rebuild that this run took over. */
   readonly stops: Map<RunningBuild, AbortController>;
-  /** Builds whose own feed has ended: they come to the common one. */
+  /** Builds that have caught up, and move to the common feed. */
   readonly arrived: RunningBuild[];
-  /** The turn of the common feed. */
+  /** The present turn of the common feed. */
   turn: AbortController;
   readonly swaps: { started: number; ended: number };
-  /** The last folded event, until it is stored as the log's anchor. */
+  /** The last folded event that is not stored as the log's anchor yet. */
   anchor: LogAnchor | undefined;
-  /** Aborted once the run is to end. */
   readonly over: AbortSignal;
-  /** Ends the run: what it knows is void. */
+  /** Ends the run; its builds in memory are void. */
   end(): void;
-  /** Runs work beside all else; the first failure ends the run. */
+  /** Runs work in the background; its first failure ends the run. */
   beside(work: () => Promise<void>): void;
-  /** Resolves when all work has ended. @throws the first failure */
+  /** Resolves when all background work has ended. @throws the first failure */
   ended(): Promise<void>;
 }
 
 export function newRun(options: LeaderOptions, opened: OpenedBuilds, orphaned: Set<string>): LeaderRun {
   const ending = new AbortController();
   const over = AbortSignal.any([options.signal, ending.signal]);
-  // Each retiring build waits on it: there may be many.
+  // Each retiring build adds a listener.
   setMaxListeners(0, over);
   const running = new Set<Promise<void>>();
   let failure: { readonly error: unknown } | undefined;
@@ -108,7 +105,7 @@ export function addBuild(run: LeaderRun, build: RunningBuild): void {
   showBuilds(run);
 }
 
-/** Takes a build out at once: nothing writes to it any more. */
+/** Removes a build that no feed writes to. */
 export function removeBuild(run: LeaderRun, build: RunningBuild): void {
   const at = run.builds.indexOf(build);
   if (at !== -1) run.builds.splice(at, 1);
@@ -116,14 +113,14 @@ export function removeBuild(run: LeaderRun, build: RunningBuild): void {
   showBuilds(run);
 }
 
-/** Has a build taken out as soon as nothing writes to it. */
+/** Has a build removed as soon as no feed writes to it. */
 export function takeOut(run: LeaderRun, build: RunningBuild): void {
   enter(build, 'gone');
   run.stops.get(build)?.abort();
   run.turn.abort();
 }
 
-/** Shows which builds are run, and has them report what they quarantine. */
+/** Also lets new builds report quarantined documents. */
 export function showBuilds({ builds, logger, onBuilds }: LeaderRun): void {
   for (const build of builds) {
     build.report ??= ({ documentId, stream, type, position, cause }) =>

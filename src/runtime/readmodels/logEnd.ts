@@ -1,4 +1,4 @@
-/** What the leading process does with builds at the log's end: readers are swapped over, or stay. */
+/** Steps at the log's end: swap readers over to a build, or leave them where they are. */
 import { pause } from '../../lib/async/pause.js';
 import { enter } from './buildState.js';
 import { type LeaderRun, nextSteps, takeOut } from './leaderRun.js';
@@ -11,8 +11,8 @@ import { dropUnused, TIDY_MS, whileKept } from './unusedBuilds.js';
 const GONE_MS = 20;
 
 /**
- * Carries out what is to be done at the log's end. Nothing is written to the builds' collections meanwhile. @param
- * beside those that stand at the same position as every other of their name that is run; default all
+ * Nothing is written to the builds' collections during these steps.
+ * @param beside builds that stand at the same position as every other running build of their read model; default all
  */
 export async function atLogEnd(
   run: LeaderRun,
@@ -25,7 +25,7 @@ export async function atLogEnd(
   for (const build of beside) build.place = 'log end';
   try {
     for (;;) {
-      // Steps of other builds are carried out by their own feed.
+      // Other builds' feeds carry out their own steps.
       const step = nextSteps(run)
         .filter((one) => one.do === 'settle' || one.do === 'swap in')
         .find(({ build }) => own.has(build));
@@ -54,7 +54,7 @@ async function swap(run: LeaderRun, build: RunningBuild): Promise<void> {
   return serves(run, build, left);
 }
 
-/** @param left the build that readers leave for it */
+/** @param left the build that readers leave */
 async function serves(run: LeaderRun, build: RunningBuild, left: RunningBuild | undefined): Promise<void> {
   const { name } = build.projection;
   run.beside(async () => (left === undefined ? tidyLater(run, name) : retire(run, left)));
@@ -62,15 +62,15 @@ async function serves(run: LeaderRun, build: RunningBuild, left: RunningBuild | 
 }
 
 /**
- * Keeps a build up to date while readers leave it, which takes a second; one of a previous release for as long as that
- * release can be brought back.
+ * Keeps a build up to date while readers leave it, which takes a second. A previous release's build is kept up to date
+ * for as long as that release can be restored.
  */
 export async function retire(run: LeaderRun, build: RunningBuild): Promise<void> {
   const { builds, store, projections, retireMs, over } = run;
   await pause(retireMs, over);
   if (isPreviousVersion(build, projections)) await whileKept(store, build, over);
   if (over.aborted) return;
-  // A rollback may have brought it back.
+  // A rollback may have made it ready again.
   if (build.state === 'retiring') takeOut(run, build);
   while (!over.aborted && build.state === 'gone' && builds.includes(build)) await pause(GONE_MS, over);
   await dropUnused(build.projection.name, builds, run);
@@ -81,7 +81,6 @@ async function tidyLater(run: LeaderRun, name: string): Promise<void> {
   if (!run.over.aborted) await dropUnused(name, run.builds, run);
 }
 
-/** Drops unused builds now and then. */
 export async function tidyRegularly(run: LeaderRun): Promise<void> {
   const { builds, projections, over } = run;
   while (!over.aborted) {

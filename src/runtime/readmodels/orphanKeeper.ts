@@ -1,4 +1,4 @@
-/** Keeps orphaned read models up to date while this process stands by, where its code knows how to fold them. */
+/** Keeps orphaned read models up to date while this process stands by, if its code has their fold. */
 import { pause } from '../../lib/async/pause.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { acquireLease } from '../coordination/lease.js';
@@ -9,16 +9,14 @@ import { keeperLease, ORPHANED, type OrphanedModel, orphanOf, type ProjectorProc
 import type { Projection } from './projection.js';
 import { openBuild } from './runningBuild.js';
 
-/** How often it looks for orphaned read models, and whether those it keeps still are, in ms. */
 const LOOK_MS = 500;
 
-/** What keeping needs. */
 export interface KeeperOptions extends ProjectorProcess {
   readonly events: EventStore;
   readonly projections: readonly Projection[];
 }
 
-/** Keeps them until the signal. Failures are logged and waited out. */
+/** Failures are logged and waited out. */
 export async function keepOrphaned(options: KeeperOptions, until: AbortSignal): Promise<void> {
   const { store, projections, logger } = options;
   const keeping = new Map<string, Promise<void>>();
@@ -40,7 +38,7 @@ export async function keepOrphaned(options: KeeperOptions, until: AbortSignal): 
         keeping.set(key, running);
       }
     } catch (error) {
-      // The wait for the projector's lease tells of an engine that does not answer.
+      // The wait for the projector's lease reports an engine that does not answer.
       logger.debug({ err: error }, 'projector: could not look for what the leading process does not know');
     }
   }
@@ -70,13 +68,13 @@ async function keep(
     const lease = await acquireLease(store.records, keeper, { holder, signal, logger, ttlMs: leaseMs });
     if (lease === undefined) return;
     try {
-      // Asked with the lease in hand: the leading process deletes the record first, and then waits for the lease.
+      // Checked with the lease: the leading process deletes the record before it waits for the lease.
       if (!(await isOrphaned())) return;
       logger.info(
         { projection: name, serves: buildText(number) },
         'projector: keeping up to date what is served and the leading process does not know',
       );
-      // Taken out of use, it is no longer to be kept.
+      // An emptied build is out of use, and no longer kept up to date.
       if (await emptyIfInvalid({ store, events, logger, lease }, fold)) return;
       const build = await openBuild(store, fold);
       const stop = AbortSignal.any([signal, lease.lost]);

@@ -1,7 +1,4 @@
-/**
- * Orphaned read models: readers use a build that the leading process does not know how to fold
- * (docs/read-models.md#orphaned-read-models).
- */
+/** Readers use a build whose fold the leading process does not have (docs/read-models.md#orphaned-read-models). */
 import type { Logger } from 'pino';
 import type { ReadStore } from '../../ports/readStore.js';
 import { acquireLease } from '../coordination/lease.js';
@@ -10,33 +7,29 @@ import type { OpenedBuilds } from './runningBuilds.js';
 
 export const ORPHANED = 'orphaned/';
 /**
- * Key of the record that names every read model that a leading process has known: those that the next leader has never
- * heard of are kept by others.
+ * The record of every read model that a leading process has known. Other processes keep those that the next leader does
+ * not know.
  */
 const KNOWN_MODELS = 'read-models';
 
-/** A record: without it no process keeps the read model until another leads. */
+/** Losing this record leaves the read model behind until another process leads. */
 export interface OrphanedModel {
   /** The number of the build in use. */
   readonly number: number;
 }
 
-/** A process that leads or stands by. */
 export interface ProjectorProcess {
   readonly store: ReadStore;
   readonly logger: Logger;
-  /** See `LeaseOptions.holder`. */
   readonly holder: string;
-  /** Default `LEASE_MS`. */
   readonly leaseMs: number | undefined;
 }
 
-/** The lease of the process that keeps an orphaned read model up to date. */
+/** Held by the process that keeps an orphaned read model up to date. */
 export function keeperLease(name: string, number: number): string {
   return `projector/${name}@${number}`;
 }
 
-/** What is orphaned of that read model. @throws UnavailableError */
 export async function orphanOf(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
@@ -49,9 +42,9 @@ interface LeadingProcess extends ProjectorProcess {
 }
 
 /**
- * Records, before the leading process writes anything, which read models in use it does not keep up to date. A process
- * that kept what this one will write has ended by then. @returns the orphaned read models that this process builds.
- * @throws UnavailableError
+ * Records, before the leading process writes anything, the read models in use that it does not keep up to date. Waits
+ * for a process that kept a model which this one will write.
+ * @returns the orphaned read models that this process builds
  */
 export async function settleOrphaned(leading: LeadingProcess, { builds, inUse }: OpenedBuilds): Promise<Set<string>> {
   const { store, logger } = leading;
@@ -83,8 +76,8 @@ export async function settleOrphaned(leading: LeadingProcess, { builds, inUse }:
 }
 
 /**
- * Leaves the read models that this process does not lead for to others: another release added them, or this process
- * waits for a single one. @param own the read models that it leads for
+ * Orphans read models of another release, or all others if this process leads for a single one.
+ * @param own the read models that this process leads for
  */
 async function leaveToOthers(
   { store, logger }: LeadingProcess,
@@ -109,14 +102,14 @@ async function takeBack(
   name: string,
   { number }: OrphanedModel,
 ): Promise<void> {
-  // First: a keeper that takes the lease after that finds the record gone.
+  // First: a keeper that then gets the lease finds no record.
   await endOrphaned(store, name);
   const keeper = keeperLease(name, number);
   const lease = await acquireLease(store.records, keeper, { holder, signal, logger, ttlMs: leaseMs });
   await lease?.release();
 }
 
-/** Notes that the leading process keeps what readers use. @throws UnavailableError */
+/** The leading process keeps the build in use from now on. */
 export async function endOrphaned({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
   await records.delete(ORPHANED + name);
 }

@@ -1,12 +1,11 @@
-/** Which build of its version this code keeps, and the numbers of new ones. */
 import type { ReadStore } from '../../ports/readStore.js';
 import { asBuild, buildOf, numberOf, sameVersion } from './buildNumbers.js';
 import { previousBuildOf, withRelease } from './previousBuilds.js';
 import type { Projection } from './projection.js';
 
 /**
- * The build of this code's version: the one in use, else the one that was last in use, or the first. @param active the
- * number in use. @throws UnavailableError
+ * The build of this code's version: the one in use, else the last one in use, else the first.
+ * @param active the number in use
  */
 export async function ownBuild(
   store: Pick<ReadStore, 'records'>,
@@ -24,7 +23,7 @@ export async function ownBuild(
 
 const firstKey = (name: string, version: number): string => `first/${name}@${version}`;
 
-/** The number of a version's first build: its own, unless that build was given up. */
+/** The version itself, unless that build was given up. */
 async function firstNumber(
   { records }: Pick<ReadStore, 'records'>,
   { name, version }: Pick<Projection, 'name' | 'version'>,
@@ -32,7 +31,6 @@ async function firstNumber(
   return (await records.get<number>(firstKey(name, version)))?.value ?? version;
 }
 
-/** Sets the number of a version's first build. @throws UnavailableError */
 export async function setFirstNumber(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
@@ -42,8 +40,8 @@ export async function setFirstNumber(
 }
 
 /**
- * A number that no build of the version has ever had: what a process that was cut off still writes must reach no other
- * build. @throws UnavailableError
+ * A number that no build of the version has ever had, so that late writes of a process that was cut off reach no other
+ * build.
  */
 export async function nextNumber(
   store: Pick<ReadStore, 'records' | 'active' | 'versions'>,

@@ -1,6 +1,6 @@
 /**
- * What the leading process does next. Pure: `leader.ts` carries the steps out, and asks again. docs/read-models.md
- * explains the life of a build.
+ * The leading process's next steps. Pure: `leader.ts` carries them out and asks again. docs/read-models.md explains the
+ * states of a build.
  */
 import type { StoredRecord } from '../../ports/readStore.js';
 import { sameVersion } from './buildNumbers.js';
@@ -9,38 +9,37 @@ import type { PlannedBuild } from './buildState.js';
 import type { RepairOrder } from './maintenance/repairOrders.js';
 
 export interface Orders {
-  /** The number of the build that readers use. */
+  /** The build that readers use. */
   readonly inUse: ReadonlyMap<string, number | undefined>;
-  /** The version that this code makes. */
+  /** The versions that this code makes. */
   readonly versions: ReadonlyMap<string, number>;
-  /** Rebuilds and rollbacks under way. */
   readonly rebuilds: ReadonlyMap<string, Rebuild>;
-  /** Read models of which a build is being opened for a rebuild. */
+  /** Read models with a rebuild that is being opened. */
   readonly opening: ReadonlySet<string>;
   readonly repairs: readonly StoredRecord<RepairOrder>[];
 }
 
 export type Step<B> =
-  /** Take a rebuild over: open its build, and catch it up. */
+  /** Open a finished rebuild's build, and catch it up. */
   | { readonly do: 'open'; readonly name: string; readonly rebuild: Rebuild }
-  /** End the record of a rebuild that serves by now. */
+  /** End the record of a rebuild that serves. */
   | { readonly do: 'finish'; readonly name: string; readonly rebuild: Rebuild }
-  /** Drop a rebuild that was aborted, and its record. */
+  /** Drop an aborted rebuild, and its record. */
   | { readonly do: 'discard'; readonly name: string; readonly rebuild: Rebuild }
-  /** A rollback wants it: ready again. */
+  /** For a rollback. */
   | { readonly do: 'bring back'; readonly build: B }
-  /** Keep it up to date no more. */
+  /** Stop keeping it up to date. */
   | { readonly do: 'take out'; readonly build: B }
   /** It has caught up, and readers stay where they are. */
   | { readonly do: 'settle'; readonly build: B }
   /** It has caught up, and readers are to use it. */
   | { readonly do: 'swap in'; readonly build: B }
-  /** Put documents of the serving build in place, between two turns of the common feed. */
+  /** Between two turns of the common feed. */
   | { readonly do: 'repair'; readonly build: B; readonly order: StoredRecord<RepairOrder> }
-  /** Refuse it if it names no place in the log; else it waits until its build stands there. */
+  /** Refuse an order whose position is not in the log; another waits until its build gets there. */
   | { readonly do: 'check'; readonly order: StoredRecord<RepairOrder> };
 
-/** What is to be done, as things stand: rebuilds first, then builds at the log's end, then repairs. */
+/** In this order: rebuilds, builds at the log's end, repairs. */
 export function plan<B extends PlannedBuild>(builds: readonly B[], orders: Orders): Step<B>[] {
   return [
     ...Array.from(orders.rebuilds, ([name, rebuild]) => rebuildStep(builds, orders, name, rebuild)),
@@ -75,7 +74,7 @@ function logEndStep<B extends PlannedBuild>(build: B, { inUse, rebuilds }: Order
   const { projection, state, requested, caughtUp, place } = build;
   if (place !== 'log end' || caughtUp || state === 'gone') return undefined;
   if (requested && rebuilds.get(projection.name)?.state === 'leaving') return undefined;
-  // A previous version serves again only where nothing else does.
+  // A previous version serves again only if no other build does.
   const stays = state === 'serving' || (state === 'retiring' && inUse.get(projection.name) !== undefined);
   return { do: stays ? 'settle' : 'swap in', build };
 }

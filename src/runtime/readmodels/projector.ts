@@ -1,9 +1,9 @@
 /**
- * Keeps the read models up to date: folds the log into documents, from each checkpoint on, for ever.
- * - Of several processes one leads (a lease); the others stand by and take over within 5 s.
- * - An engine's failure is waited out: what was in memory is read again, so nothing is lost and nothing counts twice.
- * - A document that can't be folded is quarantined, alone.
- * - A new version is built beside the build in use, and swapped in when it has caught up (docs/read-models.md).
+ * Keeps the read models up to date: folds the log into documents, from their checkpoints on.
+ * - One process leads, by a lease; the others stand by and take over within 5 s.
+ * - Failures of an engine are waited out. Memory is read again from the store, so no event is lost or folded twice.
+ * - A document whose fold fails is quarantined alone.
+ * - A new version is built while the old one serves, then swapped in (docs/read-models.md).
  */
 import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../ports/eventStore.js';
@@ -20,7 +20,6 @@ import type { RunningBuild } from './runningBuild.js';
 import { keepOrphaned } from './orphanKeeper.js';
 import { LeaseLostError } from './writer.js';
 
-/** How long a build that readers have left is kept up to date, in ms. */
 const RETIRE_MS = 60_000;
 
 export interface ProjectorOptions {
@@ -28,24 +27,21 @@ export interface ProjectorOptions {
   readonly store: ReadStore;
   readonly projections: readonly Projection[];
   readonly logger: Logger;
-  /** See `LeaseOptions.holder`. */
   readonly holder: string;
-  /** Default `LEASE_MS`. */
   readonly leaseMs?: number | undefined;
-  /** See `LeaderOptions.retireMs`; default one minute. */
+  /** Default one minute. */
   readonly retireMs?: number;
-  /** The followers of this process; default its own. */
   readonly followers?: Pick<Followers, 'start'>;
 }
 
-/** A build as the leading process knows it. `src/ops/status` tells of all processes, from the engines. */
+/** A build in the leading process. `src/ops/status` reports all processes. */
 export interface KeptProjection {
   readonly projection: string;
   /** The collection's number: see `buildNumbers.ts`. */
   readonly version: number;
-  /** Everything up to here is stored; `undefined`: nothing yet. */
+  /** The stored checkpoint. */
   readonly position: Position | undefined;
-  /** Has reached the log's end since this process leads. */
+  /** Since this process leads. */
   readonly caughtUp: boolean;
   /** Whether readers use this build. */
   readonly active: boolean;
@@ -53,16 +49,13 @@ export interface KeptProjection {
 }
 
 export interface Projector {
-  /** The builds that it keeps up to date; none while another process leads. */
+  /** Empty while another process leads. */
   kept(): readonly KeptProjection[];
-  /** Stores what is folded, gives up the lease, and resolves when nothing more will be written. */
+  /** Stores folded documents and releases the lease. Nothing is written after it resolves. */
   close(): Promise<void>;
 }
 
-/**
- * Starts projecting, in the background.
- * @throws Error when the read store was filled from another log.
- */
+/** Runs in the background. @throws Error when the read store was filled from another log */
 export async function startProjector(options: ProjectorOptions): Promise<Projector> {
   const {
     events,
@@ -82,7 +75,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     logger.warn({ err: error }, 'projector: the read store does not answer, trying on');
   });
 
-  /** Held through failures: this process goes on from the checkpoints, and no other need take over. */
+  /** Kept through failures: this process continues from the checkpoints, and no other need take over. */
   let lease: Lease | undefined;
 
   async function heldLease({ signal, onTrouble }: FollowerRun): Promise<Lease | undefined> {
@@ -100,7 +93,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     return lease;
   }
 
-  /** Leads until it is closed, or the lease is lost. @throws whatever goes wrong: what was in memory is void then */
+  /** @throws any failure: the builds in memory are void then */
   async function run(health: FollowerRun): Promise<void> {
     while (!health.signal.aborted) {
       const mine = await heldLease(health);
@@ -151,7 +144,7 @@ function keptOf({ projection, stored, caughtUp, state, quarantined }: RunningBui
   };
 }
 
-/** @throws Error when the read store was filled from another log. */
+/** @throws Error when the read store was filled from another log */
 async function checkLog(events: EventStore, store: ReadStore): Promise<void> {
   const bound = await store.boundTo(events.logId);
   if (bound !== events.logId)

@@ -1,16 +1,15 @@
 /**
- * Documents that could not be folded. The stored body is nothing but a marker, so no condition on a field matches it
- * and nothing half-folded is shown; later events leave it alone. A record lists it for support.
+ * Documents whose fold failed. The stored body is only a marker: no condition on a field matches it, nothing
+ * half-folded is shown, and later events leave it alone. A record lists it for support.
  */
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { Body, Records, StoredDocument, UnreadableBody } from '../../ports/readStore.js';
 import { checkpointName, type Projection } from './projection.js';
 
-/** A document out of service, and why. */
 export interface Quarantined {
-  /** Absent where the event can't tell which documents it touches. */
+  /** Absent if the event does not say which documents it touches. */
   readonly documentId?: string;
-  /** The event that could not be folded; absent where the store could not read the document. */
+  /** Absent if the store could not read the document. */
   readonly eventId?: string;
   readonly type?: string;
   readonly stream?: string;
@@ -28,15 +27,12 @@ export function isQuarantined(body: Body): body is QuarantineBody {
   return '$quarantined' in body;
 }
 
-/**
- * Whether the store could not read it. It is listed once a reader has met it (`damagedDocuments`) or an event touches
- * it.
- */
+/** The store could not read it. It is listed once it is read (`damagedDocuments`) or an event touches it. */
 export function isUnreadable(body: Body): body is UnreadableBody {
   return '$unreadable' in body;
 }
 
-/** Whether nothing of the document may be shown. */
+/** Nothing of the document may be shown. */
 export function isOutOfService(body: Body): boolean {
   return isQuarantined(body) || isUnreadable(body);
 }
@@ -52,7 +48,6 @@ export function quarantineOf(event: RecordedEvent, documentId: string | undefine
   };
 }
 
-/** The document that stands in for one that could not be folded. */
 export function quarantineDocument(id: string, quarantined: Quarantined): StoredDocument {
   return { id, position: quarantined.position, body: { $quarantined: quarantined } satisfies QuarantineBody };
 }
@@ -60,7 +55,7 @@ export function quarantineDocument(id: string, quarantined: Quarantined): Stored
 const prefix = (projection: Pick<Projection, 'name' | 'version'>): string =>
   `quarantine/${checkpointName(projection)}/`;
 
-/** Lists a document for support; again changes nothing. @throws UnavailableError */
+/** Idempotent. @throws UnavailableError */
 export async function recordQuarantine(
   records: Records,
   projection: Pick<Projection, 'name' | 'version'>,
@@ -69,13 +64,12 @@ export async function recordQuarantine(
   await records.put(prefix(projection) + (quarantined.documentId ?? `event/${quarantined.eventId}`), quarantined);
 }
 
-/** Lists documents that readers find damaged in the store. */
 export interface DamagedDocuments {
-  /** Lists it once a process, in the background; after a failure the next reader of it does. */
+  /** Once in each process, in the background; after a failure the next read tries again. */
   note(collection: Pick<Projection, 'name' | 'version'>, document: StoredDocument<UnreadableBody>): void;
 }
 
-/** For the readers of one store. */
+/** Lists documents that readers of one store find damaged. */
 export function damagedDocuments(records: Records): DamagedDocuments {
   const noted = new Set<string>();
   return {
@@ -90,7 +84,6 @@ export function damagedDocuments(records: Records): DamagedDocuments {
   };
 }
 
-/** What is quarantined in a build. @throws UnavailableError */
 export async function listQuarantined(
   records: Records,
   projection: Pick<Projection, 'name' | 'version'>,
@@ -98,7 +91,6 @@ export async function listQuarantined(
   return (await records.list<Quarantined>(prefix(projection))).map((record) => record.value);
 }
 
-/** Takes a document off the list. @throws UnavailableError */
 export async function forgetQuarantine(
   records: Records,
   projection: Pick<Projection, 'name' | 'version'>,
@@ -107,7 +99,6 @@ export async function forgetQuarantine(
   await records.delete(prefix(projection) + documentId);
 }
 
-/** Empties the list of a build. @throws UnavailableError */
 export async function forgetQuarantined(
   records: Records,
   projection: Pick<Projection, 'name' | 'version'>,

@@ -1,4 +1,4 @@
-/** How queries and commands read a read model, whichever build is in use and whichever process keeps it. */
+/** Read access to a read model, whichever build is in use and whichever process keeps it up to date. */
 import type { Position } from '../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -7,43 +7,39 @@ import { editionOf } from './maintenance/repairOrders.js';
 import { finalDocuments } from './finalDocuments.js';
 import { damagedDocuments, isOutOfService, isUnreadable } from './quarantine.js';
 
-/** A read model. Every method throws UnavailableError when the read store can't be reached. */
+/** Every method throws UnavailableError when the read store can't be reached. */
 export interface ReadModel<B extends Body> {
-  /**
-   * @throws UnavailableError also for a quarantined document, and for a missing one while no build has ever caught up
-   */
+  /** @throws UnavailableError also for a quarantined document, and for a missing one before any build has caught up */
   get(id: string): Promise<B | undefined>;
-  /** The documents in the order of `ids`; throws as `get` does. */
+  /** In the order of `ids`; throws as `get` does. */
   getMany(ids: readonly string[]): Promise<(B | undefined)[]>;
   /**
-   * Documents with their ids, without quarantined ones, which count for no limit. @throws UnavailableError also while
-   * no build has ever caught up
+   * Leaves out quarantined documents, which do not count for a limit.
+   * @throws UnavailableError also before any build has caught up
    */
   find(query: Query): Promise<{ readonly id: string; readonly body: B }[]>;
   /**
-   * Changes, a second late at most, when documents may have changed without an event: another build is in use, or some
-   * were repaired. Documents kept in memory are to be read anew then.
+   * Changes within a second when documents may have changed without an event: another build is in use, or some were
+   * repaired. Documents kept in memory are stale then.
    */
   edition(): string;
-  /** Waits until everything up to `position` is folded, at most `timeoutMs`. @returns whether it is */
+  /** Waits for everything up to `position`. @returns whether it is folded within `timeoutMs` */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
-  /**
-   * A document by id shows what its own stream holds in the log (`readYourWrites.ts`): who appends to it need not wait.
-   */
+  /** A document by id shows all events of its stream (`readYourWrites.ts`), so that commands need not wait. */
   readonly readYourWrites?: true;
 }
 
-/** How long the build in use is taken as known, in ms. */
+/** How long the build in use counts as known. */
 const KNOWN_MS = 1_000;
-/** The same where a document is said not to exist. */
+/** As `KNOWN_MS`, before a document is reported missing. */
 const SURE_MS = 100;
 /**
- * After so long, in ms, it is asked for before anything is read: a build that readers have left is not kept up to date
- * for ever.
+ * After this long the build in use is asked for before the read: a build without readers is not kept up to date for
+ * ever.
  */
 const OLD_MS = 10_000;
 
-/** Reads the build in use; before any has caught up, that of this code. Nothing is kept open. */
+/** Reads the build in use; before any has caught up, the build of this code's version. Needs no close. */
 export function openReadModel<B extends Body>(
   store: ReadStore,
   projection: Pick<Projection<B>, 'name' | 'version' | 'indexes' | 'isFinal'>,
@@ -56,7 +52,7 @@ export function openReadModel<B extends Body>(
   let knownAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | undefined;
 
-  /** Asks which build is in use; simultaneous callers share one question. */
+  /** Simultaneous callers share one request. */
   function ask(): Promise<void> {
     asking ??= (async () => {
       try {
@@ -73,22 +69,19 @@ export function openReadModel<B extends Body>(
     return asking;
   }
 
-  /**
-   * Has the build in use asked for about every second. Only the first read, and the first after a long pause, wait for
-   * it.
-   */
+  /** About once a second. Only the first read, and the first after a long pause, wait for the answer. */
   function refreshed(): Promise<void> | undefined {
     const age = performance.now() - knownAt;
     if (age < KNOWN_MS) return undefined;
     if (age > OLD_MS) return ask();
-    // The failure shows in what is read next.
+    // The next read meets the failure.
     ask().catch(() => undefined);
     return undefined;
   }
 
   const damaged = damagedDocuments(store.records);
 
-  /** Whether it may be shown. A document that is damaged in the store is listed, so that an alert tells of it. */
+  /** Lists a damaged document, which raises an alert. */
   function isShown(looked: CollectionSpec, document: StoredDocument<B>): boolean {
     const { id, position, body } = document;
     if (isUnreadable(body)) damaged.note(looked, { id, position, body });
@@ -104,14 +97,14 @@ export function openReadModel<B extends Body>(
   }
 
   /**
-   * Called when something was not found: whether another build is in use by now. @throws UnavailableError while none
-   * has ever caught up
+   * After a document was not found: whether another build is in use by now. @throws UnavailableError before any has
+   * caught up
    */
   async function shouldLookAgain(looked: CollectionSpec): Promise<boolean> {
     const wasComplete = complete;
     if (!complete || performance.now() - knownAt > SURE_MS) await ask();
     requireComplete();
-    // What has become complete since may hold it by now.
+    // A build completed since then may have the document.
     return !wasComplete || collection !== looked;
   }
 
@@ -126,7 +119,7 @@ export function openReadModel<B extends Body>(
     const asked = refreshed();
     if (asked !== undefined) await asked;
     const of = finals === undefined ? '' : edition();
-    // Kept only as long as the build in use is known: repairs and swaps show within a second.
+    // Only while the build in use is known, so that repairs and swaps show within a second.
     const kept = complete && performance.now() - knownAt < KNOWN_MS ? finals?.get(id, of) : undefined;
     if (kept !== undefined) return kept;
     const looked = collection;
@@ -162,7 +155,7 @@ export function openReadModel<B extends Body>(
     getMany,
     async find(query) {
       const looked = await wholeCollection();
-      // A short page reads as the last one: others take the place of those left out.
+      // A short page means the end to the caller, so quarantined documents are replaced by later ones.
       for (let { limit } = query; ; limit *= 2) {
         const found = await store.find<B>(looked, limit === undefined ? query : { ...query, limit });
         const shown = found.filter((document) => isShown(looked, document));
@@ -176,7 +169,7 @@ export function openReadModel<B extends Body>(
       if (asked !== undefined) await asked;
       const waited = collection;
       if (await store.reached(checkpointName(waited), position, timeoutMs)) return true;
-      // A build that went out of use meanwhile is not advanced any more.
+      // A build that went out of use meanwhile does not advance.
       await ask();
       return collection !== waited && store.reached(checkpointName(collection), position, 0);
     },

@@ -1,9 +1,8 @@
 /**
- * Read-your-writes: a document by id shows all that its stream held when it was asked for, whichever process appended
- * it. Writes need not wait for the read model, and of reads only those wait whose document is behind.
- * The log is asked for its end: on this machine without a round trip, elsewhere beside the read of the document, once
- * for all reads meanwhile. Only where the log has grown beyond what the read model is known to show is the document's
- * own stream looked at.
+ * Read-your-writes: a document by id shows all that its stream held at the time of the request, whichever process
+ * appended it. Writes need not wait for the read model; of reads, only those wait whose document is behind. Each read
+ * asks for the log's end: locally without a round trip, else during the read of the document, shared with simultaneous
+ * reads. The document's own stream is looked at only if the log has grown beyond the known progress of the read model.
  */
 import type { EventStore, LocalLog, Position } from '../../ports/eventStore.js';
 import type { Body } from '../../ports/readStore.js';
@@ -14,21 +13,18 @@ import type { ReadModel } from './readModel.js';
 
 export type LogEnds = Pick<EventStore, 'local' | 'end' | 'lastOf'>;
 
-/**
- * How long a read waits for a document that is behind, in ms. Then it is answered as it is, as after a write that
- * waited.
- */
+/** How long a read waits for a document that is behind. Then the document is shown as it is. */
 const BEHIND_WAIT_MS = 1_000;
-/** Streams of so many documents are looked at one by one: cheap on this machine, a request each elsewhere. */
+/** Up to this many streams are looked at one by one: cheap on this machine, a request each over a network. */
 const FEW = { here: 100, far: 8 };
-/** How often at most the read model is asked how far it has come, in ms: the answer may cost a look into its store. */
+/** Least time between two questions for the read model's progress, which may read its store. */
 const FOLLOW_MS = 10;
 
 /**
- * The model with read-your-writes in `get` and `getMany`. A log on this machine that can't be read fails them with
- * UnavailableError; one elsewhere that does not answer leaves them as the read model shows them. @param log without it,
- * or where it can't tell a stream's last event, the model is returned as it is @param streamOf the stream that a
- * document is made of; what other streams hold of it may come later
+ * Adds read-your-writes to `get` and `getMany`. A local log that can't be read fails them with UnavailableError; a
+ * remote log that does not answer leaves the model's answer.
+ * @param log if absent, or without `lastOf`, the model is returned as it is
+ * @param streamOf the document's stream; events of other streams may show later
  */
 export function readYourWrites<B extends Body>(
   model: ReadModel<B>,
@@ -41,11 +37,11 @@ export function readYourWrites<B extends Body>(
   return readingFar(model, { end: async () => log.end(), lastOf: async (stream) => lastOf(stream) }, streamOf);
 }
 
-/** Up to where every document is known to show the log. */
+/** Every document is known to show the log up to `sofar`. */
 interface Shown {
   /** In the edition in use. */
   sofar(): Position;
-  /** Notes in the background when the model has come to the log's end: then no stream need be looked at. */
+  /** Notes in the background when the model has reached the log's end: then no stream need be looked at. */
   follow(end: Position): void;
 }
 
@@ -56,7 +52,7 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
   let followed = Number.NEGATIVE_INFINITY;
   return {
     sofar() {
-      // Another build may stand elsewhere.
+      // Another build may have another checkpoint.
       if (edition !== model.edition()) {
         edition = model.edition();
         seen = '';
@@ -79,7 +75,7 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
   };
 }
 
-/** The log is on this machine: the document is read first, then the log tells what it holds beyond. */
+/** For a local log, which is asked after the read of the document. */
 function readingHere<B extends Body>(
   model: ReadModel<B>,
   from: LocalLog,
@@ -87,7 +83,7 @@ function readingHere<B extends Body>(
 ): ReadModel<B> {
   const shown = whatIsShown(model);
 
-  /** The last position beyond `known` that the log has of these documents. */
+  /** The documents' last position in the log after `known`. */
   function beyond(known: Position, ids: readonly string[]): Position | undefined {
     const end = from.end();
     if (end === undefined || end <= known) return undefined;
@@ -98,7 +94,6 @@ function readingHere<B extends Body>(
     );
   }
 
-  /** Reads; where the log held more by then, waits for that and reads again. */
   async function read<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
     const known = shown.sofar();
     const of = model.edition();
@@ -109,7 +104,7 @@ function readingHere<B extends Body>(
     return work();
   }
 
-  /** Waits until all that the log holds is shown, and reads once, since there is much to read. */
+  /** Waits for the log's end and reads once, since there is much to read. */
   async function readMany<T>(work: () => Promise<T>): Promise<T> {
     const end = from.end();
     if (end !== undefined && end > shown.sofar()) await model.reached(end, BEHIND_WAIT_MS);
@@ -126,9 +121,8 @@ function readingHere<B extends Body>(
 }
 
 /**
- * The log is asked over a network: for its end while the document is read, and for the streams of the few documents
- * that may be behind. Where it does not answer, reads wait a second at most, and from then on not at all until it
- * answers again.
+ * For a remote log: its end is read together with the document, then the streams of a few documents that may be behind.
+ * If it does not answer, reads wait a second at most, and then not at all until it answers again.
  */
 function readingFar<B extends Body>(
   model: ReadModel<B>,
@@ -139,7 +133,7 @@ function readingFar<B extends Body>(
   const endNow = inTurns(log.end);
   let answers = true;
 
-  /** The log's end; `undefined` also while the log does not answer. */
+  /** `undefined` also while the log does not answer. */
   async function heardEnd(): Promise<Position | undefined> {
     const waited = answers;
     const heard = endNow().then(
@@ -162,7 +156,7 @@ function readingFar<B extends Body>(
     answers = false;
   }
 
-  /** Up to where the log, which ends at `end`, may have more of these documents than `known`. */
+  /** The documents' last possible position in the log after `known`. */
   async function beyond(known: Position, ids: readonly string[], end: Position): Promise<Position | undefined> {
     if (ids.length > FEW.far) return end;
     const asked = Promise.all(ids.map(async (id) => log.lastOf(streamOf(id)))).then(
@@ -196,7 +190,7 @@ function readingFar<B extends Body>(
   };
 }
 
-/** The furthest of these positions beyond `known`. */
+/** The last of the positions after `known`. */
 function latest(known: Position, positions: readonly (Position | undefined)[]): Position | undefined {
   let last: Position | undefined;
   for (const one of positions) if (one !== undefined && one > (last ?? known)) last = one;

@@ -1,10 +1,10 @@
-/** The record of a rebuild: docs/read-models.md#the-record-of-a-rebuild explains it. */
+/** docs/read-models.md#the-record-of-a-rebuild */
 import type { ReadStore, StoredRecord } from '../../ports/readStore.js';
 
-/** A rebuild or rollback under way. A record: losing it leaves an unfinished collection that is dropped later. */
+/** A rebuild or rollback under way. Losing the record leaves an unfinished collection, which is dropped later. */
 export interface Rebuild {
   readonly target: number;
-  /** What was in use when it was asked for; `undefined`: nothing. */
+  /** The build in use at the request. */
   readonly from: number | undefined;
   readonly kind: 'rebuild' | 'rollback';
   readonly state: 'building' | 'ready' | 'swapping' | 'aborting' | 'leaving';
@@ -12,14 +12,13 @@ export interface Rebuild {
   readonly attended: boolean;
   readonly by: string;
   readonly reason?: string;
-  /** When it was asked for: ISO 8601, UTC, milliseconds. */
+  /** The request: ISO 8601, UTC, milliseconds. */
   readonly at: string;
 }
 
-/** Before the names of the records of rebuilds. */
+/** Prefix of the records' keys. */
 export const REBUILDS = 'rebuild/';
 
-/** The rebuild of a read model that is under way. @throws UnavailableError */
 export async function rebuildOf(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
@@ -28,8 +27,7 @@ export async function rebuildOf(
 }
 
 /**
- * Replaces the record at version `expected` (0: none). @returns its version; `undefined`: another stands there. @throws
- * UnavailableError
+ * Replaces version `expected` of the record (0: none). @returns the new version; `undefined`: another version exists
  */
 export async function putRebuild(
   { records }: Pick<ReadStore, 'records'>,

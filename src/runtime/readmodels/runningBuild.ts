@@ -1,4 +1,4 @@
-/** A build as this process runs it: where it stands, and what is folded but not stored yet. */
+/** A build in this process: its checkpoint, and documents that are not stored yet. */
 import type { Position } from '../../ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import type { BuildState, PlannedBuild } from './buildState.js';
@@ -6,18 +6,18 @@ import { documentCache, type DocumentCache } from './documentCache.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { forgetQuarantined, listQuarantined, type Quarantined } from './quarantine.js';
 
-/** Documents remembered after they were stored; twice so many at most. */
+/** Kept in memory after they were stored; twice as many at most. */
 const CACHED_DOCUMENTS = 10_000;
 
 export interface RunningBuild extends PlannedBuild {
   readonly projection: Projection;
   readonly collection: CollectionSpec;
-  /** The checkpoint's name: `gifts@1`. */
+  /** For example `gifts@1`. */
   readonly checkpoint: string;
   readonly types: ReadonlySet<string>;
   readonly creates: ReadonlySet<string>;
   readonly cache: DocumentCache;
-  /** Folded, not yet handed to the store. */
+  /** Folded, not yet passed to the store. */
   dirty: Map<string, StoredDocument>;
   /** Being stored. */
   writing: Map<string, StoredDocument>;
@@ -31,16 +31,15 @@ export interface RunningBuild extends PlannedBuild {
   place: PlannedBuild['place'];
   caughtUp: boolean;
   quarantined: readonly Quarantined[];
-  /** Those of `quarantined` that are not yet listed in the store. */
+  /** Those of `quarantined` that no record lists yet. */
   unlisted: Quarantined[];
-  /** Called at once with each document taken out of service. */
+  /** Called at once with each quarantined document. */
   report?: (quarantined: Quarantined) => void;
 }
 
 /**
- * Makes a collection ready to be written, and finds where the build stands. Where nothing serves yet, secondary indexes
- * are made once it has caught up, which is faster. Beside a build that serves they are there from the start: making
- * them at once would hold up other writes. @throws UnavailableError
+ * Creates the collection and reads the checkpoint. If no build serves yet, secondary indexes are created after the
+ * catch-up, which is faster. Otherwise they exist from the start: creating them later would block other writes.
  */
 export async function openBuild(store: ReadStore, projection: Projection): Promise<RunningBuild> {
   const collection = collectionOf(projection);
@@ -69,12 +68,11 @@ export async function openBuild(store: ReadStore, projection: Projection): Promi
   };
 }
 
-/** The document as memory has it, the newest state first. */
+/** The newest state in memory. */
 export function remembered(build: RunningBuild, id: string): StoredDocument | undefined {
   return build.dirty.get(id) ?? build.writing.get(id) ?? build.cache.get(id);
 }
 
-/** How many documents wait to be stored. */
 export function dirtyCount(builds: readonly RunningBuild[]): number {
   let count = 0;
   for (const build of builds) count += build.dirty.size;

@@ -1,4 +1,3 @@
-/** Which builds the leading process keeps up to date. */
 import type { Position } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import type { Projection } from './projection.js';
@@ -15,9 +14,9 @@ export interface OpenedBuilds {
 }
 
 /**
- * Opens for each read model the build of this code's version, and where its fold is known, one of the previous version:
- * the build in use until the new one is built, or the one kept for going back. Builds that stand at no place in the log
- * are emptied first. @throws UnavailableError, LeaseLostError
+ * Opens the build of this code's version of each read model. If the previous version's fold is known, also its build:
+ * in use until the new one is built, or kept for a rollback. Builds with an invalid checkpoint are emptied first.
+ * @throws UnavailableError, LeaseLostError
  */
 export async function openBuilds(check: BuildCheck, projections: readonly Projection[]): Promise<OpenedBuilds> {
   const chosen = await Promise.all(projections.map((projection) => chooseBuilds(check, projection)));
@@ -27,7 +26,6 @@ export async function openBuilds(check: BuildCheck, projections: readonly Projec
   return { builds, inUse: new Map(chosen.map(({ name, active }) => [name, active])) };
 }
 
-/** Whether the build is of an earlier version than this code makes. */
 export function isPreviousVersion(
   { projection: { name, version } }: RunningBuild,
   projections: readonly Projection[],
@@ -52,13 +50,13 @@ async function chooseBuilds(
   return { name, active, folds };
 }
 
-/** The number of the previous version's build, where it is kept. */
+/** `undefined`: no longer kept. */
 async function previousVersion(store: ReadStore, { name, version }: Projection): Promise<number | undefined> {
   const kept = await keptRelease(store, name, version);
   return kept !== undefined && (await store.versions(name)).includes(kept.number) ? kept.number : undefined;
 }
 
-/** Builds that stand at the same position, the most advanced first. */
+/** The most advanced first. */
 export function groupsByPosition(builds: readonly RunningBuild[]): RunningBuild[][] {
   const groups = new Map<Position, RunningBuild[]>();
   for (const build of builds) {

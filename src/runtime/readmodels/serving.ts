@@ -1,6 +1,6 @@
 /**
- * How busy the processes are that answer requests: each says so once a second in a record that expires, for long work
- * in whatever process (`pace.ts`).
+ * Processes that answer requests report their load once a second, in a record that expires. Long work in any process
+ * reads it (`pace.ts`).
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Logger } from 'pino';
@@ -13,20 +13,20 @@ const RESOLUTION_MS = 5;
 
 interface Report {
   readonly requests: number;
-  /** 99th percentile of how late its event loop was. */
+  /** 99th percentile of the event loop's delay. */
   readonly delayMs: number;
 }
 
-/** All processes that answer requests. */
+/** The sum of all processes. */
 export interface Serving {
-  /** Requests a second. */
+  /** Per second. */
   readonly requests: number;
-  /** The longest of their `Report.delayMs`. */
+  /** The highest of all processes. */
   readonly delayMs: number;
 }
 
 export interface ServingReporter {
-  /** A request was answered. `route`: its pattern; only those under `/api/` count. */
+  /** `route`: its pattern; only those under `/api/` count. */
   answered(route: string | undefined): void;
   close(): Promise<void>;
 }
@@ -66,7 +66,7 @@ export function reportServing({
   };
 }
 
-/** How busy they are now. @throws UnavailableError */
+/** @throws UnavailableError */
 export async function servingNow(records: Records): Promise<Serving> {
   const reports = await records.list<Report>(PREFIX);
   return {

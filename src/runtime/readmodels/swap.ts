@@ -1,4 +1,4 @@
-/** Swapping a build in: readers use it from then on. Only the leading process does it. */
+/** Makes readers use a build. Only the leading process does it. */
 import type { Logger } from 'pino';
 import type { ReadStore } from '../../ports/readStore.js';
 import { sameVersion } from './buildNumbers.js';
@@ -9,7 +9,7 @@ import type { Lease } from '../coordination/lease.js';
 import type { RunningBuild } from './runningBuild.js';
 import { LeaseLostError } from './writer.js';
 
-/** How long the build before is kept, in ms: the next shift can still go back. */
+/** Long enough for the next shift to roll back. */
 const KEEP_PREVIOUS_MS = 86_400_000;
 
 export interface SwapDeps {
@@ -18,7 +18,7 @@ export interface SwapDeps {
   readonly logger: Logger;
 }
 
-/** Readers use another build than this process knew of: another has led meanwhile. Nothing was swapped. */
+/** Readers use a build that this process does not know: another process has led meanwhile. Nothing was swapped. */
 export class SwapOutdatedError extends Error {
   override readonly name = 'SwapOutdatedError';
   constructor(name: string) {
@@ -27,10 +27,11 @@ export class SwapOutdatedError extends Error {
 }
 
 /**
- * Lets readers use the build. It stands at the same position as the one in use, and nothing is written meanwhile.
- * @param from the number in use @returns `left`: the build that readers leave, where it is run here; `refused`: the
- * rebuild that asked for it was aborted or ended by another process. @throws LeaseLostError, SwapOutdatedError,
- * UnavailableError
+ * The build stands at the same position as the one in use, and nothing is written during the swap.
+ * @param from the number in use
+ * @returns `left`: the build that readers leave, if it runs here; `refused`: the rebuild was aborted, or another
+ * process ended it
+ * @throws LeaseLostError, SwapOutdatedError, UnavailableError
  */
 export async function swapIn(
   build: RunningBuild,
@@ -46,11 +47,11 @@ export async function swapIn(
     const wanted = target !== undefined && (target.value.state === 'ready' || target.value.state === 'swapping');
     const noted =
       wanted && (await putRebuild(store, name, { ...target.value, state: 'swapping' }, target.version)) !== undefined;
-    // An earlier leader that was cut off in a swap may have ended it since.
+    // An earlier leader, cut off during a swap, may have completed it.
     if (!noted && (await store.active(name)) !== version) return { refused: true };
   }
   if (!lease.held) throw new LeaseLostError();
-  // First: what is not noted as previous is dropped.
+  // First: a build that is not recorded as previous is dropped.
   if (from !== undefined && !sameVersion(from, version))
     await putPreviousBuild(store, name, { number: from, until: Date.now() + KEEP_PREVIOUS_MS });
   if (!(await store.activate(name, version, { expected: from ?? 0 }))) throw new SwapOutdatedError(name);
@@ -65,15 +66,12 @@ export async function swapIn(
   return left === undefined ? {} : { left };
 }
 
-/**
- * Ends the record of a rebuild that is in use, and keeps what it replaced; nothing where another record stands there.
- * @throws UnavailableError
- */
+/** Ends the record of a rebuild that serves, and keeps the replaced build. Another rebuild's record stays. */
 export async function finishSwap(store: ReadStore, name: string, { from, target }: Rebuild): Promise<void> {
   const record = await rebuildOf(store, name);
   if (record?.value.target !== target) return;
   if (from !== undefined && sameVersion(from, target)) {
-    // A rebuild does not take the way back to the last release.
+    // The last release stays available after a rebuild.
     const release = await keptRelease(store, name, target);
     const kept = release === undefined ? {} : { release: { number: release.number, until: release.until } };
     await putPreviousBuild(store, name, { number: from, until: Date.now() + KEEP_PREVIOUS_MS, ...kept });

@@ -1,4 +1,4 @@
-/** Dropping builds that are not needed any more. The leading process does, and a process that aborts its rebuild. */
+/** Drops unused builds: in the leading process, and in a process that aborts its rebuild. */
 import { pause } from '../../lib/async/pause.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { rankOf, sameVersion } from './buildNumbers.js';
@@ -9,19 +9,14 @@ import { forgetQuarantined } from './quarantine.js';
 import type { RunningBuild } from './runningBuild.js';
 import type { SwapDeps } from './swap.js';
 
-/** How often they are looked for, in ms. */
 export const TIDY_MS = 600_000;
 
-/** Drops a build with everything about it. @throws UnavailableError */
 export async function dropBuild(store: ReadStore, name: string, number: number): Promise<void> {
   await store.drop({ name, version: number, indexes: [] });
   await forgetQuarantined(store.records, { name, version: number });
 }
 
-/**
- * Waits as long as a previous release's build is kept, so that this release can be brought back without a gap. @throws
- * UnavailableError
- */
+/** Waits while a previous release's build is kept, so that this release can be restored without a gap. */
 export async function whileKept(store: ReadStore, build: RunningBuild, signal: AbortSignal): Promise<void> {
   const { name, version } = build.projection;
   while (!signal.aborted && build.state === 'retiring') {
@@ -32,8 +27,8 @@ export async function whileKept(store: ReadStore, build: RunningBuild, signal: A
 }
 
 /**
- * Drops the builds of a read model that are neither run here, nor in use, nor being built, nor kept, but for those of
- * later versions than this code's. Never throws: it is tried again later.
+ * Drops builds of a read model that are not run here, in use, being built or kept, except later versions than this
+ * code's. Never throws: a later call tries again.
  */
 export async function dropUnused(
   name: string,
@@ -43,7 +38,7 @@ export async function dropUnused(
   try {
     const own = builds.filter(({ projection }) => projection.name === name).map(({ projection }) => projection.version);
     const newest = Math.max(...own.map(rankOf));
-    // Listed first: a build opened meanwhile isn't among them.
+    // Listed before the checks, so that builds opened meanwhile are not dropped.
     const stored = await store.versions(name);
     const [active, previous, rebuild] = await Promise.all([
       store.active(name),

@@ -1,4 +1,4 @@
-/** Stores what builds have folded: one write at a time, each with all that was folded during the one before. */
+/** Stores folded documents: one write at a time, each with everything folded during the last one. */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
 import type { ReadStore, StoredDocument, WriteBatch } from '../../ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
@@ -15,17 +15,15 @@ export class LeaseLostError extends Error {
 }
 
 export interface Writer {
-  /** Stores everything folded so far: now, or right after the write under way. */
+  /** Starts a write, now or after the present one. */
   kick(): void;
-  /** Resolves when the write under way, if any, has ended. */
+  /** Resolves when the present write has ended. */
   turn(): Promise<void>;
-  /** Resolves when everything folded so far is stored, or storing has failed. */
+  /** Resolves when everything folded so far is stored, or a write has failed. */
   drain(): Promise<void>;
 }
 
-/**
- * Makes a writer. A failure ends it: `failed` is called once, nothing is stored after it, and what was folded is void.
- */
+/** After the first failure, passed to `failed`, nothing is stored, and the builds in memory are void. */
 export function makeWriter(
   builds: readonly RunningBuild[],
   store: ReadStore,
@@ -69,7 +67,7 @@ async function storeBuilds(
   store: ReadStore,
   lease: Pick<Lease, 'held'>,
 ): Promise<void> {
-  // Before anything is awaited: the checkpoint covers exactly these documents.
+  // Before any await: the checkpoint must cover exactly these documents.
   const reached = builds.map((build) => build.folded);
   const unlisted = builds.map((build) => build.unlisted);
   for (const build of builds) {
@@ -77,12 +75,12 @@ async function storeBuilds(
     build.dirty = new Map();
     build.unlisted = [];
   }
-  // Listed first: once the checkpoint has passed the event, it would never be found again.
+  // First: once the checkpoint has passed the event, the quarantine is never found again.
   for (const [at, build] of builds.entries()) {
     for (const quarantined of unlisted[at] ?? []) await recordQuarantine(store.records, build.projection, quarantined);
   }
   const batches = await batchesOf(builds, reached);
-  // What readers may be leaving comes last: they never find something older by changing over.
+  // Builds that readers are leaving come last, so that readers who change over never see older documents.
   const served = new Set(builds.filter(({ state }) => state === 'serving').map(({ collection }) => collection));
   for (const own of [
     batches.filter(({ collection }) => served.has(collection)),
@@ -99,7 +97,7 @@ async function storeBuilds(
   }
 }
 
-/** All batches of one write, each build's checkpoint with the last of its documents. */
+/** A build's checkpoint comes with the last of its documents. */
 async function batchesOf(
   builds: readonly RunningBuild[],
   reached: readonly RunningBuild['folded'][],
@@ -127,7 +125,7 @@ async function batchesOf(
   return batches;
 }
 
-/** A bound of a value's JSON in bytes, without making it: a character may take six (`\u0000`). */
+/** An upper bound of the JSON's bytes without making it: a character may take six (`\u0000`). */
 export function atMostBytes(value: unknown): number {
   if (typeof value === 'string') return value.length * 6 + 2;
   if (typeof value !== 'object' || value === null) return 26;

@@ -1,29 +1,24 @@
-/** Watches whether appends to the log work, for readiness: with a full disk reads and pings go on. */
+/** Watches appends for readiness: with a full disk reads and pings still work. */
 import { type EventStore, LogSealedError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 
-/**
- * How long a failure counts, in ms, while nothing is appended: later one has to be tried, or no process would ever be
- * ready again.
- */
+/** A failure counts this long. Later an append must be tried, or no process would become ready again. */
 const TOLD_MS = 5_000;
 
 export interface AppendsFail {
-  /** The first failure since the last append that worked. */
+  /** The first failure since the last successful append. */
   readonly since: Date;
-  /** Why, in words for anybody; `undefined`: the engine can't be reached. */
+  /** In words for anybody; `undefined`: the engine can't be reached. */
   readonly why: string | undefined;
 }
 
 export interface AppendWatch {
   readonly events: EventStore;
-  /** Whether the last append failed, and since when; `undefined`: it did not, or that was some time ago. */
+  /** `undefined`: the last append succeeded, or failed some time ago. */
   failing(): AppendsFail | undefined;
 }
 
-/**
- * Watches the log. A refusal is no failure, nor is a sealed log, which readiness reports itself. `toldMs`: default 5 s.
- */
+/** A refusal is no failure, nor is a sealed log, which readiness reports itself. */
 export function watchAppends(events: EventStore, toldMs = TOLD_MS): AppendWatch {
   let failed: (AppendsFail & { readonly at: number }) | undefined;
 

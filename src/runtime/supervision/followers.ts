@@ -1,64 +1,59 @@
 /**
- * The followers of a process run as long as it does: process managers, projector, catalogue. One that ends for any
- * reason but closing is started again. Readiness, metrics and status have their health from here.
+ * Followers run as long as their process: process managers, projector, catalogue. A follower that ends before it is
+ * closed is restarted. Readiness, metrics and status read their health here.
  */
 import { ExponentialBackoff, halfJitterGenerator } from 'cockatiel';
 import type { Logger } from 'pino';
 import { pause } from '../../lib/async/pause.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 
-/**
- * Waits before a follower is started again, in ms: the first and the longest. They double, less up to half by chance.
- */
+/** The first and the longest wait before a restart. It doubles, less up to half at random. */
 const RESTART_MS = [100, 5_000] as const;
-/**
- * After so long a follower has recovered, in ms: its next failure counts as the first. Longer than the longest wait.
- */
+/** After this long a follower has recovered, and its next failure counts as the first. Longer than the longest wait. */
 const STEADY_MS = 6_000;
 /**
- * After so long a follower is not failing any more, in ms: not one that starts, works for an instant and fails again.
+ * After this long a follower is no longer failing. Excludes a follower that works for an instant after each restart.
  */
 const SETTLED_MS = 1_000;
-/** A follower whose engine has not answered for so long, in ms, is failing. A reconnection takes less. */
+/** An engine without an answer for this long makes its follower failing. A reconnection takes less. */
 const TROUBLED_MS = 2_000;
 
 export interface FollowerHealth {
-  /** One of a few names that the program gives. */
+  /** From a small fixed set of names. */
   readonly part: string;
-  /** Whether it fails again and again, or its engine has not answered for some time. */
+  /** Repeated failures, or an engine that has not answered for some time. */
   readonly failing: boolean;
-  /** When it first failed, ISO 8601, UTC; absent: it works. */
+  /** The first failure (ISO 8601, UTC); absent: it works. */
   readonly since?: string;
-  /** How often it has failed without having recovered. */
+  /** Failures since the last recovery. */
   readonly failures: number;
-  /** Why, in words for anybody, without a path or an address; absent: it works. */
+  /** In words for anybody, without a path or an address; absent: it works. */
   readonly why?: string;
 }
 
 export interface FollowerRun {
-  /** Aborted when it is closed: it may end only then. */
+  /** `run` may end only after this is aborted. */
   readonly signal: AbortSignal;
-  /** Says that it works: it has caught up, waits for events, or stands by. Cheap. */
+  /** The follower works: it has caught up, waits for events, or stands by. Cheap. */
   well(): void;
-  /** Says that a failure is waited out; with `undefined` it is `well`. */
+  /** The follower waits out a failure; `undefined`: as `well`. */
   onTrouble(error: Error | undefined): void;
 }
 
 export interface RestartOptions {
-  /** See `RESTART_MS`. */
   readonly restartMs?: readonly [first: number, most: number];
-  /** Failures that are logged as a warning, as an engine that does not answer and any first failure are. */
+  /** Failures logged as a warning, as first failures and UnavailableError are. */
   readonly expected?: (error: unknown) => boolean;
 }
 
 export interface Followers {
-  /** Starts one, and again whenever it ends. @returns closes it: resolves when `run` has ended, and never rejects */
+  /** Restarts `run` whenever it ends. `close` resolves when `run` has ended, and never rejects. */
   start(
     part: string,
     run: (context: FollowerRun) => Promise<void>,
     options?: RestartOptions,
   ): { close(): Promise<void> };
-  /** How all of them fare, with those of other threads. */
+  /** Includes followers of other threads. */
   health(): readonly FollowerHealth[];
   /** Adds followers of another thread. */
   include(read: () => readonly FollowerHealth[]): void;
@@ -66,7 +61,7 @@ export interface Followers {
 
 export interface FollowersOptions {
   readonly logger: Logger;
-  /** Milliseconds since the epoch; default the system's clock. */
+  /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
 
@@ -74,14 +69,13 @@ interface State {
   readonly part: string;
   failures: number;
   since: string;
-  /** The last one; `undefined`: none yet. */
+  /** The last failure. */
   error: unknown;
-  /** Since when it works, and since when its engine does not answer, by `performance.now()`. */
+  /** By `performance.now()`. */
   wellAt: number | undefined;
   troubledAt: number | undefined;
 }
 
-/** Makes room for the followers of one process. */
 export function followers({ logger, now = Date.now }: FollowersOptions): Followers {
   const states = new Set<State>();
   const elsewhere: (() => readonly FollowerHealth[])[] = [];
@@ -175,7 +169,7 @@ function healthOf({ part, failures, since, error, wellAt, troubledAt }: State): 
   return { part, failing, since, failures, why: failureWords(error) };
 }
 
-/** How a failing follower fares, in words for anybody: to follow its name. */
+/** Continues a sentence that starts with the follower's name. */
 export function failingWords({
   since,
   failures,
@@ -189,7 +183,7 @@ export function failingWords({
   return `fails since ${since ?? 'an unknown time'}${often}: ${why ?? 'for an unknown reason'}`;
 }
 
-/** A failure for anybody to read: no path, no address, nothing that a caller sent. */
+/** For anybody to read: no path, no address, nothing from a request. */
 function failureWords(error: unknown): string {
   if (error instanceof UnavailableError) return error.publicReason ?? 'an engine does not answer';
   if (error === ENDED) return ENDED.message;

@@ -1,16 +1,12 @@
 import { readlinkSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 
-/**
- * About a quarter of a processor where a thread of normal priority wants it, too (Linux: sched(7), nice values):
- * folding still keeps up with appends.
- */
+/** A quarter of a busy processor (Linux: sched(7), nice values): folding still keeps up with appends. */
 const NICER = 5;
 const LOWEST = 19;
 
 /**
- * Lowers the priority of this thread, and of those it starts from now on, below the process's others. Only Linux has
- * priorities of threads; elsewhere nothing happens.
+ * Lowers the priority of this thread and of threads that it starts later. Only on Linux, where threads have priorities.
  */
 export function lowerPriority(): void {
   let id: number;

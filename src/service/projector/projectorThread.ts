@@ -1,6 +1,6 @@
 /**
- * The worker thread of the projector (`workerThread.ts`). It posts its log lines, and its followers' health once it
- * works; it ends at `'close'`.
+ * The projector's worker thread (`workerThread.ts`). Posts log lines, and the health of its followers; ends at
+ * `'close'`.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openEmbeddedEventStore } from '../../adapters/embedded/eventStore/eventStore.js';
@@ -27,8 +27,7 @@ const telemetry = await startTelemetry({ version, logger });
 if (telemetry !== undefined) open.add(telemetry);
 const events = open.add(upcastEvents(await openEmbeddedEventStore({ dir, openElsewhere: true })));
 const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true, longLived: true }));
-// Requests go first. The store's own threads keep their priority: other writers would wait for them to release the
-// file's lock.
+// Requests go first. The store's own threads, already started, keep their priority: other writers wait for their lock.
 lowerPriority();
 const parts = followers({ logger });
 open.add(await projectInProcess({ events, store, projections: PROJECTIONS, logger, holder, followers: parts }));
@@ -39,7 +38,7 @@ setInterval(() => post(parts.health()), HEALTH_MS).unref();
 
 port.once('message', () => {
   open.close().then(
-    // Traces on their way to a silent collector are not waited for.
+    // Without waiting for traces to a collector that does not answer.
     () => process.exit(0),
     (error: unknown) => {
       logger.error({ err: error }, 'projector: its thread did not close');

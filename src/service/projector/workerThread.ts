@@ -1,6 +1,6 @@
 /**
- * The projector on a worker thread: on embedded engines it would share a processor with requests. The thread has its
- * own connections to the data folder, like another process, and is signalled at once when a reader waits for it.
+ * Runs the projector on a worker thread: with embedded engines it would share a processor with requests. The thread has
+ * its own connections to the data folder, as another process would, and is woken at once for a waiting reader.
  */
 import { Worker } from 'node:worker_threads';
 import { symbols, type DestinationStream, type Logger } from 'pino';
@@ -8,13 +8,11 @@ import type { FollowerHealth, FollowerRun, Followers, RestartOptions } from '../
 import type { RunningProjector } from './inProcess.js';
 
 export interface ProjectorThreadData {
-  /** Its files are open in this process. */
+  /** This process has its files open, too. */
   readonly dataDir: string;
-  /**
-   * See `LeaseOptions.holder`. The next thread has the same name, and so takes over the lease of a dead one at once.
-   */
+  /** See `LeaseOptions.holder`. A new thread with the same name takes over a dead one's lease at once. */
   readonly holder: string;
-  /** The lowest level that is logged, in pino's words. */
+  /** pino's name of the lowest logged level. */
   readonly level: string;
   readonly version: string;
 }
@@ -22,22 +20,22 @@ export interface ProjectorThreadData {
 export type FromProjectorThread = string | readonly FollowerHealth[];
 
 export interface ThreadProjectorOptions extends Omit<ProjectorThreadData, 'level'> {
-  /** Lines of the thread's log go where this logger's lines go. */
+  /** Also gets the thread's log lines. */
   readonly logger: Logger;
-  /** Of this process: the thread is one, and has some of its own. */
+  /** The process's followers: the thread is one, and reports its own. */
   readonly followers: Followers;
   readonly script?: URL;
   /**
-   * The first and the longest pause before a dead thread is replaced, in ms; see `followers.ts`. Default 0.1 to 30 s,
-   * since a thread takes time to load.
+   * The first and the longest pause before a dead thread is replaced (`followers.ts`). Default 0.1 to 30 s, since a
+   * thread takes time to load.
    */
   readonly restartMs?: RestartOptions['restartMs'];
-  /** The longest wait for its end before it is terminated, in ms; default 5 s. */
+  /** The thread is terminated if it takes longer to end; default 5 s. */
   readonly endMs?: number;
 }
 
 export interface ThreadProjector extends RunningProjector {
-  /** Resolves when the first thread has loaded everything and works, or has ended. */
+  /** Resolves when the first thread works, or has ended. */
   readonly loaded: Promise<void>;
 }
 
@@ -51,8 +49,8 @@ const PARTS: readonly FollowerHealth[] = ['projector', 'rebuilds'].map((part) =>
 }));
 
 /**
- * Starts it. A thread that dies is logged and replaced: events that it had folded but not stored are folded again.
- * `close` rejects when the thread did not end well.
+ * A dead thread is logged and replaced; events that were not stored are folded again. `close` rejects if the thread
+ * fails to end.
  */
 export function projectOnThread({
   logger,

@@ -1,4 +1,4 @@
-/** What differs between a document as it is served and as the log has it, field by field, with secrets masked. */
+/** Differences between a served document and the log's, field by field, with secrets masked. */
 import { isDeepStrictEqual } from 'node:util';
 import { MASK } from '../../../lib/mask.js';
 import type { Position } from '../../../ports/eventStore.js';
@@ -6,9 +6,9 @@ import type { StoredDocument } from '../../../ports/readStore.js';
 import type { Projection } from '../projection.js';
 import { isOutOfService, isQuarantined } from '../quarantine.js';
 
-/** An absent value is left out; a secret or personal one is masked. */
+/** Absent values are left out; secret and personal ones are masked. */
 export interface FieldDifference {
-  /** Its path in the document: `redemption.redeemed`, `receivers.0`. */
+  /** A path such as `redemption.redeemed` or `receivers.0`. */
   readonly field: string;
   readonly served?: unknown;
   readonly log?: unknown;
@@ -17,8 +17,8 @@ export interface FieldDifference {
 export interface Difference {
   readonly id: string;
   /**
-   * `missing`: only the log has it; `extra`: only readers do; `quarantined`: out of service; `unfoldable`: served,
-   * though the log can't be folded.
+   * `missing`: only the log has the document; `extra`: only readers see it; `quarantined`: out of service;
+   * `unfoldable`: served, but the log can't be folded.
    */
   readonly kind: 'missing' | 'extra' | 'different' | 'quarantined' | 'unfoldable';
   readonly servedAt?: Position;
@@ -26,7 +26,7 @@ export interface Difference {
   readonly fields: readonly FieldDifference[];
 }
 
-/** The difference between the two (`undefined`: no such document), with the values of `hidden` fields masked. */
+/** `undefined`: no such document. Values of `hidden` fields are masked. */
 export function differenceOf(
   hidden: Projection['hidden'],
   id: string,
@@ -56,7 +56,7 @@ export function differenceOf(
   return { id, kind, ...places, fields };
 }
 
-/** A container that stands beside something else altogether: what is hidden within it stays so. */
+/** For a container opposite a value of another kind: its hidden fields stay masked. */
 function maskedWithin(value: unknown, hides: (name: string) => boolean): unknown {
   if (!isContainer(value)) return value;
   return JSON.parse(
@@ -71,7 +71,7 @@ function kindOf(served: StoredDocument | undefined, log: StoredDocument | undefi
   return isQuarantined(log.body) ? 'unfoldable' : 'different';
 }
 
-/** Calls `differs` for each leaf, and for each value that only one of the two has. */
+/** Calls `differs` for each leaf, and for each value that only one side has. */
 function compare(
   one: unknown,
   other: unknown,
@@ -79,7 +79,7 @@ function compare(
   differs: (path: readonly string[], one: unknown, other: unknown) => void,
 ): void {
   if (isDeepStrictEqual(one, other)) return;
-  // What only one side has is shown leaf by leaf, too: some leaves may be hidden.
+  // A value that only one side has is compared leaf by leaf, since some leaves may be hidden.
   const [left, right] = [partsOf(one, other), partsOf(other, one)];
   const keys =
     left === undefined || right === undefined ? [] : [...new Set([...Object.keys(left), ...Object.keys(right)])];
@@ -87,7 +87,7 @@ function compare(
   if (keys.length === 0) differs(path, one, other);
 }
 
-/** The parts of a container that is compared with another of its kind, or with nothing. */
+/** `undefined` unless the other value is a container of the same kind, or absent. */
 function partsOf(value: unknown, other: unknown): Readonly<Record<string, unknown>> | undefined {
   if (value === undefined && isContainer(other)) return {};
   return isContainer(value) &&

@@ -1,4 +1,4 @@
-/** Folds some documents afresh, in memory, for repairs and samples: reads the log once, however many they are. */
+/** Folds some documents afresh in memory, for repairs and samples. One reading of the log serves all of them. */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../../lib/async/slices.js';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import type { StoredDocument } from '../../../ports/readStore.js';
@@ -11,20 +11,20 @@ export interface FoldSomeOptions {
   readonly events: Pick<EventStore, 'readAll'>;
   readonly projection: Projection;
   readonly ids: ReadonlySet<string>;
-  /** The documents as they are at `after`; default none, at the log's beginning. Not changed. */
+  /** The documents as of `after`, which are not changed; default none. */
   readonly documents?: ReadonlyMap<string, StoredDocument>;
   readonly after?: Position | undefined;
-  /** Everything up to here is folded, nothing after it; `undefined`: nothing. */
+  /** The last folded position; `undefined`: the log is empty. */
   readonly through: Position | undefined;
-  /** Ends it early: the result is of no use then. */
+  /** Ends the fold early, without a usable result. */
   readonly signal?: AbortSignal;
-  /** Called after each batch with its number of events, and how far the log has been read. */
+  /** With the number of events read, and the position reached. */
   readonly onBatch?: (events: number, position: Position) => void;
 }
 
 /**
- * The documents as the projector would have them at `through`. One that can't be folded is the marker of its
- * quarantine; one that the log lacks is left out. @throws UnavailableError
+ * The documents as the projector would have them at `through`. A failed fold gives a quarantine marker; documents that
+ * the log lacks are left out.
  */
 export async function foldSome(options: FoldSomeOptions): Promise<Map<string, StoredDocument>> {
   const { events, projection, ids, after, through, signal, onBatch } = options;
@@ -43,7 +43,7 @@ export async function foldSome(options: FoldSomeOptions): Promise<Map<string, St
   return folded;
 }
 
-/** As the projector does, it passes over an event that can't say which documents it touches. */
+/** Skips an event that names no valid documents, as the projector does. */
 function foldWanted(
   projection: Projection,
   event: RecordedEvent,

@@ -1,4 +1,4 @@
-/** What the last verification of a read model found, kept for `repair --found`. */
+/** The last verification's findings, kept for `repair --found`. */
 import type { ReadStore } from '../../../ports/readStore.js';
 import { MAX_REPAIRS } from './repair.js';
 
@@ -6,7 +6,7 @@ const FINDINGS = 'findings/';
 const RECORD_IDS = 500;
 const KEEP_MS = 7 * 86_400_000;
 
-/** Collects what a verification finds, in place of what an earlier one found. @throws UnavailableError */
+/** Replaces earlier findings. */
 export async function recordFindings(
   store: ReadStore,
   name: string,
@@ -24,7 +24,7 @@ export async function recordFindings(
   };
   return {
     async add(id) {
-      // More are a matter for a rebuild.
+      // More need a rebuild.
       if (kept + ids.length > MAX_REPAIRS) return;
       ids.push(id);
       if (ids.length === RECORD_IDS) await putIds();
@@ -33,12 +33,10 @@ export async function recordFindings(
   };
 }
 
-/** What the last verification found. @throws UnavailableError */
 export async function lastFindings({ records }: Pick<ReadStore, 'records'>, name: string): Promise<string[]> {
   return (await records.list<string[]>(`${FINDINGS}${name}/`)).flatMap(({ value }) => value);
 }
 
-/** Forgets it: it has been repaired. @throws UnavailableError */
 export async function forgetFindings({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
   for (const { key } of await records.list(`${FINDINGS}${name}/`)) await records.delete(key);
 }

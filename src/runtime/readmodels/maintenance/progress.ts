@@ -1,4 +1,4 @@
-/** How far a rebuild has come: counted while it runs, and kept in a record for others and for going on. */
+/** Progress of a rebuild, kept in a record for status and for the next builder. */
 import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { ReadStore } from '../../../ports/readStore.js';
@@ -6,23 +6,23 @@ import { positionFault, shownPosition } from '../../../ports/storedPosition.js';
 import type { RunningBuild } from '../runningBuild.js';
 import { shareOf } from '../../coordination/share.js';
 
-/** Rates are of the last so many ms. */
+/** Window of the rates. */
 const RATE_MS = 5_000;
 
-/** Events are those that the projection folds. */
+/** `events` counts only types that the projection folds. */
 export interface RebuildProgress {
   readonly events: number;
   /** An estimate from `share`; `undefined` at the beginning. */
   readonly total: number | undefined;
   readonly perSecond: number;
-  /** The share of the log that has been read, 0 to 1; `undefined` where that can't be told. */
+  /** The share of the log that was read, 0 to 1; `undefined`: unknown. */
   readonly share: number | undefined;
   /** `undefined` while `share` does not grow. */
   readonly secondsLeft: number | undefined;
   readonly position: Position | undefined;
 }
 
-/** Events folded up to a stored checkpoint: a builder that goes on from there counts on from it. */
+/** Events folded up to a stored checkpoint, from which the next builder continues. */
 interface Counted {
   readonly events: number;
   readonly position: Position;
@@ -36,7 +36,6 @@ interface Kept {
 
 const keyOf = (name: string): string => `progress/${name}`;
 
-/** @throws UnavailableError */
 export async function putProgress(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
@@ -51,7 +50,7 @@ export async function putProgress(
   } satisfies Kept);
 }
 
-/** The last progress of the build of that number. @throws UnavailableError */
+/** `undefined`: none is kept for this target. */
 export async function lastProgress(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
@@ -62,10 +61,10 @@ export async function lastProgress(
 }
 
 export interface ProgressCount {
-  /** The log: events read through it are counted. */
+  /** The log; events read from here are counted. */
   readonly counted: EventStore;
   now(): RebuildProgress;
-  /** What of the count is stored. */
+  /** The count up to the stored checkpoint. */
   stored(): Counted | undefined;
 }
 
@@ -75,7 +74,7 @@ export interface ProgressDeps {
   readonly logger?: Pick<Logger, 'warn'>;
 }
 
-/** Starts to count, or goes on from where the build stands. @throws UnavailableError */
+/** Continues from the build's stored checkpoint. */
 export async function progressOf(
   { events, store, logger }: ProgressDeps,
   name: string,
@@ -84,7 +83,7 @@ export async function progressOf(
   const noted = build.stored === undefined ? undefined : await lastProgress(store, name, build.projection.version);
   let safe = noted?.stored;
   if (safe !== undefined) {
-    // Beyond what the build has stored it counts events that are still to be folded.
+    // A count beyond the checkpoint includes events that are still to be folded.
     const fault =
       (await positionFault(events, safe.position)) ??
       (build.stored !== undefined && safe.position > build.stored ? 'lies beyond what was built' : undefined);
@@ -103,7 +102,7 @@ export async function progressOf(
   const samples: { readonly at: number; readonly count: number; readonly share: number | undefined }[] = [
     { at: performance.now(), count, share: shareOf(position, end) },
   ];
-  /** Counts that are not yet stored, in log order. */
+  /** Counts beyond the checkpoint, in log order. */
   const coming: Counted[] = position === undefined ? [] : [{ events: count, position }];
 
   const follow: EventStore['follow'] = async function* (...args) {
@@ -153,7 +152,7 @@ export async function progressOf(
   };
 }
 
-/** How many events the build has stored: those noted, and the few that were stored after that. */
+/** The kept count, and the few events stored after it. */
 async function countedTo(
   events: EventStore,
   { stored, projection: { types } }: RunningBuild,

@@ -1,13 +1,12 @@
-/** How fast a projection goes. */
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 
-/** Counting stops after so many events, or so long, in ms. */
+/** Limits of the count, in events and ms. */
 const COUNT_EVENTS = 20_000;
 const COUNT_MS = 300;
 
 /**
- * Events of these types a second between two positions. Of many only the first are counted; positions grow evenly
- * enough to tell the rest. @throws UnavailableError
+ * Events of these types a second between two positions. Only the first are counted; the rest is estimated, since
+ * positions grow evenly enough.
  */
 export async function rate(
   events: EventStore,

@@ -1,7 +1,6 @@
 /**
- * Rebuilding a read model unnoticed: a new build is made beside the one in use, from its checkpoint if it was started
- * before, and handed to the leading process, which swaps it in (docs/read-models.md). A lease allows one builder at a
- * time.
+ * Rebuilds a read model while it is in use. A new build is made, from its checkpoint if it was started before, and the
+ * leading process swaps it in (docs/read-models.md). A lease allows one builder at a time.
  */
 import type { Logger } from 'pino';
 import { pause } from '../../../lib/async/pause.js';
@@ -23,13 +22,13 @@ import { LeaseLostError } from '../writer.js';
 import { MaintenanceRefusedError, type Remedy } from './refused.js';
 import { progressOf, type RebuildProgress, putProgress } from './progress.js';
 
-/** How often a builder looks whether its build is still wanted, and stores its progress, in ms. */
+/** How often a builder checks that its build is still wanted, and stores its progress. */
 const TEND_MS = 1_000;
 
-/** It can't be done as things stand: the message says why, and what to do. Nothing was changed. */
+/** The message says why, and what to do. Nothing was changed. */
 export class RebuildRefusedError extends MaintenanceRefusedError {
   override readonly name = 'RebuildRefusedError';
-  /** Something else is under way: it may be done later. */
+  /** Other work is under way: a later attempt may succeed. */
   readonly busy: boolean;
   constructor(message: string, { busy = false, remedy }: { readonly busy?: boolean; readonly remedy?: Remedy } = {}) {
     super(message, remedy);
@@ -41,9 +40,7 @@ export interface RebuildDeps {
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly logger: Logger;
-  /** See `LeaseOptions.holder`. */
   readonly holder: string;
-  /** Default `LEASE_MS`. */
   readonly leaseMs?: number;
 }
 
@@ -56,15 +53,15 @@ export interface Asked {
 
 export interface BuildOptions {
   readonly pace: Pace;
-  /** Ends it: the next builder goes on from there. */
+  /** Ends the build; the next builder continues from its checkpoint. */
   readonly signal: AbortSignal;
-  /** Called about once a second, and at the end. */
+  /** About once a second, and at the end. */
   readonly onProgress?: (progress: RebuildProgress) => void;
 }
 
 const leaseOf = (name: string): string => `rebuild/${name}`;
 
-/** Acquires the right to build. @throws RebuildRefusedError naming its holder, UnavailableError */
+/** @throws RebuildRefusedError that names the holder */
 export async function seizeBuildLease(
   { store, logger, holder, leaseMs }: RebuildDeps,
   name: string,
@@ -82,8 +79,9 @@ export async function seizeBuildLease(
 }
 
 /**
- * Records a rebuild, unless one is under way. `attended`: the caller builds it. @returns its record, and whether it was
- * there before. @throws RebuildRefusedError, UnavailableError
+ * Records a rebuild, or continues the one under way. `attended`: the caller builds it.
+ * @returns the record, and whether it existed before
+ * @throws RebuildRefusedError
  */
 export async function requestRebuild(
   store: ReadStore,
@@ -107,7 +105,7 @@ export async function requestRebuild(
       continue;
     }
     if (existing !== undefined) {
-      // Half aborted, or of another version's code.
+      // Half aborted, or of another version.
       await discardRebuild(store, name, existing);
       continue;
     }
@@ -128,8 +126,8 @@ export async function requestRebuild(
 }
 
 /**
- * Whether a rebuild could start now. @returns what is in use, and the rebuild under way. @throws RebuildRefusedError
- * where it could not, UnavailableError
+ * @returns the number in use, and the rebuild under way
+ * @throws RebuildRefusedError if a rebuild can't start now
  */
 export async function checkRebuild(
   store: ReadStore,
@@ -151,7 +149,7 @@ export async function checkRebuild(
   return { from, existing };
 }
 
-/** Ends a rebuild without a builder, and drops what was built. @throws UnavailableError */
+/** Ends a rebuild that has no builder, and drops its build. */
 async function discardRebuild(
   store: ReadStore,
   name: string,
@@ -164,8 +162,9 @@ async function discardRebuild(
 }
 
 /**
- * Builds until it has caught up with the log. @returns `ready`; `aborted`: it is not wanted any more, and nothing is
- * being written; `stopped`: by the signal. @throws LeaseLostError, UnavailableError
+ * Builds until the log's end. @returns `aborted`: the build is no longer wanted, and nothing is written; `stopped`: by
+ * the signal
+ * @throws LeaseLostError
  */
 export async function build(
   deps: RebuildDeps,
@@ -234,8 +233,8 @@ export async function build(
 }
 
 /**
- * Asks the leading process to catch the previous build up and swap it in. @returns its number. @throws
- * RebuildRefusedError, UnavailableError
+ * Asks the leading process to swap the previous build in. @returns its number
+ * @throws RebuildRefusedError
  */
 export async function requestRollback(
   store: ReadStore,
@@ -282,9 +281,9 @@ export async function requestRollback(
 }
 
 /**
- * Aborts a rebuild: its builder stops, and what was built is dropped; what the leading process has taken over it drops
- * itself. @returns `leaving`: the record is still there. @throws RebuildRefusedError when none is under way, or it is
- * in use; UnavailableError
+ * Stops the builder and drops the build; the leading process drops a build that it has taken over.
+ * @returns `leaving`: the record still exists
+ * @throws RebuildRefusedError if no rebuild is under way, or the build is in use
  */
 export async function abortRebuild(deps: RebuildDeps, name: string, signal: AbortSignal): Promise<'over' | 'leaving'> {
   const { store } = deps;
@@ -315,7 +314,7 @@ export async function abortRebuild(deps: RebuildDeps, name: string, signal: Abor
   }
 }
 
-/** The builder sees within a second that its build is not wanted. */
+/** The builder notices within a second that its build is not wanted. */
 async function waitForLease(deps: RebuildDeps, name: string, signal: AbortSignal): Promise<Lease | undefined> {
   while (!signal.aborted) {
     try {

@@ -1,6 +1,6 @@
 /**
- * Carries out rebuilds that were asked for without a builder (`POST /ops/projections/{name}/rebuild`), in any process
- * with the role projector.
+ * Builds rebuilds that no command builds (`POST /ops/projections/{name}/rebuild`), in any process with the role
+ * projector.
  */
 import { pause } from '../../../lib/async/pause.js';
 import { type Followers, followers as ownFollowers } from '../../supervision/followers.js';
@@ -15,11 +15,9 @@ const LOOK_MS = 1_000;
 
 export interface RebuilderOptions extends RebuildDeps {
   readonly projections: readonly Projection[];
-  /** The followers of this process; default its own. */
   readonly followers?: Pick<Followers, 'start'>;
 }
 
-/** Starts looking. @returns stops: another process goes on with what was started. */
 export function startRebuilder({ followers, ...deps }: RebuilderOptions): { close(): Promise<void> } {
   const { store, projections, logger } = deps;
 

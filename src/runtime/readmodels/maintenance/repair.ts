@@ -1,6 +1,6 @@
 /**
- * Repair: folds single documents afresh from the log and has the leading process put them in place. It heals a
- * quarantined document that this code can fold.
+ * Folds single documents afresh from the log; the leading process stores them. This repairs a quarantined document
+ * whose cause this code has fixed.
  */
 import type { ReadStore } from '../../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from '../projection.js';
@@ -14,14 +14,13 @@ import { placeOrder, type RepairOrder, type RepairOutcome } from './repairOrders
 import { waitWithStandby } from './waitWithStandby.js';
 import { shareOf } from '../../coordination/share.js';
 
-/** The most documents and bytes of one order. */
+/** Limits of one order. */
 const ORDER = { documents: 200, bytes: 500_000 };
-/** How long the projector may take to reach the position of the documents, in ms. */
+/** How long the projector may take to reach the documents' position. */
 const STUCK_MS = 30_000;
-/** More are a matter for a rebuild. */
+/** More need a rebuild. */
 export const MAX_REPAIRS = 10_000;
 
-/** It can't be repaired as things stand: the message says why. Nothing was changed. */
 export class RepairRefusedError extends MaintenanceRefusedError {
   override readonly name = 'RepairRefusedError';
 }
@@ -29,13 +28,13 @@ export class RepairRefusedError extends MaintenanceRefusedError {
 export interface RepairOptions {
   readonly pace: Pace;
   readonly signal: AbortSignal;
-  /** Called now and then with the number of events read, and the share of the log (0 to 1). */
+  /** `share` of the log, 0 to 1. */
   readonly onProgress?: (events: number, share: number) => void;
 }
 
 /**
- * @returns the outcomes, in the order of `ids`; `undefined`: stopped by the signal, and what was ordered may still be
- * done. @throws RepairRefusedError, UnavailableError
+ * @returns outcomes in the order of `ids`; `undefined`: stopped by the signal, though orders may still be carried out
+ * @throws RepairRefusedError
  */
 export async function repair(
   deps: RebuildDeps,
@@ -112,7 +111,7 @@ export async function repair(
   return wanted.map((id) => outcomes.get(id) ?? { id, outcome: 'same' });
 }
 
-/** A few of them, each cut: what is no id may be long. */
+/** Shortened: text that is no id may be long. */
 function namedShortly(ids: readonly string[]): string {
   const shown = ids.slice(0, 4).map((id) => (id.length > 40 ? `${id.slice(0, 40)}…` : id));
   return `${shown.join(', ')}${ids.length > shown.length ? ` and ${ids.length - shown.length} more` : ''}`;

@@ -1,7 +1,6 @@
 /**
- * Repairs as the leading process makes them: between two turns, when everything folded is stored and nothing is
- * written. So no event is lost between the document folded afresh and the next one folded onto it. An order is a
- * record.
+ * Repairs by the leading process, between two turns, when everything folded is stored and nothing is written. So no
+ * event is lost between a document's fresh fold and the next event. An order is a record.
  */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -17,42 +16,41 @@ import { LeaseLostError } from '../writer.js';
 import { foldSome } from './foldSome.js';
 
 const REPAIRS = 'repair/';
-/** An order that no process carries out is forgotten, in ms. */
+/** An order that no process carries out expires after this long. */
 const ORDER_MS = 3_600_000;
 
 export interface RepairOutcome {
   readonly id: string;
   /**
-   * `repaired`: it is what the log has; `same`: it was; `removed`: the log lacks it; `quarantined`: it can't be folded.
+   * `repaired`: replaced by the log's document; `same`: equal to it; `removed`: the log lacks it; `quarantined`: the
+   * fold fails.
    */
   readonly outcome: 'repaired' | 'same' | 'removed' | 'quarantined';
-  /** Why it can't be folded. */
+  /** Why the fold fails. */
   readonly cause?: string;
 }
 
 export interface RepairOrder {
-  /** The read model's. */
   readonly name: string;
-  /** The number of the build that they were folded for: another version's documents have another shape. */
+  /** Documents of another version have another shape. */
   readonly build: number;
   /** `document: null`: the log lacks it. */
   readonly documents: readonly { readonly id: string; readonly document: StoredDocument | null }[];
-  /** The documents are as the log has them up to here. */
+  /** The documents are as of this position. */
   readonly through: Position | null;
-  /** Once it has been carried out. */
+  /** Set when it was carried out. */
   readonly outcomes?: readonly RepairOutcome[];
-  /** Why it could not be. */
+  /** Set when it was refused. */
   readonly failure?: string;
 }
 
-/** @returns its record's key. @throws UnavailableError */
+/** @returns the record's key */
 export async function placeOrder({ records }: Pick<ReadStore, 'records'>, order: RepairOrder): Promise<string> {
   const key = `${REPAIRS}${order.name}/${randomUUID()}`;
   await records.put(key, order, { expected: 0, expiresAt: Date.now() + ORDER_MS });
   return key;
 }
 
-/** The orders that have not been carried out. @throws UnavailableError */
 export async function openOrders({ records }: Pick<ReadStore, 'records'>): Promise<StoredRecord<RepairOrder>[]> {
   return (await records.list<RepairOrder>(REPAIRS)).filter(
     ({ value }) => value.outcomes === undefined && value.failure === undefined,
@@ -71,7 +69,7 @@ export interface CarryOutDeps {
   readonly lease: Pick<Lease, 'held'>;
 }
 
-/** Ends an order whose position is no place in the log: no build will ever stand there. @throws UnavailableError */
+/** Refuses an order whose position is not in the log: no build will ever reach it. */
 export async function refuseInvalid(
   deps: RefuseDeps,
   { key, value, version }: StoredRecord<RepairOrder>,
@@ -91,8 +89,8 @@ export async function refuseInvalid(
 }
 
 /**
- * Carries an order out on the serving build, which stands at or past the order's position; or notes in it why that
- * can't be done. @throws LeaseLostError, UnavailableError: some of it may have been done, and the order stays open
+ * Carries an order out on the serving build, which has reached the order's position, or records a refusal.
+ * @throws LeaseLostError, UnavailableError: it may be done in part, and the order stays open
  */
 export async function carryOut(
   build: RunningBuild,
@@ -134,7 +132,7 @@ export async function carryOut(
   if (!lease.held) throw new LeaseLostError();
   const made = await store.correct(build.collection, corrections);
   build.cache.clear();
-  // Also where nothing differs: an earlier attempt may have changed documents without an answer.
+  // Even without a difference: an earlier attempt may have changed documents and got no answer.
   await raiseEdition(store, order.name);
   const missed = corrections.filter((_, index) => made[index] !== true).map(({ id }) => id);
   if (missed.length > 0) return otherWriter(missed);
@@ -155,8 +153,8 @@ export async function carryOut(
 }
 
 /**
- * Documents beyond what the build has stored: the next leader wrote them, or a write without its checkpoint. What was
- * folded up to there would put them back. One beyond the log's end was falsified.
+ * Documents beyond the build's checkpoint, from the next leader or a write without a checkpoint: this fold would undo
+ * them. A document beyond the log's end was falsified, and is not among them.
  */
 async function aheadOf(
   { stored }: RunningBuild,
@@ -171,12 +169,12 @@ async function aheadOf(
   return ahead.filter(({ position }) => end !== undefined && position <= end).map(({ id }) => id);
 }
 
-/** Tells readers that keep documents in memory that some have changed without an event. */
+/** Makes readers drop the documents in their memory: some have changed without an event. */
 async function raiseEdition({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
   await records.put(`edition/${name}`, {});
 }
 
-/** How often documents of a read model were repaired. @throws UnavailableError */
+/** The number of repairs of a read model. */
 export async function editionOf({ records }: Pick<ReadStore, 'records'>, name: string): Promise<number> {
   return (await records.get(`edition/${name}`))?.version ?? 0;
 }

@@ -1,17 +1,16 @@
 /**
- * Verifications and repairs that a service carries out while the caller does not wait. The last one of each kind and
- * read model stands in a record that any process can show.
+ * Verifications and repairs that a service runs in the background. A record holds the last one of each kind and read
+ * model, for any process to show.
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { within } from '../../../lib/async/within.js';
 import type { ReadStore } from '../../../ports/readStore.js';
 
-/** How often a task renews its record, in ms. */
+/** How often a task renews its record. */
 const TELL_MS = 1_000;
-/** A task that has not renewed it for so long is dead, in ms. */
+/** A task without a renewal for this long is dead. */
 const DEAD_MS = 10_000;
-/** How long the record is kept, in ms. */
 const KEEP_MS = 7 * 86_400_000;
 
 export type TaskKind = 'verification' | 'repair';
@@ -20,39 +19,39 @@ export interface Task<R = unknown> {
   readonly id: string;
   readonly kind: TaskKind;
   readonly projection: string;
-  /** `interrupted`: the process that carried it out has ended. */
+  /** `interrupted`: its process has ended. */
   readonly state: 'running' | 'done' | 'failed' | 'interrupted';
   readonly by: string;
   readonly reason: string | null;
-  /** When it was asked for, and when the record was renewed: ISO 8601, UTC, milliseconds. */
+  /** The request, and the last renewal: ISO 8601, UTC, milliseconds. */
   readonly at: string;
   readonly told_at: string;
-  /** 0 to 1; null: not known yet. */
+  /** 0 to 1; null: unknown. */
   readonly progress: number | null;
-  /** Null until it is done. */
+  /** Null until `state` is `done`. */
   readonly result: R | null;
   readonly failure: string | null;
 }
 
-/** Another of its kind is under way. */
+/** Another task of this kind is under way. */
 export class TaskRunningError extends Error {
   override readonly name = 'TaskRunningError';
 }
 
 export interface Tasks {
   /**
-   * Starts one. `work` reports its share; an error's message becomes the task's failure where `explains` allows it.
-   * @returns the task as it stands after `waitMs` at most. @throws TaskRunningError, UnavailableError; what `work`
-   * fails with in that time where `explains` does not allow it
+   * Starts a task. The task's failure is the error's message if `explains` accepts the error.
+   * @returns the task after `waitMs` at most
+   * @throws TaskRunningError, UnavailableError; within `waitMs` also errors that `explains` does not accept
    */
   start<R>(
     asked: Pick<Task, 'kind' | 'projection' | 'by' | 'reason'>,
     work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>,
     options: { readonly waitMs: number; readonly explains: (error: unknown) => boolean },
   ): Promise<Task<R>>;
-  /** The last one of its kind. @throws UnavailableError */
+  /** @throws UnavailableError */
   last<R>(kind: TaskKind, projection: string): Promise<Task<R> | undefined>;
-  /** Ends those under way here. */
+  /** Interrupts this process's tasks. */
   close(): Promise<void>;
 }
 
@@ -97,7 +96,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
       if (version === undefined) {
         throw new TaskRunningError(`a ${asked.kind} of ${asked.projection} was begun in this moment by somebody else`);
       }
-      /** Renews the record. A task started since, which took this one for dead, stays. */
+      /** A later task that took this one for dead keeps its record. */
       const keep = async (): Promise<void> => {
         task = { ...task, told_at: now() };
         for (;;) {
@@ -106,7 +105,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
             version = kept;
             return;
           }
-          // An earlier renewal of unknown outcome may have been stored: the record is still this task's then.
+          // An earlier renewal without an answer may have been stored.
           const record = await records.get<Task>(key);
           if (record?.value.id !== task.id)
             throw new Error(`another ${asked.kind} of ${asked.projection} has taken its place`);
@@ -138,7 +137,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
         )
         .then(async () => {
           clearInterval(timing);
-          // One renewal at a time: an earlier one must not come after the last.
+          // An earlier renewal must not overwrite the last one.
           await telling;
           await keep().catch((error: unknown) =>
             logger.warn({ err: error, task: asked.kind }, 'what became of a task could not be kept'),

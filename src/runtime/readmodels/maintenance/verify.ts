@@ -1,6 +1,6 @@
 /**
- * Verification: folds the log afresh into a copy, compares it by id with what is served, and looks again at documents
- * that moved meanwhile. Nothing served is touched, and memory does not grow with the collection.
+ * Folds the log afresh into a copy and compares it with the served documents by id. Documents that changed meanwhile
+ * are compared again. Served data is not touched, and memory use does not grow with the collection.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
@@ -17,15 +17,14 @@ import { MaintenanceRefusedError } from './refused.js';
 import { progressOf, type RebuildProgress } from './progress.js';
 import { shareOf } from '../../coordination/share.js';
 
-/** Documents read at once; `polite`: while requests are answered. */
+/** Page sizes; `polite`: while requests are answered. */
 const PAGE = { full: 250, polite: 100 };
-/** Documents that seem to differ and are looked at again at once. */
+/** Documents that are compared again at once. */
 const SUSPECTS = 500;
 const CATCH_UP_MS = 5_000;
-/** A sample is taken from so many places. */
+/** Places in the collection that a sample is taken from. */
 const PLACES = 20;
 
-/** It can't be verified as things stand: the message says why. */
 export class VerifyRefusedError extends MaintenanceRefusedError {
   override readonly name = 'VerifyRefusedError';
 }
@@ -36,10 +35,9 @@ export interface VerifyOptions {
   readonly projection: Projection;
   readonly pace: Pace;
   readonly signal: AbortSignal;
-  /** How long the projector may take to catch up with the log before it is behind, in ms; default 5 s. */
+  /** How long the projector may take to catch up before it counts as behind; default 5 s. */
   readonly catchUpMs?: number;
   readonly onDifference: (difference: Difference) => void | Promise<void>;
-  /** Called now and then. */
   readonly onProgress?: (
     progress:
       | { readonly step: 'fold'; readonly progress: RebuildProgress }
@@ -48,15 +46,15 @@ export interface VerifyOptions {
 }
 
 export interface VerifyReport {
-  /** The number of the build that was verified. */
+  /** The number of the verified build. */
   readonly build: number;
   readonly documents: number;
   readonly differences: number;
   /** Documents that could not be compared, since the projector is behind. */
   readonly unsettled: number;
-  /** Everything up to here was folded. */
+  /** The last folded position. */
   readonly through: Position | undefined;
-  /** The read model had not reached the log's end in time. */
+  /** The read model did not reach the log's end in time. */
   readonly behind: boolean;
 }
 
@@ -64,7 +62,7 @@ export class VerifyInterruptedError extends Error {
   override readonly name = 'VerifyInterruptedError';
 }
 
-/** The fold of the build in use. @throws VerifyRefusedError, UnavailableError */
+/** @throws VerifyRefusedError */
 async function servedBuild(store: ReadStore, projection: Projection): Promise<Projection> {
   const active = await store.active(projection.name);
   if (active === undefined)
@@ -82,14 +80,14 @@ async function servedBuild(store: ReadStore, projection: Projection): Promise<Pr
   return served;
 }
 
-/** Compares documents as they are served now with the log up to exactly their position. */
+/** Compares served documents with the log up to exactly their position. */
 function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }: VerifyOptions, served: Projection) {
   const collection = collectionOf(served);
   let differences = 0;
   let unsettled = 0;
   let behind = false;
 
-  /** Whether all that concerns the projection up to there is stored, or is so in a moment. */
+  /** Whether every event of the projection up to there is stored, or soon is. */
   async function reaches(through: Position | undefined): Promise<boolean> {
     const name = checkpointName(served);
     if (through === undefined || (await store.reached(name, through, 0))) return true;
@@ -109,7 +107,7 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
     get behind() {
       return behind;
     },
-    /** @param folded the documents as the log has them up to `through`, in the order of `ids` */
+    /** @param folded the log's documents as of `through`, in the order of `ids` */
     async look(
       ids: readonly string[],
       folded: readonly (StoredDocument | undefined)[],
@@ -123,7 +121,7 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
         const document = now[index];
         let expected = folded[index];
         if (document !== undefined && through !== undefined && document.position > through) {
-          // It has moved on since: so does the log's side, to the same position.
+          // The served document is newer: the log's side is folded to the same position.
           const known = expected === undefined ? new Map<string, StoredDocument>() : new Map([[id, expected]]);
           expected = (
             await foldSome({
@@ -150,8 +148,8 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
 }
 
 /**
- * Verifies all documents. @param scratch an empty store for the copy, best on this machine. @throws VerifyRefusedError,
- * VerifyInterruptedError, UnavailableError
+ * @param scratch an empty store for the copy, best on this machine
+ * @throws VerifyRefusedError, VerifyInterruptedError, UnavailableError
  */
 export async function verifyAll(options: VerifyOptions & { readonly scratch: ReadStore }): Promise<VerifyReport> {
   const { events, store, projection, pace, signal, scratch, onProgress } = options;
@@ -213,7 +211,7 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
   return { build: served.version, documents, differences, unsettled, through: build.stored, behind };
 }
 
-/** Documents one by one, in the order of their ids' bytes; the next page is read while one is worked on. */
+/** In the byte order of ids; reads one page ahead. */
 function inOrder(
   store: ReadStore,
   collection: CollectionSpec,
@@ -243,7 +241,7 @@ function inOrder(
         page = documents;
         at = 0;
         coming = last ? undefined : ask(page.at(-1)?.id);
-        // Its failure reaches the caller that needs the page.
+        // The caller that needs the page gets the error.
         coming?.catch(() => undefined);
       }
       return page[at++];
@@ -251,7 +249,7 @@ function inOrder(
   };
 }
 
-/** As the read stores compare strings. */
+/** The read stores' order of strings. */
 function byBytes(one: string, other: string): number {
   if (one === other) return 0;
   const beyond = /[\ud800-\uffff]/;
@@ -260,7 +258,7 @@ function byBytes(one: string, other: string): number {
 }
 
 /**
- * Verifies so many documents, picked from all over the collection. Only the whole verification finds missing ones.
+ * Verifies `count` documents from all over the collection; missing documents are not found.
  * @throws as `verifyAll`
  */
 export async function verifySample(options: VerifyOptions & { readonly count: number }): Promise<VerifyReport> {
@@ -310,14 +308,13 @@ export async function verifySample(options: VerifyOptions & { readonly count: nu
   return { build: served.version, documents: ids.length, differences, unsettled, through, behind };
 }
 
-/** Ids from places spread over the collection by chance. */
 async function sampleIds(store: ReadStore, collection: CollectionSpec, count: number): Promise<string[]> {
   const all = await store.count(collection, {});
   const places = all <= count ? 1 : PLACES;
   const each = Math.ceil(count / places);
   const ids = new Set<string>();
   for (let place = 0; place < places && ids.size < count; place++) {
-    // One place in each part of the collection, so that none overlaps another.
+    // One place in each part, so that no two overlap.
     const part = all / places;
     const skip = Math.floor(place * part + Math.random() * Math.max(0, part - each));
     for (const { id } of await store.find(collection, {

@@ -1,4 +1,3 @@
-/** Has the leading process do what it is asked to: where none leads, this one does until it is done. */
 import { pause } from '../../../lib/async/pause.js';
 import type { Projection } from '../projection.js';
 import { startProjector } from '../projector.js';
@@ -7,8 +6,9 @@ import type { RebuildDeps } from './rebuild.js';
 const LOOK_MS = 50;
 
 /**
- * Waits until `done`, with a projector of this one projection standing by. @returns false when `signal` was aborted
- * first. @throws UnavailableError; Error when the read store belongs to another log
+ * Waits for the leading process. A projector for this projection stands by, and leads if no other process does.
+ * @returns false when `signal` was aborted first
+ * @throws UnavailableError; Error when the read store belongs to another log
  */
 export async function waitWithStandby(
   deps: RebuildDeps,
