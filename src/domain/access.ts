@@ -4,17 +4,15 @@
  */
 import type { DomainEvent } from './decider.js';
 
-/** `at` is ISO 8601, UTC. */
 export const accessStream = (at: string): string => `access-${at.slice(0, 10)}`;
 
 export interface AccessRequest {
   /** A route (`GET /ops/gifts/:id/history`) or a command (`gift history`). */
   readonly what: string;
-  /** Path parameters and query, or options, as the caller spelled them, without the fields below. */
+  /** Path parameters and query, or options, as the caller spelled them. */
   readonly asked: Readonly<Record<string, unknown>>;
   /** Personal fields were shown unmasked. */
   readonly personal: boolean;
-  /** Null where the caller gave none. */
   readonly reason: string | null;
 }
 
@@ -25,8 +23,8 @@ export type RecordsShown = DomainEvent<'RecordsShown', AccessRequest & { readonl
 export type OperationStarted = DomainEvent<'OperationStarted', AccessRequest & { readonly operation_id: string }>;
 
 /**
- * `complete: false`: the operation was broken off or refused; a repair may still do what it was asked for. `position`:
- * the last one reached, null where the operation counts none.
+ * `complete: false`: broken off or refused, though a repair may still be carried out. `position`: null where the
+ * operation counts none.
  */
 export type OperationEnded = DomainEvent<
   'OperationEnded',

@@ -1,6 +1,6 @@
 /**
- * Accounts as imports bring them (docs/decisions.md#import-arrays): users, API clients, payment methods, and the
- * reservations that keep usernames and phone numbers unique.
+ * Imported accounts (docs/decisions.md#import-arrays): users, API clients, payment methods, and the reservations that
+ * keep usernames and phone numbers unique.
  */
 
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
@@ -43,9 +43,9 @@ export interface PaymentMethod {
   readonly reference: string;
   readonly kind: 'card' | 'wallet';
   readonly users: readonly string[];
-  /** The customer id at the card processor. */
+  /** At the card processor. */
   readonly customer: string | null;
-  /** A wallet that must be topped up before it pays. Other wallets are settled by invoice. */
+  /** Must be topped up before it pays; other wallets are settled by invoice. */
   readonly prepaid: boolean;
   readonly active: boolean;
 }
@@ -65,7 +65,6 @@ export function ownerByPhone(holders: readonly PhoneHolder[], sentAt: string): s
   return holders.find((holder) => holder.to === undefined || holder.to > sentAt)?.user_id;
 }
 
-/** By the first part of the stream's name. */
 export interface AccountKinds {
   readonly user: User;
   readonly client: Client;
@@ -82,7 +81,7 @@ export const accountStream = (kind: AccountKind, id: string): string => `${kind}
 
 /**
  * Secret in `UserAdded` and `UserChanged`: `password_hash`. Personal: `username`, `name`, `phone_number`,
- * `device_tokens`. After `UserRetired` other users may take the username and the phone number.
+ * `device_tokens`. `UserRetired` frees username and phone number.
  */
 export type UserEvent = EntryEvent<'user', User>;
 
@@ -92,7 +91,6 @@ export type ClientEvent = EntryEvent<'client', Client>;
 /** Personal in `PaymentMethodAdded` and `PaymentMethodChanged`: `customer`. */
 export type PaymentMethodEvent = EntryEvent<'paymentMethod', PaymentMethod>;
 
-/** A retired user has no phone number and no devices. */
 export function evolveUser(state: Entry<User>, event: DomainEvent): Entry<User> {
   const next = evolveEntry(state, event);
   return next.status === 'retired'
@@ -121,7 +119,7 @@ export type ReservationEvent = UsernameTaken | UsernameGivenUp | PhoneTaken | Ph
 
 export type AccountEvent = UserEvent | ClientEvent | PaymentMethodEvent | ReservationEvent;
 
-/** In order of time; only a present holder, the last, has no `to`. */
+/** In order of time. */
 export type Reservation = readonly PhoneHolder[];
 
 export const reservationAggregate: Aggregate<Reservation, AccountEvent> = {
@@ -145,14 +143,13 @@ export function holderOf(reservation: Reservation): string | undefined {
   return last?.to === undefined ? last?.user_id : undefined;
 }
 
-/** No event where the user holds it already. The caller makes sure that it is free. */
+/** The caller makes sure that it is free. */
 export function takeReservation(kind: ReservationKind, reservation: Reservation, userId: string): ReservationEvent[] {
   return holderOf(reservation) === userId
     ? []
     : [{ type: kind === 'username' ? 'UsernameTaken' : 'PhoneTaken', data: { user_id: userId } }];
 }
 
-/** No event where the user does not hold it. */
 export function giveUpReservation(kind: ReservationKind, reservation: Reservation, userId: string): ReservationEvent[] {
   return holderOf(reservation) === userId
     ? [{ type: kind === 'username' ? 'UsernameGivenUp' : 'PhoneGivenUp', data: { user_id: userId } }]

@@ -4,7 +4,6 @@
  */
 import type { EntryEvent } from './entry.js';
 
-/** Brands of integrations 1 to 6 have V1 vouchers (docs/contract.md#generate-a-v1-voucher). */
 export interface Integration {
   readonly id: string;
   readonly name: string;
@@ -70,7 +69,6 @@ export interface Category {
   readonly products: readonly string[];
 }
 
-/** By the first part of the stream's name. */
 export interface CatalogueKinds {
   readonly integration: Integration;
   readonly merchant: Merchant;
@@ -83,7 +81,7 @@ export interface CatalogueKinds {
 
 export type CatalogueKind = keyof CatalogueKinds;
 
-/** In the order of an import: an entry comes after those it refers to. */
+/** An entry comes after those it refers to. */
 export const CATALOGUE_KINDS = [
   'integration',
   'merchant',

@@ -1,4 +1,7 @@
-/** An aggregate's state is a fold of its events; its decisions are pure functions of that state. */
+/**
+ * An aggregate's state is a fold of its events. Decisions are pure functions of that state; one that would change
+ * nothing returns no events, so commands can be repeated.
+ */
 
 export interface DomainEvent<T extends string = string, D extends object = object> {
   readonly type: T;
@@ -14,7 +17,6 @@ export interface Aggregate<S, E extends DomainEvent> {
   evolve(state: S, event: Happened<E>): S;
 }
 
-/** Folds events of this aggregate onto `state`. */
 export function fold<S, E extends DomainEvent>(
   aggregate: Aggregate<S, E>,
   events: Iterable<Happened<DomainEvent>>,

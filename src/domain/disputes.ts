@@ -1,6 +1,6 @@
 /**
- * Disputes and external refunds (made at the provider, not by us), as events of the transaction's stream. Each is
- * recorded once, however often and in whatever order the provider reports it. Money is pence.
+ * Disputes and external refunds (made at the provider, not by us), as events of the transaction's stream. The
+ * provider's reports come in any order, and repeatedly. Money is pence.
  */
 import type { DomainEvent } from './decider.js';
 
@@ -18,8 +18,8 @@ export type RefundedAtProvider = DomainEvent<
 >;
 
 /**
- * Gifts were cancelled for external refunds of `total`. `cancelled`: gifts so far; `vouchered`: those of them whose
- * code is out; `difference`: refunded money without an unredeemed gift to cancel. Work for a person is parked as well.
+ * Gifts were cancelled for external refunds of `total`. `cancelled`: gifts so far; `vouchered`: those whose code is
+ * out; `difference`: refunded money without an unredeemed gift to cancel.
  */
 export type ProviderRefundSettled = DomainEvent<
   'ProviderRefundSettled',
@@ -48,13 +48,13 @@ export type DisputeClosed = DomainEvent<
   { readonly provider: string; readonly dispute_id: string; readonly outcome: 'won' | 'lost' }
 >;
 
-/** All gifts are blocked for the dispute, or unblocked after it. `gifts`: the number still blocked by it. */
+/** `gifts`: the number now blocked by the dispute. */
 export type DisputeSettled = DomainEvent<
   'DisputeSettled',
   { readonly dispute_id: string; readonly blocked: boolean; readonly gifts: number }
 >;
 
-/** Whether a person must act: the gifts did not make up for the money, or codes of cancelled gifts are out. */
+/** A person must act: the gifts did not make up for the money, or codes of cancelled gifts are out. */
 export const fallsShort = ({ difference, vouchered }: ProviderRefundSettled['data']): boolean =>
   difference > 0 || vouchered > 0;
 
@@ -62,7 +62,7 @@ export type ReversalEvent = RefundedAtProvider | ProviderRefundSettled | Dispute
 
 // State
 
-/** `settled`: its gifts are blocked or unblocked, as its status asks. */
+/** `settled`: gifts are blocked or unblocked, as the status asks. */
 export interface Dispute {
   readonly dispute_id: string;
   readonly reason: string;
@@ -70,7 +70,7 @@ export interface Dispute {
   readonly settled: boolean;
 }
 
-/** The buyer's bank has the money or may take it, so that we refund nothing. */
+/** The buyer's bank has the money or may take it. */
 export const isDisputed = ({ disputes }: Reversals): boolean => disputes.some(({ status }) => status !== 'won');
 
 export interface Reversals {
@@ -94,7 +94,6 @@ export function evolveReversals(state: Reversals, event: ReversalEvent): Reversa
     case 'DisputeClosed': {
       const { dispute_id, outcome } = event.data;
       const known = disputeOf(state, dispute_id);
-      // The gifts of a lost dispute stay blocked.
       const closed: Dispute = {
         dispute_id,
         reason: known?.reason ?? '',
@@ -121,10 +120,7 @@ function disputeOf(state: Reversals, disputeId: string): Dispute | undefined {
 
 // Decisions
 
-/**
- * `total`: all refunds of the charge, as the provider reports; `ours`: those that we asked for. No event for a total
- * that is not above the known one: reports come in any order.
- */
+/** `total`: all refunds of the charge; `ours`: those that we asked for. */
 export function noteProviderRefund(
   state: Reversals,
   { provider, charge_id, total, ours }: { provider: string; charge_id: string; total: number; ours: number },
@@ -141,15 +137,12 @@ export function settleProviderRefund(
   return settled.total > state.refunded.settled ? [{ type: 'ProviderRefundSettled', data: settled }] : [];
 }
 
-/** Recorded once, and not after the dispute's end. */
+/** Also ignored after the dispute's end. */
 export function openDispute(state: Reversals, dispute: DisputeOpened['data']): DisputeOpened[] {
   return disputeOf(state, dispute.dispute_id) === undefined ? [{ type: 'DisputeOpened', data: dispute }] : [];
 }
 
-/**
- * Recorded once, also before its opening is. A lost dispute may still be won on appeal; a won one stays won, since
- * reports come late.
- */
+/** Recorded also before the opening is. A lost dispute may still be won on appeal; a won one stays won. */
 export function closeDispute(state: Reversals, dispute: DisputeClosed['data']): DisputeClosed[] {
   const known = disputeOf(state, dispute.dispute_id);
   const news = known === undefined || known.status === 'open' || (known.status === 'lost' && dispute.outcome === 'won');
@@ -173,7 +166,6 @@ export type ReversalStep = { readonly key: string } & (
 );
 
 export const disputeKey = (disputeId: string): string => `dispute:${disputeId}`;
-/** Each purchase has one such step. */
 export const PROVIDER_REFUND_KEY = 'provider-refund';
 
 export function reversalSteps({ disputes, refunded }: Reversals): readonly ReversalStep[] {

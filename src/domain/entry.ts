@@ -1,6 +1,6 @@
 /**
  * Imported entries (docs/decisions.md#import-file): `{Kind}Added` has the whole entry, `{Kind}Changed` the changed
- * fields, `{Kind}Retired` comes when an import prunes it. A retired entry that comes back is added again.
+ * fields. `{Kind}Retired`: an import pruned it; it may be added again.
  */
 import type { DomainEvent } from './decider.js';
 
@@ -10,7 +10,6 @@ export type EntryAdded<K extends string, V extends object> = DomainEvent<`${Capi
 
 export type EntryChanged<K extends string, V extends object> = DomainEvent<`${Capitalize<K>}Changed`, Partial<V>>;
 
-/** `reason` is the operator's. */
 export type EntryRetired<K extends string> = DomainEvent<`${Capitalize<K>}Retired`, { readonly reason: string }>;
 
 export type EntryEvent<K extends string, V extends object> = EntryAdded<K, V> | EntryChanged<K, V> | EntryRetired<K>;
@@ -19,12 +18,11 @@ export type EntryEvent<K extends string, V extends object> = EntryAdded<K, V> | 
 export type Entry<V extends object> =
   { readonly status: 'none' } | { readonly status: 'live' | 'retired'; readonly value: V };
 
-/** For example `PaymentMethodAdded`. */
 export function entryEventType<K extends string>(kind: K, what: 'Added' | 'Changed' | 'Retired'): EntryEventType<K> {
   return `${kind.charAt(0).toUpperCase()}${kind.slice(1)}${what}` as EntryEventType<K>;
 }
 
-/** A retired entry with the field `active` is inactive. */
+/** Sets `active` to false on retirement. */
 export function evolveEntry<V extends object>(state: Entry<V>, event: DomainEvent): Entry<V> {
   if (event.type.endsWith('Added')) return { status: 'live', value: event.data as V };
   if (state.status === 'none') return state;
@@ -41,14 +39,12 @@ function changedFields<V extends object>(present: V, wanted: V): Partial<V> {
   return changed;
 }
 
-/** No event where the entry equals `wanted`. */
 export function putEntry<K extends string, V extends object>(kind: K, state: Entry<V>, wanted: V): DomainEvent[] {
   if (state.status !== 'live') return [{ type: entryEventType(kind, 'Added'), data: wanted }];
   const changed = changedFields(state.value, wanted);
   return Object.keys(changed).length === 0 ? [] : [{ type: entryEventType(kind, 'Changed'), data: changed }];
 }
 
-/** No event unless the entry is live. */
 export function retireEntry<K extends string, V extends object>(
   kind: K,
   state: Entry<V>,
@@ -57,7 +53,7 @@ export function retireEntry<K extends string, V extends object>(
   return state.status === 'live' ? [{ type: entryEventType(kind, 'Retired'), data: { reason } }] : [];
 }
 
-/** Equality of JSON values, whatever the order of fields; -0 is 0. */
+/** Ignores the order of fields; -0 is 0. */
 export function sameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false;

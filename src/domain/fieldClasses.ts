@@ -1,6 +1,6 @@
 /**
- * The fields of events that are secret (never shown) or personal (masked, unless asked for with a reason):
- * docs/decisions.md#shown-events. `[]` in a path stands for every item of a list.
+ * Secret fields of events are never shown; personal ones are masked, unless asked for with a reason
+ * (docs/decisions.md#shown-events). `[]` in a path stands for every item of a list.
  */
 import type { AccessEvent } from './access.js';
 import type { AccountEvent } from './account.js';
@@ -25,7 +25,6 @@ export type AnyDomainEvent =
   | VoucherCodeEvent
   | WalletEvent;
 
-/** Other fields may be shown. */
 export interface FieldClasses<P extends string = string> {
   readonly secret: readonly P[];
   readonly personal: readonly P[];
@@ -129,10 +128,10 @@ export const FIELD_CLASSES = {
   OperationEnded: OPEN,
 } as const satisfies { readonly [E in AnyDomainEvent as E['type']]: FieldClasses<PathsOf<E['data']>> };
 
-/** Secret in any event: seeds, PINs, and keyed hashes, which show that two events are about one number. */
+/** Secret in any event. A keyed hash shows that two events are about one number. */
 type SecretByName<P extends string> = P extends `${string}_hash` | `${string}seed` | `${string}pin` ? P : never;
 
-/** Secret by name but in no list: must be `never` (`test/domain/fieldClasses.test.ts`). */
+/** Must be `never` (`test/domain/fieldClasses.test.ts`). */
 export type UnlistedSecret = {
   [E in AnyDomainEvent as E['type']]: Exclude<
     SecretByName<PathsOf<E['data']>>,

@@ -27,9 +27,7 @@ export function shortcodeOf(giftId: string): string {
   return code;
 }
 
-/**
- * The gift id of an id or a shortcode. A shortcode's case does not matter; O is read as 0, I and L as 1 (Crockford).
- */
+/** A shortcode's case does not matter; O is read as 0, I and L as 1 (Crockford). */
 export function giftIdOf(identifier: string): string | undefined {
   if (ID.test(identifier)) return identifier;
   if (identifier.length !== 16) return undefined;
@@ -44,7 +42,7 @@ export function giftIdOf(identifier: string): string | undefined {
   return id;
 }
 
-/** From a purchase's random 256-bit seed (hexadecimal): SHAKE256, 80 bits for each id. */
+/** SHAKE256 of a purchase's random 256-bit seed (hexadecimal), 80 bits for each id. */
 export function deriveGiftIds(seed: string, count: number): GiftIds[] {
   const idsAt = giftIdsIn(seed, count);
   return Array.from({ length: count }, (_, index) => idsAt(index));

@@ -1,7 +1,4 @@
-/**
- * HMACs in stream names and command ids: a plain hash of a phone number is easily reversed
- * (docs/design.md#keyed-hashes).
- */
+/** A plain hash of a phone number is easily reversed (docs/design.md#keyed-hashes). */
 import { createHmac } from 'node:crypto';
 
 /** Keeps the hashes of equal texts of different kinds apart. */

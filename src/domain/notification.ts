@@ -12,7 +12,7 @@ export type Channel = 'sms' | 'push';
 interface Numbered {
   /** From 1; absent: 1. */
   readonly attempt?: number;
-  /** The id of the reassignment or request that caused it; absent: the gift's issue. */
+  /** The reassignment's or request's id; absent: the gift's issue. */
   readonly asked_by?: string;
 }
 
@@ -43,10 +43,7 @@ export type NotificationFailed = DomainEvent<
   }
 >;
 
-/**
- * The provider took the message but could not deliver it. `message_id` is that of its `NotificationSent`, `cause` the
- * provider's reason.
- */
+/** After `NotificationSent`. `cause` is the provider's reason. */
 export type NotificationUndelivered = DomainEvent<
   'NotificationUndelivered',
   {
@@ -114,14 +111,12 @@ export type Placed<E extends DomainEvent = DomainEvent> = Happened<E> & {
   readonly revision: number;
 };
 
-/** Why a receiver is notified: the gift's issue, a reassignment, or support's request. */
+/** The gift's issue, a reassignment, or support's request. */
 export interface Occasion {
-  /** The id of its event. */
   readonly id: string;
   readonly position: string;
   /** `bought`: the receiver in the purchase. Personal: `phone_number`. */
   readonly receiver: PurchaseReceiver | 'bought';
-  /** The gift has another receiver by now. */
   readonly outdated: boolean;
 }
 

@@ -1,7 +1,4 @@
-/**
- * A payment provider's own reports about a transaction, and the events that follow. Repeated, late or reordered reports
- * change nothing more.
- */
+/** A payment provider's own reports about a transaction, which may be repeated, late or reordered. */
 import { closeDispute, noteProviderRefund, openDispute } from './disputes.js';
 import type { PurchaseEvent } from './purchase/events.js';
 import { reversalsOf, type MadePurchase } from './purchase/state.js';
@@ -12,10 +9,7 @@ import { failRefund, givenBack, lateChargeRefundId, refundLateCharge } from './r
 export type PaymentNews = { readonly provider: string } & (
   | { readonly kind: 'succeeded'; readonly charge_id: string; readonly amount: number }
   | { readonly kind: 'failed'; readonly charge_id: string; readonly code: string }
-  /**
-   * `total`: all refunds of this charge. `others`: its external refunds, read at the provider where `unsureCharge`
-   * asks.
-   */
+  /** `total`: all refunds of this charge. `others`: external ones, read at the provider where `unsureCharge` asks. */
   | { readonly kind: 'refunded'; readonly charge_id: string; readonly total: number; readonly others?: number }
   /** A refund of ours that the provider had accepted. `others`: as above. */
   | {
@@ -43,7 +37,6 @@ export type PaymentNews = { readonly provider: string } & (
     }
 );
 
-/** No events where the report says nothing new. */
 export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEvent[] {
   const money = reversalsOf(state);
   const { provider } = news;
@@ -92,8 +85,8 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
 }
 
 /**
- * The charge whose external refunds must be read at the provider. A reported total may include a refund of ours that
- * was refused or failed since. And an external refund may have been taken for a refund of ours that failed.
+ * The charge whose external refunds must be read at the provider: a reported total may include a refund of ours that
+ * was refused or failed since, and an external refund may have been taken for a failed one of ours.
  */
 export function unsureCharge(state: MadePurchase, news: PaymentNews): string | undefined {
   if (news.kind === 'refund failed') {
@@ -128,8 +121,8 @@ function boughtNothing({ charge, refunds }: MadePurchase, chargeId: string): boo
 }
 
 /**
- * Pays for a pending purchase. A charge after a decline, and a second charge, are refunded at once. A charge of another
- * amount is left to the charge step.
+ * A charge after a decline, and a second charge, are refunded at once. A charge of another amount is left to the charge
+ * step.
  */
 function succeeded(
   state: MadePurchase,

@@ -11,8 +11,8 @@ const FOR_EXAMPLES = /^\+(?:447700900\d{3}|1500555000\d)$/;
 const CAN_RECEIVE_SMS: ReadonlySet<NumberType> = new Set<NumberType>(['MOBILE', 'FIXED_LINE_OR_MOBILE']);
 
 /**
- * E.164 (`+447700900123`); a number without a country is British (docs/decisions.md#phone-numbers). Outer blanks, and
- * invisible characters that contact books add, are removed.
+ * E.164 (`+447700900123`); a number without a country is British (docs/decisions.md#phone-numbers). Contact books add
+ * invisible characters.
  * @returns `undefined` for an unassigned number, or one that can't receive SMS
  */
 export function normalisePhoneNumber(text: string): string | undefined {

@@ -5,7 +5,7 @@
 
 /** Full-width and half-width characters, and the ideographic space. */
 const OTHER_WIDTH = /[\u3000\uff01-\uffee]/g;
-/** Blanks and invisible characters, such as direction marks. */
+/** Blanks and invisible characters. */
 const AROUND = /^[\s\p{Cf}]+|[\s\p{Cf}]+$/gu;
 
 /**
@@ -23,7 +23,7 @@ const PARTS = /^[\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}!-~]+(?: [\p{Ll}\p{Lo}\p{Lm
 const NEVER =
   /[\u302e-\u302f\u0640\u07fa\u3031-\u3035\u303b\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff\p{Default_Ignorable_Code_Point}]/u;
 
-/** RFC 8265 3.1: also refuses compatibility characters, such as `ﬁ`. Takes a normalised username. */
+/** RFC 8265 3.1: also refuses compatibility characters, such as `ﬁ`. */
 export function isUsername(normalised: string): boolean {
   return PARTS.test(normalised) && !NEVER.test(normalised) && normalised.normalize('NFKC') === normalised;
 }

@@ -1,5 +1,5 @@
 /**
- * Refunds in the transaction's stream: requested, then each gift is cancelled in its own stream, then the provider
+ * Refunds in the transaction's stream. After the request each gift is cancelled in its own stream, then the provider
  * refunds the price. A gift belongs to one open refund at most. Money is pence.
  */
 import type { DomainEvent, Happened } from './decider.js';
@@ -9,10 +9,7 @@ import { isDisputeCause } from './supportActions.js';
 
 // Events
 
-/**
- * Requested by support. Gifts that are neither redeemed nor vouchered are cancelled and refunded. `voided`: the issuer
- * has voided the vouchers' codes, so vouchered gifts are refunded as well.
- */
+/** `voided`: the issuer has voided the vouchers' codes, so vouchered gifts are refunded as well. */
 export type RefundRequested = DomainEvent<
   'RefundRequested',
   {
@@ -23,15 +20,15 @@ export type RefundRequested = DomainEvent<
   }
 >;
 
-/** Why a refund skips a gift. `disputed`: the card's bank decides about the money. */
+/** `disputed`: the card's bank decides about the money. */
 export type SkipReason = 'redeemed' | 'code_out' | 'disputed' | 'cancelled';
 
 export type SkippedGifts = Readonly<Partial<Record<SkipReason, readonly string[]>>>;
 
 /**
- * The process that appended this asks the provider next. `gift_ids`: cancelled gifts; none for a charge that bought
- * nothing. Each `attempt` (from 1) has its own idempotency key at the provider, whose life starts at `at`. `cause`:
- * why, where support did not request the refund.
+ * The process that appended this asks the provider next. `gift_ids`: none for a charge that bought nothing. Each
+ * `attempt` (from 1) has its own idempotency key at the provider, whose life starts at `at`. `cause`: why, where
+ * support did not request the refund.
  */
 export type RefundStarted = DomainEvent<
   'RefundStarted',
@@ -48,7 +45,6 @@ export type RefundStarted = DomainEvent<
   }
 >;
 
-/** `refund_ref` is the provider's id. */
 export type GiftsRefunded = DomainEvent<
   'GiftsRefunded',
   {
@@ -61,7 +57,7 @@ export type GiftsRefunded = DomainEvent<
   }
 >;
 
-/** The provider refuses this attempt; `code` is its reason. The gifts stay cancelled, and a person must act. */
+/** The gifts stay cancelled, and a person must act. */
 export type RefundRefused = DomainEvent<
   'RefundRefused',
   {
@@ -73,10 +69,9 @@ export type RefundRefused = DomainEvent<
   }
 >;
 
-/** The provider accepted the attempt, but could not deliver the money. Otherwise as `RefundRefused`. */
+/** The provider accepted the attempt, but could not deliver the money. */
 export type RefundFailed = DomainEvent<'RefundFailed', GiftsRefunded['data'] & { readonly code: string }>;
 
-/** No gift could be cancelled. */
 export type NothingRefunded = DomainEvent<
   'NothingRefunded',
   { readonly refund_id: string; readonly kept: SkippedGifts }
@@ -92,16 +87,11 @@ export type Refund =
   | {
       readonly status: 'started' | 'refused' | 'refunded';
       readonly started: RefundStarted['data'];
-      /** When the present attempt was first requested of the provider. */
+      /** The first request of the present attempt. */
       readonly startedAt: string;
-      /** The provider's id. */
       readonly ref?: string;
-      /** The provider's reason for a refusal or failure. */
       readonly code?: string;
-      /**
-       * An external refund was reported since the last event. It may be this refund, made by hand, so no attempt
-       * follows.
-       */
+      /** An external refund was reported since. It may be this refund, made by hand, so no attempt follows. */
       readonly outside?: true;
     }
   | { readonly status: 'nothing'; readonly kept: SkippedGifts };
@@ -137,7 +127,7 @@ function evolveRefund(refund: Refund | undefined, event: Happened<RefundEvent>):
   }
 }
 
-/** Marks refused and unanswered refunds of a charge: an external refund may stand for them. */
+/** An external refund may stand for a refused or unanswered one. */
 export function evolveOutside(refunds: Refunds, chargeId: string): Refunds {
   const after = new Map(refunds);
   for (const [id, refund] of refunds) {
@@ -147,12 +137,11 @@ export function evolveOutside(refunds: Refunds, chargeId: string): Refunds {
   return after;
 }
 
-/** Whether an external refund counts as this refused one. */
 export function madeByHand(refund: Refund | undefined): boolean {
   return refund?.status === 'refused' && refund.outside === true;
 }
 
-/** Gifts that a refund asks for or has cancelled, without skipped ones. */
+/** Without skipped gifts. */
 export function giftsInRefunds(refunds: Refunds): Set<string> {
   const held = new Set<string>();
   for (const refund of refunds.values()) {
@@ -162,7 +151,7 @@ export function giftsInRefunds(refunds: Refunds): Set<string> {
   return held;
 }
 
-/** Pence of a charge that we have refunded or are refunding; refused refunds do not count. */
+/** In pence. Refused refunds do not count. */
 export function givenBack(refunds: Refunds, chargeId: string): number {
   let sum = 0;
   for (const refund of refunds.values())
@@ -173,10 +162,9 @@ export function givenBack(refunds: Refunds, chargeId: string): number {
 
 // Decisions
 
-/** For a charge that bought nothing. */
 export const lateChargeRefundId = (chargeId: string): string => `late-${chargeId}`;
 
-/** Recorded once. */
+/** For a charge that bought nothing. */
 export function refundLateCharge(
   refunds: Refunds,
   charge: Required<Pick<RefundStarted['data'], 'provider' | 'charge_id' | 'amount' | 'payment_reference' | 'cause'>>,
@@ -187,13 +175,13 @@ export function refundLateCharge(
     : [{ type: 'RefundStarted', data: { refund_id, attempt: 1, gift_ids: [], kept: {}, ...charge } }];
 }
 
-/** `already`: this refund cancelled the gift before. */
+/** `already`: by this refund. */
 export type Cancellation =
   { readonly cancel: GiftCancelled } | { readonly already: true } | { readonly kept: SkipReason };
 
 /**
- * Cancels a gift for a refund, unless it is used or its code is out. Support decides about expired gifts.
- * @param disputed the payment is disputed, even if the gift is not blocked for it yet
+ * Support decides about expired gifts.
+ * @param disputed even if the gift is not blocked for it yet
  */
 export function cancelForRefund(
   gift: IssuedGift,
@@ -207,7 +195,6 @@ export function cancelForRefund(
   return { cancel: { type: 'GiftCancelled', data: { reason, refund_id } } };
 }
 
-/** Recorded once for each attempt. */
 export function settleRefund(
   refund: Refund | undefined,
   answer:
@@ -224,7 +211,7 @@ export function settleRefund(
   ];
 }
 
-/** The provider could not deliver the present attempt: recorded once, also before its answer is recorded. */
+/** The provider could not deliver the present attempt; its answer may not be recorded yet. */
 export function failRefund(
   refund: Refund | undefined,
   failed: Pick<RefundFailed['data'], 'attempt' | 'provider' | 'refund_ref' | 'code'>,
@@ -235,7 +222,7 @@ export function failRefund(
   return [{ type: 'RefundFailed', data: { refund_id, gift_ids, amount, ...failed } }];
 }
 
-/** Starts another attempt, after the last one was refused or certainly never reached the provider. */
+/** After an attempt that was refused, or certainly never reached the provider. */
 export function startAgain(refund: Refund | undefined): RefundStarted[] {
   if (refund === undefined || !('started' in refund) || refund.status === 'refunded') return [];
   return [{ type: 'RefundStarted', data: { ...refund.started, attempt: refund.started.attempt + 1 } }];

@@ -1,4 +1,3 @@
-/** Codes of refusals, with their words for the caller. */
 export const REFUSALS = {
   gift_not_found: 'gift not found',
   transaction_not_found: 'transaction not found',
@@ -43,7 +42,7 @@ export const REFUSALS = {
 
 export type RefusalCode = keyof typeof REFUSALS;
 
-/** A command was refused: nothing was appended. */
+/** Nothing was appended. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: RefusalCode;

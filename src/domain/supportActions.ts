@@ -1,4 +1,3 @@
-/** Decisions of support, and of process managers, about a gift. */
 import type { Block, GiftBlocked, GiftExtended, GiftReassigned, GiftUnblocked } from './gift/events.js';
 import type { IssuedGift } from './gift/state.js';
 import type { GiftFacts } from './gift/decisions.js';
@@ -12,11 +11,7 @@ export const disputeCause = (disputeId: string): string => `${DISPUTE}${disputeI
 
 export const isDisputeCause = (cause: string): boolean => cause.startsWith(DISPUTE);
 
-/**
- * No event where the cause blocks the gift already, or the gift is cancelled. A redeemed gift is blocked, since it
- * could be unredeemed.
- * @throws Refusal `gift_not_paid`
- */
+/** A redeemed gift is blocked, since it could be unredeemed. @throws Refusal `gift_not_paid` */
 export function block(
   gift: IssuedGift,
   { payment }: Pick<GiftFacts, 'payment'>,
@@ -27,14 +22,12 @@ export function block(
   return [{ type: 'GiftBlocked', data: { cause, reason } }];
 }
 
-/** No event where the cause does not block the gift. */
 export function unblock(gift: IssuedGift, { cause, reason }: Block): GiftUnblocked[] {
   return gift.blockedBy?.includes(cause) === true ? [{ type: 'GiftUnblocked', data: { cause, reason } }] : [];
 }
 
 /**
- * No event where the receiver stays the same. Refused with a voucher, whose code the present receiver may have noted. A
- * blocked gift may be reassigned.
+ * Refused with a voucher, whose code the present receiver may have noted. A blocked gift may be reassigned.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_already_redeemed`, `gift_has_voucher`, `gift_expired`
  */
 export function reassign(
@@ -54,8 +47,8 @@ export function reassign(
 const YEARS = 10;
 
 /**
- * Extends the gift to the end of a later day (UTC); no event for its present last day. Its voucher follows
- * docs/decisions.md#voucher-expiry with today's `segmentDays`, but never expires earlier than before.
+ * `expires_on` is the last valid day (UTC). The voucher follows docs/decisions.md#voucher-expiry with today's
+ * `segmentDays`, but never expires earlier than before.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`; `invalid_expiry_date`: past, before the present last day, or over
  * ten years ahead
  */

@@ -4,34 +4,32 @@
  */
 import type { AnyDomainEvent } from './fieldClasses.js';
 
-/** Turns the data of one version into the next. Pure. */
+/** From one version to the next. Pure. */
 export type Upcaster = (data: Readonly<Record<string, unknown>>) => object;
 
 /** The first upcaster of a type makes version 2. A type without upcasters is at version 1. */
 export type Upcasters = Readonly<Partial<Record<AnyDomainEvent['type'], readonly Upcaster[]>>>;
 
-/** This release's. */
 export const UPCASTERS: Upcasters = {};
 
 export function changedTypes(upcasters: Upcasters = UPCASTERS): ReadonlyMap<string, readonly Upcaster[]> {
   return new Map(Object.entries(upcasters));
 }
 
-/** The version for an event's metadata; nothing for version 1. */
+/** For an event's metadata. */
 export function schemaNote(type: string, upcasters: Upcasters = UPCASTERS): { readonly schema?: number } {
   const steps = Object.hasOwn(upcasters, type) ? upcasters[type as keyof Upcasters] : undefined;
   return steps === undefined || steps.length === 0 ? {} : { schema: steps.length + 1 };
 }
 
-/** Whether a later release wrote the event. @param schema its version; absent: 1 */
+/** A later release wrote the event. @param schema absent: 1 */
 export function isOfLaterVersion(type: string, schema = 1, upcasters: Upcasters = UPCASTERS): boolean {
   return schema > (schemaNote(type, upcasters).schema ?? 1);
 }
 
 /**
- * Upcasts to the present version. Data of a later version is returned as it is: it still holds the fields that this
- * release reads (docs/extending.md).
- * @param schema the version of `data`; absent: 1. @param steps the upcasters of its type
+ * Data of a later version is returned as it is: it still holds the fields that this release reads (docs/extending.md).
+ * @param schema absent: 1
  */
 export function dataUpToDate(data: object, schema: number | undefined, steps: readonly Upcaster[]): object {
   return steps

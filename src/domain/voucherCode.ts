@@ -11,7 +11,7 @@ export function voucherCodeOfStream(stream: string): { segment_id: string; hash:
 
 // Events
 
-/** The code enters the pool, for the first time or again. Secret: `code`, `pin`. */
+/** Again after a withdrawal. Secret: `code`, `pin`. */
 export type VoucherCodeAdded = DomainEvent<
   'VoucherCodeAdded',
   { readonly segment_id: string; readonly code: string; readonly pin: string | null }
@@ -20,10 +20,10 @@ export type VoucherCodeAdded = DomainEvent<
 /** Only for a free code. Secret: `pin`. */
 export type VoucherCodeChanged = DomainEvent<'VoucherCodeChanged', { readonly pin: string | null }>;
 
-/** The code is the gift's voucher for ever. */
+/** For ever. */
 export type VoucherCodeAssigned = DomainEvent<'VoucherCodeAssigned', { readonly gift_id: string }>;
 
-/** An import pruned the free code; `reason` is the operator's. */
+/** An import pruned the free code. */
 export type VoucherCodeWithdrawn = DomainEvent<'VoucherCodeWithdrawn', { readonly reason: string }>;
 
 export type VoucherCodeEvent = VoucherCodeAdded | VoucherCodeChanged | VoucherCodeAssigned | VoucherCodeWithdrawn;
@@ -66,20 +66,18 @@ export const voucherCodeAggregate: Aggregate<VoucherCode, VoucherCodeEvent> = {
 
 // Decisions
 
-/** No event where the pool has the code, or a gift does. */
 export function addVoucherCode(state: VoucherCode, wanted: VoucherCodeAdded['data']): VoucherCodeEvent[] {
   if (state.status === 'none' || state.status === 'withdrawn') return [{ type: 'VoucherCodeAdded', data: wanted }];
   if (state.status === 'assigned' || state.pin === wanted.pin) return [];
   return [{ type: 'VoucherCodeChanged', data: { pin: wanted.pin } }];
 }
 
-/** No event where the gift has the code already. @returns `undefined` when the code is not free */
+/** @returns `undefined` when the code is not free */
 export function assignVoucherCode(state: VoucherCode, giftId: string): VoucherCodeAssigned[] | undefined {
   if (state.status === 'assigned' && state.gift_id === giftId) return [];
   return state.status === 'free' ? [{ type: 'VoucherCodeAssigned', data: { gift_id: giftId } }] : undefined;
 }
 
-/** No event unless the code is free. */
 export function withdrawVoucherCode(state: VoucherCode, reason: string): VoucherCodeWithdrawn[] {
   return state.status === 'free' ? [{ type: 'VoucherCodeWithdrawn', data: { reason } }] : [];
 }

@@ -29,7 +29,7 @@ export type WalletEvent = WalletToppedUp | WalletDebited | WalletDebitRefused | 
 /** The latest first: a linked list, so that adding one takes constant time. */
 interface Decided {
   readonly kind: 'debited' | 'refused' | 'credited';
-  /** The id of the transaction or the refund. */
+  /** The transaction's or the refund's. */
   readonly id: string;
   readonly amount: number;
   /** The credited transaction. */
@@ -37,7 +37,6 @@ interface Decided {
   readonly earlier: Decided | undefined;
 }
 
-/** The balance is never negative. */
 export interface Wallet {
   readonly balance: number;
   readonly decided: Decided | undefined;
@@ -87,13 +86,12 @@ export function debitOf(state: Wallet, transactionId: string): 'debited' | 'refu
 
 // Decisions
 
-/** Refuses where the balance is too small; no event where it was decided before. */
 export function debit(state: Wallet, asked: WalletDebited['data']): (WalletDebited | WalletDebitRefused)[] {
   if (debitOf(state, asked.transaction_id) !== undefined) return [];
   return [{ type: asked.amount > state.balance ? 'WalletDebitRefused' : 'WalletDebited', data: asked }];
 }
 
-/** The part of a transaction's debit that has not been credited. */
+/** Not yet credited. */
 export function leftOf(state: Wallet, transactionId: string): number {
   let left = 0;
   for (let one = state.decided; one !== undefined; one = one.earlier) {
@@ -109,13 +107,13 @@ export function isCredited(state: Wallet, refundId: string): boolean {
   return false;
 }
 
-/** No event where the refund was credited before, or exceeds the rest of the debit. */
+/** Ignored where it exceeds the rest of the debit. */
 export function credit(state: Wallet, asked: WalletCredited['data']): WalletCredited[] {
   if (isCredited(state, asked.cause) || asked.amount > leftOf(state, asked.transaction_id)) return [];
   return [{ type: 'WalletCredited', data: asked }];
 }
 
-/** Leaves a purchase unpaid: a debit is credited, a later one is refused. No event the second time. */
+/** A debit is credited, a later one refused. */
 export function giveUpDebit(state: Wallet, asked: WalletDebited['data']): (WalletDebitRefused | WalletCredited)[] {
   const decided = debitOf(state, asked.transaction_id);
   if (decided === 'debited') return credit(state, { ...asked, cause: `discarded-${asked.transaction_id}` });

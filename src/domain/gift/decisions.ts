@@ -1,4 +1,3 @@
-/** Decisions about a gift, and its owner. */
 import { Refusal } from '../refusal.js';
 import {
   type GiftCancelled,
@@ -20,13 +19,12 @@ export interface GiftCaller {
   readonly merchant?: { readonly id: string; readonly valid: boolean; readonly permissions: readonly string[] };
 }
 
-/** Facts from outside the gift's stream. */
 export interface GiftFacts {
   /** ISO 8601, UTC. */
   readonly now: string;
   readonly payment: PaymentState;
   readonly caller: GiftCaller;
-  /** The present owner of the phone number that the gift was sent to. */
+  /** The number's present owner. */
   readonly phoneOwner?: string;
 }
 
@@ -35,10 +33,7 @@ export interface OwnedGift {
   readonly claimedBy?: string | undefined;
 }
 
-/**
- * The receiver, else the user who claimed the gift, else the sender (docs/decisions.md#gift-owner). `undefined`: no
- * user has the phone number.
- */
+/** docs/decisions.md#gift-owner. `undefined`: no user has the phone number. */
 export function ownerOf(gift: OwnedGift, phoneOwner: string | undefined): string | undefined {
   const { receiver, sender_id } = gift.issued;
   if (receiver.user_id !== undefined) return receiver.user_id;
@@ -46,7 +41,7 @@ export function ownerOf(gift: OwnedGift, phoneOwner: string | undefined): string
   return gift.claimedBy ?? sender_id;
 }
 
-/** After the last valid day (UTC). */
+/** In UTC. */
 export function isExpired(expiresOn: string, now: string): boolean {
   return now.slice(0, 10) > expiresOn;
 }
@@ -57,7 +52,7 @@ export function mayRedeem(gift: OwnedGift, facts: Pick<GiftFacts, 'caller' | 'ph
   return mayRedeemForMerchant(caller) || ownerOf(gift, phoneOwner) === caller.user_id;
 }
 
-/** At the merchant's own locations, whoever owns the gift (docs/contract.md#permissions). */
+/** At the merchant's own locations (docs/contract.md#permissions). */
 export function mayRedeemForMerchant({ merchant }: GiftCaller): boolean {
   return merchant?.valid === true && merchant.permissions.includes('redeem');
 }
@@ -66,7 +61,7 @@ export function mayRedeemForMerchant({ merchant }: GiftCaller): boolean {
 export function redeem(
   gift: IssuedGift,
   facts: GiftFacts & {
-    /** `undefined`: no such location. `valid`: the gift is valid for the location's merchant. */
+    /** `valid`: the gift is valid for the location's merchant. */
     readonly location: { readonly id: string; readonly merchant_id: string; readonly valid: boolean } | undefined;
     readonly redemptionId: string;
   },
@@ -98,7 +93,7 @@ function redemptionNamed(gift: IssuedGift, redemptionId: string): RedemptionStat
   return redemptionId === 'latest' ? gift.redemptions.at(-1) : gift.redemptions.find((one) => one.id === redemptionId);
 }
 
-/** For an unknown redemption: whether the caller may reverse any of the gift (docs/decisions.md#who-unredeems). */
+/** An unknown redemption: whether the caller may reverse any (docs/decisions.md#who-unredeems). */
 export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: string): boolean {
   const { merchant } = caller;
   const redemption = redemptionNamed(gift, redemptionId);
@@ -121,10 +116,7 @@ export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redempt
   return [{ type: 'GiftUnredeemed', data: { redemption_id: redemption.id } }];
 }
 
-/**
- * Makes the caller the owner of a gift without a receiver; no event where the caller claimed it before.
- * @throws Refusal `cannot_claim`, `gift_already_claimed`, or as `refuseUnlessUsable`
- */
+/** @throws Refusal `cannot_claim`, `gift_already_claimed`, or as `refuseUnlessUsable` */
 export function claim(gift: IssuedGift, facts: GiftFacts): GiftClaimed[] {
   const { receiver } = gift.issued;
   if (isSomebody(receiver)) throw new Refusal('cannot_claim');
@@ -140,21 +132,20 @@ export function refuseNewVoucher(gift: IssuedGift, facts: GiftFacts): void {
   refuseUnlessUsable(gift, facts);
 }
 
-/** No event where the gift has a voucher. @throws Refusal as `refuseNewVoucher` */
+/** @throws Refusal as `refuseNewVoucher` */
 export function assignVoucher(gift: IssuedGift, facts: GiftFacts, voucher: VoucherAssigned['data']): VoucherAssigned[] {
   if (gift.voucher !== undefined) return [];
   refuseNewVoucher(gift, facts);
   return [{ type: 'VoucherAssigned', data: voucher }];
 }
 
-/** No event for a redeemed or cancelled gift. */
 export function cancel(gift: IssuedGift, why: GiftCancelled['data']): GiftCancelled[] {
   return gift.status === 'issued' ? [{ type: 'GiftCancelled', data: why }] : [];
 }
 
 /**
- * Checks in this order (docs/decisions.md#order-of-checks, docs/decisions.md#pending-gifts). A block comes last, since
- * it may be lifted.
+ * The order is docs/decisions.md#order-of-checks, docs/decisions.md#pending-gifts; a block comes last, since it may be
+ * lifted.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_already_redeemed`, `gift_expired`, `gift_blocked`
  */
 export function refuseUnlessUsable(gift: IssuedGift, facts: Pick<GiftFacts, 'now' | 'payment'>): void {

@@ -1,18 +1,15 @@
-/** One gift's events, from its issue on. Stream `gift-{id}`. */
+/** Stream `gift-{id}`, from the gift's issue on. */
 import type { DomainEvent } from '../decider.js';
 
 export const giftStream = (id: string): string => `gift-${id}`;
 
-/**
- * Empty: the gift is shared by URL. `phone_hash` is a keyed hash: the stream never holds a phone number for
- * `GiftIssued`.
- */
+/** Empty: the gift is shared by URL. */
 export interface Receiver {
   readonly user_id?: string;
   readonly phone_hash?: string;
 }
 
-/** False: the gift is its sender's until a user claims it. */
+/** Else the gift is its sender's until a user claims it. */
 export const isSomebody = ({ user_id, phone_hash }: Receiver): boolean =>
   user_id !== undefined || phone_hash !== undefined;
 
@@ -36,12 +33,11 @@ export type GiftIssued = DomainEvent<
   }
 >;
 
-/** A gift without a receiver becomes the user's. */
 export type GiftClaimed = DomainEvent<'GiftClaimed', { readonly user_id: string }>;
 
 /**
- * `location_merchant_id` is the location's merchant. `merchant_id` is the same where the gift was valid for it, else
- * null; it decides who may unredeem (docs/decisions.md#who-unredeems).
+ * `merchant_id` decides who may unredeem (docs/decisions.md#who-unredeems): the location's merchant if the gift was
+ * valid for it, else null.
  */
 export type GiftRedeemed = DomainEvent<
   'GiftRedeemed',
@@ -56,13 +52,9 @@ export type GiftRedeemed = DomainEvent<
   }
 >;
 
-/** The latest redemption was reversed. */
 export type GiftUnredeemed = DomainEvent<'GiftUnredeemed', { readonly redemption_id: string }>;
 
-/**
- * The gift's only voucher. Secret: `code`, `pin`. `expires_at` is ISO 8601 UTC. `segment_id` is the segment at that
- * time.
- */
+/** The gift's only voucher. Secret: `code`, `pin`. `expires_at` is ISO 8601 UTC. */
 export type VoucherAssigned = DomainEvent<
   'VoucherAssigned',
   {
@@ -86,13 +78,9 @@ export interface Block {
 /** The gift can't be redeemed, claimed or vouchered while any cause blocks it. */
 export type GiftBlocked = DomainEvent<'GiftBlocked', Block>;
 
-/** Other causes may still block the gift. */
 export type GiftUnblocked = DomainEvent<'GiftUnblocked', Block>;
 
-/**
- * The previous receiver may not redeem the gift any more. Secret: `receiver.phone_hash`. Personal: `phone_number`
- * (E.164; null for a user). `reason` is support's.
- */
+/** Secret: `receiver.phone_hash`. Personal: `phone_number` (E.164; null for a user). `reason` is support's. */
 export type GiftReassigned = DomainEvent<
   'GiftReassigned',
   {
@@ -103,10 +91,7 @@ export type GiftReassigned = DomainEvent<
   }
 >;
 
-/**
- * `expires_on`: the new last day (UTC); `voucher_expires_at`: the voucher's new expiry (ISO 8601 UTC), null without
- * one.
- */
+/** Both in UTC. `voucher_expires_at`: null without a voucher. */
 export type GiftExtended = DomainEvent<
   'GiftExtended',
   { readonly expires_on: string; readonly voucher_expires_at: string | null; readonly reason: string }

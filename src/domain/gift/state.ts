@@ -1,4 +1,3 @@
-/** A gift's state, folded from its events. */
 import { copyWith } from '../copyWith.js';
 import type { Aggregate, Happened } from '../decider.js';
 import type { GiftEvent, GiftIssued, VoucherAssigned } from './events.js';
@@ -13,15 +12,14 @@ export interface IssuedGift {
   readonly status: 'issued' | 'redeemed' | 'cancelled';
   /** With the present receiver and last valid day. */
   readonly issued: GiftIssued['data'];
-  /** When the present receiver got it (ISO 8601); absent: when it was bought. */
+  /** ISO 8601; absent: since the purchase. */
   readonly receiverSince?: string;
   readonly claimedBy?: string;
   /** In order of time; only the last one counts. */
   readonly redemptions: readonly RedemptionState[];
   readonly voucher?: VoucherAssigned['data'] & { readonly assignedAt: string };
-  /** Causes, in order of time; absent or empty: not blocked. */
+  /** Causes, in order of time. */
   readonly blockedBy?: readonly string[];
-  /** The refund that cancelled it. */
   readonly refundId?: string;
 }
 

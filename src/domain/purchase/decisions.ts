@@ -1,4 +1,3 @@
-/** Decisions about a purchase: charge, authentication, issue of gifts, refunds. */
 import type { GiftIssued, Receiver } from '../gift/events.js';
 import { deriveGiftIds, type GiftIds, giftIdsIn } from '../giftIds.js';
 import {
@@ -21,7 +20,7 @@ import type {
 } from './events.js';
 import { type ChargeBy, type MadePurchase, type Purchase, reversalsOf } from './state.js';
 
-/** `kind` and `prepaid`: of the payment method now. No event where the charge was started or settled before. */
+/** `kind` and `prepaid` are the payment method's at present. */
 export function startCharge(state: Purchase, { kind, prepaid }: ChargeBy): ChargeStarted[] {
   if (state.status !== 'pending' || state.chargeStartedAt !== undefined) return [];
   return [
@@ -32,7 +31,6 @@ export function startCharge(state: Purchase, { kind, prepaid }: ChargeBy): Charg
   ];
 }
 
-/** Recorded once: a settled purchase stays as it is. */
 export function settleCharge(
   state: Purchase,
   outcome: PaymentCharged | PaymentDeclined,
@@ -43,16 +41,14 @@ export function settleCharge(
 /** Stripe's limits for pounds, in pence (https://docs.stripe.com/currencies#minimum-and-maximum-charge-amounts). */
 export const CARD_LIMITS = { least: 30, most: 99_999_999 } as const;
 
-/** `amount` is pence; 0 is never charged, and so within the limits. Wallets have no limits. */
+/** `amount` is pence; 0 is never charged. Wallets have no limits. */
 export function brokenCardLimit(amount: number): 'amount_too_small' | 'amount_too_large' | undefined {
   if (amount === 0) return undefined;
   return amount < CARD_LIMITS.least ? 'amount_too_small' : amount > CARD_LIMITS.most ? 'amount_too_large' : undefined;
 }
 
-/** How long a buyer has to authenticate. */
 export const AUTHENTICATION_MS = 15 * 60_000;
 
-/** Recorded once, while the charge is open. */
 export function requireAuthentication(
   state: Purchase,
   required: PaymentAuthenticationRequired['data'],
@@ -62,7 +58,7 @@ export function requireAuthentication(
     : [];
 }
 
-/** Recorded once, while the payment waits for its buyer. */
+/** Only while the payment waits for its buyer. */
 export function failAuthentication(
   state: Purchase,
   failed: PaymentAuthenticationFailed['data'],
@@ -76,14 +72,13 @@ export function failAuthentication(
   return [{ type: 'PaymentAuthenticationFailed', data: failed }];
 }
 
-/** Without the phone number, which a gift's issue must not hold. */
+/** A gift's issue must not hold the phone number. */
 export function receiverOf(receiver: PurchaseReceiver | undefined): Receiver {
   if (receiver?.user_id !== undefined) return { user_id: receiver.user_id };
   if (receiver?.phone_hash !== undefined) return { phone_hash: receiver.phone_hash };
   return {};
 }
 
-/** The same event for the same gift. `own`: the gift's ids. */
 export function issueGift(
   purchase: GiftsPurchased['data'],
   purchasedAt: string,
@@ -107,7 +102,7 @@ export function issueGift(
   };
 }
 
-/** In the order of the purchase's receivers. */
+/** In the order of receivers. */
 export function* issueGifts(
   purchase: GiftsPurchased['data'],
   purchasedAt: string,
@@ -121,7 +116,7 @@ export function* issueGifts(
 }
 
 /**
- * Without `gift_ids`: all gifts that belong to no refund yet. No event where the refund was requested before.
+ * Without `gift_ids`: all gifts that belong to no refund yet.
  * @throws Refusal `transaction_pending`, `gift_not_in_transaction`, `gift_already_refunded`, `nothing_to_refund` (also
  * for a declined purchase)
  */
@@ -145,7 +140,6 @@ export function requestRefund(
   return [{ type: 'RefundRequested', data: { refund_id, gift_ids, voided, reason } }];
 }
 
-/** Refunds the price of the cancelled gifts. No event where the refund was started before. */
 export function startRefund(
   state: Purchase,
   refundId: string,
@@ -174,7 +168,7 @@ export function startRefund(
   ];
 }
 
-/** Pence of the charge that are not refunded, by us or externally. */
+/** In pence, after our refunds and external ones. */
 export function leftOfCharge(state: Purchase): number {
   if (state.status === 'none' || state.charge === undefined) return 0;
   return state.charge.amount - givenBack(state.refunds, state.charge.charge_id) - reversalsOf(state).refunded.total;

@@ -1,4 +1,4 @@
-/** A purchase and its payment. Stream `transaction-{id}`. */
+/** Stream `transaction-{id}`. */
 import type { PaymentMethod } from '../account.js';
 import type { DomainEvent } from '../decider.js';
 import type { ReversalEvent } from '../disputes.js';
@@ -14,9 +14,8 @@ export interface PurchaseReceiver {
 }
 
 /**
- * All gifts of one purchase. Secret: `seed` (32 random bytes, hexadecimal, from which ids are derived),
- * `receivers[].phone_hash`. Personal: `receivers[].phone_number`, `message`. `sale_price` and `total` are pence;
- * `expires_on` is the last valid day (UTC).
+ * Secret: `seed` (32 random bytes, hexadecimal, from which ids are derived), `receivers[].phone_hash`. Personal:
+ * `receivers[].phone_number`, `message`. `sale_price` and `total` are pence; `expires_on` is the last valid day (UTC).
  */
 export type GiftsPurchased = DomainEvent<
   'GiftsPurchased',
@@ -37,8 +36,8 @@ export type GiftsPurchased = DomainEvent<
 >;
 
 /**
- * The process that appended this asks for the charge next. The life of the provider's idempotency key starts at `at` of
- * the first one. `kind` and `prepaid` are recorded so that every attempt asks the same provider, even if an import
+ * The process that appended this asks for the charge next. The first one's `at` starts the life of the provider's
+ * idempotency key. `kind` and `prepaid` are recorded so that every attempt asks the same provider, even if an import
  * changes the payment method.
  */
 export type ChargeStarted = DomainEvent<
@@ -51,7 +50,6 @@ export type ChargeStarted = DomainEvent<
   }
 >;
 
-/** `charge_id` is the provider's. */
 export type PaymentCharged = DomainEvent<
   'PaymentCharged',
   {
@@ -61,7 +59,7 @@ export type PaymentCharged = DomainEvent<
   }
 >;
 
-/** A final refusal: every gift of the purchase is cancelled. `code` is the provider's decline code. */
+/** A final refusal: every gift is cancelled. `code` is the provider's. */
 export type PaymentDeclined = DomainEvent<
   'PaymentDeclined',
   {
@@ -72,8 +70,8 @@ export type PaymentDeclined = DomainEvent<
 
 /**
  * The buyer must authenticate before the provider takes the money. `payment_id` and `action` are the provider's. After
- * `until` (ISO 8601, UTC) payment and gifts are cancelled. The client secret is read from the provider for each answer,
- * and never stored.
+ * `until` (ISO 8601, UTC) payment and gifts are cancelled. The client secret is never stored, but read from the
+ * provider for each answer.
  */
 export type PaymentAuthenticationRequired = DomainEvent<
   'PaymentAuthenticationRequired',
@@ -85,10 +83,7 @@ export type PaymentAuthenticationRequired = DomainEvent<
   }
 >;
 
-/**
- * The buyer failed to authenticate, or the card was refused after that; the payment is to be cancelled. `code` is the
- * provider's.
- */
+/** The buyer failed to authenticate, or the card was refused after that. `code` is the provider's. */
 export type PaymentAuthenticationFailed = DomainEvent<
   'PaymentAuthenticationFailed',
   {

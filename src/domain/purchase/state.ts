@@ -1,4 +1,3 @@
-/** A purchase's state, folded from its events. */
 import type { PaymentMethod } from '../account.js';
 import { copyWith } from '../copyWith.js';
 import type { Aggregate, Happened } from '../decider.js';
@@ -21,9 +20,9 @@ export type Purchase =
       readonly status: 'pending' | 'charged' | 'declined';
       readonly purchase: GiftsPurchased['data'];
       readonly purchasedAt: string;
-      /** When the charge was first requested. */
+      /** The first request. */
       readonly chargeStartedAt?: string;
-      /** The payment method's kind at that time. Absent: not requested yet. */
+      /** At that time; absent: not requested yet. */
       readonly chargeBy?: ChargeBy;
       readonly charge?: PaymentCharged['data'];
       readonly refunds: Refunds;

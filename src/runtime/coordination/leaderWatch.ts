@@ -1,12 +1,9 @@
-/**
- * Every process watches the leases and reports a missing leader, in readiness and metrics: the processes that could
- * lead may be dead.
- */
+/** Every process reports a missing leader, since the processes that could lead may be dead. */
 import type { Records } from '../../ports/readStore.js';
 import { leaseState } from './lease.js';
 
 const LOOK_MS = 1_000;
-/** A lease without a renewal for this long has no leader. A standby takes over from a dead leader within 3.5 s. */
+/** A standby takes over from a dead leader within 3.5 s. */
 const NOBODY_MS = 10_000;
 
 export interface LeaderWatch<N extends string> {
@@ -15,11 +12,11 @@ export interface LeaderWatch<N extends string> {
   close(): Promise<void>;
 }
 
-/** `version` 0: no lease record. `since`: when this version was first seen. */
+/** `version` 0: no lease record. `since`: first sight of this version. */
 interface Observation {
   readonly version: number;
   readonly since: number;
-  /** The last renewal or release, by the holder's own clock; for people only. */
+  /** By the holder's own clock; for people only. */
   readonly at: Date;
 }
 

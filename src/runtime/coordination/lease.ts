@@ -27,14 +27,14 @@ export interface Lease {
 export interface LeaseOptions {
   /** Unique among the living processes of the installation. */
   readonly holder: string;
-  /** Stops the wait, but does not release an acquired lease. */
+  /** Stops the wait; an acquired lease stays. */
   readonly signal: AbortSignal;
   readonly logger: Logger;
   /** Default `LEASE_MS`; the same in all processes. */
   readonly ttlMs?: number | undefined;
-  /** Called during the wait, after each renewal by another process. */
+  /** Called after each renewal by another process. */
   readonly onHeld?: (holder: string) => void;
-  /** Called during the wait, after each look at the record; `undefined`: the store answered. Must not throw. */
+  /** Called after each look at the record. Must not throw. */
   readonly onTrouble?: (error: Error | undefined) => void;
 }
 
@@ -51,9 +51,9 @@ export class LeaseHeldError extends Error {
 interface LeaseValue {
   readonly holder: string | null;
   readonly fence: number;
-  /** The holder's `processLife`; absent: unknown. */
+  /** `processLife`. */
   readonly life?: string;
-  /** The last renewal or release, by the holder's own clock (ISO 8601, UTC); for people only. */
+  /** As in `LeaseState`. */
   readonly at?: string;
 }
 
@@ -63,14 +63,14 @@ function valueOf(holder: string | null, fence: number): LeaseValue {
   return { holder, fence, ...(OWN_LIFE === undefined ? {} : { life: OWN_LIFE }), at: new Date().toISOString() };
 }
 
-/** The record as a standby last saw it, and when this version was first seen. */
+/** `since`: first sight of this version. */
 interface Observation {
   readonly version: number;
   readonly since: number;
 }
 
 /**
- * Waits for the lease, also through failures of the store.
+ * Waits through failures of the store.
  * @param name at most 100 characters
  * @returns `undefined` when `signal` was aborted first
  */
@@ -111,7 +111,7 @@ export async function acquireLease(records: Records, name: string, options: Leas
 /**
  * Acquires the lease, or finds within its time that a living process holds it.
  * @returns `undefined` when `signal` was aborted first
- * @throws LeaseHeldError; UnavailableError when the store does not answer the first read
+ * @throws LeaseHeldError; UnavailableError from the first read
  */
 export async function seizeLease(
   records: Records,
@@ -136,13 +136,13 @@ export interface LeaseState {
   /** The last holder, which may hold it still; null: released. */
   readonly holder: string | null;
   readonly version: number;
-  /** The last renewal or release, by the holder's own clock (ISO 8601, UTC). */
+  /** The last renewal or release, by the holder's clock (ISO 8601, UTC); for people only. */
   readonly at: string | undefined;
-  /** Whether the holder's process lives; `undefined`: unknown, as on another machine. */
+  /** `undefined`: unknown, as on another machine. */
   readonly lives: boolean | undefined;
 }
 
-/** `undefined`: no process has ever held the lease. @throws UnavailableError */
+/** `undefined`: never held. @throws UnavailableError */
 export async function leaseState(records: Records, name: string): Promise<LeaseState | undefined> {
   const record = await records.get<LeaseValue>(`lease/${name}`);
   if (record === undefined) return undefined;
@@ -150,12 +150,12 @@ export async function leaseState(records: Records, name: string): Promise<LeaseS
   return { holder, version: record.version, at, lives: life === undefined ? undefined : lives(life, OWN_LIFE) };
 }
 
-/** A record of this process itself is a lease that it lost by its own clock, and that no other process took. */
+/** This process's own record is a lease that it lost by its clock, and that no other process took. */
 function isFree({ holder: last, life }: LeaseValue, holder: string): boolean {
   return last === null || last === holder || (life !== undefined && hasEnded(life, OWN_LIFE));
 }
 
-/** Renews the lease three times within its time, until it is lost or released. */
+/** Renews the lease three times within its time. */
 function hold(
   records: Records,
   key: string,
@@ -168,7 +168,6 @@ function hold(
   let { version, renewedAt } = had;
   const held = (): boolean => !lost.signal.aborted && performance.now() - renewedAt < ttlMs;
 
-  /** @returns whether this process still holds the lease */
   async function renew(): Promise<boolean> {
     for (;;) {
       const asked = performance.now();

@@ -10,17 +10,17 @@ import { servingNow } from '../readmodels/serving.js';
 const LOOK_MS = 1_000;
 /** Batch size while requests are answered on the same thread. */
 const EVENTS = 100;
-/** Documents in one write while requests are answered: other writers wait for the store's lock. */
+/** In one write while requests are answered: other writers wait for the store's lock. */
 const DOCUMENTS = 200;
-/** In events a second. */
+/** Events a second. */
 const RATE = { first: 8_000, least: 500 };
-/** Event-loop delay in ms: below `good` the rate rises, above `bad` it falls. */
+/** In ms: below `good` the rate rises, above `bad` it falls. */
 const DELAY = { good: 4, bad: 8 };
 
 export interface Pace {
-  /** Whether requests are being answered, at the last look. */
+  /** Requests were being answered at the last look. */
   readonly polite: boolean;
-  /** Rests if the last `events` came faster than the rate. @param signal ends the rest */
+  /** Rests if the last `events` came faster than the rate. */
   rest(events: number, signal?: AbortSignal): Promise<void>;
 }
 

@@ -19,7 +19,7 @@ const EXPIRES_MS = 3_600_000;
 
 export interface Holder {
   readonly process: string;
-  /** `processLife`; absent: unknown. */
+  /** `processLife`. */
   readonly life?: string;
 }
 
@@ -39,7 +39,7 @@ export interface PresenceOptions {
 interface Sighting {
   /** 0: no record. */
   readonly version: number;
-  /** When this version was first seen, by the monotonic clock. */
+  /** First sight of this version, by the monotonic clock. */
   readonly since: number;
 }
 
@@ -47,7 +47,6 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
   const self: Holder = { process: randomUUID(), ...(life === null ? {} : { life }) };
   const sightings = new Map<string, Sighting>();
   const closing = new AbortController();
-  /** Start of the last look that was answered. */
   let looked = Number.NEGATIVE_INFINITY;
 
   function see(process: string, version: number): void {
@@ -63,7 +62,7 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
     looked = began;
   }
 
-  /** Without an answering store no process can renew its record, so earlier sightings prove nothing. */
+  /** No process can renew its record, so earlier sightings prove nothing. */
   function forget(): void {
     sightings.clear();
     looked = Number.NEGATIVE_INFINITY;

@@ -14,7 +14,7 @@ export function processLife(id: number | 'self' = 'self'): string | undefined {
   }
 }
 
-/** Same machine and container, so that `hasEnded` can decide. */
+/** The same container of the same boot. */
 export function isOfThisMachine(life: string, own: string): boolean {
   const parts = life.split('/');
   const here = own.split('/');
@@ -34,7 +34,7 @@ export function hasEnded(life: string, own: string | undefined = processLife()):
   }
 }
 
-/** True also for a frozen process. `undefined`: unknown, as for another machine or container. */
+/** True also for a frozen process. `undefined`: unknown. */
 export function lives(life: string, own: string | undefined = processLife()): boolean | undefined {
   return own === undefined || !isOfThisMachine(life, own) ? undefined : !hasEnded(life, own);
 }
@@ -56,7 +56,7 @@ interface Stat {
   readonly ended: boolean;
 }
 
-/** `undefined`: no such process is visible. @throws Error when `/proc` can't be read */
+/** @throws Error when `/proc` can't be read */
 function statOf(id: number | 'self'): Stat | undefined {
   let text: string;
   try {

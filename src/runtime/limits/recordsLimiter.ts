@@ -15,7 +15,7 @@ interface Count {
 }
 
 /**
- * Counts points by key over a window that starts with the first point. Compare-and-set loses no count.
+ * The window starts with the first point. Compare-and-set loses no count.
  * @throws UnavailableError from every method; `consume` throws RateLimiterRes when no points are left
  */
 export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {

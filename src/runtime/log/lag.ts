@@ -3,11 +3,11 @@ import type { EventStore, Position } from '../../ports/eventStore.js';
 import { storedPosition } from '../../ports/storedPosition.js';
 
 export interface Lag {
-  /** Unfolded events of the given types, at most `LagOptions.count`. */
+  /** At most `LagOptions.count`. */
   readonly events: number;
-  /** Age of the oldest of them; `undefined`: none was found in time. */
+  /** `undefined`: no event was found in time. */
   readonly seconds: number | undefined;
-  /** False: time ran out, so there may be more. */
+  /** False: time ran out. */
   readonly whole: boolean;
 }
 
@@ -16,7 +16,6 @@ export interface LagOptions {
   readonly count?: number;
   /** Default 200. */
   readonly withinMs?: number;
-  /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
 
@@ -24,10 +23,7 @@ const COUNT = 10_000;
 const WITHIN_MS = 200;
 const BATCH = 1_000;
 
-/**
- * An invalid stored position counts as absent. Without lag this costs one look at the log's end. @throws
- * UnavailableError
- */
+/** An invalid position counts as absent. Without lag this costs one look at the log's end. @throws UnavailableError */
 export async function lagBehind(
   events: EventStore,
   stored: Position | undefined,

@@ -9,7 +9,6 @@ import type { Records } from '../../ports/readStore.js';
 import { LOOKS } from '../../ports/storedPosition.js';
 
 export const LOG_ANCHOR = 'log/anchor';
-/** Identifies one event for ever. */
 export type LogAnchor = Pick<RecordedEvent, 'stream' | 'revision' | 'id'>;
 
 export function anchorOf({ stream, revision, id }: RecordedEvent): LogAnchor {
@@ -20,7 +19,7 @@ export async function putAnchor(records: Records, anchor: LogAnchor): Promise<vo
   await records.put(LOG_ANCHOR, anchor);
 }
 
-/** The stored anchor if the log lacks it. @throws UnavailableError */
+/** @returns the anchor if the log lacks it */
 export async function lostAnchor(
   records: Pick<Records, 'get'>,
   events: Pick<EventStore, 'read'>,

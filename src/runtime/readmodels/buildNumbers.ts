@@ -5,11 +5,11 @@ const BUILDS = 1_000_000;
 
 export interface BuildId {
   readonly version: number;
-  /** 0: the first build; 1: the first rebuild. */
+  /** 0: the first build. */
   readonly build: number;
 }
 
-/** `gifts@2` is version 2 as it was first built, `gifts@2000003` its third rebuild. */
+/** `gifts@2` is the first build of version 2, `gifts@2000003` its third rebuild. */
 export function numberOf({ version, build }: BuildId): number {
   return build === 0 ? version : version * BUILDS + build;
 }
@@ -32,7 +32,7 @@ export function buildText(number: number): string {
   return build === 0 ? `version ${version}` : `version ${version}, build ${build}`;
 }
 
-/** @param own the version of this code. @param waiting what to do if the other release is an earlier one */
+/** @param own this code's version. @param waiting what to do if the other release is earlier */
 export function otherReleaseText(name: string, active: number, own: number, waiting: string): string {
   const later = buildOf(active).version > own;
   const instead = later
@@ -41,17 +41,15 @@ export function otherReleaseText(name: string, active: number, own: number, wait
   return `${name}: ${buildText(active)} is in use, this program makes version ${own}: use gift of the ${later ? 'later' : 'earlier'} release that made it, or ${instead}`;
 }
 
-/** The projection that fills the collection of that number. */
 export function asBuild(projection: Projection, number: number): Projection {
   return number === projection.version ? projection : { ...projection, version: number };
 }
 
-/** Whether the same code fills both collections. */
 export function sameVersion(one: number, other: number): boolean {
   return buildOf(one).version === buildOf(other).version;
 }
 
-/** May be a previous fold; `undefined`: this code has no fold for that number. */
+/** The present or a previous fold; `undefined`: this code has none. */
 export function foldOf(projection: Projection, number: number): Projection | undefined {
   const fold = [projection, ...(projection.previous ?? [])].find(({ version }) => sameVersion(version, number));
   return fold === undefined ? undefined : asBuild(fold, number);

@@ -1,4 +1,4 @@
-/** The states of a build in the leading process: docs/read-models.md. */
+/** docs/read-models.md */
 import type { Position } from '../../ports/eventStore.js';
 import type { Projection } from './projection.js';
 
@@ -13,13 +13,13 @@ export interface PlannedBuild {
   readonly state: BuildState;
   /** A rebuild or rollback asked for it, and may be aborted. */
   readonly requested: boolean;
-  /** Nothing is left to do for it at the log's end. */
+  /** Nothing is left to do at the log's end. */
   readonly caughtUp: boolean;
-  /** Everything up to here is stored. */
+  /** The stored checkpoint. */
   readonly stored: Position | undefined;
   /**
-   * `apart`: on a feed of its own; `together`: on the common feed; `log end`: all is stored, and nothing is written
-   * during the present steps.
+   * `apart`: on a feed of its own; `together`: on the common feed; `log end`: nothing is written during the present
+   * steps.
    */
   readonly place: 'apart' | 'together' | 'log end';
 }

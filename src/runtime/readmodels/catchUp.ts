@@ -7,7 +7,6 @@ import type { RunningBuild } from './runningBuild.js';
 /**
  * Catches builds up on a feed of their own, then moves them to the common feed. The only build of a read model starts
  * to serve at once. Another is swapped in on the common feed, where both stand at the same position.
- * @throws any failure: the builds in memory are void then
  */
 export async function catchUp(
   run: LeaderRun,

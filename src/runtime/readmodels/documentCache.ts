@@ -4,7 +4,7 @@
  */
 import type { StoredDocument } from '../../ports/readStore.js';
 
-/** A larger map replaces the young generation as it is, without a copy. */
+/** A larger map replaces the young generation without a copy. */
 const FEW = 1_000;
 
 export interface DocumentCache {
@@ -14,7 +14,7 @@ export interface DocumentCache {
   clear(): void;
 }
 
-/** @param generation documents in one generation; a larger `keep` fills one by itself */
+/** @param generation documents in one generation */
 export function documentCache(generation: number): DocumentCache {
   let young = new Map<string, StoredDocument>();
   let old = new Map<string, StoredDocument>();

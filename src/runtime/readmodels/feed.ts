@@ -1,4 +1,4 @@
-/** One reading of the log for several builds. Reading, folding and storing overlap. */
+/** Reads the log once for several builds, while it folds and stores. */
 import { LOW_PRIORITY_SLICE_MS, slices, type Slices } from '../../lib/async/slices.js';
 import type { EventBatch, EventStore, Position, ReadOptions } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
@@ -22,13 +22,11 @@ export interface FeedOptions {
   readonly lease: Pick<Lease, 'held'>;
   /** Ends the feed; folded events are still stored. */
   readonly signal: AbortSignal;
-  /** Called once, when everything up to the log's end is stored. Later events wait for it. */
+  /** Called once, with everything up to the log's end stored. Later events wait for it. */
   readonly caughtUp: (builds: readonly RunningBuild[]) => Promise<void>;
-  /** Ends the feed after `caughtUp`. */
   readonly untilCaughtUp?: boolean;
-  /** Unstored documents; default 30,000. */
   readonly maxDirty?: number;
-  /** Called with the last event of each folded batch. */
+  /** The last event of each folded batch. */
   readonly onFolded?: (event: LogAnchor) => void;
   readonly onTrouble?: ReadOptions['onTrouble'];
 }
@@ -105,7 +103,6 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
   if (failure !== undefined) throw failure.error;
 }
 
-/** Requests the next batch ahead of its use. */
 function ask(batches: AsyncIterator<EventBatch>): Promise<IteratorResult<EventBatch>> {
   const next = batches.next();
   // The loop gets the error; a feed that ends earlier must not leave it unhandled.

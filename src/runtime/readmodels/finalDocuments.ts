@@ -8,7 +8,7 @@ const KEPT = 5_000;
 export interface FinalDocuments<B extends Body> {
   /** `undefined`: not kept, or kept for another edition. */
   get(id: string, edition: string): B | undefined;
-  /** Ignores a document that is not final. `edition`: the read model's at the time of the read. */
+  /** Ignores other documents. `edition`: the read model's before the read. */
   keep(id: string, document: B, edition: string): void;
 }
 

@@ -5,10 +5,9 @@ import { documentIdsOf, foldOne, type NoteQuarantine } from './foldOne.js';
 import { remembered, type RunningBuild } from './runningBuild.js';
 
 const READ_DOCUMENTS = 1_000;
-/** Documents between two checks of the time slice. */
+/** Between two checks of the time slice. */
 const STEPS = 32;
 
-/** An event whose documents are not read yet. */
 interface Touch {
   readonly event: RecordedEvent;
   readonly ids: readonly string[];
@@ -40,7 +39,7 @@ export async function foldEvents(
   for (const event of events) {
     if (!build.types.has(event.type) || (build.folded !== undefined && event.position <= build.folded)) continue;
     const ids = documentIdsOf(build.projection, event, note);
-    // Such an event needs no document read, and overrides earlier waiting events.
+    // Its documents need no read, and replace those of earlier waiting events.
     if (build.creates.has(event.type)) {
       await foldEvent(build, event, ids, latest, time, note);
       continue;
@@ -71,7 +70,6 @@ async function readDocuments(
   }
 }
 
-/** `latest` is updated. */
 async function foldEvent(
   build: RunningBuild,
   event: RecordedEvent,

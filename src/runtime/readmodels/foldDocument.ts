@@ -3,8 +3,8 @@ import type { Body } from '../../ports/readStore.js';
 import type { Projection } from './projection.js';
 
 /**
- * Folds one document from the log alone; `undefined`: no event touches it.
- * @param events in log order. @param before the document before them
+ * `undefined`: no event touches the document.
+ * @param events in log order
  */
 export function foldDocument<B extends Body>(
   projection: Projection<B>,

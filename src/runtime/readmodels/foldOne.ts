@@ -1,4 +1,3 @@
-/** The effect of one event on one document, for the projector, verifications and repairs. */
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { StoredDocument } from '../../ports/readStore.js';
 import { type Projection, touchedBy } from './projection.js';
@@ -6,7 +5,7 @@ import { isQuarantined, isUnreadable, type Quarantined, quarantineDocument, quar
 
 export type NoteQuarantine = (quarantined: Quarantined) => void;
 
-/** Notes an event that names no valid documents, and returns none. */
+/** Notes an event that names no valid documents. */
 export function documentIdsOf(projection: Projection, event: RecordedEvent, note?: NoteQuarantine): readonly string[] {
   try {
     return touchedBy(projection, event);
@@ -19,8 +18,7 @@ export function documentIdsOf(projection: Projection, event: RecordedEvent, note
 /**
  * `undefined`: unchanged, since the event is folded already or the document is quarantined. A failed fold returns the
  * quarantine marker.
- * @param before `undefined`: no such document, or the event creates it. @param index the document's place in
- * `documentIds`
+ * @param before `undefined`: no such document, or the event creates it
  */
 export function foldOne(
   projection: Projection,

@@ -1,4 +1,3 @@
-/** Reads a document such that a missing one certainly does not exist in the log. */
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 
@@ -7,13 +6,12 @@ export interface AskedModel<T> {
   reached(position: Position, timeoutMs: number): Promise<boolean>;
 }
 
-/** How long a command waits for the read model before it reports a missing document. */
+/** How long a command waits before it reports a missing document. */
 export const MISSING_WAIT_MS = 1_000;
 
 /**
  * `undefined`: the log had no such document at the call.
- * @param waitMs for the read model to reach the log's end
- * @throws UnavailableError, also if it does not reach it in time
+ * @throws UnavailableError, also if the read model does not reach the log's end in `waitMs`
  */
 export async function getAtLogEnd<T>(
   events: Pick<EventStore, 'end'>,

@@ -1,8 +1,7 @@
 /**
  * A stored checkpoint may be no position of the log, for example after a restore. Its build may lack earlier events, or
- * hold events that the log does not have. So checkpoint and documents count as absent, and the build is made again. A
- * build in use is first taken out of use, and its number is never used again, since processes remember the old one's
- * documents. Reads answer 503 until the new build has caught up.
+ * hold events that the log lacks, so it is made again. A build in use is first taken out of use, and its number is
+ * never used again, since processes remember its documents. Reads answer 503 until the new build has caught up.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -16,7 +15,7 @@ import { SwapOutdatedError } from './swap.js';
 import { dropBuild } from './unusedBuilds.js';
 import { LeaseLostError } from './writer.js';
 
-/** After this long every reader knows that a build is out of use (`readModel.ts`), and its documents can be deleted. */
+/** After this long every reader knows that a build is out of use (`readModel.ts`). */
 const NOTICED_MS = 2_000;
 
 export interface BuildCheck {
@@ -27,7 +26,6 @@ export interface BuildCheck {
 }
 
 /**
- * Empties a build with an invalid checkpoint, and takes it out of use.
  * @returns whether the checkpoint was invalid
  * @throws LeaseLostError, SwapOutdatedError, UnavailableError
  */

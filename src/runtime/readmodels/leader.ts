@@ -1,7 +1,7 @@
 /**
  * The leading projector: a loop around `plan.ts`. Builds that lag catch up on feeds of their own; the others share a
- * common feed, which runs in turns. Between two turns everything is stored and nothing is written, so builds are added
- * and removed, and repairs made.
+ * common feed, which runs in turns. Between two turns everything is stored and nothing is written: then builds come and
+ * go, and repairs are made.
  */
 import { type FeedOptions, runFeed } from './feed.js';
 import { carryOut } from './maintenance/repairOrders.js';
@@ -12,10 +12,7 @@ import { atLogEnd, retire, tidyRegularly } from './logEnd.js';
 import { settleOrphaned } from './orphanedModels.js';
 import { groupsByPosition, openBuilds } from './runningBuilds.js';
 
-/**
- * Runs until `signal`.
- * @throws any failure: the builds in memory are void then, and the next run continues from the checkpoints
- */
+/** @throws any failure: the builds in memory are void then, and the next run continues from the checkpoints */
 export async function runAsLeader(options: LeaderOptions): Promise<void> {
   const opened = await openBuilds(options, options.projections);
   const run = newRun(options, opened, await settleOrphaned(options, opened));

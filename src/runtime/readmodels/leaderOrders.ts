@@ -16,10 +16,9 @@ import { dropBuild } from './unusedBuilds.js';
 const LOOK_MS = 400;
 /** Every fifth look also checks the build in use, and stores the log's anchor. */
 const SLOW_LOOKS = 5;
-/** Wait after a failure, before the rebuild is taken over again. */
 const TAKE_OVER_AGAIN_MS = 5_000;
 
-/** Ends with the run. Failures of the read store are waited out. */
+/** Failures of the read store are waited out. */
 export async function lookForOrders(run: LeaderRun): Promise<void> {
   const { inUse, logger, over } = run;
   let failing = false;
@@ -52,7 +51,7 @@ async function look(run: LeaderRun): Promise<void> {
   for (const work of slow) if (!over.aborted) await work();
 }
 
-/** Carries out a step, or pauses the common feed for it. @returns work to be awaited */
+/** @returns work to be awaited */
 function begin(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<void>) | undefined {
   const { store, events, logger, projections } = run;
   switch (step.do) {
@@ -110,7 +109,7 @@ async function takeOver(run: LeaderRun, fold: RunningBuild['projection']): Promi
     const retryMs = TAKE_OVER_AGAIN_MS;
     logger.warn({ err: error, projection: name, retryMs }, 'projector: a rebuild could not be taken over yet');
     await pause(retryMs, until);
-    // The builds in memory are void; the next attempt opens them again.
+    // Its memory is void; the next attempt opens it again.
     if (build !== undefined) removeBuild(run, build);
     opening.delete(name);
   }

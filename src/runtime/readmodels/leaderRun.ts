@@ -1,4 +1,3 @@
-/** The shared state of one run as leader. */
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import type { EventStore } from '../../ports/eventStore.js';
@@ -28,31 +27,31 @@ export interface LeaderOptions {
   /** For builds that do not serve. */
   readonly pace: Pace;
   readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
-  /** Called with all builds after each change of them. */
+  /** Called after each change. */
   readonly onBuilds: (builds: readonly RunningBuild[]) => void;
 }
 
 export interface LeaderRun extends LeaderOptions, OpenedBuilds {
-  /** Read models that other processes keep up to date until this one's version serves. */
+  /** Kept by other processes until this one's version serves. */
   readonly orphaned: Set<string>;
-  /** As of the last look. */
+  /** At the last look. */
   asked: Pick<Orders, 'rebuilds' | 'repairs'>;
   readonly opening: Set<string>;
-  /** Each ends the own feed of a rebuild that this run took over. */
+  /** Each ends the own feed of a rebuild. */
   readonly stops: Map<RunningBuild, AbortController>;
-  /** Builds that have caught up, and move to the common feed. */
+  /** Caught up, and about to join the common feed. */
   readonly arrived: RunningBuild[];
-  /** The present turn of the common feed. */
+  /** Of the common feed. */
   turn: AbortController;
   readonly swaps: { started: number; ended: number };
-  /** The last folded event that is not stored as the log's anchor yet. */
+  /** The last folded event, until it is stored as the log's anchor. */
   anchor: LogAnchor | undefined;
   readonly over: AbortSignal;
-  /** Ends the run; its builds in memory are void. */
+  /** Ends the run; its memory is void. */
   end(): void;
-  /** Runs work in the background; its first failure ends the run. */
+  /** In the background; the first failure ends the run. */
   beside(work: () => Promise<void>): void;
-  /** Resolves when all background work has ended. @throws the first failure */
+  /** @throws the first failure of background work */
   ended(): Promise<void>;
 }
 
@@ -105,7 +104,7 @@ export function addBuild(run: LeaderRun, build: RunningBuild): void {
   showBuilds(run);
 }
 
-/** Removes a build that no feed writes to. */
+/** For a build that no feed writes to. */
 export function removeBuild(run: LeaderRun, build: RunningBuild): void {
   const at = run.builds.indexOf(build);
   if (at !== -1) run.builds.splice(at, 1);
@@ -113,14 +112,13 @@ export function removeBuild(run: LeaderRun, build: RunningBuild): void {
   showBuilds(run);
 }
 
-/** Has a build removed as soon as no feed writes to it. */
+/** As soon as no feed writes to the build. */
 export function takeOut(run: LeaderRun, build: RunningBuild): void {
   enter(build, 'gone');
   run.stops.get(build)?.abort();
   run.turn.abort();
 }
 
-/** Also lets new builds report quarantined documents. */
 export function showBuilds({ builds, logger, onBuilds }: LeaderRun): void {
   for (const build of builds) {
     build.report ??= ({ documentId, stream, type, position, cause }) =>

@@ -11,7 +11,7 @@ import { dropUnused, TIDY_MS, whileKept } from './unusedBuilds.js';
 const GONE_MS = 20;
 
 /**
- * Nothing is written to the builds' collections during these steps.
+ * Nothing is written to the builds' collections meanwhile.
  * @param beside builds that stand at the same position as every other running build of their read model; default all
  */
 export async function atLogEnd(
@@ -54,7 +54,6 @@ async function swap(run: LeaderRun, build: RunningBuild): Promise<void> {
   return serves(run, build, left);
 }
 
-/** @param left the build that readers leave */
 async function serves(run: LeaderRun, build: RunningBuild, left: RunningBuild | undefined): Promise<void> {
   const { name } = build.projection;
   run.beside(async () => (left === undefined ? tidyLater(run, name) : retire(run, left)));

@@ -16,7 +16,6 @@ export interface KeeperOptions extends ProjectorProcess {
   readonly projections: readonly Projection[];
 }
 
-/** Failures are logged and waited out. */
 export async function keepOrphaned(options: KeeperOptions, until: AbortSignal): Promise<void> {
   const { store, projections, logger } = options;
   const keeping = new Map<string, Promise<void>>();
@@ -74,7 +73,7 @@ async function keep(
         { projection: name, serves: buildText(number) },
         'projector: keeping up to date what is served and the leading process does not know',
       );
-      // An emptied build is out of use, and no longer kept up to date.
+      // An emptied build is out of use.
       if (await emptyIfInvalid({ store, events, logger, lease }, fold)) return;
       const build = await openBuild(store, fold);
       const stop = AbortSignal.any([signal, lease.lost]);

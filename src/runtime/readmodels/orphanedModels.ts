@@ -6,10 +6,7 @@ import { buildText, rankOf, sameVersion } from './buildNumbers.js';
 import type { OpenedBuilds } from './runningBuilds.js';
 
 export const ORPHANED = 'orphaned/';
-/**
- * The record of every read model that a leading process has known. Other processes keep those that the next leader does
- * not know.
- */
+/** Every read model that a leading process has known. Other processes keep those that the next leader does not know. */
 const KNOWN_MODELS = 'read-models';
 
 /** Losing this record leaves the read model behind until another process leads. */
@@ -25,7 +22,6 @@ export interface ProjectorProcess {
   readonly leaseMs: number | undefined;
 }
 
-/** Held by the process that keeps an orphaned read model up to date. */
 export function keeperLease(name: string, number: number): string {
   return `projector/${name}@${number}`;
 }
@@ -42,8 +38,8 @@ interface LeadingProcess extends ProjectorProcess {
 }
 
 /**
- * Records, before the leading process writes anything, the read models in use that it does not keep up to date. Waits
- * for a process that kept a model which this one will write.
+ * Records the read models in use that this leading process does not keep up to date, before it writes anything. Waits
+ * for a process that keeps a model which this one will write.
  * @returns the orphaned read models that this process builds
  */
 export async function settleOrphaned(leading: LeadingProcess, { builds, inUse }: OpenedBuilds): Promise<Set<string>> {
@@ -75,10 +71,7 @@ export async function settleOrphaned(leading: LeadingProcess, { builds, inUse }:
   return orphaned;
 }
 
-/**
- * Orphans read models of another release, or all others if this process leads for a single one.
- * @param own the read models that this process leads for
- */
+/** Read models of another release, or all others if this process leads for a single one. */
 async function leaveToOthers(
   { store, logger }: LeadingProcess,
   own: { has(name: string): boolean; keys(): Iterable<string> },
@@ -109,7 +102,6 @@ async function takeBack(
   await lease?.release();
 }
 
-/** The leading process keeps the build in use from now on. */
 export async function endOrphaned({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
   await records.delete(ORPHANED + name);
 }

@@ -3,10 +3,7 @@ import { asBuild, buildOf, numberOf, sameVersion } from './buildNumbers.js';
 import { previousBuildOf, withRelease } from './previousBuilds.js';
 import type { Projection } from './projection.js';
 
-/**
- * The build of this code's version: the one in use, else the last one in use, else the first.
- * @param active the number in use
- */
+/** The build in use, else the last one in use, else the first. */
 export async function ownBuild(
   store: Pick<ReadStore, 'records'>,
   projection: Projection,
@@ -39,10 +36,7 @@ export async function setFirstNumber(
   await records.put(firstKey(name, buildOf(number).version), number);
 }
 
-/**
- * A number that no build of the version has ever had, so that late writes of a process that was cut off reach no other
- * build.
- */
+/** Never used before, so that late writes of a process that was cut off reach no other build. */
 export async function nextNumber(
   store: Pick<ReadStore, 'records' | 'active' | 'versions'>,
   { name, version }: Pick<Projection, 'name' | 'version'>,

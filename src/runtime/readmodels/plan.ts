@@ -1,7 +1,4 @@
-/**
- * The leading process's next steps. Pure: `leader.ts` carries them out and asks again. docs/read-models.md explains the
- * states of a build.
- */
+/** Pure: `leader.ts` carries the steps out and asks again. docs/read-models.md explains the states of a build. */
 import type { StoredRecord } from '../../ports/readStore.js';
 import { sameVersion } from './buildNumbers.js';
 import type { Rebuild } from './rebuildRecord.js';
@@ -9,9 +6,9 @@ import type { PlannedBuild } from './buildState.js';
 import type { RepairOrder } from './maintenance/repairOrders.js';
 
 export interface Orders {
-  /** The build that readers use. */
+  /** By read model: the build that readers use. */
   readonly inUse: ReadonlyMap<string, number | undefined>;
-  /** The versions that this code makes. */
+  /** This code's. */
   readonly versions: ReadonlyMap<string, number>;
   readonly rebuilds: ReadonlyMap<string, Rebuild>;
   /** Read models with a rebuild that is being opened. */
@@ -22,24 +19,20 @@ export interface Orders {
 export type Step<B> =
   /** Open a finished rebuild's build, and catch it up. */
   | { readonly do: 'open'; readonly name: string; readonly rebuild: Rebuild }
-  /** End the record of a rebuild that serves. */
   | { readonly do: 'finish'; readonly name: string; readonly rebuild: Rebuild }
-  /** Drop an aborted rebuild, and its record. */
   | { readonly do: 'discard'; readonly name: string; readonly rebuild: Rebuild }
   /** For a rollback. */
   | { readonly do: 'bring back'; readonly build: B }
-  /** Stop keeping it up to date. */
   | { readonly do: 'take out'; readonly build: B }
   /** It has caught up, and readers stay where they are. */
   | { readonly do: 'settle'; readonly build: B }
-  /** It has caught up, and readers are to use it. */
   | { readonly do: 'swap in'; readonly build: B }
   /** Between two turns of the common feed. */
   | { readonly do: 'repair'; readonly build: B; readonly order: StoredRecord<RepairOrder> }
   /** Refuse an order whose position is not in the log; another waits until its build gets there. */
   | { readonly do: 'check'; readonly order: StoredRecord<RepairOrder> };
 
-/** In this order: rebuilds, builds at the log's end, repairs. */
+/** Rebuilds come first, repairs last. */
 export function plan<B extends PlannedBuild>(builds: readonly B[], orders: Orders): Step<B>[] {
   return [
     ...Array.from(orders.rebuilds, ([name, rebuild]) => rebuildStep(builds, orders, name, rebuild)),

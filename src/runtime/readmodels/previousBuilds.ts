@@ -1,20 +1,18 @@
-/** Builds that are kept for a rollback after readers have left them. */
 import type { ReadStore } from '../../ports/readStore.js';
 import { sameVersion } from './buildNumbers.js';
 
 interface Left {
   readonly number: number;
-  /** May be dropped after this time, in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly until: number;
 }
 
-/** The build in use before the last swap. */
+/** The build in use before the last swap, kept for a rollback. */
 export interface PreviousBuild extends Left {
   /** The build of the release before the last deployment, if a rebuild came after that. */
   readonly release?: Left;
 }
 
-/** The build for a rollback. */
 export async function previousBuildOf(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
@@ -30,7 +28,7 @@ export async function keptPreviousBuilds(store: Pick<ReadStore, 'records'>, name
   return withRelease(await previousBuildOf(store, name)).filter(({ until }) => until > Date.now());
 }
 
-/** The last kept build of a version other than that of `other`. */
+/** The last kept build of another version. */
 export async function keptRelease(
   store: Pick<ReadStore, 'records'>,
   name: string,

@@ -23,7 +23,7 @@ export interface Projection<B extends Body = Body> {
   readonly types: readonly string[];
   /** Types of events whose `evolve` ignores the present document, so that it need not be read. */
   readonly creates?: readonly string[];
-  /** The documents that an event touches, from the event alone. */
+  /** From the event alone. */
   documentIds(event: RecordedEvent): readonly string[];
   /**
    * Pure. `index` is the document's place in `documentIds(event)`. Never called for an event at or below the document's
@@ -37,7 +37,7 @@ export function typesOf<T extends string>(types: Readonly<Record<T, true>>): rea
   return Object.keys(types) as T[];
 }
 
-/** @throws any error of `documentIds`; TypeError for an invalid id, for example where the event lacks the field */
+/** @throws any error of `documentIds`; TypeError for an invalid id */
 export function touchedBy(projection: Projection, event: RecordedEvent): readonly string[] {
   const ids = projection.documentIds(event);
   for (const id of ids)
@@ -50,7 +50,6 @@ export function collectionOf(projection: Pick<Projection, 'name' | 'version' | '
   return { name: projection.name, version: projection.version, indexes: projection.indexes };
 }
 
-/** For example `gifts@1`. */
 export function checkpointName(projection: Pick<Projection, 'name' | 'version'>): string {
   return `${projection.name}@${projection.version}`;
 }

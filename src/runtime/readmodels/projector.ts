@@ -34,16 +34,14 @@ export interface ProjectorOptions {
   readonly followers?: Pick<Followers, 'start'>;
 }
 
-/** A build in the leading process. `src/ops/status` reports all processes. */
+/** `src/ops/status` reports all processes. */
 export interface KeptProjection {
   readonly projection: string;
-  /** The collection's number: see `buildNumbers.ts`. */
+  /** See `buildNumbers.ts`. */
   readonly version: number;
-  /** The stored checkpoint. */
   readonly position: Position | undefined;
   /** Since this process leads. */
   readonly caughtUp: boolean;
-  /** Whether readers use this build. */
   readonly active: boolean;
   readonly quarantined: readonly Quarantined[];
 }
@@ -55,7 +53,7 @@ export interface Projector {
   close(): Promise<void>;
 }
 
-/** Runs in the background. @throws Error when the read store was filled from another log */
+/** @throws Error when the read store was filled from another log */
 export async function startProjector(options: ProjectorOptions): Promise<Projector> {
   const {
     events,
@@ -75,7 +73,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     logger.warn({ err: error }, 'projector: the read store does not answer, trying on');
   });
 
-  /** Kept through failures: this process continues from the checkpoints, and no other need take over. */
+  /** Kept through failures, so that no other process need take over. */
   let lease: Lease | undefined;
 
   async function heldLease({ signal, onTrouble }: FollowerRun): Promise<Lease | undefined> {
@@ -93,7 +91,6 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     return lease;
   }
 
-  /** @throws any failure: the builds in memory are void then */
   async function run(health: FollowerRun): Promise<void> {
     while (!health.signal.aborted) {
       const mine = await heldLease(health);
@@ -144,7 +141,6 @@ function keptOf({ projection, stored, caughtUp, state, quarantined }: RunningBui
   };
 }
 
-/** @throws Error when the read store was filled from another log */
 async function checkLog(events: EventStore, store: ReadStore): Promise<void> {
   const bound = await store.boundTo(events.logId);
   if (bound !== events.logId)

@@ -13,7 +13,6 @@ export interface Quarantined {
   readonly eventId?: string;
   readonly type?: string;
   readonly stream?: string;
-  /** Of the event, or of the damaged document. */
   readonly position: string;
   /** In the fold's words, or the store's. */
   readonly cause: string;
@@ -27,12 +26,11 @@ export function isQuarantined(body: Body): body is QuarantineBody {
   return '$quarantined' in body;
 }
 
-/** The store could not read it. It is listed once it is read (`damagedDocuments`) or an event touches it. */
+/** Listed once it is read (`damagedDocuments`) or an event touches it. */
 export function isUnreadable(body: Body): body is UnreadableBody {
   return '$unreadable' in body;
 }
 
-/** Nothing of the document may be shown. */
 export function isOutOfService(body: Body): boolean {
   return isQuarantined(body) || isUnreadable(body);
 }
@@ -55,7 +53,6 @@ export function quarantineDocument(id: string, quarantined: Quarantined): Stored
 const prefix = (projection: Pick<Projection, 'name' | 'version'>): string =>
   `quarantine/${checkpointName(projection)}/`;
 
-/** Idempotent. @throws UnavailableError */
 export async function recordQuarantine(
   records: Records,
   projection: Pick<Projection, 'name' | 'version'>,
@@ -69,7 +66,6 @@ export interface DamagedDocuments {
   note(collection: Pick<Projection, 'name' | 'version'>, document: StoredDocument<UnreadableBody>): void;
 }
 
-/** Lists documents that readers of one store find damaged. */
 export function damagedDocuments(records: Records): DamagedDocuments {
   const noted = new Set<string>();
   return {

@@ -1,4 +1,3 @@
-/** Read access to a read model, whichever build is in use and whichever process keeps it up to date. */
 import type { Position } from '../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -25,7 +24,7 @@ export interface ReadModel<B extends Body> {
   edition(): string;
   /** Waits for everything up to `position`. @returns whether it is folded within `timeoutMs` */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
-  /** A document by id shows all events of its stream (`readYourWrites.ts`), so that commands need not wait. */
+  /** A document by id shows all events of its stream (`readYourWrites.ts`). */
   readonly readYourWrites?: true;
 }
 
@@ -39,7 +38,7 @@ const SURE_MS = 100;
  */
 const OLD_MS = 10_000;
 
-/** Reads the build in use; before any has caught up, the build of this code's version. Needs no close. */
+/** Reads the build in use; before any has caught up, this code's. Needs no close. */
 export function openReadModel<B extends Body>(
   store: ReadStore,
   projection: Pick<Projection<B>, 'name' | 'version' | 'indexes' | 'isFinal'>,
@@ -52,7 +51,6 @@ export function openReadModel<B extends Body>(
   let knownAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | undefined;
 
-  /** Simultaneous callers share one request. */
   function ask(): Promise<void> {
     asking ??= (async () => {
       try {
@@ -96,15 +94,11 @@ export function openReadModel<B extends Body>(
     return document.body;
   }
 
-  /**
-   * After a document was not found: whether another build is in use by now. @throws UnavailableError before any has
-   * caught up
-   */
+  /** Whether another build is in use by now. @throws UnavailableError before any has caught up */
   async function shouldLookAgain(looked: CollectionSpec): Promise<boolean> {
     const wasComplete = complete;
     if (!complete || performance.now() - knownAt > SURE_MS) await ask();
     requireComplete();
-    // A build completed since then may have the document.
     return !wasComplete || collection !== looked;
   }
 

@@ -1,8 +1,8 @@
 /**
- * Read-your-writes: a document by id shows all that its stream held at the time of the request, whichever process
- * appended it. Writes need not wait for the read model; of reads, only those wait whose document is behind. Each read
- * asks for the log's end: locally without a round trip, else during the read of the document, shared with simultaneous
- * reads. The document's own stream is looked at only if the log has grown beyond the known progress of the read model.
+ * Read-your-writes: a document by id shows all that its stream held at the request, whichever process appended it.
+ * Writes do not wait; of reads, only those wait whose document is behind. Each read asks for the log's end: locally
+ * without a round trip, else during the read of the document, shared with simultaneous reads. The document's own stream
+ * is looked at only if the log has grown beyond the known progress of the read model.
  */
 import type { EventStore, LocalLog, Position } from '../../ports/eventStore.js';
 import type { Body } from '../../ports/readStore.js';
@@ -13,11 +13,11 @@ import type { ReadModel } from './readModel.js';
 
 export type LogEnds = Pick<EventStore, 'local' | 'end' | 'lastOf'>;
 
-/** How long a read waits for a document that is behind. Then the document is shown as it is. */
+/** Then a document that is behind is shown as it is. */
 const BEHIND_WAIT_MS = 1_000;
 /** Up to this many streams are looked at one by one: cheap on this machine, a request each over a network. */
 const FEW = { here: 100, far: 8 };
-/** Least time between two questions for the read model's progress, which may read its store. */
+/** The question for the read model's progress may read its store. */
 const FOLLOW_MS = 10;
 
 /**
@@ -37,11 +37,10 @@ export function readYourWrites<B extends Body>(
   return readingFar(model, { end: async () => log.end(), lastOf: async (stream) => lastOf(stream) }, streamOf);
 }
 
-/** Every document is known to show the log up to `sofar`. */
 interface Shown {
-  /** In the edition in use. */
+  /** In the edition in use, every document shows the log up to here. */
   sofar(): Position;
-  /** Notes in the background when the model has reached the log's end: then no stream need be looked at. */
+  /** Notes in the background when the model reaches `end`: then no stream need be looked at. */
   follow(end: Position): void;
 }
 
@@ -52,7 +51,6 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
   let followed = Number.NEGATIVE_INFINITY;
   return {
     sofar() {
-      // Another build may have another checkpoint.
       if (edition !== model.edition()) {
         edition = model.edition();
         seen = '';
@@ -75,7 +73,7 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
   };
 }
 
-/** For a local log, which is asked after the read of the document. */
+/** A local log is asked after the read of the document. */
 function readingHere<B extends Body>(
   model: ReadModel<B>,
   from: LocalLog,
@@ -83,7 +81,6 @@ function readingHere<B extends Body>(
 ): ReadModel<B> {
   const shown = whatIsShown(model);
 
-  /** The documents' last position in the log after `known`. */
   function beyond(known: Position, ids: readonly string[]): Position | undefined {
     const end = from.end();
     if (end === undefined || end <= known) return undefined;
@@ -104,7 +101,7 @@ function readingHere<B extends Body>(
     return work();
   }
 
-  /** Waits for the log's end and reads once, since there is much to read. */
+  /** Reads once, since there is much to read. */
   async function readMany<T>(work: () => Promise<T>): Promise<T> {
     const end = from.end();
     if (end !== undefined && end > shown.sofar()) await model.reached(end, BEHIND_WAIT_MS);
@@ -121,8 +118,8 @@ function readingHere<B extends Body>(
 }
 
 /**
- * For a remote log: its end is read together with the document, then the streams of a few documents that may be behind.
- * If it does not answer, reads wait a second at most, and then not at all until it answers again.
+ * A remote log's end is read together with the document, then the streams of a few documents that may be behind.
+ * Without an answer reads wait a second at most, and then not at all until the log answers again.
  */
 function readingFar<B extends Body>(
   model: ReadModel<B>,
@@ -156,7 +153,6 @@ function readingFar<B extends Body>(
     answers = false;
   }
 
-  /** The documents' last possible position in the log after `known`. */
   async function beyond(known: Position, ids: readonly string[], end: Position): Promise<Position | undefined> {
     if (ids.length > FEW.far) return end;
     const asked = Promise.all(ids.map(async (id) => log.lastOf(streamOf(id)))).then(
@@ -190,7 +186,6 @@ function readingFar<B extends Body>(
   };
 }
 
-/** The last of the positions after `known`. */
 function latest(known: Position, positions: readonly (Position | undefined)[]): Position | undefined {
   let last: Position | undefined;
   for (const one of positions) if (one !== undefined && one > (last ?? known)) last = one;

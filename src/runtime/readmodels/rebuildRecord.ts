@@ -1,7 +1,7 @@
 /** docs/read-models.md#the-record-of-a-rebuild */
 import type { ReadStore, StoredRecord } from '../../ports/readStore.js';
 
-/** A rebuild or rollback under way. Losing the record leaves an unfinished collection, which is dropped later. */
+/** Losing the record leaves an unfinished collection, which is dropped later. */
 export interface Rebuild {
   readonly target: number;
   /** The build in use at the request. */
@@ -12,11 +12,10 @@ export interface Rebuild {
   readonly attended: boolean;
   readonly by: string;
   readonly reason?: string;
-  /** The request: ISO 8601, UTC, milliseconds. */
+  /** ISO 8601, UTC, milliseconds. */
   readonly at: string;
 }
 
-/** Prefix of the records' keys. */
 export const REBUILDS = 'rebuild/';
 
 export async function rebuildOf(
@@ -26,9 +25,7 @@ export async function rebuildOf(
   return records.get<Rebuild>(REBUILDS + name);
 }
 
-/**
- * Replaces version `expected` of the record (0: none). @returns the new version; `undefined`: another version exists
- */
+/** `expected` 0: no record. @returns the new version; `undefined`: another version exists */
 export async function putRebuild(
   { records }: Pick<ReadStore, 'records'>,
   name: string,

@@ -1,4 +1,3 @@
-/** A build in this process: its checkpoint, and documents that are not stored yet. */
 import type { Position } from '../../ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import type { BuildState, PlannedBuild } from './buildState.js';
@@ -12,18 +11,14 @@ const CACHED_DOCUMENTS = 10_000;
 export interface RunningBuild extends PlannedBuild {
   readonly projection: Projection;
   readonly collection: CollectionSpec;
-  /** For example `gifts@1`. */
   readonly checkpoint: string;
   readonly types: ReadonlySet<string>;
   readonly creates: ReadonlySet<string>;
   readonly cache: DocumentCache;
   /** Folded, not yet passed to the store. */
   dirty: Map<string, StoredDocument>;
-  /** Being stored. */
   writing: Map<string, StoredDocument>;
-  /** Everything up to here is folded. */
   folded: Position | undefined;
-  /** The stored checkpoint. */
   stored: Position | undefined;
   /** Changed by `enter`. */
   state: BuildState;
@@ -31,9 +26,8 @@ export interface RunningBuild extends PlannedBuild {
   place: PlannedBuild['place'];
   caughtUp: boolean;
   quarantined: readonly Quarantined[];
-  /** Those of `quarantined` that no record lists yet. */
+  /** Not yet listed in a record. */
   unlisted: Quarantined[];
-  /** Called at once with each quarantined document. */
   report?: (quarantined: Quarantined) => void;
 }
 
@@ -68,7 +62,6 @@ export async function openBuild(store: ReadStore, projection: Projection): Promi
   };
 }
 
-/** The newest state in memory. */
 export function remembered(build: RunningBuild, id: string): StoredDocument | undefined {
   return build.dirty.get(id) ?? build.writing.get(id) ?? build.cache.get(id);
 }

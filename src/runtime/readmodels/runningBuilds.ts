@@ -9,13 +9,13 @@ import { openBuild, type RunningBuild } from './runningBuild.js';
 
 export interface OpenedBuilds {
   readonly builds: RunningBuild[];
-  /** The number of the build that readers use, by read model. */
+  /** The build that readers use, by read model. */
   readonly inUse: Map<string, number | undefined>;
 }
 
 /**
- * Opens the build of this code's version of each read model. If the previous version's fold is known, also its build:
- * in use until the new one is built, or kept for a rollback. Builds with an invalid checkpoint are emptied first.
+ * Opens the build of this code's version of each read model, and that of the previous version if its fold is known: it
+ * is in use, or kept for a rollback. Builds with an invalid checkpoint are emptied first.
  * @throws UnavailableError, LeaseLostError
  */
 export async function openBuilds(check: BuildCheck, projections: readonly Projection[]): Promise<OpenedBuilds> {
@@ -50,7 +50,6 @@ async function chooseBuilds(
   return { name, active, folds };
 }
 
-/** `undefined`: no longer kept. */
 async function previousVersion(store: ReadStore, { name, version }: Projection): Promise<number | undefined> {
   const kept = await keptRelease(store, name, version);
   return kept !== undefined && (await store.versions(name)).includes(kept.number) ? kept.number : undefined;

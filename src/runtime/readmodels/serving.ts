@@ -13,13 +13,12 @@ const RESOLUTION_MS = 5;
 
 interface Report {
   readonly requests: number;
-  /** 99th percentile of the event loop's delay. */
+  /** 99th percentile. */
   readonly delayMs: number;
 }
 
-/** The sum of all processes. */
 export interface Serving {
-  /** Per second. */
+  /** Per second, of all processes. */
   readonly requests: number;
   /** The highest of all processes. */
   readonly delayMs: number;
@@ -66,7 +65,6 @@ export function reportServing({
   };
 }
 
-/** @throws UnavailableError */
 export async function servingNow(records: Records): Promise<Serving> {
   const reports = await records.list<Report>(PREFIX);
   return {

@@ -1,4 +1,3 @@
-/** Makes readers use a build. Only the leading process does it. */
 import type { Logger } from 'pino';
 import type { ReadStore } from '../../ports/readStore.js';
 import { sameVersion } from './buildNumbers.js';
@@ -18,7 +17,7 @@ export interface SwapDeps {
   readonly logger: Logger;
 }
 
-/** Readers use a build that this process does not know: another process has led meanwhile. Nothing was swapped. */
+/** Another process has led meanwhile. Nothing was swapped. */
 export class SwapOutdatedError extends Error {
   override readonly name = 'SwapOutdatedError';
   constructor(name: string) {
@@ -27,7 +26,7 @@ export class SwapOutdatedError extends Error {
 }
 
 /**
- * The build stands at the same position as the one in use, and nothing is written during the swap.
+ * The build stands at the same position as the one in use, and nothing is written meanwhile.
  * @param from the number in use
  * @returns `left`: the build that readers leave, if it runs here; `refused`: the rebuild was aborted, or another
  * process ended it
@@ -66,7 +65,7 @@ export async function swapIn(
   return left === undefined ? {} : { left };
 }
 
-/** Ends the record of a rebuild that serves, and keeps the replaced build. Another rebuild's record stays. */
+/** Keeps the replaced build. Another rebuild's record stays. */
 export async function finishSwap(store: ReadStore, name: string, { from, target }: Rebuild): Promise<void> {
   const record = await rebuildOf(store, name);
   if (record?.value.target !== target) return;

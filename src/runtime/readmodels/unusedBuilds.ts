@@ -1,4 +1,3 @@
-/** Drops unused builds: in the leading process, and in a process that aborts its rebuild. */
 import { pause } from '../../lib/async/pause.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { rankOf, sameVersion } from './buildNumbers.js';
@@ -38,7 +37,7 @@ export async function dropUnused(
   try {
     const own = builds.filter(({ projection }) => projection.name === name).map(({ projection }) => projection.version);
     const newest = Math.max(...own.map(rankOf));
-    // Listed before the checks, so that builds opened meanwhile are not dropped.
+    // First, so that builds opened meanwhile are not dropped.
     const stored = await store.versions(name);
     const [active, previous, rebuild] = await Promise.all([
       store.active(name),

@@ -1,4 +1,4 @@
-/** Stores folded documents: one write at a time, each with everything folded during the last one. */
+/** One write at a time, each with everything folded during the last one. */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
 import type { ReadStore, StoredDocument, WriteBatch } from '../../ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
@@ -6,7 +6,6 @@ import type { Lease } from '../coordination/lease.js';
 import { recordQuarantine } from './quarantine.js';
 import type { RunningBuild } from './runningBuild.js';
 
-/** Another process has the lease: nothing more may be written. */
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError';
   constructor() {
@@ -17,13 +16,13 @@ export class LeaseLostError extends Error {
 export interface Writer {
   /** Starts a write, now or after the present one. */
   kick(): void;
-  /** Resolves when the present write has ended. */
+  /** Resolves after the present write. */
   turn(): Promise<void>;
   /** Resolves when everything folded so far is stored, or a write has failed. */
   drain(): Promise<void>;
 }
 
-/** After the first failure, passed to `failed`, nothing is stored, and the builds in memory are void. */
+/** After the first failure, passed to `failed`, nothing is stored. */
 export function makeWriter(
   builds: readonly RunningBuild[],
   store: ReadStore,
@@ -97,7 +96,6 @@ async function storeBuilds(
   }
 }
 
-/** A build's checkpoint comes with the last of its documents. */
 async function batchesOf(
   builds: readonly RunningBuild[],
   reached: readonly RunningBuild['folded'][],

@@ -2,11 +2,10 @@
 import { type EventStore, LogSealedError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 
-/** A failure counts this long. Later an append must be tried, or no process would become ready again. */
+/** Later an append must be tried, or no process would become ready again. */
 const TOLD_MS = 5_000;
 
 export interface AppendsFail {
-  /** The first failure since the last successful append. */
   readonly since: Date;
   /** In words for anybody; `undefined`: the engine can't be reached. */
   readonly why: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * Followers run as long as their process: process managers, projector, catalogue. A follower that ends before it is
- * closed is restarted. Readiness, metrics and status read their health here.
+ * Followers run as long as their process, and are restarted if they end before they are closed. Readiness, metrics and
+ * status read their health here.
  */
 import { ExponentialBackoff, halfJitterGenerator } from 'cockatiel';
 import type { Logger } from 'pino';
@@ -9,13 +9,11 @@ import { UnavailableError } from '../../ports/unavailable.js';
 
 /** The first and the longest wait before a restart. It doubles, less up to half at random. */
 const RESTART_MS = [100, 5_000] as const;
-/** After this long a follower has recovered, and its next failure counts as the first. Longer than the longest wait. */
+/** A failure later than this counts as the first. Longer than the longest wait. */
 const STEADY_MS = 6_000;
-/**
- * After this long a follower is no longer failing. Excludes a follower that works for an instant after each restart.
- */
+/** A follower that works this long is not failing; one that works for an instant after each restart is. */
 const SETTLED_MS = 1_000;
-/** An engine without an answer for this long makes its follower failing. A reconnection takes less. */
+/** A reconnection takes less. */
 const TROUBLED_MS = 2_000;
 
 export interface FollowerHealth {
@@ -23,9 +21,9 @@ export interface FollowerHealth {
   readonly part: string;
   /** Repeated failures, or an engine that has not answered for some time. */
   readonly failing: boolean;
-  /** The first failure (ISO 8601, UTC); absent: it works. */
+  /** ISO 8601, UTC; absent: it works. */
   readonly since?: string;
-  /** Failures since the last recovery. */
+  /** Since the last recovery. */
   readonly failures: number;
   /** In words for anybody, without a path or an address; absent: it works. */
   readonly why?: string;
@@ -34,34 +32,32 @@ export interface FollowerHealth {
 export interface FollowerRun {
   /** `run` may end only after this is aborted. */
   readonly signal: AbortSignal;
-  /** The follower works: it has caught up, waits for events, or stands by. Cheap. */
+  /** It has caught up, waits for events, or stands by. Cheap. */
   well(): void;
-  /** The follower waits out a failure; `undefined`: as `well`. */
+  /** A failure is waited out; `undefined`: as `well`. */
   onTrouble(error: Error | undefined): void;
 }
 
 export interface RestartOptions {
   readonly restartMs?: readonly [first: number, most: number];
-  /** Failures logged as a warning, as first failures and UnavailableError are. */
+  /** Logged as a warning, as first failures and UnavailableError are. */
   readonly expected?: (error: unknown) => boolean;
 }
 
 export interface Followers {
-  /** Restarts `run` whenever it ends. `close` resolves when `run` has ended, and never rejects. */
+  /** `close` resolves when `run` has ended, and never rejects. */
   start(
     part: string,
     run: (context: FollowerRun) => Promise<void>,
     options?: RestartOptions,
   ): { close(): Promise<void> };
-  /** Includes followers of other threads. */
   health(): readonly FollowerHealth[];
-  /** Adds followers of another thread. */
+  /** Followers of another thread. */
   include(read: () => readonly FollowerHealth[]): void;
 }
 
 export interface FollowersOptions {
   readonly logger: Logger;
-  /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
 
@@ -69,7 +65,6 @@ interface State {
   readonly part: string;
   failures: number;
   since: string;
-  /** The last failure. */
   error: unknown;
   /** By `performance.now()`. */
   wellAt: number | undefined;
@@ -169,7 +164,7 @@ function healthOf({ part, failures, since, error, wellAt, troubledAt }: State): 
   return { part, failing, since, failures, why: failureWords(error) };
 }
 
-/** Continues a sentence that starts with the follower's name. */
+/** Follows the follower's name. */
 export function failingWords({
   since,
   failures,

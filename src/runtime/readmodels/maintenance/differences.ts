@@ -8,7 +8,7 @@ import { isOutOfService, isQuarantined } from '../quarantine.js';
 
 /** Absent values are left out; secret and personal ones are masked. */
 export interface FieldDifference {
-  /** A path such as `redemption.redeemed` or `receivers.0`. */
+  /** For example `redemption.redeemed` or `receivers.0`. */
   readonly field: string;
   readonly served?: unknown;
   readonly log?: unknown;
@@ -56,7 +56,7 @@ export function differenceOf(
   return { id, kind, ...places, fields };
 }
 
-/** For a container opposite a value of another kind: its hidden fields stay masked. */
+/** Opposite a value of another kind: hidden fields stay masked. */
 function maskedWithin(value: unknown, hides: (name: string) => boolean): unknown {
   if (!isContainer(value)) return value;
   return JSON.parse(
@@ -79,7 +79,7 @@ function compare(
   differs: (path: readonly string[], one: unknown, other: unknown) => void,
 ): void {
   if (isDeepStrictEqual(one, other)) return;
-  // A value that only one side has is compared leaf by leaf, since some leaves may be hidden.
+  // A value on one side only is compared leaf by leaf, since some leaves may be hidden.
   const [left, right] = [partsOf(one, other), partsOf(other, one)];
   const keys =
     left === undefined || right === undefined ? [] : [...new Set([...Object.keys(left), ...Object.keys(right)])];
@@ -87,7 +87,6 @@ function compare(
   if (keys.length === 0) differs(path, one, other);
 }
 
-/** `undefined` unless the other value is a container of the same kind, or absent. */
 function partsOf(value: unknown, other: unknown): Readonly<Record<string, unknown>> | undefined {
   if (value === undefined && isContainer(other)) return {};
   return isContainer(value) &&

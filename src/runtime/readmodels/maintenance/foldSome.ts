@@ -1,4 +1,4 @@
-/** Folds some documents afresh in memory, for repairs and samples. One reading of the log serves all of them. */
+/** One reading of the log serves all documents of a repair or sample. */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../../lib/async/slices.js';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import type { StoredDocument } from '../../../ports/readStore.js';
@@ -11,20 +11,19 @@ export interface FoldSomeOptions {
   readonly events: Pick<EventStore, 'readAll'>;
   readonly projection: Projection;
   readonly ids: ReadonlySet<string>;
-  /** The documents as of `after`, which are not changed; default none. */
+  /** As of `after`; not changed. */
   readonly documents?: ReadonlyMap<string, StoredDocument>;
   readonly after?: Position | undefined;
   /** The last folded position; `undefined`: the log is empty. */
   readonly through: Position | undefined;
-  /** Ends the fold early, without a usable result. */
+  /** Ends the fold without a usable result. */
   readonly signal?: AbortSignal;
-  /** With the number of events read, and the position reached. */
   readonly onBatch?: (events: number, position: Position) => void;
 }
 
 /**
- * The documents as the projector would have them at `through`. A failed fold gives a quarantine marker; documents that
- * the log lacks are left out.
+ * As the projector would have them at `through`. A failed fold gives a quarantine marker; documents that the log lacks
+ * are left out.
  */
 export async function foldSome(options: FoldSomeOptions): Promise<Map<string, StoredDocument>> {
   const { events, projection, ids, after, through, signal, onBatch } = options;
@@ -43,7 +42,6 @@ export async function foldSome(options: FoldSomeOptions): Promise<Map<string, St
   return folded;
 }
 
-/** Skips an event that names no valid documents, as the projector does. */
 function foldWanted(
   projection: Projection,
   event: RecordedEvent,

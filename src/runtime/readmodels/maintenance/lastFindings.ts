@@ -1,4 +1,4 @@
-/** The last verification's findings, kept for `repair --found`. */
+/** Kept for `repair --found`. */
 import type { ReadStore } from '../../../ports/readStore.js';
 import { MAX_REPAIRS } from './repair.js';
 

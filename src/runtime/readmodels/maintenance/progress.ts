@@ -1,4 +1,4 @@
-/** Progress of a rebuild, kept in a record for status and for the next builder. */
+/** Kept in a record for status and for the next builder. */
 import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { ReadStore } from '../../../ports/readStore.js';
@@ -15,14 +15,14 @@ export interface RebuildProgress {
   /** An estimate from `share`; `undefined` at the beginning. */
   readonly total: number | undefined;
   readonly perSecond: number;
-  /** The share of the log that was read, 0 to 1; `undefined`: unknown. */
+  /** Of the log, 0 to 1; `undefined`: unknown. */
   readonly share: number | undefined;
   /** `undefined` while `share` does not grow. */
   readonly secondsLeft: number | undefined;
   readonly position: Position | undefined;
 }
 
-/** Events folded up to a stored checkpoint, from which the next builder continues. */
+/** Events up to a stored checkpoint. */
 interface Counted {
   readonly events: number;
   readonly position: Position;
@@ -50,7 +50,6 @@ export async function putProgress(
   } satisfies Kept);
 }
 
-/** `undefined`: none is kept for this target. */
 export async function lastProgress(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
@@ -64,7 +63,7 @@ export interface ProgressCount {
   /** The log; events read from here are counted. */
   readonly counted: EventStore;
   now(): RebuildProgress;
-  /** The count up to the stored checkpoint. */
+  /** Up to the stored checkpoint. */
   stored(): Counted | undefined;
 }
 
@@ -102,7 +101,6 @@ export async function progressOf(
   const samples: { readonly at: number; readonly count: number; readonly share: number | undefined }[] = [
     { at: performance.now(), count, share: shareOf(position, end) },
   ];
-  /** Counts beyond the checkpoint, in log order. */
   const coming: Counted[] = position === undefined ? [] : [{ events: count, position }];
 
   const follow: EventStore['follow'] = async function* (...args) {
@@ -152,7 +150,6 @@ export async function progressOf(
   };
 }
 
-/** The kept count, and the few events stored after it. */
 async function countedTo(
   events: EventStore,
   { stored, projection: { types } }: RunningBuild,

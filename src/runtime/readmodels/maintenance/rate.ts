@@ -1,12 +1,10 @@
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 
-/** Limits of the count, in events and ms. */
 const COUNT_EVENTS = 20_000;
 const COUNT_MS = 300;
 
 /**
- * Events of these types a second between two positions. Only the first are counted; the rest is estimated, since
- * positions grow evenly enough.
+ * Events a second between two positions. Only the first are counted; positions grow evenly enough to estimate the rest.
  */
 export async function rate(
   events: EventStore,

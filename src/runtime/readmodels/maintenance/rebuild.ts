@@ -22,13 +22,12 @@ import { LeaseLostError } from '../writer.js';
 import { MaintenanceRefusedError, type Remedy } from './refused.js';
 import { progressOf, type RebuildProgress, putProgress } from './progress.js';
 
-/** How often a builder checks that its build is still wanted, and stores its progress. */
+/** How often a builder checks that its build is still wanted. */
 const TEND_MS = 1_000;
 
-/** The message says why, and what to do. Nothing was changed. */
 export class RebuildRefusedError extends MaintenanceRefusedError {
   override readonly name = 'RebuildRefusedError';
-  /** Other work is under way: a later attempt may succeed. */
+  /** A later attempt may succeed. */
   readonly busy: boolean;
   constructor(message: string, { busy = false, remedy }: { readonly busy?: boolean; readonly remedy?: Remedy } = {}) {
     super(message, remedy);
@@ -53,7 +52,7 @@ export interface Asked {
 
 export interface BuildOptions {
   readonly pace: Pace;
-  /** Ends the build; the next builder continues from its checkpoint. */
+  /** The next builder continues from the checkpoint. */
   readonly signal: AbortSignal;
   /** About once a second, and at the end. */
   readonly onProgress?: (progress: RebuildProgress) => void;
@@ -149,7 +148,7 @@ export async function checkRebuild(
   return { from, existing };
 }
 
-/** Ends a rebuild that has no builder, and drops its build. */
+/** For a rebuild without a builder. */
 async function discardRebuild(
   store: ReadStore,
   name: string,
@@ -162,8 +161,7 @@ async function discardRebuild(
 }
 
 /**
- * Builds until the log's end. @returns `aborted`: the build is no longer wanted, and nothing is written; `stopped`: by
- * the signal
+ * @returns `aborted`: the build is no longer wanted, and nothing is written; `stopped`: by the signal
  * @throws LeaseLostError
  */
 export async function build(

@@ -1,7 +1,4 @@
-/**
- * Builds rebuilds that no command builds (`POST /ops/projections/{name}/rebuild`), in any process with the role
- * projector.
- */
+/** Carries out rebuilds that no command builds (`POST /ops/projections/{name}/rebuild`). */
 import { pause } from '../../../lib/async/pause.js';
 import { type Followers, followers as ownFollowers } from '../../supervision/followers.js';
 import type { Projection } from '../projection.js';

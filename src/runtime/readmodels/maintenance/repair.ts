@@ -1,6 +1,6 @@
 /**
- * Folds single documents afresh from the log; the leading process stores them. This repairs a quarantined document
- * whose cause this code has fixed.
+ * Folds single documents afresh; the leading process stores them. This also repairs quarantined documents that this
+ * code can fold.
  */
 import type { ReadStore } from '../../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from '../projection.js';
@@ -14,9 +14,8 @@ import { placeOrder, type RepairOrder, type RepairOutcome } from './repairOrders
 import { waitWithStandby } from './waitWithStandby.js';
 import { shareOf } from '../../coordination/share.js';
 
-/** Limits of one order. */
 const ORDER = { documents: 200, bytes: 500_000 };
-/** How long the projector may take to reach the documents' position. */
+/** For the projector to reach the documents' position. */
 const STUCK_MS = 30_000;
 /** More need a rebuild. */
 export const MAX_REPAIRS = 10_000;
@@ -33,7 +32,7 @@ export interface RepairOptions {
 }
 
 /**
- * @returns outcomes in the order of `ids`; `undefined`: stopped by the signal, though orders may still be carried out
+ * @returns `undefined`: stopped by the signal, though orders may still be carried out
  * @throws RepairRefusedError
  */
 export async function repair(
@@ -111,7 +110,7 @@ export async function repair(
   return wanted.map((id) => outcomes.get(id) ?? { id, outcome: 'same' });
 }
 
-/** Shortened: text that is no id may be long. */
+/** Text that is no id may be long. */
 function namedShortly(ids: readonly string[]): string {
   const shown = ids.slice(0, 4).map((id) => (id.length > 40 ? `${id.slice(0, 40)}…` : id));
   return `${shown.join(', ')}${ids.length > shown.length ? ` and ${ids.length - shown.length} more` : ''}`;

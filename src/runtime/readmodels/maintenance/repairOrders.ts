@@ -16,7 +16,6 @@ import { LeaseLostError } from '../writer.js';
 import { foldSome } from './foldSome.js';
 
 const REPAIRS = 'repair/';
-/** An order that no process carries out expires after this long. */
 const ORDER_MS = 3_600_000;
 
 export interface RepairOutcome {
@@ -26,7 +25,6 @@ export interface RepairOutcome {
    * fold fails.
    */
   readonly outcome: 'repaired' | 'same' | 'removed' | 'quarantined';
-  /** Why the fold fails. */
   readonly cause?: string;
 }
 
@@ -44,7 +42,6 @@ export interface RepairOrder {
   readonly failure?: string;
 }
 
-/** @returns the record's key */
 export async function placeOrder({ records }: Pick<ReadStore, 'records'>, order: RepairOrder): Promise<string> {
   const key = `${REPAIRS}${order.name}/${randomUUID()}`;
   await records.put(key, order, { expected: 0, expiresAt: Date.now() + ORDER_MS });
@@ -89,7 +86,7 @@ export async function refuseInvalid(
 }
 
 /**
- * Carries an order out on the serving build, which has reached the order's position, or records a refusal.
+ * The serving build has reached the order's position. Records a refusal in the order.
  * @throws LeaseLostError, UnavailableError: it may be done in part, and the order stays open
  */
 export async function carryOut(
@@ -132,7 +129,7 @@ export async function carryOut(
   if (!lease.held) throw new LeaseLostError();
   const made = await store.correct(build.collection, corrections);
   build.cache.clear();
-  // Even without a difference: an earlier attempt may have changed documents and got no answer.
+  // An earlier attempt may have changed documents and got no answer.
   await raiseEdition(store, order.name);
   const missed = corrections.filter((_, index) => made[index] !== true).map(({ id }) => id);
   if (missed.length > 0) return otherWriter(missed);
@@ -174,7 +171,6 @@ async function raiseEdition({ records }: Pick<ReadStore, 'records'>, name: strin
   await records.put(`edition/${name}`, {});
 }
 
-/** The number of repairs of a read model. */
 export async function editionOf({ records }: Pick<ReadStore, 'records'>, name: string): Promise<number> {
   return (await records.get(`edition/${name}`))?.version ?? 0;
 }

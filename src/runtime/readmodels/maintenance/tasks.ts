@@ -1,6 +1,6 @@
 /**
- * Verifications and repairs that a service runs in the background. A record holds the last one of each kind and read
- * model, for any process to show.
+ * Background verifications and repairs of a service. A record holds the last one of each kind and read model, for any
+ * process to show.
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
@@ -23,17 +23,16 @@ export interface Task<R = unknown> {
   readonly state: 'running' | 'done' | 'failed' | 'interrupted';
   readonly by: string;
   readonly reason: string | null;
-  /** The request, and the last renewal: ISO 8601, UTC, milliseconds. */
+  /** ISO 8601, UTC, milliseconds. `told_at`: the last renewal. */
   readonly at: string;
   readonly told_at: string;
   /** 0 to 1; null: unknown. */
   readonly progress: number | null;
-  /** Null until `state` is `done`. */
   readonly result: R | null;
   readonly failure: string | null;
 }
 
-/** Another task of this kind is under way. */
+/** Of the same kind and read model. */
 export class TaskRunningError extends Error {
   override readonly name = 'TaskRunningError';
 }
@@ -49,9 +48,7 @@ export interface Tasks {
     work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>,
     options: { readonly waitMs: number; readonly explains: (error: unknown) => boolean },
   ): Promise<Task<R>>;
-  /** @throws UnavailableError */
   last<R>(kind: TaskKind, projection: string): Promise<Task<R> | undefined>;
-  /** Interrupts this process's tasks. */
   close(): Promise<void>;
 }
 

@@ -17,12 +17,12 @@ import { MaintenanceRefusedError } from './refused.js';
 import { progressOf, type RebuildProgress } from './progress.js';
 import { shareOf } from '../../coordination/share.js';
 
-/** Page sizes; `polite`: while requests are answered. */
+/** `polite`: while requests are answered. */
 const PAGE = { full: 250, polite: 100 };
-/** Documents that are compared again at once. */
+/** Compared again at once. */
 const SUSPECTS = 500;
 const CATCH_UP_MS = 5_000;
-/** Places in the collection that a sample is taken from. */
+/** A sample's places in the collection. */
 const PLACES = 20;
 
 export class VerifyRefusedError extends MaintenanceRefusedError {
@@ -35,7 +35,7 @@ export interface VerifyOptions {
   readonly projection: Projection;
   readonly pace: Pace;
   readonly signal: AbortSignal;
-  /** How long the projector may take to catch up before it counts as behind; default 5 s. */
+  /** For the projector to reach the log's end; default 5 s. */
   readonly catchUpMs?: number;
   readonly onDifference: (difference: Difference) => void | Promise<void>;
   readonly onProgress?: (
@@ -46,13 +46,11 @@ export interface VerifyOptions {
 }
 
 export interface VerifyReport {
-  /** The number of the verified build. */
   readonly build: number;
   readonly documents: number;
   readonly differences: number;
   /** Documents that could not be compared, since the projector is behind. */
   readonly unsettled: number;
-  /** The last folded position. */
   readonly through: Position | undefined;
   /** The read model did not reach the log's end in time. */
   readonly behind: boolean;
@@ -62,7 +60,6 @@ export class VerifyInterruptedError extends Error {
   override readonly name = 'VerifyInterruptedError';
 }
 
-/** @throws VerifyRefusedError */
 async function servedBuild(store: ReadStore, projection: Projection): Promise<Projection> {
   const active = await store.active(projection.name);
   if (active === undefined)
@@ -249,7 +246,7 @@ function inOrder(
   };
 }
 
-/** The read stores' order of strings. */
+/** As the read stores compare. */
 function byBytes(one: string, other: string): number {
   if (one === other) return 0;
   const beyond = /[\ud800-\uffff]/;
@@ -314,7 +311,6 @@ async function sampleIds(store: ReadStore, collection: CollectionSpec, count: nu
   const each = Math.ceil(count / places);
   const ids = new Set<string>();
   for (let place = 0; place < places && ids.size < count; place++) {
-    // One place in each part, so that no two overlap.
     const part = all / places;
     const skip = Math.floor(place * part + Math.random() * Math.max(0, part - each));
     for (const { id } of await store.find(collection, {
