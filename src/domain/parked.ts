@@ -43,8 +43,8 @@ export type WorkParked = DomainEvent<
 >;
 
 /**
- * The id of a `WorkParked` event: a UUID (RFC 9562, version 8) made from its contents, so that a late append of the
- * same event is no second one.
+ * A UUID (RFC 9562, version 8) made from the event's contents, so that an append that is stored late does not park the
+ * work twice.
  */
 export function parkingId(
   name: ParkedName,
@@ -58,7 +58,6 @@ export function parkingId(
 /** The work is to be done again. `times`: how often it had been parked. */
 export type WorkRetried = DomainEvent<'WorkRetried', Work & { readonly times: number; readonly reason: string }>;
 
-/** The work is not to be done. */
 export type WorkDiscarded = DomainEvent<'WorkDiscarded', Work & { readonly times: number; readonly reason: string }>;
 
 export type ParkedEvent = WorkParked | WorkRetried | WorkDiscarded;
@@ -87,8 +86,8 @@ export function evolveParked(work: ParkedWork | undefined, { type, data }: Parke
 // Decisions
 
 /**
- * No event where the work was retried already. A discarded notification is recorded as failed, a discarded charge as
- * declined: support resends the one, the buyer buys again after the other.
+ * A discarded notification is recorded as failed (support can resend it), a discarded charge as declined (the buyer can
+ * buy again).
  * @throws Refusal `work_discarded`
  */
 export function retryWork(
@@ -102,7 +101,7 @@ export function retryWork(
   return [{ type: 'WorkRetried', data: { entity, transaction_id, step, times, reason } }];
 }
 
-/** No event where the work was discarded already. @throws Refusal `work_retried`: the process manager has it */
+/** @throws Refusal `work_retried`: the process manager has the work again */
 export function discardWork(
   { state, entity, transaction_id, step, times }: ParkedWork,
   reason: string,

@@ -91,7 +91,7 @@ export type Refund =
       readonly startedAt: string;
       readonly ref?: string;
       readonly code?: string;
-      /** An external refund was reported since. It may be this refund, made by hand, so no attempt follows. */
+      /** An external refund was reported since the last event. It may be this one, made by hand, so no attempt follows. */
       readonly outside?: true;
     }
   | { readonly status: 'nothing'; readonly kept: SkippedGifts };

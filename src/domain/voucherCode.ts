@@ -32,19 +32,8 @@ export type VoucherCodeEvent = VoucherCodeAdded | VoucherCodeChanged | VoucherCo
 
 export type VoucherCode =
   | { readonly status: 'none' }
-  | {
-      readonly status: 'free' | 'withdrawn';
-      readonly segment_id: string;
-      readonly code: string;
-      readonly pin: string | null;
-    }
-  | {
-      readonly status: 'assigned';
-      readonly segment_id: string;
-      readonly code: string;
-      readonly pin: string | null;
-      readonly gift_id: string;
-    };
+  | (VoucherCodeAdded['data'] &
+      ({ readonly status: 'free' | 'withdrawn' } | { readonly status: 'assigned'; readonly gift_id: string }));
 
 export const voucherCodeAggregate: Aggregate<VoucherCode, VoucherCodeEvent> = {
   initial: { status: 'none' },

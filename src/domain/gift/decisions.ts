@@ -15,7 +15,7 @@ export type PaymentState = 'pending' | 'charged' | 'declined';
 
 export interface GiftCaller {
   readonly user_id: string;
-  /** Absent for customers. `valid`: by today's catalogue the gift is valid for the merchant. */
+  /** Absent for customers. `valid`: the gift is valid for the merchant by today's catalogue. */
   readonly merchant?: { readonly id: string; readonly valid: boolean; readonly permissions: readonly string[] };
 }
 
@@ -24,7 +24,7 @@ export interface GiftFacts {
   readonly now: string;
   readonly payment: PaymentState;
   readonly caller: GiftCaller;
-  /** The number's present owner. */
+  /** The present owner of the phone number that the gift was sent to. */
   readonly phoneOwner?: string;
 }
 
@@ -33,7 +33,7 @@ export interface OwnedGift {
   readonly claimedBy?: string | undefined;
 }
 
-/** docs/decisions.md#gift-owner. `undefined`: no user has the phone number. */
+/** The gift's owner: docs/decisions.md#gift-owner. `undefined`: no user has the phone number. */
 export function ownerOf(gift: OwnedGift, phoneOwner: string | undefined): string | undefined {
   const { receiver, sender_id } = gift.issued;
   if (receiver.user_id !== undefined) return receiver.user_id;
@@ -41,18 +41,18 @@ export function ownerOf(gift: OwnedGift, phoneOwner: string | undefined): string
   return gift.claimedBy ?? sender_id;
 }
 
-/** In UTC. */
+/** After the last valid day, in UTC. */
 export function isExpired(expiresOn: string, now: string): boolean {
   return now.slice(0, 10) > expiresOn;
 }
 
-/** As owner, or for a merchant (docs/contract.md#permissions). */
+/** As the gift's owner, or for a merchant (docs/contract.md#permissions). */
 export function mayRedeem(gift: OwnedGift, facts: Pick<GiftFacts, 'caller' | 'phoneOwner'>): boolean {
   const { caller, phoneOwner } = facts;
   return mayRedeemForMerchant(caller) || ownerOf(gift, phoneOwner) === caller.user_id;
 }
 
-/** At the merchant's own locations (docs/contract.md#permissions). */
+/** At the merchant's own locations, whoever owns the gift (docs/contract.md#permissions). */
 export function mayRedeemForMerchant({ merchant }: GiftCaller): boolean {
   return merchant?.valid === true && merchant.permissions.includes('redeem');
 }
@@ -93,7 +93,10 @@ function redemptionNamed(gift: IssuedGift, redemptionId: string): RedemptionStat
   return redemptionId === 'latest' ? gift.redemptions.at(-1) : gift.redemptions.find((one) => one.id === redemptionId);
 }
 
-/** An unknown redemption: whether the caller may reverse any (docs/decisions.md#who-unredeems). */
+/**
+ * For an unknown redemption: whether the caller may reverse any redemption of the gift
+ * (docs/decisions.md#who-unredeems).
+ */
 export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: string): boolean {
   const { merchant } = caller;
   const redemption = redemptionNamed(gift, redemptionId);
@@ -144,8 +147,8 @@ export function cancel(gift: IssuedGift, why: GiftCancelled['data']): GiftCancel
 }
 
 /**
- * The order is docs/decisions.md#order-of-checks, docs/decisions.md#pending-gifts; a block comes last, since it may be
- * lifted.
+ * Checks in the order of docs/decisions.md#order-of-checks and docs/decisions.md#pending-gifts; a block comes last,
+ * since it may be lifted.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_already_redeemed`, `gift_expired`, `gift_blocked`
  */
 export function refuseUnlessUsable(gift: IssuedGift, facts: Pick<GiftFacts, 'now' | 'payment'>): void {

@@ -1,4 +1,4 @@
-/** Stream `gift-{id}`, from the gift's issue on. */
+/** A gift's events, from its issue on. Stream `gift-{id}`. */
 import type { DomainEvent } from '../decider.js';
 
 export const giftStream = (id: string): string => `gift-${id}`;
@@ -9,7 +9,7 @@ export interface Receiver {
   readonly phone_hash?: string;
 }
 
-/** Else the gift is its sender's until a user claims it. */
+/** If false, the gift is its sender's until a user claims it. */
 export const isSomebody = ({ user_id, phone_hash }: Receiver): boolean =>
   user_id !== undefined || phone_hash !== undefined;
 
@@ -91,7 +91,7 @@ export type GiftReassigned = DomainEvent<
   }
 >;
 
-/** Both in UTC. `voucher_expires_at`: null without a voucher. */
+/** Both dates are UTC. `voucher_expires_at`: null without a voucher. */
 export type GiftExtended = DomainEvent<
   'GiftExtended',
   { readonly expires_on: string; readonly voucher_expires_at: string | null; readonly reason: string }

@@ -110,7 +110,7 @@ function ask(batches: AsyncIterator<EventBatch>): Promise<IteratorResult<EventBa
   return next;
 }
 
-/** `undefined` is the log's beginning. */
+/** A build at `undefined` is at the log's beginning. */
 function leastAdvanced(builds: readonly RunningBuild[]): Position | undefined {
   let least: Position | undefined = builds[0]?.folded;
   for (const { folded } of builds) {
@@ -120,7 +120,7 @@ function leastAdvanced(builds: readonly RunningBuild[]): Position | undefined {
   return least;
 }
 
-/** `follow` yields nothing then. */
+/** At the log's end `follow` yields nothing. */
 async function isAtEnd(events: EventStore, after: Position | undefined): Promise<boolean> {
   const end = await events.end();
   return end === undefined || (after !== undefined && after >= end);

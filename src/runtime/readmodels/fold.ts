@@ -5,7 +5,7 @@ import { documentIdsOf, foldOne, type NoteQuarantine } from './foldOne.js';
 import { remembered, type RunningBuild } from './runningBuild.js';
 
 const READ_DOCUMENTS = 1_000;
-/** Between two checks of the time slice. */
+/** Documents between two checks of the time slice. */
 const STEPS = 32;
 
 interface Touch {

@@ -26,7 +26,7 @@ export interface BuildCheck {
 }
 
 /**
- * @returns whether the checkpoint was invalid
+ * Empties a build with an invalid checkpoint. @returns whether it was invalid
  * @throws LeaseLostError, SwapOutdatedError, UnavailableError
  */
 export async function emptyIfInvalid(check: BuildCheck, build: Pick<Projection, 'name' | 'version'>): Promise<boolean> {

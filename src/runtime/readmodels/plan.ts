@@ -8,7 +8,7 @@ import type { RepairOrder } from './maintenance/repairOrders.js';
 export interface Orders {
   /** By read model: the build that readers use. */
   readonly inUse: ReadonlyMap<string, number | undefined>;
-  /** This code's. */
+  /** The versions that this code makes. */
   readonly versions: ReadonlyMap<string, number>;
   readonly rebuilds: ReadonlyMap<string, Rebuild>;
   /** Read models with a rebuild that is being opened. */

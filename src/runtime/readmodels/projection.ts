@@ -23,7 +23,7 @@ export interface Projection<B extends Body = Body> {
   readonly types: readonly string[];
   /** Types of events whose `evolve` ignores the present document, so that it need not be read. */
   readonly creates?: readonly string[];
-  /** From the event alone. */
+  /** The documents that an event touches, from the event alone. */
   documentIds(event: RecordedEvent): readonly string[];
   /**
    * Pure. `index` is the document's place in `documentIds(event)`. Never called for an event at or below the document's

@@ -5,7 +5,7 @@ import { documentCache, type DocumentCache } from './documentCache.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { forgetQuarantined, listQuarantined, type Quarantined } from './quarantine.js';
 
-/** Kept in memory after they were stored; twice as many at most. */
+/** Documents kept in memory after they were stored; twice as many at most. */
 const CACHED_DOCUMENTS = 10_000;
 
 export interface RunningBuild extends PlannedBuild {
@@ -26,7 +26,7 @@ export interface RunningBuild extends PlannedBuild {
   place: PlannedBuild['place'];
   caughtUp: boolean;
   quarantined: readonly Quarantined[];
-  /** Not yet listed in a record. */
+  /** Quarantined documents that no record lists yet. */
   unlisted: Quarantined[];
   report?: (quarantined: Quarantined) => void;
 }

@@ -13,12 +13,12 @@ const RESOLUTION_MS = 5;
 
 interface Report {
   readonly requests: number;
-  /** 99th percentile. */
+  /** 99th percentile of the event loop's delay. */
   readonly delayMs: number;
 }
 
 export interface Serving {
-  /** Per second, of all processes. */
+  /** Requests per second in all processes. */
   readonly requests: number;
   /** The highest of all processes. */
   readonly delayMs: number;

@@ -65,7 +65,7 @@ export async function swapIn(
   return left === undefined ? {} : { left };
 }
 
-/** Keeps the replaced build. Another rebuild's record stays. */
+/** Ends a rebuild's record and keeps the replaced build. A later rebuild's record stays. */
 export async function finishSwap(store: ReadStore, name: string, { from, target }: Rebuild): Promise<void> {
   const record = await rebuildOf(store, name);
   if (record?.value.target !== target) return;

@@ -1,4 +1,4 @@
-/** One write at a time, each with everything folded during the last one. */
+/** Stores folded documents: one write at a time, each with everything folded during the last one. */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
 import type { ReadStore, StoredDocument, WriteBatch } from '../../ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';

@@ -56,7 +56,7 @@ export function differenceOf(
   return { id, kind, ...places, fields };
 }
 
-/** Opposite a value of another kind: hidden fields stay masked. */
+/** For a container opposite a value of another kind: its hidden fields stay masked. */
 function maskedWithin(value: unknown, hides: (name: string) => boolean): unknown {
   if (!isContainer(value)) return value;
   return JSON.parse(

@@ -11,7 +11,7 @@ export interface FoldSomeOptions {
   readonly events: Pick<EventStore, 'readAll'>;
   readonly projection: Projection;
   readonly ids: ReadonlySet<string>;
-  /** As of `after`; not changed. */
+  /** The documents as of `after`, which are not changed. */
   readonly documents?: ReadonlyMap<string, StoredDocument>;
   readonly after?: Position | undefined;
   /** The last folded position; `undefined`: the log is empty. */
@@ -22,8 +22,8 @@ export interface FoldSomeOptions {
 }
 
 /**
- * As the projector would have them at `through`. A failed fold gives a quarantine marker; documents that the log lacks
- * are left out.
+ * The documents as the projector would have them at `through`. A failed fold gives a quarantine marker; documents that
+ * the log lacks are left out.
  */
 export async function foldSome(options: FoldSomeOptions): Promise<Map<string, StoredDocument>> {
   const { events, projection, ids, after, through, signal, onBatch } = options;

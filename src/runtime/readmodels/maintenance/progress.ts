@@ -1,4 +1,4 @@
-/** Kept in a record for status and for the next builder. */
+/** The progress of a rebuild, kept in a record for status and for the next builder. */
 import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { ReadStore } from '../../../ports/readStore.js';
@@ -15,7 +15,7 @@ export interface RebuildProgress {
   /** An estimate from `share`; `undefined` at the beginning. */
   readonly total: number | undefined;
   readonly perSecond: number;
-  /** Of the log, 0 to 1; `undefined`: unknown. */
+  /** The share of the log that was read, 0 to 1; `undefined`: unknown. */
   readonly share: number | undefined;
   /** `undefined` while `share` does not grow. */
   readonly secondsLeft: number | undefined;
@@ -63,7 +63,7 @@ export interface ProgressCount {
   /** The log; events read from here are counted. */
   readonly counted: EventStore;
   now(): RebuildProgress;
-  /** Up to the stored checkpoint. */
+  /** The count up to the stored checkpoint. */
   stored(): Counted | undefined;
 }
 

@@ -86,7 +86,7 @@ export async function refuseInvalid(
 }
 
 /**
- * The serving build has reached the order's position. Records a refusal in the order.
+ * Carries an order out on the serving build, which has reached the order's position. Records a refusal in the order.
  * @throws LeaseLostError, UnavailableError: it may be done in part, and the order stays open
  */
 export async function carryOut(
