@@ -358,7 +358,7 @@ test('a backup made where the key was not known says so, and is restored without
   assert.is((await gift(fresh, RESTORE(file))).code, 0);
 });
 
-test('notes that a backup was made beside another key, and does not ask for it at a restore', async ({
+test('notes that a backup was made with another key, and needs no key at its restore', async ({
   data,
   file,
   fresh,

@@ -193,7 +193,7 @@ test('CSV has a heading, and one line an event', async () => {
   );
 });
 
-test('no secret shows anywhere, and personal fields only for a reason, which is kept', async () => {
+test('shows no secret, and personal fields only for a reason, which it records', async () => {
   const stored = [
     ...(await service.events.read(`transaction-${transactionId}`)),
     ...(await service.events.read(`gift-${id}`)),

@@ -60,7 +60,7 @@ test('what was imported goes to standard output, by array; nothing to standard e
   assert.match(first?.metadata.by.user ?? '', /^cli:[^@]+@.+$/);
 });
 
-test('refuses a repeated name with its place, beside other faults, and imports nothing', async ({ dir, file }) => {
+test('refuses a repeated name with its place, among other faults, and imports nothing', async ({ dir, file }) => {
   writeFileSync(
     file,
     '{"users": [{"id": "u1", "username": "ann",\n  "password": "secret", "\\u0069d": "u2"}],\n "merchants": [{"id": "m1"}],\n "users": []}\n',
@@ -128,7 +128,7 @@ test("imports nothing without the log's key: codes would be handed out twice", a
   assert.equal([(await eventsIn(dir)).length, readdirSync(join(dir, 'data')).includes('hash.key')], [before, false]);
 });
 
-test('names in a file do not move the cursor of who is told of its faults', async ({ dir }) => {
+test('names in a file do not move the cursor of a terminal that shows its faults', async ({ dir }) => {
   const stdin = (): Readable =>
     Readable.from([
       Buffer.from(
@@ -236,7 +236,7 @@ test('pruning wants a reason, and beyond 10 entries a yes', async ({ dir, file }
   assert.equal((await eventsIn(dir)).at(-1)?.data, { reason: 'closed' });
 });
 
-test('every fault is told with its place, and nothing is imported', async ({ dir, file }) => {
+test('reports every fault with its place, and imports nothing', async ({ dir, file }) => {
   writeFileSync(file, '{"products": [{"id": "p", "brand_id": "b9", "name": "", "sale_price": 1}]}');
   assert.equal(await gift(dir, ['import', file]), {
     code: 1,
@@ -263,7 +263,7 @@ test('every fault is told with its place, and nothing is imported', async ({ dir
   assert.equal(await eventsIn(dir), []);
 });
 
-test('a file that cannot be read or is no JSON is told without what it holds', async ({ dir, file }) => {
+test('refuses a file that is unreadable or no JSON, without showing its text', async ({ dir, file }) => {
   assert.equal(await gift(dir, ['import', join(dir, 'none')]), {
     code: 1,
     out: '',
@@ -286,7 +286,7 @@ test('a file that cannot be read or is no JSON is told without what it holds', a
   assert.equal(await gift(dir, ['import', '-'], { stdin: broke }), { code: 1, out: '', err: 'gift: the pipe broke\n' });
 });
 
-test('wrong settings and foreign files are told', async ({ dir, file }) => {
+test('refuses wrong settings and foreign files', async ({ dir, file }) => {
   const settings = await gift(dir, ['import', file], {
     env: { DATA_DIR: join(dir, 'data'), PORT: 'x', HASH_KEY: 'short' },
   });

@@ -41,7 +41,7 @@ test('every command and group says how it is used, with an example of its own', 
   }
 });
 
-test('a file that the disk or its rights keep from being opened is told with what helps', async () => {
+test('names the remedy for a file that disk or rights keep from being opened', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'cli-program-'));
   assert.is((await gift(dir, ['import', 'examples/demo.json'])).code, 0);
   // SQLite makes them beside the log, and can't.
@@ -62,7 +62,7 @@ testWhere(
   test,
   existsSync('/dev/full'),
   'no /dev/full here',
-  'a result that can not be written is a failure, told in a line',
+  'fails with one line when a result can not be written',
   () => {
     const full = openSync('/dev/full', 'w');
     try {

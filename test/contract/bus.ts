@@ -91,7 +91,7 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     assert.is.not(seen[0], payload);
   });
 
-  it('says when nobody answers', async (bus, under) => {
+  it('fails a request that no client answers', async (bus, under) => {
     const second = await under.second();
     assert.instance(await refusal(bus.request('nobody.here', {}, { timeoutMs: 10_000 })), NoRespondersError);
     assert.instance(await refusal(second.request('nobody.here', {}, { timeoutMs: 10_000 })), NoRespondersError);
@@ -120,7 +120,7 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     }
   });
 
-  it('tells the requester that a handler failed, however long and odd its words', async (bus, under) => {
+  it('reports a failed handler to the requester, however long and odd its words', async (bus, under) => {
     const second = await under.second();
     for (const words of ['it is "€ 5" too much: '.repeat(100), '🎁'.repeat(1_000), `x${'🎁'.repeat(1_000)}`]) {
       const stop = await second.serve('fails', 'q', async () => Promise.reject(new Error(words)));
@@ -163,7 +163,7 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     assert.equal(got.toSorted(), ['one', 'two']);
   });
 
-  it('asks nobody who has stopped serving', async (bus, under) => {
+  it('sends no request to a client that has stopped serving', async (bus, under) => {
     const second = await under.second();
     const stop = await second.serve('work', 'workers', async () => ({ by: 'second' }));
     const stopOther = await second.serve('work', 'workers', async () => ({ by: 'second' }));

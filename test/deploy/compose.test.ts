@@ -309,7 +309,7 @@ function checked(script: string, begun: boolean): { initiated: object[]; code: n
   return { initiated, code };
 }
 
-test("begins MongoDB's replica set once, of all its members, by its health check", () => {
+test("initiates MongoDB's replica set once, of all its members, by its health check", () => {
   for (const [file, name, hosts] of [
     ['docker-compose.yml', 'mongodb', ['mongodb:27017']],
     ['docker-compose.cluster.yml', 'mongodb1', ['mongodb1:27017', 'mongodb2:27017', 'mongodb3:27017']],
@@ -463,7 +463,7 @@ test('builds an image of exact versions and existing files, without root', () =>
   for (const name of copied) assert.ok(present.has(name), name);
 });
 
-test("tells a ready service from one that is not, or not there, by the image's health check", async () => {
+test("distinguishes a ready service from an absent or unready one by the image's health check", async () => {
   const check = /HEALTHCHECK .*?CMD (\[.*\])/.exec(textOf('Dockerfile').replaceAll('\\\n', ' '))![1]!;
   const [node, ...args] = JSON.parse(check) as string[];
   assert.is(node, 'node');

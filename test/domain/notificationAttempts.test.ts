@@ -66,7 +66,7 @@ test('notifies once for the issue', () => {
   assert.equal(after(issued(), started(), failed()), { next: { do: 'nothing' }, nextNumber: 2 });
 });
 
-test('notifies nobody of a gift to be shared by URL', () => {
+test('sends no notification of a gift to be shared by URL', () => {
   assert.is(after(issued({})).next.do, 'nothing');
   assert.is(after().next.do, 'nothing');
 });

@@ -35,7 +35,7 @@ test('other names stay other names', () => {
     assert.is.not(normaliseUsername(one), normaliseUsername(other));
 });
 
-test('tells usernames from other texts by RFC 8265', () => {
+test('distinguishes usernames from other texts by RFC 8265', () => {
   for (const name of ['ada', 'ada@demo.example', 'ann lee', 'zoë', 'straße', '星巴克', 'ガ', "o'brien", 'a_b-c.d+1'])
     assert.ok(isUsername(normaliseUsername(name)), name);
   for (const name of [

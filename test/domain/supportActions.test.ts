@@ -81,7 +81,7 @@ test('refuses to reassign an unpaid, cancelled, used, expired or vouchered gift'
     .refused('gift_expired');
 });
 
-test('makes the new receiver the owner and takes the gift from the former one', () => {
+test('makes the new receiver the owner and takes the gift from the previous one', () => {
   const claimed: GiftEvent = { type: 'GiftClaimed', data: { user_id: 'dan' } };
   for (const before of [[issued()], [issued({}), claimed], [issued({})], [issued({ phone_hash: 'h' })]]) {
     const gift = given(giftAggregate, ...before, happened(given_to('cat'), NOW)).state as IssuedGift;

@@ -24,7 +24,7 @@ const assigned = after(isAdded, { type: 'VoucherCodeAssigned', data: { gift_id: 
 const withdrawn = after(isAdded, { type: 'VoucherCodeWithdrawn', data: { reason: '' } });
 const test = suite('domain/voucherCode');
 
-test('a stream tells segment and hash, dashes in the segment or not', () => {
+test('reads segment and hash from a stream name, dashes in the segment or not', () => {
   const hash = 'abcdefghij-lmnopqrst_v';
   assert.equal(voucherCodeOfStream(voucherCodeStream('seg-1', hash)), { segment_id: 'seg-1', hash });
 });
@@ -36,7 +36,7 @@ test('a code is added once, and again after it was withdrawn', () => {
   assert.equal(after(isAdded, { type: 'VoucherCodeWithdrawn', data: { reason: '' } }, isAdded), free);
 });
 
-test('a pin is corrected while nobody has the code', () => {
+test('corrects a pin while the code is not given out', () => {
   assert.equal(addVoucherCode(free, { ...added, pin: '2' }), [{ type: 'VoucherCodeChanged', data: { pin: '2' } }]);
   assert.equal(after(isAdded, { type: 'VoucherCodeChanged', data: { pin: '2' } }), { ...free, pin: '2' });
   assert.equal(addVoucherCode(assigned, { ...added, pin: '2' }), []);

@@ -81,7 +81,7 @@ test('stores stand in the United Kingdom, each with a postcode', () => {
   }
 });
 
-test('nobody real can be reached, and no password looks like one', () => {
+test('reaches no real person, and has no password that looks real', () => {
   for (const { id, phone_number: phone, password, username } of demo.users) {
     if (phone !== undefined) assert.match(normalisePhoneNumber(phone) ?? '', /^\+447700900\d{3}$/);
     assert.is(password, `demo-${id}`);

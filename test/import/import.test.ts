@@ -143,7 +143,7 @@ function looking(events: MemoryEvents): { readonly log: MemoryEvents; readonly l
   return { log: { ...events, readAll }, looks: () => looks };
 }
 
-test('every event tells who, when and which import', async () => {
+test('records in every event who, when and which import', async () => {
   const events = memoryEvents();
   await importInto(events, wholeFile());
   await importInto(events, { merchants: [{ id: 'm2', name: 'Other' }] });
@@ -187,7 +187,7 @@ test('takes a code under another hash key, as of a restored log, for the same co
   );
 });
 
-test('tells a code under another hash key from the same code of another segment', async () => {
+test('distinguishes a code under another hash key from the same code of another segment', async () => {
   const events = memoryEvents();
   const segments = ['g1', 'g2'].map((id) => ({ id, name: id, voucherType: 'qr', expiry: 30 }));
   events.given(`voucherCode-g1-${'k'.repeat(22)}`, {

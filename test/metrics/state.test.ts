@@ -29,7 +29,7 @@ test.after.each(({ house }) => house.destroy());
 
 const ago = (seconds: number): string => new Date(Date.now() - seconds * 1000).toISOString();
 
-test("shows a projection that nobody runs as behind the log's end", async ({ house: { events, store } }) => {
+test("shows a projection that no process runs as behind the log's end", async ({ house: { events, store } }) => {
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
   await events.append(
@@ -127,9 +127,7 @@ test('shows what readers use of another release beside what is built', async ({ 
   assert.equal([of('active', giftsProjection.version), of('lag_events', giftsProjection.version)], [0, 1]);
 });
 
-test('shows a missing or silent engine as down, and leaves out what it would have told', async ({
-  house: { events, store },
-}) => {
+test('shows a missing or silent engine as down, and leaves out its figures', async ({ house: { events, store } }) => {
   const { show, values } = exposed();
   const gone = async (): Promise<never> => Promise.reject(new UnavailableError('gone'));
   const silent = async (): Promise<never> => new Promise(() => undefined);

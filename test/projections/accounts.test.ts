@@ -123,7 +123,7 @@ test('a retired payment method is inactive', () => {
   assert.is(document?.entry === 'paymentMethod' && document.active, false);
 });
 
-test("what was given up is nobody's; a number remembers who had it", () => {
+test('frees a name that was given up, and remembers who had a number', () => {
   const events = memoryEvents();
   for (const kind of ['Username', 'Phone']) {
     const stream = `${kind.toLowerCase()}-h`;

@@ -17,7 +17,7 @@ test('puts an IPv6 host in brackets', () => {
   );
 });
 
-test('finds links dead that begin with an unspecified address', () => {
+test('finds links dead that start with an unspecified address', () => {
   const dead = (env: Record<string, string>): boolean => makesDeadLinks(loadConfig(env));
   for (const HOST of ['0.0.0.0', '::', '::0']) {
     assert.is(dead({ HOST }), true, HOST);

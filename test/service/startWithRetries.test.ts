@@ -52,7 +52,7 @@ test('does not wait where waiting changes nothing', async () => {
   }
 });
 
-test('waits no longer than it is told', async () => {
+test('waits no longer than its limit', async () => {
   const failure = new NoAnswerError('NATS_URL', 'no NATS server answers there');
   assert.equal(await starting([failure], 0), { came: failure, attempts: 1, lines: [] });
   const { came, attempts } = await starting(

@@ -31,7 +31,7 @@ test('answers questions of one turn at its end, together and in order', async ()
   assert.equal(turns, [[1, 2, 3], [4]]);
 });
 
-test('answers only so many in one turn, in order, and leaves nobody out', async () => {
+test('answers a bounded number in one turn, in order, and leaves none out', async () => {
   const order: string[] = [];
   const ask = batchedAnswers((question: number) => order.push(String(question)), { atOnce: 2 });
   const all = Promise.all([1, 2, 3, 4, 5].map(ask));

@@ -46,7 +46,7 @@ test('writes waiting lines at once when flushed', ({ folder }) => {
   closeSync(fd);
 });
 
-test('stops nothing when nobody reads the log any more', async ({ folder }) => {
+test('stops nothing when the log has no reader any more', async ({ folder }) => {
   const fd = openSync(join(folder, 'log'), 'a');
   closeSync(fd);
   const later = openLogDestination(fd);

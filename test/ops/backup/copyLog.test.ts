@@ -192,7 +192,7 @@ test('notices another writer of the target before, during and after the copy', a
   assert.is(await from.sealed(), false);
 });
 
-test('a source that has lost the beginning of a stream is told', async ({ source, target }) => {
+test('refuses a source that has lost the beginning of a stream', async ({ source, target }) => {
   const [from, to] = [await source.open(), await target.open()];
   await from.append('a', events(3), 'none');
   const damaged = but(from, {
@@ -206,7 +206,7 @@ test('a source that has lost the beginning of a stream is told', async ({ source
   );
 });
 
-test('what comes in between the copy and the seal is copied too; a difference found then is told', async ({
+test('copies what comes between the copy and the seal, and refuses a difference found then', async ({
   source,
   target,
 }) => {

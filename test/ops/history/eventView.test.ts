@@ -95,7 +95,7 @@ test('a keyed hash in the name of a stream is shown nowhere', () => {
   );
 });
 
-test('of a type that nobody knows nothing is shown', () => {
+test('shows no data of an unknown type', () => {
   for (const type of ['Unheard', 'constructor', '__proto__', 'toString'])
     assert.equal(dataShown(type, { code: 'x' }, { personal: true }), {});
 });

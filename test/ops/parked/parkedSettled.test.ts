@@ -60,7 +60,7 @@ test('a purchase: once it is declined, or charged and all its gifts are issued',
   assert.is(await settled(other.events, 'purchase', 't'), true);
 });
 
-test('a telling: once nobody is left to be told', async () => {
+test('settles a notification once no receiver is left to notify', async () => {
   const { events, issue } = bought();
   assert.is(await settled(events, 'notification', one), false);
   issue(one);
@@ -105,7 +105,7 @@ test('a refund: once the money is back, or none is to go back; one that is refus
   assert.is(await settled(events, 'refund', 'other'), true, 'there was nothing to give back');
 });
 
-test('late money: once the gifts answer it', async () => {
+test('settles a dispute or external refund once the gifts answer it', async () => {
   const { events, transaction } = bought();
   transaction('PaymentCharged', charge);
   transaction('DisputeOpened', { provider: 'p', dispute_id: 'dp', amount: 200, reason: 'fraudulent' });

@@ -96,7 +96,7 @@ test('a range that holds nothing reads nothing', async () => {
   }
 });
 
-test('a reversal of what its gift does not have is told, not passed over', async () => {
+test('fails on a reversal of a redemption that its gift does not have', async () => {
   const stream = `gift-${'0'.repeat(20)}`;
   await events.append(
     stream,

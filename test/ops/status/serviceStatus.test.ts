@@ -95,7 +95,7 @@ test(
 );
 
 test(
-  'a stored position that is no place in the log counts as absent and is named, and everything else is shown',
+  'names a stored position that is not in the log, counts it as absent, and shows the rest',
   installed(async ({ events, store, project }) => {
     await buy(events);
     const projector = await project();

@@ -41,7 +41,7 @@ test('every entry of the catalogue has its document, and no account has', async 
   assert.is(product?.value.name, 'Coffee');
 });
 
-test('a document tells where it was first added and where it last changed', () => {
+test('records in a document where it was first added and last changed', () => {
   const events = memoryEvents();
   events.given('store-s', { type: 'StoreAdded', data: { id: 's', name: 'S' } });
   events.given('store-s', { type: 'StoreChanged', data: { name: 'T' } });
