@@ -1,4 +1,4 @@
-/** `gift backup FILE`: the embedded event log in one file, while the service runs (docs/decisions.md#commands). */
+/** `gift backup FILE`: the embedded event log as one file (docs/decisions.md#commands). */
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Command } from 'commander';
@@ -12,16 +12,16 @@ import { findHashKey, HASH_KEY_FILE, TOKEN_KEY_FILE } from '../service/keys.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { withLog } from './engines.js';
 import { outputOptions, reasonOf, recordTaking } from './exports.js';
-import { jsonLine } from './output.js';
+import { examples, jsonLine } from './output.js';
 import { progressBars } from './progress.js';
-import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
+import { CommandFailure, interrupted, type Terminal, writeLines } from './terminal.js';
 
 interface BackupFlags {
   readonly reason?: string;
   readonly json?: true;
 }
 
-/** Something that must be kept with a backup. */
+/** To be kept beside a backup, which does not include it. */
 interface Kept {
   readonly what: string;
   readonly where: string;
@@ -42,10 +42,7 @@ The file holds all personal data and secrets of the log: keep it as you keep the
   )
     .addHelpText(
       'after',
-      `
-Examples:
-  $ gift backup /backups/gift-2026-11-21.log
-  $ gift backup "/backups/gift-$(date +%F).log" --json`,
+      examples('gift backup /backups/gift-2026-11-21.log', 'gift backup "/backups/gift-$(date +%F).log" --json'),
     )
     .action(async (file: string, flags: BackupFlags) => runBackup(terminal, file, flags));
 }
@@ -82,7 +79,7 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
           hashKeyCheck: hashKey === undefined ? null : keyedHash(hashKey)('backup', events.logId),
           now: currentTime(),
           signal,
-          // Positions of the embedded log count its events.
+          // A position of the embedded log is the number of its event.
           onProgress: (step, done, end) =>
             bars.show(
               step === 'write' ? 'backing up' : 'reading back',
@@ -112,7 +109,7 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
 }
 
 /**
- * The key, where it is the log's own: a restore compares it. A backup is made without it all the same.
+ * The key, where it is the log's own: a restore compares it. Otherwise a warning: the backup does not need it.
  * @throws UnavailableError
  */
 async function fittingKey(
@@ -133,7 +130,7 @@ async function fittingKey(
 }
 
 function failureOf(error: unknown, file: string, signal: AbortSignal): unknown {
-  if (signal.aborted) return new CommandFailure('interrupted; nothing was left behind', EXIT.interrupted);
+  if (signal.aborted) return interrupted('interrupted; nothing was left behind');
   if (error instanceof BackupExistsError) return new CommandFailure(`${error.message}: name another file`);
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
@@ -143,7 +140,7 @@ function failureOf(error: unknown, file: string, signal: AbortSignal): unknown {
   return error;
 }
 
-/** The settings, and the names of those that are set. */
+/** `set`: the names of settings that are set. */
 function settingsOf(env: Terminal['env']): { readonly config: Config; readonly set: readonly string[] } {
   const asked = new Set<string>();
   const watched = new Proxy(env, {
@@ -174,7 +171,7 @@ function keptBeside({ dataDir, hashKey, tokenKeys }: Config, set: readonly strin
     {
       what: 'TOKEN_KEY',
       where: whereOf('TOKEN_KEY', tokenKeys !== undefined, TOKEN_KEY_FILE),
-      why: 'without it everybody logs in anew',
+      why: 'without it all users log in again',
     },
     {
       what: 'settings',

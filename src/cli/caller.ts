@@ -1,4 +1,3 @@
-/** The command line as a caller. */
 import { randomUUID } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
 import { currentTime } from '../lib/clock.js';
@@ -10,7 +9,7 @@ export function commandLineCaller(): Caller {
   return { user: `cli:${systemUser()}@${hostname()}` };
 }
 
-/** The system user's name; its number where it has none, as in containers that run under any number. */
+/** The system user's name; its number where it has none, as in containers. */
 function systemUser(): string {
   try {
     return userInfo().username;
@@ -19,7 +18,6 @@ function systemUser(): string {
   }
 }
 
-/** The context of a command given here and now, the first of its correlation. */
 export function commandLineContext(): CommandContext {
   const commandId = randomUUID();
   return { commandId, correlationId: commandId, by: commandLineCaller(), now: currentTime() };

@@ -1,4 +1,4 @@
-/** `gift copy --from … --to …`: copies a whole event log into another engine (docs/decisions.md#installations). */
+/** `gift copy` (docs/decisions.md#installations). */
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
@@ -9,9 +9,8 @@ import { hasEventLog } from './dataFolder.js';
 import { recordTaking } from './exports.js';
 import { jsonLine } from './output.js';
 import { progressBars } from './progress.js';
-import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
+import { CommandFailure, EXIT, type Terminal, usageFailure, writeLines } from './terminal.js';
 
-/** For the progress bar. */
 const DOING: Readonly<Record<CopyProgress['step'], string>> = {
   compare: 'comparing',
   copy: 'copying',
@@ -30,14 +29,14 @@ export function copyCommand(terminal: Terminal): Command {
     .summary('copy the whole event log to another engine, and seal the old one')
     .description(
       `Copies every event, in order, into a log of its own id, reads it back, compares both by count and hash, and then seals the source:
-nothing can be appended to it any more. An interrupted copy is finished by repeating it. A log is a data folder or an EventStoreDB, whose address may stand in an environment variable: what
-stands on the command line everybody on the machine can read, and an address may hold a password.`,
+nothing can be appended to it any more. An interrupted copy is finished by repeating it. A log is a data folder or an EventStoreDB, whose address may be in an environment variable: every user
+of the machine can read a command line, and an address may hold a password.`,
     )
     .requiredOption(
       '--from <log>',
       'the source: a data folder, esdb://…, or env:NAME for the address in an environment variable',
     )
-    .requiredOption('--to <log>', 'the target, empty or begun by an earlier copy: named as the source is')
+    .requiredOption('--to <log>', 'the target, empty or with an earlier copy of the source: named as the source is')
     .option('--no-seal', 'leave the source open: for a drill')
     .option('--json', 'one JSON object on standard output')
     .addHelpText(
@@ -68,7 +67,7 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
     const opened = async (place: Place): Promise<EventStore> => open.add(await place.open());
     const sourceLog = await opened(source);
     const targetLog = await opened(target);
-    // The copy holds the record, too: so it shows its origin.
+    // The record is copied, too: it shows the copy's origin.
     if (!(await sourceLog.sealed()))
       await recordTaking(terminal, sourceLog, 'gift copy', { from: sourceLog.logId, to: targetLog.logId }, null);
     const { events, copied, hash, sealed } = await copyLog(
@@ -85,7 +84,6 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
     await writeLines(terminal.stdout, json === true ? [jsonLine(report)] : words);
   } catch (error) {
     bars.clear();
-    // The first error is reported.
     await open.close().catch(() => undefined);
     if (error instanceof CopyRefusedError) throw new CommandFailure(error.message);
     if (error instanceof CopyInterruptedError)
@@ -100,18 +98,14 @@ interface Place {
   readonly open: () => Promise<EventStore>;
 }
 
-/**
- * The address that `env:NAME` stands for; any other text as it is.
- * @throws CommandFailure where the variable is not set
- */
+/** Resolves `env:NAME`. @throws CommandFailure where the variable is not set */
 function addressOf(text: string, option: string, { env }: Terminal): string {
   const name = /^env:(.*)$/.exec(text)?.[1]?.trim();
   if (name === undefined) return text;
   const address = env[name]?.trim() ?? '';
   if (address === '')
-    throw new CommandFailure(
+    throw usageFailure(
       `${option} names the environment variable ${JSON.stringify(name.slice(0, 40))}, which is not set`,
-      EXIT.usage,
     );
   return address;
 }
@@ -121,12 +115,11 @@ function placeOf(text: string, option: string): Place {
     return {
       open: async () => (await import('../adapters/eventstoredb/eventStore.js')).openEventStoreDb({ url: text }),
     };
-  // The rest may hold a password.
+  // Only the scheme is shown: the rest may hold a password.
   const scheme = /^([\w+.-]+):\/\//.exec(text)?.[1];
   if (scheme !== undefined || text.trim() === '') {
-    throw new CommandFailure(
-      `${option} must be a data folder, or an address that begins with esdb:// or esdb+discover://${scheme === undefined ? '' : `, not with ${scheme}://`}`,
-      EXIT.usage,
+    throw usageFailure(
+      `${option} must be a data folder, or an address that starts with esdb:// or esdb+discover://${scheme === undefined ? '' : `, not with ${scheme}://`}`,
     );
   }
   const dir = resolve(text);

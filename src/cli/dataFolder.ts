@@ -1,24 +1,20 @@
-/** Looks into a data folder before anything is opened: a folder that may not be read is not taken for an empty one. */
 import { readdirSync, statSync } from 'node:fs';
 import { eventLogFile } from '../adapters/embedded/eventStore/log.js';
 import { CommandFailure } from './terminal.js';
 
-/** @throws CommandFailure where this user may not look */
+/** @throws CommandFailure where this user may not read the folder, which must not count as empty */
 export function hasEventLog(dataDir: string): boolean {
   return looking(dataDir, () => statSync(eventLogFile(dataDir), { throwIfNoEntry: false }) !== undefined);
 }
 
-/**
- * The names in it; none where there is no such folder.
- * @throws CommandFailure where this user may not look, or it is a file
- */
+/** Empty for a missing folder. @throws CommandFailure where this user may not read it, or it is a file */
 export function namesIn(dataDir: string): readonly string[] {
   return looking(dataDir, () =>
     statSync(dataDir, { throwIfNoEntry: false }) === undefined ? [] : readdirSync(dataDir),
   );
 }
 
-/** Data folders are for their owner alone (0700): other users can't see what is in them. */
+/** Data folders are for their owner alone (0700). */
 function looking<T>(dataDir: string, look: () => T): T {
   try {
     return look();

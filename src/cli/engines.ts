@@ -1,4 +1,4 @@
-/** Opens the engines of the settings for a subcommand, beside a running service or without one. */
+/** Opens the engines of the settings, beside a running service or without one. */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import pino from 'pino';
@@ -16,7 +16,7 @@ import { CommandFailure, type Terminal } from './terminal.js';
 export interface OpenedLog {
   readonly config: Config;
   readonly events: EventStore;
-  /** Closes what a subcommand opens besides. */
+  /** For further resources of the subcommand. */
   readonly open: Resources;
 }
 
@@ -26,7 +26,6 @@ export interface OpenedStores extends OpenedLog {
 }
 
 /**
- * Opens the existing event log of the settings, and closes it after the work.
  * @param asStored events as stored, not upcast: for copies of the log
  * @throws ConfigError, DataFileError, EngineError, UnavailableError; CommandFailure where there is no log
  */
@@ -51,8 +50,7 @@ export async function withLog<T>(
 }
 
 /**
- * As `withLog`, with the read store.
- * @param onlyReads where there is no read store, an empty temporary one is used instead of making it
+ * @param onlyReads a missing read store is not made: an empty temporary one is used
  */
 export async function withStores<T>(
   terminal: Terminal,

@@ -1,4 +1,4 @@
-/** `gift gifts …`: the support actions of `/ops/gifts/{id}`. */
+/** The support actions of `/ops/gifts/{id}`. */
 import { Command } from 'commander';
 import { type SupportAction, supportGift } from '../ops/gifts/supportActions.js';
 import type { SupportedGift } from '../ops/history/supportedGift.js';
@@ -12,9 +12,9 @@ import { findHashKey, loadKeys } from '../service/keys.js';
 import { commandLineContext } from './caller.js';
 import { withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
-import { jsonLine } from './output.js';
+import { examples, jsonLine } from './output.js';
 import { refusalInWords, throwInWords } from './refusals.js';
-import { CommandFailure, EXIT, readStandardInput, type Terminal, writeLines } from './terminal.js';
+import { readStandardInput, type Terminal, usageFailure, writeLines } from './terminal.js';
 import { isDay } from './times.js';
 
 interface SupportFlags {
@@ -32,10 +32,9 @@ interface ActionCommand {
   readonly description: string;
   readonly options: readonly (readonly [flags: string, description: string])[];
   readonly examples: readonly string[];
-  /** Refuses contradictory flags. @throws CommandFailure */
+  /** @throws CommandFailure for contradictory flags */
   readonly check?: (flags: SupportFlags) => void;
   readonly action: (flags: SupportFlags) => SupportAction;
-  /** Reports what was done, or why nothing was. */
   readonly done: (view: SupportedGift) => string;
   readonly already: (view: SupportedGift) => string;
 }
@@ -59,25 +58,25 @@ const ACTIONS: readonly ActionCommand[] = [
     name: 'reassign',
     summary: 'give a gift to another receiver',
     description:
-      "Gives a gift to a user, or to whoever has a phone number; a running service notifies them. The former receiver may not redeem it any more. Refused once a voucher's code is out.",
+      "Gives a gift to a user, or to the owner of a phone number; a running service notifies them. The previous receiver may not redeem it any more. Refused once a voucher's code is out.",
     options: [
       ['--to-user <id>', 'the new receiver, a user'],
       [
         '--to-phone <number>',
-        "the new receiver's mobile number; -: it is read from standard input, so that it stands in no list of processes",
+        "the new receiver's mobile number; -: it is read from standard input, so that no list of processes shows it",
       ],
     ],
     examples: [`gift gifts reassign ${GIFT} --to-phone "07700 900102" --reason "sent to an old number"`],
     check({ toUser, toPhone }) {
       if ((toUser === undefined) === (toPhone === undefined))
-        throw new CommandFailure('give one of --to-user and --to-phone', EXIT.usage);
+        throw usageFailure('give one of --to-user and --to-phone');
     },
     action: ({ toUser, toPhone = '' }) => ({
       name: 'reassign',
       receiver: toUser === undefined ? { phone_number: toPhone } : { user_id: toUser },
     }),
     done: ({ receiver, receiver_id }) =>
-      `it is now for ${receiver_id === null ? `whoever has the ${receiver}` : `user ${receiver_id}`}, whom a running service notifies`,
+      `it is now for ${receiver_id === null ? `the owner of the ${receiver}` : `user ${receiver_id}`}, whom a running service notifies`,
     already: () => 'it has been for this receiver all along',
   },
   {
@@ -88,13 +87,9 @@ const ACTIONS: readonly ActionCommand[] = [
     options: [['--until <day>', 'the new last valid day, such as 2027-05-04']],
     examples: [`gift gifts extend ${GIFT} --until 2027-05-04 --reason "the shop was closed"`],
     check({ until }) {
-      if (until === undefined)
-        throw new CommandFailure('extend wants --until, the new last valid day, such as 2027-05-04', EXIT.usage);
+      if (until === undefined) throw usageFailure('extend wants --until, the new last valid day, such as 2027-05-04');
       if (!isDay(until))
-        throw new CommandFailure(
-          `--until ${JSON.stringify(until.slice(0, 40))} is not a day: give one such as 2027-05-04`,
-          EXIT.usage,
-        );
+        throw usageFailure(`--until ${JSON.stringify(until.slice(0, 40))} is not a day: give one such as 2027-05-04`);
     },
     action: ({ until = '' }) => ({ name: 'extend', expiryDate: until }),
     done: ({ expiry_date }) => `it is valid to the end of ${expiry_date} (UTC)`,
@@ -133,34 +128,25 @@ const ACTIONS: readonly ActionCommand[] = [
 export function giftsCommand(terminal: Terminal): Command {
   const group = new Command('gifts')
     .summary('single gifts: resend, reassign, extend, block, unblock')
-    .description("What support does for single gifts. Who did it and why stands in the gift's history.")
-    .addHelpText(
-      'after',
-      `
-Example:
-  $ ${ACTIONS[0]?.examples[0] ?? ''}`,
-    );
+    .description("What support does for single gifts. The gift's history shows who did it and why.")
+    .addHelpText('after', examples(ACTIONS[0]?.examples[0] ?? ''));
   for (const command of ACTIONS) group.addCommand(subcommand(terminal, command));
   return group;
 }
 
 function subcommand(terminal: Terminal, own: ActionCommand): Command {
-  const { name, summary, description, options, examples } = own;
+  const { name, summary, description, options } = own;
   const command = new Command(name)
     .summary(summary)
     .description(description)
     .argument('<gift>', "the gift's id or shortcode");
   for (const [flags, meaning] of options) command.option(flags, meaning);
   return outputOptions(command.option('--reason <text>', 'why; kept with what is recorded'), { csv: false })
-    .addHelpText(
-      'after',
-      `\n${examples.length === 1 ? 'Example' : 'Examples'}:\n${examples.map((example) => `  $ ${example}`).join('\n')}`,
-    )
+    .addHelpText('after', examples(...own.examples))
     .action(async (gift: string, flags: SupportFlags) => runAction(terminal, own, gift, flags));
 }
 
-/** The most bytes that are read of a phone number. */
-const MAX_TYPED = 1_000;
+const MAX_NUMBER_BYTES = 1_000;
 
 async function runAction(
   terminal: Terminal,
@@ -174,7 +160,7 @@ async function runAction(
   if (giftId === undefined) throw refusalInWords(new Refusal('gift_not_found'));
   const flags =
     given.toPhone === '-'
-      ? { ...given, toPhone: (await readStandardInput(terminal, MAX_TYPED))?.toString('utf8') ?? '' }
+      ? { ...given, toPhone: (await readStandardInput(terminal, MAX_NUMBER_BYTES))?.toString('utf8') ?? '' }
       : given;
   const context = commandLineContext();
   const view = await withStores(terminal, async ({ events, models: { gifts, accounts }, config }) => {
@@ -189,7 +175,7 @@ async function runAction(
 
 function checkTicket({ ticket }: SupportFlags): void {
   if (ticket !== undefined && !TICKET_ID.test(ticket))
-    throw new CommandFailure('--ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -', EXIT.usage);
+    throw usageFailure('--ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -');
 }
 
 function blockedBy({ blocked_by }: SupportedGift): string {

@@ -1,7 +1,4 @@
-/**
- * `gift history GIFT`: all events of a gift's life, or the gift at a time (docs/decisions.md#shown-events,
- * docs/decisions.md#spans-of-time).
- */
+/** `gift history` (docs/decisions.md#shown-events, docs/decisions.md#spans-of-time). */
 import { Command } from 'commander';
 import { ALL_RELATIONS, giftAsOf } from '../api/ops/giftAsOf.js';
 import { csvLine } from '../ops/exports/csv.js';
@@ -17,9 +14,9 @@ import { refuseUnlessHashKeyFits } from '../service/hashKeyCheck.js';
 import { findHashKey } from '../service/keys.js';
 import { addressOf } from '../service/publicUrl.js';
 import { type OpenedStores, withStores } from './engines.js';
-import { type SightFlags, accessRequest, cliAccess, outputOptions, sightOf, sightOptions } from './exports.js';
-import { blockLines, jsonLine, jsonText } from './output.js';
-import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
+import { type SightFlags, cliAccess, outputOptions, sightOf, sightOptions } from './exports.js';
+import { blockLines, examples, jsonLine, jsonText } from './output.js';
+import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from './terminal.js';
 import { pastInstantOf } from './times.js';
 
 interface HistoryFlags extends SightFlags {
@@ -53,11 +50,11 @@ personal ones masked. With --as-of: the gift as the API would have shown it then
   return command
     .addHelpText(
       'after',
-      `
-Examples:
-  $ gift history 5f2c9d6a1b7e4c80d3a1
-  $ gift history 5f2c9d6a1b7e4c80d3a1 --as-of "2026-05-04 12:30"
-  $ gift history 9c1e5b7a2d4f60813e5a --csv --personal --reason "request of the receiver" > life.csv`,
+      examples(
+        'gift history 5f2c9d6a1b7e4c80d3a1',
+        'gift history 5f2c9d6a1b7e4c80d3a1 --as-of "2026-05-04 12:30"',
+        'gift history 9c1e5b7a2d4f60813e5a --csv --personal --reason "request of the receiver" > life.csv',
+      ),
     )
     .action(async (gift: string, flags: HistoryFlags) => runHistory(terminal, gift, flags));
 }
@@ -71,27 +68,26 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
     async (opened) => {
       const { events, models, config } = opened;
       const key = (): Buffer | undefined => findHashKey(config);
-      // With another key, events of a code drawn from a pool would be missing, unnoticed.
+      // With another key the events of a pool's code would silently be missing.
       await refuseUnlessHashKeyFits(events, key);
-      // No key where the log needs none: reading makes none either.
+      // A log without keyed hashes needs no key, and reading makes none.
       const deps: HistoryDeps = {
         events,
         models: withLogFallback(events, models, terminal.signal),
         hash: keyedHash(key() ?? Buffer.alloc(0)),
       };
       const found = await namedGifts(deps, gift).catch((error: unknown) => {
-        throw terminal.signal.aborted ? new CommandFailure('interrupted; nothing was shown', EXIT.interrupted) : error;
+        throw terminal.signal.aborted ? interrupted('interrupted; nothing was shown') : error;
       });
       if (found === undefined)
         throw new CommandFailure(
           `nothing is known of ${JSON.stringify(gift.slice(0, 64))}: give a gift's id or shortcode, a redemption's id or a transaction's`,
         );
-      const access = cliAccess(events);
       const recordShown = async (count: number): Promise<void> => {
-        // Events are shown in UTC: the zone concerns only the given time.
+        // Events are shown in UTC: the zone is only that of `--as-of`.
         const { timeZone, ...asked } = flags;
         const request = { gift, ...asked, ...(time === undefined ? {} : { timeZone }) };
-        await access.recorder.shown(access.asker, accessRequest('gift history', request, sight), count);
+        await cliAccess(events).shown('gift history', request, sight, count);
       };
       if (time !== undefined)
         return showAsOf(terminal, { deps, opened, found, time, flags, personal: sight.personal, recordShown });
@@ -112,12 +108,11 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
 
 function refuseOddFlags({ asOf, embed, viewer, csv }: HistoryFlags): void {
   if (asOf === undefined && (embed !== undefined || viewer !== undefined))
-    throw new CommandFailure('--embed and --viewer go with --as-of', EXIT.usage);
+    throw usageFailure('--embed and --viewer go with --as-of');
   if (asOf !== undefined && csv === true)
-    throw new CommandFailure('--as-of shows one gift: as text or with --json, not as --csv', EXIT.usage);
+    throw usageFailure('--as-of shows one gift: as text or with --json, not as --csv');
   const unknown = embed?.find((relation) => !ALL_RELATIONS.includes(relation));
-  if (unknown !== undefined)
-    throw new CommandFailure(`--embed ${unknown} is unknown: ${ALL_RELATIONS.join(', ')}`, EXIT.usage);
+  if (unknown !== undefined) throw usageFailure(`--embed ${unknown} is unknown: ${ALL_RELATIONS.join(', ')}`);
 }
 
 interface AsOfOptions {
@@ -187,5 +182,5 @@ function blocksOf(
       ? `gift ${giftId} (${shortcodeOf(giftId)}) of transaction ${transactionId}`
       : `the ${giftIds.length} gifts of transaction ${transactionId}`;
   const heading = `${what}: ${views.length} events, the last at log position ${views.at(-1)?.position ?? ''}; times are UTC`;
-  return [...blockLines([{ head: heading, more: [] }], columns), '', ...blockLines(eventBlocks(views), columns)];
+  return [...blockLines([{ head: heading, paragraphs: [] }], columns), '', ...blockLines(eventBlocks(views), columns)];
 }

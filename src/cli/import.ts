@@ -1,4 +1,4 @@
-/** `gift import FILE`: imports a catalogue and accounts (docs/decisions.md#import-file, docs/decisions.md#commands). */
+/** `gift import` (docs/decisions.md#import-file, docs/decisions.md#commands). */
 import { constants } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
@@ -19,9 +19,17 @@ import { keyedHash } from '../domain/keyedHash.js';
 import { commandLineCaller } from './caller.js';
 import { neededReason, reasonOf } from './exports.js';
 import { openImportLog } from './importLog.js';
-import { jsonLine, printable } from './output.js';
+import { examples, jsonLine, printable } from './output.js';
 import { progressBar } from './progress.js';
-import { CommandFailure, EXIT, readAtMost, readStandardInput, type Terminal, writeLines } from './terminal.js';
+import {
+  CommandFailure,
+  interrupted,
+  readAtMost,
+  readStandardInput,
+  type Terminal,
+  usageFailure,
+  writeLines,
+} from './terminal.js';
 
 interface ImportFlags {
   readonly prune?: true;
@@ -38,19 +46,19 @@ export function importCommand(terminal: Terminal): Command {
       'Brings the catalogue and the accounts of a JSON file in. The same file again changes nothing; an interrupted import is finished by repeating it.',
     )
     .argument('<file>', 'the JSON file, or - for standard input')
-    .option('--prune', 'retire what has gone from the arrays that stand in the file')
+    .option('--prune', 'retire entries that are missing from the arrays in the file')
     .option('--dry-run', 'show what would be done, entry by entry, and do nothing')
     .option('--yes', `prune more than ${PRUNE_WITHOUT_YES} entries`)
     .option('--reason <text>', 'why entries are pruned; kept with what is appended')
     .option('--json', 'one JSON object a line on standard output')
     .addHelpText(
       'after',
-      `
-Examples:
-  $ gift import examples/demo.json
-  $ gift import catalogue.json --prune --dry-run
-  $ gift import catalogue.json --prune --reason "shops closed in May" --yes
-  $ curl -s https://example.com/catalogue.json | gift import -`,
+      examples(
+        'gift import examples/demo.json',
+        'gift import catalogue.json --prune --dry-run',
+        'gift import catalogue.json --prune --reason "shops closed in May" --yes',
+        'curl -s https://example.com/catalogue.json | gift import -',
+      ),
     )
     .action(async (file: string, flags: ImportFlags) => runImport(terminal, file, flags));
 }
@@ -80,7 +88,7 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
         json: flags.json === true,
         ...(log.fresh ? { newLogIn: config.dataDir } : {}),
       });
-    if (error instanceof ImportInterruptedError) throw new CommandFailure(error.message, EXIT.interrupted);
+    if (error instanceof ImportInterruptedError) throw interrupted(error.message);
     if (error instanceof PruneNeedsYesError)
       throw new CommandFailure(`${error.message}: look at them with --dry-run, then repeat with --yes`);
     throw error;
@@ -89,10 +97,10 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
   }
 }
 
-/** A dry run changes nothing: it needs neither a reason nor a yes. */
+/** A dry run needs no reason. */
 function pruneOf({ prune, dryRun, reason, yes }: ImportFlags): { reason: string; yes: boolean } | undefined {
   if (prune === undefined) {
-    if (reason !== undefined) throw new CommandFailure('--reason goes with --prune', EXIT.usage);
+    if (reason !== undefined) throw usageFailure('--reason goes with --prune');
     return undefined;
   }
   return {
@@ -101,7 +109,6 @@ function pruneOf({ prune, dryRun, reason, yes }: ImportFlags): { reason: string;
   };
 }
 
-/** The most bytes of a file: the longest string of Node's. */
 const MAX_BYTES = constants.MAX_STRING_LENGTH;
 
 async function readText(terminal: Terminal, file: string): Promise<string> {
@@ -118,7 +125,7 @@ async function readText(terminal: Terminal, file: string): Promise<string> {
   }
 }
 
-/** `undefined` when it is too large; only a pipe has to be read to know. */
+/** `undefined`: too large. */
 async function readNamed(terminal: Terminal, file: string): Promise<Buffer | undefined> {
   try {
     const found = await stat(file);
@@ -133,7 +140,7 @@ async function readNamed(terminal: Terminal, file: string): Promise<Buffer | und
 
 const nameOf = (file: string): string => (file === '-' ? 'standard input' : file);
 
-/** The engine's message repeats the text, which may hold a password: only the place is shown. */
+/** The parser's message quotes the text, which may hold a password: only the place is shown. */
 function parse(file: string, text: string): { parsed: unknown; textFaults: readonly ImportFault[] } {
   try {
     return { parsed: JSON.parse(text) as unknown, textFaults: repetitionsIn(text) };
@@ -144,7 +151,6 @@ function parse(file: string, text: string): { parsed: unknown; textFaults: reado
   }
 }
 
-/** Line and column of an offset. */
 function spotsIn(text: string): (offset: number) => string {
   const lines = [0];
   for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', end + 1)) lines.push(end + 1);
@@ -169,10 +175,7 @@ function repetitionsIn(text: string): ImportFault[] {
   }));
 }
 
-/**
- * Faults are messages; with `--json` they are the result. `newLogIn`: the folder that had no log before, perhaps the
- * only mistake.
- */
+/** `newLogIn`: a folder that had no log before: it may be the wrong one. */
 async function showFaults(
   terminal: Terminal,
   file: string,

@@ -1,4 +1,4 @@
-/** The log of an import, and its hash key: both are made where missing, except by a dry run. */
+/** The log of an import, and its hash key. Both are made where they are missing, except by a dry run. */
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import type { Config } from '../service/config.js';
@@ -10,20 +10,16 @@ import type { EventStore } from '../ports/eventStore.js';
 import { hasEventLog } from './dataFolder.js';
 import { type Terminal, writeLines } from './terminal.js';
 
-/** Open until `close`. */
 export interface ImportLog {
   readonly events: EventStore;
-  /** The log is new: the folder may be a mistake. */
+  /** The log is new: the folder may be the wrong one. */
   readonly fresh: boolean;
   /** @throws EngineError where the log was made with another key; UnavailableError */
   hashKey(): Promise<Buffer>;
   close(): Promise<void>;
 }
 
-/**
- * Opens it. A dry run without one says so on standard error.
- * @throws CommandFailure, DataFileError, EngineError, UnavailableError
- */
+/** @throws CommandFailure, DataFileError, EngineError, UnavailableError */
 export async function openImportLog(
   { stderr }: Pick<Terminal, 'stderr'>,
   config: Config,

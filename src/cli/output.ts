@@ -1,16 +1,18 @@
-/** Output: JSON lines, or tables for people. `ops/exports/csv.ts` makes CSV. */
 import type { Cell } from '../ops/exports/csv.js';
 import type { EventBlock } from '../ops/history/eventRows.js';
 
-/** A record as one JSON line, without its line feed. */
+/** For the end of a command's help. */
+export const examples = (...commands: readonly string[]): string =>
+  `\n${commands.length === 1 ? 'Example' : 'Examples'}:\n${commands.map((command) => `  $ ${command}`).join('\n')}`;
+
+/** Without a line feed. */
 export const jsonLine = (record: object): string => plain(JSON.stringify(record));
 
-/** Indented JSON. */
 export const jsonText = (record: object): string => plain(JSON.stringify(record, null, 2));
 
 /**
- * The same JSON, without characters that move a terminal's cursor or reverse its text: messages of gifts may hold any.
- * Those below U+0020 are escaped already.
+ * Escapes characters that move a terminal's cursor or reverse its text: texts of users may hold any. JSON escapes those
+ * below U+0020.
  */
 function plain(json: string): string {
   return json.replaceAll(/[\u007f-\u009f\p{Cf}]/gu, (sign) =>
@@ -18,7 +20,6 @@ function plain(json: string): string {
   );
 }
 
-/** A table with columns as wide as their widest cell; numbers to the right. Control characters are left out. */
 export function tableLines(headings: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
   const texts = rows.map((row) => row.map((cell) => printable(cell)));
   const widths = headings.map((heading, column) =>
@@ -37,28 +38,24 @@ export function tableLines(headings: readonly string[], rows: readonly (readonly
   return [line(headings), line(widths.map((width) => '-'.repeat(width))), ...texts.map(line)];
 }
 
-/** A terminal must not obey what others have written. */
+/** Without control characters: a terminal must not obey texts of users. */
 export function printable(cell: Cell): string {
   return cell === null || cell === undefined ? '' : String(cell).replaceAll(/[\p{Cc}\p{Cf}]/gu, '');
 }
 
 const INDENT = '    ';
-/** Without a known width, lines are not broken. */
 const NARROWEST = 40;
 
-/** Events as blocks, no line wider than the terminal (columns; absent: any width). */
+/** `columns`: the terminal's width; `undefined`: lines are not broken. */
 export function blockLines(blocks: readonly EventBlock[], columns: number | undefined): string[] {
   const width = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(NARROWEST, columns);
-  return blocks.flatMap(({ head, more }) => [
+  return blocks.flatMap(({ head, paragraphs }) => [
     ...wrapped(printable(head), width, INDENT, ''),
-    ...more.flatMap((text) => wrapped(printable(text), width, `${INDENT}  `, INDENT)),
+    ...paragraphs.flatMap((text) => wrapped(printable(text), width, `${INDENT}  `, INDENT)),
   ]);
 }
 
-/**
- * Wraps words to this width; a wider word is cut. Widths are characters, of which East Asian ones and emoji take two
- * columns.
- */
+/** Wraps words; a word wider than a line is cut. East Asian characters and emoji take two columns. */
 function wrapped(text: string, width: number, indent: string, firstIndent: string): string[] {
   const lines: string[] = [];
   let line = firstIndent;

@@ -1,4 +1,3 @@
-/** Entry of the command line: runs the subcommand, and turns an error into a line and an exit code. */
 import { Command, CommanderError } from 'commander';
 import { ConfigError } from '../service/config.js';
 import { diskRemedy } from '../service/diskRemedy.js';
@@ -16,8 +15,8 @@ import { reconcileCommand } from './reconcile.js';
 import { refundCommand, refundsCommand } from './refund.js';
 import { restoreCommand } from './restore.js';
 import { CommandFailure, EXIT, type Terminal } from './terminal.js';
+import { examples } from './output.js';
 
-/** All subcommands. */
 export function program(terminal: Terminal): Command {
   const gift = new Command('gift')
     .description(
@@ -40,7 +39,7 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
       .summary('compare payments with their provider')
       .description('What auditors and support do with payments.')
       .addCommand(reconcileCommand(terminal))
-      .addHelpText('after', '\nExample:\n  $ gift payments reconcile --day 2026-05-04'),
+      .addHelpText('after', examples('gift payments reconcile --day 2026-05-04')),
   );
   gift.addCommand(
     new Command('purchases')
@@ -50,7 +49,7 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
       .addCommand(refundsCommand(terminal))
       .addHelpText(
         'after',
-        '\nExample:\n  $ gift purchases refund 6ec0bd7f11c043da975e2a8ad9ebae0b --reason "bought twice by mistake"',
+        examples('gift purchases refund 6ec0bd7f11c043da975e2a8ad9ebae0b --reason "bought twice by mistake"'),
       ),
   );
   gift.addCommand(giftsCommand(terminal));
@@ -69,12 +68,11 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
   return gift;
 }
 
-/** A command with all commands below it. */
 function withInner(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withInner)];
 }
 
-/** Runs a command line (without node and script). Returns the exit code. */
+/** `args`: without node and script. @returns the exit code */
 export async function run(terminal: Terminal, args: readonly string[]): Promise<number> {
   try {
     await program(terminal).parseAsync(args, { from: 'user' });

@@ -1,24 +1,24 @@
-/** A progress bar on one line of standard error, only on a terminal. */
+/** A progress bar, only on a terminal. */
 import { Presets, SingleBar } from 'cli-progress';
 import type { Terminal } from './terminal.js';
 
-/** The total, or the share done (0 to 1); `undefined`: unknown. Never a guess: a growing total helps nobody. */
+/** The total, or the share done (0 to 1); `undefined`: unknown. Never a guess. */
 export type Goal = number | { readonly share: number } | undefined;
 
 export interface Progress {
   (done: number, goal: Goal, note?: string): void;
-  /** Removes the bar until it is called again. */
+  /** Removes the bar until the next call. */
   clear(): void;
 }
 
 export interface ProgressWords {
-  /** The activity: `rebuilding gifts`. */
+  /** `rebuilding gifts`. */
   readonly doing: string;
-  /** What is counted: `events`. */
+  /** `events`. */
   readonly unit: string;
 }
 
-/** Rate and remaining time are of the last ms, and shown only after that many. */
+/** Rate and remaining time are those of the window, and shown from `ENOUGH_MS` on. */
 const WINDOW_MS = 5_000;
 const ENOUGH_MS = 1_000;
 const BAR_SIZE = 24;
@@ -29,7 +29,6 @@ interface Sample {
   readonly share: number | undefined;
 }
 
-/** Shows count, rate and remaining time as far as they are known. */
 export function progressBar(stderr: Terminal['stderr'], words: ProgressWords): Progress {
   let bar: SingleBar | undefined;
   let line = progressLine(words);
@@ -62,11 +61,11 @@ export function progressBar(stderr: Terminal['stderr'], words: ProgressWords): P
   });
 }
 
-/** The bar's text at a time (ms of a monotonic clock). */
+/** `at`: ms of a monotonic clock. */
 export function progressLine(words: ProgressWords): (at: number, done: number, goal: Goal, note?: string) => string {
   const samples: Sample[] = [];
   return (at, done, goal, note = '') => {
-    // A growing log must not move the bar back.
+    // Never back, though the log grows.
     const share =
       goal === undefined
         ? undefined
@@ -86,7 +85,6 @@ export interface ProgressBars {
   clear(): void;
 }
 
-/** Bars for work on events in several steps. */
 export function progressBars(stderr: Terminal['stderr']): ProgressBars {
   let now: { readonly doing: string; readonly bar: Progress } | undefined;
   return {

@@ -1,9 +1,8 @@
-/** Ranges of the log as options of subcommands. */
 import type { Command } from 'commander';
 import { type LogRange, logRange } from '../ops/ranges/range.js';
 import { DEFAULT_ZONE, TimeError } from '../ops/ranges/times.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { CommandFailure, EXIT } from './terminal.js';
+import { usageFailure } from './terminal.js';
 import { zoneOf } from './times.js';
 
 export interface RangeFlags {
@@ -12,7 +11,6 @@ export interface RangeFlags {
   readonly timeZone: string;
 }
 
-/** Adds `--from`, `--to` and `--time-zone`. */
 export function rangeOptions(command: Command): Command {
   return command
     .option('--from <time>', 'from this time on: a day, "2026-05-04 12:30" or 2026-05-04T12:30:00Z')
@@ -29,7 +27,7 @@ export async function rangeOf(
   try {
     return await logRange(events, { zone: zoneOf(timeZone), from, to, after });
   } catch (error) {
-    if (error instanceof TimeError) throw new CommandFailure(error.message, EXIT.usage);
+    if (error instanceof TimeError) throw usageFailure(error.message);
     throw error;
   }
 }

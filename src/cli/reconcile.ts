@@ -1,4 +1,3 @@
-/** `gift payments reconcile --day …`: reconciles the provider's ledger with the log, to the penny. */
 import { Command } from 'commander';
 import {
   type DayReport,
@@ -14,9 +13,9 @@ import { providersLedger } from '../providers/payments/ledgers.js';
 import { RetryLaterError } from '../messages/workerFailure.js';
 import { ProviderError } from '../providers/providerErrors.js';
 import { withStores } from './engines.js';
-import { accessRequest, cliAccess } from './exports.js';
+import { cliAccess } from './exports.js';
 import { jsonLine, tableLines } from './output.js';
-import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
+import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from './terminal.js';
 
 interface ReconcileFlags {
   readonly day: string;
@@ -52,11 +51,8 @@ async function runReconcile(terminal: Terminal, flags: ReconcileFlags): Promise<
     terminal,
     async ({ config, events, store }) => {
       const day = dayOf(flags.day, flags.timeZone, { now: Date.now(), settings: config });
-      const { recorder, asker } = cliAccess(events);
-      const access = await recorder.start(
-        asker,
-        accessRequest('gift payments reconcile', { ...flags }, { personal: false, reason: null }),
-      );
+      const viewing = { personal: false, reason: null };
+      const access = await cliAccess(events).start('gift payments reconcile', { ...flags }, viewing);
       let shown = 0;
       let complete = false;
       try {
@@ -81,8 +77,8 @@ async function runReconcile(terminal: Terminal, flags: ReconcileFlags): Promise<
     },
     { onlyReads: true },
   ).catch((error: unknown) => {
-    if (terminal.signal.aborted) throw new CommandFailure('interrupted', EXIT.interrupted);
-    if (error instanceof TimeError) throw new CommandFailure(error.message, EXIT.usage);
+    if (terminal.signal.aborted) throw interrupted('interrupted');
+    if (error instanceof TimeError) throw usageFailure(error.message);
     if (error instanceof ProviderError || error instanceof RetryLaterError)
       throw new CommandFailure(`${error.message}: try again`);
     throw error;

@@ -1,4 +1,3 @@
-/** `gift purchases refund TRANSACTION` and `gift purchases refunds TRANSACTION`. */
 import { Command } from 'commander';
 import { refundView } from '../ops/refunds/refundView.js';
 import { listRefunds, refundGifts, type RefundStatus } from '../commands/refundGifts.js';
@@ -7,9 +6,9 @@ import { pounds } from '../domain/money.js';
 import { commandLineContext } from './caller.js';
 import { withLog } from './engines.js';
 import { neededReason } from './exports.js';
-import { jsonLine, tableLines } from './output.js';
+import { examples, jsonLine, tableLines } from './output.js';
 import { throwInWords } from './refusals.js';
-import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
+import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from './terminal.js';
 
 const WAIT_S = 30;
 
@@ -55,12 +54,7 @@ export function refundsCommand(terminal: Terminal): Command {
     .description('Lists the refunds of a purchase, in order of time.')
     .argument('<transaction>', "the transaction's id")
     .option('--json', 'one JSON object a line on standard output')
-    .addHelpText(
-      'after',
-      `
-Example:
-  $ gift purchases refunds 6ec0bd7f11c043da975e2a8ad9ebae0b`,
-    )
+    .addHelpText('after', examples('gift purchases refunds 6ec0bd7f11c043da975e2a8ad9ebae0b'))
     .action(async (transaction: string, { json }: { readonly json?: true }) => {
       const refunds = await withLog(terminal, ({ events }) => listRefunds(events, transaction)).catch(throwInWords);
       const rows = refunds.map(({ id, status, amount, giftIds, provider, ref, code }) => [
@@ -86,14 +80,11 @@ async function runRefund(
 ): Promise<void> {
   const text = neededReason(reason, 'refund');
   if (!/^\d{1,5}$/.test(wait))
-    throw new CommandFailure(`--wait must be a whole number of seconds, not ${JSON.stringify(wait)}`, EXIT.usage);
+    throw usageFailure(`--wait must be a whole number of seconds, not ${JSON.stringify(wait)}`);
   const giftIds = gift?.map((identifier) => {
     const id = giftIdOf(identifier);
     if (id === undefined)
-      throw new CommandFailure(
-        `--gift must be a gift's id or shortcode, not ${JSON.stringify(identifier.slice(0, 64))}`,
-        EXIT.usage,
-      );
+      throw usageFailure(`--gift must be a gift's id or shortcode, not ${JSON.stringify(identifier.slice(0, 64))}`);
     return id;
   });
   const context = commandLineContext();
@@ -107,7 +98,7 @@ async function runRefund(
       `${refund.provider} refuses: ${refund.code}; the gifts are cancelled and the refund is parked (gift parked list)`,
     );
   if (refund.status === 'nothing') throw new CommandFailure('nothing was refunded: no gift could be cancelled');
-  if (terminal.signal.aborted) throw new CommandFailure('interrupted: the refund goes on', EXIT.interrupted);
+  if (terminal.signal.aborted) throw interrupted('interrupted: the refund goes on');
 }
 
 const WORDS: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-/** Refusals on the command line: the API's message, and what to do about it. */
+/** Refusals on the command line: the API's message, and a remedy. */
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import { CommandFailure } from './terminal.js';
 
@@ -7,7 +7,7 @@ const WHAT_TO_DO: Partial<Readonly<Record<RefusalCode, string>>> = {
   gift_expired: 'extend it first (gift gifts extend)',
   gift_blocked: 'see why (gift history) and free it first (gift gifts unblock)',
   gift_has_voucher:
-    'whoever has it could still use it; refund the gift with --voided once the code is worthless, and buy another',
+    'its code could still be used; refund the gift with --voided once the code is worthless, and buy another',
   gift_has_no_receiver: 'give it to one (gift gifts reassign)',
   notification_pending:
     'gift history shows how far that is; a parked notification is retried or discarded first (gift parked list)',
@@ -19,7 +19,7 @@ const WHAT_TO_DO: Partial<Readonly<Record<RefusalCode, string>>> = {
   work_discarded: 'a notification has been recorded as failed (gift gifts resend sends another), a charge as declined',
 };
 
-/** A refusal as a CommandFailure; any other error as it is. */
+/** Any other error stays as it is. */
 export function refusalInWords(error: unknown): unknown {
   if (!(error instanceof Refusal)) return error;
   const { message } = error;

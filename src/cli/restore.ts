@@ -1,6 +1,4 @@
-/**
- * `gift restore FILE`: a new event log from a backup, in a data folder without one (docs/decisions.md#installations).
- */
+/** `gift restore` (docs/decisions.md#installations). */
 import { existsSync, rmdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
@@ -19,7 +17,7 @@ import { namesIn } from './dataFolder.js';
 import { neededReason, outputOptions } from './exports.js';
 import { jsonLine } from './output.js';
 import { progressBars } from './progress.js';
-import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
+import { CommandFailure, interrupted, type Terminal, writeLines } from './terminal.js';
 
 interface RestoreFlags {
   readonly reason?: string;
@@ -33,7 +31,7 @@ export function restoreCommand(terminal: Terminal): Command {
       .summary('make a new event log from a backup')
       .description(
         `Checks FILE against its hashes, makes a log of its own id from it in DATA_DIR, which must hold none yet, reads it back and puts it in place.
-Whatever goes wrong, nothing is left behind. Read models are built anew when the service starts; nobody stays logged in.`,
+Whatever goes wrong, nothing is left behind. Read models are built anew when the service starts; all users log in again.`,
       )
       .argument('<file>', 'a backup made by gift backup')
       .option('--reason <text>', 'why; kept in the new log')
@@ -112,7 +110,6 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
   }
 }
 
-/** Refuses a data folder with another log, or its read models. */
 function refuseUnlessFresh(dataDir: string): void {
   const there = namesIn(dataDir);
   const found = there.find((name) => /^(events|read)\.db(-wal|-shm)?$/.test(name));
@@ -136,7 +133,7 @@ function refuseUnlessKeyFits(config: Config, { log_id, hash_key_check: expected 
     throw new CommandFailure(`this is not the HASH_KEY that the log was made with: ${remedy}`);
 }
 
-/** Makes a log beside its place and moves it there once `fill` is done. A failure leaves the folder as it was. */
+/** Fills a log beside its place and moves it there at the end: a failure leaves the folder as it was. */
 async function restoreInto<T>(
   dataDir: string,
   fill: (target: Awaited<ReturnType<typeof openEmbeddedEventStore>>) => Promise<T>,
@@ -163,7 +160,7 @@ async function restoreInto<T>(
 
 function failureOf(error: unknown, file: string, signal: AbortSignal): unknown {
   const nothing = 'nothing was restored';
-  if (signal.aborted) return new CommandFailure(`interrupted; ${nothing}`, EXIT.interrupted);
+  if (signal.aborted) return interrupted(`interrupted; ${nothing}`);
   if (error instanceof BackupDamagedError)
     return new CommandFailure(`${file} ${error.message}; ${nothing}: take another backup`);
   if (error instanceof CopyRefusedError || error instanceof CopyInterruptedError)

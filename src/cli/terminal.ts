@@ -1,7 +1,4 @@
-/**
- * The surroundings of a command, so that tests can run it like a shell; and the exit codes
- * (docs/decisions.md#output-and-exit-codes).
- */
+/** A command's environment, which tests can replace (docs/decisions.md#output-and-exit-codes). */
 import { addAbortSignal, type Readable, type Writable } from 'node:stream';
 
 /** 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted. */
@@ -9,20 +6,16 @@ export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
 export interface Terminal {
   readonly stdin: Readable;
-  /** `columns`: the width of a terminal. */
   readonly stdout: Writable & { readonly columns?: number };
   readonly stderr: Writable & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
-  /**
-   * Lets other processes of the machine go first from now on: for long work. Absent: the process is not the command's
-   * own.
-   */
+  /** Lowers the priority for long work. Absent where the process is not the command's own. */
   readonly yieldProcessor?: () => void;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
 }
 
-/** Ends a command with this code. The message goes to standard error: one line that says what to do. */
+/** Ends a command. The message is one line for standard error that says what to do. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   readonly exitCode: number;
@@ -32,19 +25,24 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Writes lines at the reader's pace. When the reader has left (`| head`), the rest is dropped. */
+export const usageFailure = (message: string): CommandFailure => new CommandFailure(message, EXIT.usage);
+
+/** `message` says what to do. */
+export const interrupted = (message: string): CommandFailure => new CommandFailure(message, EXIT.interrupted);
+
+/** At the reader's pace. When the reader has left (`| head`), the rest is dropped. */
 export async function writeLines(out: Writable, lines: Iterable<string>): Promise<void> {
   for (const line of lines) if (!(await writeText(out, `${line}\n`))) return;
 }
 
-/** Writes text at the reader's pace; false once the reader has left. */
+/** @returns false once the reader has left */
 export async function writeText(out: Writable, text: string): Promise<boolean> {
   if (out.destroyed || out.errored !== null) return false;
   if (!out.write(text)) await drained(out);
   return !out.destroyed && out.errored === null;
 }
 
-/** A pipe that closes meanwhile ends the wait as well. */
+/** A closed pipe ends the wait, too. */
 async function drained(out: Writable): Promise<void> {
   await new Promise<void>((resolve) => {
     const events = ['drain', 'close', 'error'];
@@ -56,16 +54,13 @@ async function drained(out: Writable): Promise<void> {
   });
 }
 
-/**
- * All of standard input; `undefined` when it has more bytes.
- * @throws CommandFailure when interrupted
- */
+/** `undefined`: more bytes. @throws CommandFailure when interrupted */
 export async function readStandardInput({ stdin, signal }: Terminal, maxBytes: number): Promise<Buffer | undefined> {
   return readAtMost(stdin, maxBytes, signal);
 }
 
 /**
- * All of a stream; `undefined` when it has more bytes, and then not all is read.
+ * `undefined`: more bytes; then not all is read.
  * @throws CommandFailure when interrupted; the stream's own error
  */
 export async function readAtMost(stream: Readable, maxBytes: number, signal: AbortSignal): Promise<Buffer | undefined> {

@@ -1,20 +1,19 @@
-/** Times as options of subcommands. */
 import { TimeError, type TimeZone, pastInstant, timeZone } from '../ops/ranges/times.js';
 import { currentTime } from '../lib/clock.js';
-import { CommandFailure, EXIT } from './terminal.js';
+import { usageFailure } from './terminal.js';
 
 /** @throws CommandFailure */
 export function zoneOf(name: string): TimeZone {
   return inWords('--time-zone', () => timeZone(name));
 }
 
-/** The past instant of an option: ISO 8601, UTC. @throws CommandFailure, also for the future */
+/** ISO 8601, UTC. @throws CommandFailure, also for the future */
 export function pastInstantOf(zone: string, text: string, option: string): string {
   const its = zoneOf(zone);
   return inWords(option, () => pastInstant(its, text, currentTime()));
 }
 
-/** Whether a text is a day such as `2026-05-04`. */
+/** `2026-05-04`. */
 export function isDay(text: string): boolean {
   return (
     /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text)
@@ -25,7 +24,7 @@ function inWords<T>(option: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (error instanceof TimeError) throw new CommandFailure(`${option}: ${error.message}`, EXIT.usage);
+    if (error instanceof TimeError) throw usageFailure(`${option}: ${error.message}`);
     throw error;
   }
 }

@@ -13,7 +13,7 @@ export const REFUSALS = {
   gift_blocked: 'gift is blocked.',
   gift_has_voucher: 'a voucher code of this gift is out.',
   gift_has_no_receiver: 'gift has no receiver.',
-  notification_pending: 'the receiver is still being told.',
+  notification_pending: 'a notification is still under way.',
   invalid_expiry_date: 'expiry_date must be a day to come, later than the present one and at most ten years ahead.',
   parked_work_not_found: 'Parked work not found',
   parked_work_ambiguous: 'several pieces of parked work wait here: name one by its id.',

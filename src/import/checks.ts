@@ -1,4 +1,4 @@
-/** Checks beyond shapes: whether the entries of a file agree with each other and with the log. */
+/** Checks beyond shapes: entries must agree with each other and with the log. */
 import { type ReservationKind, holderOf } from '../domain/account.js';
 import { inSlices } from '../lib/async/slices.js';
 import type { FaultCollector } from './faults.js';
@@ -9,17 +9,16 @@ import { type ReferenceInput, checkReferences } from './references.js';
 import { idField } from './shapes.js';
 import { reservedHash, type Wanted, type WantedImport, type WantedPaymentMethod, type WantedUser } from './wanted.js';
 
-/** An entry and its metadata must fit into one event of 1,000,000 bytes. */
+/** With its metadata an entry must fit into an event of 1,000,000 bytes. */
 const MAX_ENTRY_BYTES = 900_000;
 
-/** In histories `cli:` names users of the command line, `system:` parts of the service. */
-const OTHERS_NAMES = /^(?:cli|system):/i;
+/** In histories: users of the command line, and parts of the service. */
+const RESERVED_PREFIXES = /^(?:cli|system):/i;
 
 export interface CheckInput extends ReferenceInput {
   readonly wanted: WantedImport;
 }
 
-/** Adds the faults of references, and of entries whose shape is right. */
 export async function checkEntries(input: CheckInput, faults: FaultCollector): Promise<void> {
   const { wanted } = input;
   await checkReferences(input, faults);
@@ -30,8 +29,8 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
       faults.add('brands', index, '.consolidated_products', 'must be empty for a consolidated brand');
   });
   await inSlices(wanted.users ?? [], ({ index, id, secret, usernameFaulty, phoneFaulty }) => {
-    if (OTHERS_NAMES.test(id))
-      faults.add('users', index, '.id', 'must not begin with cli: or system:, by which histories name who is no user');
+    if (RESERVED_PREFIXES.test(id))
+      faults.add('users', index, '.id', 'must not start with cli: or system:, by which histories name who is no user');
     if (usernameFaulty)
       faults.add(
         'users',
@@ -94,7 +93,7 @@ function checkWallet({ index, id, value, topUps }: WantedPaymentMethod, log: Log
   }
 }
 
-/** Usernames and phone numbers are unique, in the file and among users who don't give theirs up in this import. */
+/** Usernames and phone numbers must be unique, in the file and among users who keep theirs in this import. */
 function checkReservations(
   kind: ReservationKind,
   { wanted, shaped, log, prune }: CheckInput,

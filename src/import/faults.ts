@@ -1,14 +1,13 @@
-/** Faults of an import file. A message never repeats a secret or a name, so that it can be shown and stored. */
+/** Faults of an import file. No message repeats a secret or a name, so faults can be shown and stored. */
 import { ARRAY_NAMES, type ArrayName } from './file.js';
 
 export interface ImportFault {
-  /** For example `products[3].brand_id`; empty: the file as a whole. */
+  /** `products[3].brand_id`; empty: the whole file. */
   readonly place: string;
-  /** For example `no such brand "b9"`. */
   readonly fault: string;
 }
 
-/** The file was refused. `appended`: events appended before another import made the rest impossible; mostly 0. */
+/** The file was refused. `appended`: events appended before another import interfered; mostly 0. */
 export class ImportFaultsError extends Error {
   override readonly name = 'ImportFaultsError';
   readonly faults: readonly ImportFault[];
@@ -21,9 +20,9 @@ export class ImportFaultsError extends Error {
 }
 
 export interface FaultCollector {
-  /** Of an entry. `path` starts with `.` or `[`, or is empty. */
+  /** `path` starts with `.` or `[`, or is empty. */
   add(array: ArrayName, index: number, path: string, fault: string): void;
-  /** Of the file as a whole, or of a field at its top. */
+  /** For the whole file, or a field at its top. */
   addToFile(place: string, fault: string): void;
   /** In the order of the file's arrays and entries. */
   all(): ImportFault[];

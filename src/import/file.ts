@@ -1,11 +1,11 @@
-/** The import file (docs/decisions.md#import-file): its arrays, and their entries once their shape has been checked. */
+/** The import file (docs/decisions.md#import-file), and its entries once their shape has been checked. */
 import type { Client, PaymentMethod, User } from '../domain/account.js';
 import type { Brand, Category, Integration, Merchant, Product, Segment, Store } from '../domain/catalogue.js';
 import type { VoucherCodeAdded } from '../domain/voucherCode.js';
 
 /**
- * The fields that an entry may leave out, with what then stands in the log. A user's or client's secret is one of two
- * fields, a payment method's top-ups are none of its own.
+ * Optional fields, and their values in the log where an entry leaves them out. Secrets (one of two fields) and top-ups
+ * (events of their own) are optional, too, and have no default.
  */
 export const DEFAULTS = {
   integrations: {},
@@ -21,7 +21,7 @@ export const DEFAULTS = {
   },
   stores: { address: '', postcode: '' },
   segments: { configuration: {} },
-  // Days that a gift is valid where its product doesn't say: docs/decisions.md#gift-expiry.
+  // valid_days: docs/decisions.md#gift-expiry.
   products: { description: '', image_url: '', active: true, segments: [], valid_days: 365 },
   categories: { image_url: '', featured: 0 },
   users: {
@@ -39,18 +39,17 @@ export const DEFAULTS = {
   voucher_codes: { pin: null },
 } as const;
 
-/** An entry without the fields that have a default. */
+/** Fields with a default are optional. */
 type Given<V, A extends keyof typeof DEFAULTS> = Omit<V, keyof (typeof DEFAULTS)[A]> & {
   readonly [F in keyof V & keyof (typeof DEFAULTS)[A]]?: NonNullable<V[F]>;
 };
 
-/** Money put into a wallet, in pence. */
+/** Pence. */
 interface FileTopUp {
   readonly id: string;
   readonly amount: number;
 }
 
-/** By array, one entry. */
 export interface FileArrays {
   readonly integrations: Integration;
   readonly merchants: Given<Merchant, 'merchants'>;
@@ -75,7 +74,7 @@ export interface FileArrays {
 
 export type ArrayName = keyof FileArrays;
 
-/** The entry kind that an array brings in; it is also the first part of its streams' names. */
+/** The names of the entries' streams start with their kind. */
 export const KIND_OF_ARRAY = {
   integrations: 'integration',
   merchants: 'merchant',
@@ -92,14 +91,12 @@ export const KIND_OF_ARRAY = {
 
 export const ARRAY_NAMES = Object.keys(KIND_OF_ARRAY) as ArrayName[];
 
-/** Entry kinds whose entries have an id. */
 export type IdKind = Exclude<(typeof KIND_OF_ARRAY)[ArrayName], 'voucherCode'>;
 
-/** An entry with its place in the file. */
 export interface Placed<E> {
   readonly index: number;
   readonly entry: E;
 }
 
-/** The entries whose shape is right, by array of the file. */
+/** Entries whose shape is right. */
 export type CheckedFile = { readonly [A in ArrayName]?: readonly Placed<FileArrays[A]>[] };

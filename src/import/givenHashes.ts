@@ -1,4 +1,4 @@
-/** Hashes from another system: whether a log-in can verify them, and at what cost. */
+/** Checks that a log-in can verify hashes from another system, and at what cost. */
 import { inParallel } from '../lib/async/inParallel.js';
 import { verifyPassword } from '../lib/passwordHash.js';
 import type { FaultCollector } from './faults.js';
@@ -7,18 +7,17 @@ import type { GivenSecret, WantedImport } from './wanted.js';
 const PARALLEL = 4;
 
 /**
- * Limits in KiB, and in KiB times passes. Few log-ins are verified at once: whoever knows the username of a costlier
- * hash could keep all others waiting.
+ * Limits in KiB, and in KiB times passes. Few log-ins are verified at once: a username with a costlier hash could be used
+ * to keep all others waiting.
  */
 const MOST_MEMORY = 262_144;
 const MOST_WORK = 1_048_576;
 
 const PARAMETERS = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)(\$.*)$/;
 
-const BROKEN = 'is no whole argon2id hash: nobody could log in by it';
+const BROKEN = 'is no whole argon2id hash: no log-in could succeed';
 const TOO_DEAR = `costs too much to check: m is at most ${MOST_MEMORY}, m times t at most ${MOST_WORK}`;
 
-/** Adds a fault for each hash that is broken or too costly. */
 export async function checkGivenHashes(
   { users = [], clients = [] }: WantedImport,
   faults: FaultCollector,
@@ -40,10 +39,10 @@ export async function checkGivenHashes(
 async function faultOf(hash: string): Promise<string | undefined> {
   const [, m, t, p, encoded] = PARAMETERS.exec(hash) ?? [];
   const [memory, passes, lanes] = [Number(m), Number(t), Number(p)];
-  // RFC 9106: no number is 0, and each has one spelling.
+  // RFC 9106: no number is 0 or has a leading 0.
   if (memory < 8 * lanes || [m, t, p].some((number) => number === undefined || number.startsWith('0'))) return BROKEN;
   if (memory > MOST_MEMORY || memory * passes > MOST_WORK) return TOO_DEAR;
-  // Salt and hash are read as at a log-in, with the cheapest parameters.
+  // Reads salt and hash as a log-in does, with the cheapest parameters.
   return verifyPassword(`$argon2id$v=19$m=8,t=1,p=1${encoded}`, '').then(
     () => undefined,
     () => BROKEN,

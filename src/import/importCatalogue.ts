@@ -1,7 +1,6 @@
 /**
- * ImportCatalogue (docs/decisions.md#import-file): brings the catalogue and the accounts of a file into the log. The
- * whole file is checked before the first append. Entries that the log has append nothing, so a repeat finishes an
- * interrupted import.
+ * ImportCatalogue (docs/decisions.md#import-file): brings the catalogue and accounts of a file into the log. The whole
+ * file is checked first. Entries that are in the log already append nothing, so a repeat finishes an interrupted import.
  */
 import { randomUUID } from 'node:crypto';
 import type { KeyedHash } from '../domain/keyedHash.js';
@@ -19,11 +18,10 @@ import { type SecretHashes, secretHashes } from './secrets.js';
 import { checkShapes } from './shapes.js';
 import { wantedOf } from './wanted.js';
 
-/** Appends at a time, so that one fsync serves many. */
+/** Appends at a time: one fsync serves many. */
 const IN_FLIGHT = 64;
-/** Reads of the log while others keep changing the same entries. */
+/** Where others change the same entries meanwhile. */
 const ATTEMPTS = 10;
-/** Pruning more entries needs a `yes`. */
 export const PRUNE_WITHOUT_YES = 10;
 
 export interface ImportDeps {
@@ -34,33 +32,27 @@ export interface ImportDeps {
 }
 
 export interface ImportOptions {
-  /** Who imports, for example `{ user: 'cli:ops@host' }`. */
   readonly by: Caller;
-  /** Retires what is missing from the file's arrays. `yes`: also more than 10 entries. */
+  /** Retires entries that are missing from the file's arrays. `yes`: also more than `PRUNE_WITHOUT_YES`. */
   readonly prune?: { readonly reason: string; readonly yes: boolean } | undefined;
-  /** Faults of the file's text, reported with those of its entries. */
+  /** Faults of the file's text. */
   readonly textFaults?: readonly ImportFault[] | undefined;
-  /** Appends nothing; the report says what would be done. */
   readonly dryRun?: boolean | undefined;
-  /** Ends the import between two appends. */
   readonly signal?: AbortSignal;
-  /** Called after each append. The total may change when another import interferes. */
+  /** The total may change when another import interferes. */
   readonly onProgress?: (done: number, total: number) => void;
 }
 
-/** What an import did, or would do. */
 export interface ImportReport {
   readonly dryRun: boolean;
   readonly changes: readonly ImportChange[];
-  /** Entries of the file that stood in the log as they are. */
+  /** Entries that were in the log already. */
   readonly unchanged: number;
-  /** Events appended. */
   readonly events: number;
-  /** Of the last event appended; absent when there was none. */
   readonly position?: Position;
 }
 
-/** Ended by the signal. Repeating the import finishes it. */
+/** Ended by the signal. A repeat finishes the import. */
 export class ImportInterruptedError extends Error {
   override readonly name = 'ImportInterruptedError';
   readonly appended: number;
@@ -70,7 +62,7 @@ export class ImportInterruptedError extends Error {
   }
 }
 
-/** More entries would be pruned than is allowed without a `yes`; nothing was appended. */
+/** Nothing was appended. */
 export class PruneNeedsYesError extends Error {
   override readonly name = 'PruneNeedsYesError';
   readonly pruned: number;
@@ -81,10 +73,8 @@ export class PruneNeedsYesError extends Error {
 }
 
 /**
- * Imports a parsed file.
- * @throws ImportFaultsError (nothing appended, unless another import interfered), PruneNeedsYesError,
- * ImportInterruptedError, UnavailableError (repeat to finish); ConflictError when others kept changing the same entries
- * through 10 attempts.
+ * @throws ImportFaultsError, PruneNeedsYesError, ImportInterruptedError; UnavailableError: a repeat finishes the import;
+ * ConflictError where others changed the same entries during all attempts
  */
 export async function importCatalogue(
   deps: ImportDeps,
@@ -101,7 +91,7 @@ export async function importCatalogue(
     position: undefined,
   };
   let secrets: SecretHashes = new Map();
-  /** Of the first attempt: later ones count as unchanged what it has changed. */
+  /** Of the first attempt: later ones find its changes in the log. */
   let unchanged: number | undefined;
   for (let attempt = 1; ; attempt++) {
     const { plan, hashes } = await check(run, parsed, secrets);
@@ -120,7 +110,7 @@ export async function importCatalogue(
   }
 }
 
-/** One import with all its attempts. */
+/** All attempts of one import. */
 interface Run {
   readonly deps: ImportDeps;
   readonly options: ImportOptions;
@@ -157,7 +147,7 @@ function refuseInterrupted(run: Run): void {
   if (run.options.signal?.aborted === true) throw new ImportInterruptedError(run.events);
 }
 
-/** @returns the first conflict, after its phase: others changed the same streams, so the plan is void */
+/** @returns the first conflict, which makes the plan void: others changed the same streams */
 async function appendAll(run: Run, plan: ImportPlan): Promise<ConflictError | undefined> {
   const { deps, options, commandId, correlationId } = run;
   const { signal, onProgress } = options;
@@ -191,12 +181,12 @@ async function appendAll(run: Run, plan: ImportPlan): Promise<ConflictError | un
 }
 
 /**
- * Appends, also behind events of others that the append does not mind. @returns the position of the last event
- * @throws ConflictError where it does mind them, or after many lost races
+ * @returns the position of the last event
+ * @throws ConflictError where another event of a type in `conflictsWith` came first, or after many lost races
  */
 async function appendPlanned(
   events: EventStore,
-  { stream, expected, events: decided, minds }: PlannedAppend,
+  { stream, expected, events: decided, conflictsWith }: PlannedAppend,
   context: CommandContext,
 ): Promise<Position | undefined> {
   let first = true;
@@ -205,7 +195,7 @@ async function appendPlanned(
     if (!first) {
       const since = await events.read(stream, { from: expected === 'none' ? 0 : expected + 1 });
       revision = since.at(-1)?.revision ?? expected;
-      if (minds === undefined || since.length === 0 || since.some(({ type }) => minds.includes(type)))
+      if (conflictsWith === undefined || since.length === 0 || since.some(({ type }) => conflictsWith.includes(type)))
         throw new ConflictError(stream, expected, typeof revision === 'number' ? revision : -1);
     }
     first = false;

@@ -1,4 +1,4 @@
-/** What the log holds of all that an import touches or refers to: one long read, since single streams are slow. */
+/** The log's state of all that an import touches or refers to. One read of the log: reading each stream is slow. */
 import {
   type AccountKinds,
   type Reservation,
@@ -16,7 +16,6 @@ import { type ArrayName, type CheckedFile, type IdKind, KIND_OF_ARRAY } from './
 import { REFERENCES } from './referenceFields.js';
 
 export interface Stored<S> {
-  /** Of its last event; `'none'`: it has none. */
   readonly revision: StreamAppend['expected'];
   readonly state: S;
 }
@@ -24,17 +23,15 @@ export interface Stored<S> {
 export interface KindEntries extends CatalogueKinds, AccountKinds {}
 
 export interface LogState {
-  /** By kind and id. Kinds that the file does not concern are empty. */
+  /** By kind and id; empty for kinds that the file neither has nor refers to. */
   readonly entries: { readonly [K in IdKind]: ReadonlyMap<string, Stored<Entry<KindEntries[K]>>> };
-  /** By hash. */
   readonly reservations: Readonly<Record<ReservationKind, ReadonlyMap<string, Stored<Reservation>>>>;
   /** By segment and hash, as in the stream's name. */
   readonly codes: ReadonlyMap<string, Stored<VoucherCode>>;
-  /** By reference: amounts of the counted top-ups, by id. */
+  /** By reference: amounts of the top-ups in the log, by id. */
   readonly wallets: ReadonlyMap<string, Stored<ReadonlyMap<string, number>>>;
 }
 
-/** @throws UnavailableError */
 export async function readLogState(events: EventStore, file: CheckedFile, signal?: AbortSignal): Promise<LogState> {
   const kinds = new Set<string>();
   for (const array of Object.keys(file) as ArrayName[]) {
@@ -61,7 +58,7 @@ export async function readLogState(events: EventStore, file: CheckedFile, signal
       else Object.assign(stored, { revision: event.revision, state: evolve(kind, stored.state, event) });
     }
   }
-  // Streams of a kind are folded by its own fold.
+  // `evolve` folds each kind to its own type.
   const of = <S>(kind: string): ReadonlyMap<string, Stored<S>> => streamsOf(kind) as ReadonlyMap<string, Stored<S>>;
   return {
     entries: {
@@ -102,7 +99,7 @@ function folded<S, E extends DomainEvent>(aggregate: Aggregate<S, E>, state: unk
   return aggregate.evolve(state === undefined ? aggregate.initial : (state as S), event as unknown as Happened<E>);
 }
 
-/** Changes the given map, since a wallet may have very many events. */
+/** Changes the map in place: a wallet may have very many events. */
 function topUpsAfter(
   topUps: Map<string, number> = new Map<string, number>(),
   event: RecordedEvent,

@@ -1,4 +1,3 @@
-/** What an import appends, in phases: decided from the file and the log's state. */
 import {
   type ReservationKind,
   accountStream,
@@ -21,11 +20,11 @@ import { reservedHash, type Wanted, type WantedImport } from './wanted.js';
 
 export interface ImportChange {
   readonly action: 'add' | 'change' | 'retire';
-  /** The array it belongs to; `top_ups` for money put into a wallet. */
+  /** `top_ups`: money put into a wallet. */
   readonly array: ArrayName | 'top_ups';
   /** A payment method's reference, a code's segment and hash, a top-up's `{reference}/{id}`, else the entry's id. */
   readonly id: string;
-  /** The names of the fields that changed. */
+  /** Names of the changed fields. */
   readonly fields?: readonly string[];
 }
 
@@ -35,29 +34,28 @@ export interface PlannedAppend {
   readonly events: readonly DomainEvent[];
   /** Empty for reservations, which follow from their users. */
   readonly changes: readonly ImportChange[];
-  /** Types of events that must not be appended meanwhile; absent: any. A wallet in use is debited all the time. */
-  readonly minds?: readonly string[];
+  /** Event types that must not be appended meanwhile; absent: any. A wallet in use is debited all the time. */
+  readonly conflictsWith?: readonly string[];
 }
 
 export interface ImportPlan {
-  /** Each phase starts when the one before is in the log. */
+  /** Each phase starts once the previous one is in the log. */
   readonly phases: readonly (readonly PlannedAppend[])[];
-  /** Entries of the file that the log has as they are. */
+  /** Entries that are in the log already. */
   readonly unchanged: number;
-  /** Entries that would be retired. */
+  /** Entries to retire. */
   readonly pruned: number;
 }
 
-/** A file without faults, and the log. */
 export interface PlanInput {
   readonly wanted: WantedImport;
   readonly log: LogState;
   readonly secrets: SecretHashes;
-  /** Why entries that are missing from the file are retired; absent: they are not. */
+  /** Entries that are missing from the file are retired with this reason; absent: they stay. */
   readonly pruneReason?: string | undefined;
 }
 
-/** What is referred to comes before what refers to it. */
+/** Referenced entries come first. */
 const ORDER = [
   'integrations',
   'merchants',
@@ -117,7 +115,7 @@ export async function planImport(input: PlanInput): Promise<ImportPlan> {
     if (events.length === 0) unchanged += 1;
     else
       codes.push({
-        stream: `voucherCode-${id}`,
+        stream: codeStream(id),
         expected: stored?.revision ?? 'none',
         events,
         changes: events.map((event) => changeOf('voucher_codes', id, event)),
@@ -130,6 +128,8 @@ export async function planImport(input: PlanInput): Promise<ImportPlan> {
 function storedOf(log: LogState, array: (typeof ORDER)[number]): ReadonlyMap<string, Stored<Entry<object>>> {
   return log.entries[KIND_OF_ARRAY[array]];
 }
+
+const codeStream = (id: string): string => `voucherCode-${id}`;
 
 function streamOf(array: (typeof ORDER)[number], id: string): string {
   const kind: IdKind = KIND_OF_ARRAY[array];
@@ -148,41 +148,41 @@ function changeOf(array: ArrayName, id: string, event: DomainEvent): ImportChang
   return { action: event.type.endsWith('Added') ? 'add' : 'retire', array, id };
 }
 
-/** Retires live entries that are missing from the file's arrays; what refers to others goes first. */
+/** Retires live entries that are missing from the file's arrays; entries that refer to others go first. */
 async function retirements({ wanted, log }: PlanInput, reason: string): Promise<PlannedAppend[]> {
   const planned: PlannedAppend[] = [];
-  if (wanted.voucher_codes !== undefined) {
-    const kept = new Set(wanted.voucher_codes.map(({ id }) => id));
-    await inSlices(log.codes, ([id, { revision, state }]) => {
-      const events = kept.has(id) ? [] : withdrawVoucherCode(state, reason);
-      if (events.length > 0)
-        planned.push({
-          stream: `voucherCode-${id}`,
-          expected: revision,
-          events,
-          changes: [{ action: 'retire', array: 'voucher_codes', id }],
-        });
-    });
-  }
-  for (const array of ORDER.toReversed()) {
+  async function retireMissing<S>(
+    array: ArrayName,
+    stored: ReadonlyMap<string, Stored<S>>,
+    streamName: (id: string) => string,
+    retire: (state: S) => readonly DomainEvent[],
+  ): Promise<void> {
     const entries: readonly Wanted<object>[] | undefined = wanted[array];
-    if (entries === undefined) continue;
+    if (entries === undefined) return;
     const kept = new Set(entries.map(({ id }) => id));
-    await inSlices(storedOf(log, array), ([id, { revision, state }]) => {
-      const events = kept.has(id) ? [] : retireEntry(KIND_OF_ARRAY[array], state, reason);
+    await inSlices(stored, ([id, { revision, state }]) => {
+      const events = kept.has(id) ? [] : retire(state);
       if (events.length > 0)
         planned.push({
-          stream: streamOf(array, id),
+          stream: streamName(id),
           expected: revision,
           events,
           changes: [{ action: 'retire', array, id }],
         });
     });
   }
+  await retireMissing('voucher_codes', log.codes, codeStream, (state) => withdrawVoucherCode(state, reason));
+  for (const array of ORDER.toReversed())
+    await retireMissing(
+      array,
+      storedOf(log, array),
+      (id) => streamOf(array, id),
+      (state) => retireEntry(KIND_OF_ARRAY[array], state, reason),
+    );
   return planned;
 }
 
-/** All is given up before any is taken, so that two users can swap. The holders show what an interrupted import did. */
+/** Every reservation is given up before any is taken, so that two users can swap names or numbers. */
 function reservationMoves(
   kind: ReservationKind,
   { wanted, log }: PlanInput,
@@ -228,7 +228,13 @@ function topUps({ wanted, log }: PlanInput): PlannedAppend[] {
     }));
     const changes = fresh.map((topUp): ImportChange => ({ action: 'add', array: 'top_ups', id: `${id}/${topUp.id}` }));
     return [
-      { stream: walletStream(id), expected: stored?.revision ?? 'none', events, changes, minds: ['WalletToppedUp'] },
+      {
+        stream: walletStream(id),
+        expected: stored?.revision ?? 'none',
+        events,
+        changes,
+        conflictsWith: ['WalletToppedUp'],
+      },
     ];
   });
 }

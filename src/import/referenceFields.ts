@@ -1,7 +1,6 @@
-/** Which fields of an import file refer to entries of which kind. */
 import type { ArrayName, IdKind } from './file.js';
 
-/** By array and field; a field holds one id or a list of ids. */
+/** Fields that refer to other entries, and their kinds. A field holds one id or a list of ids. */
 export const REFERENCES: { readonly [A in ArrayName]: Readonly<Record<string, IdKind>> } = {
   integrations: {},
   merchants: {},

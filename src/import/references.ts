@@ -1,4 +1,3 @@
-/** Whether references exist: also those of entries with other faults. */
 import { inSlices } from '../lib/async/slices.js';
 import type { FaultCollector } from './faults.js';
 import { ARRAY_NAMES, type ArrayName, type IdKind, KIND_OF_ARRAY } from './file.js';
@@ -25,11 +24,14 @@ const ID = new RegExp(ID_PATTERN);
 export interface ReferenceInput {
   readonly shaped: Shaped;
   readonly log: LogState;
-  /** Live entries of the file's arrays that the file doesn't name are about to be retired. */
+  /** Entries that are missing from the file's arrays will be retired. */
   readonly prune: boolean;
 }
 
-/** A reference must be in the file, or live in the log and not be pruned; once in a list. */
+/**
+ * A reference must be in the file, or live in the log and not be pruned; once in a list. References of entries with other
+ * faults are checked, too.
+ */
 export async function checkReferences(input: ReferenceInput, faults: FaultCollector): Promise<void> {
   for (const array of ARRAY_NAMES) {
     const references = Object.entries(REFERENCES[array]);
@@ -59,13 +61,13 @@ function checkList(
   }
 }
 
-/** A value that is no id is a fault of its shape. */
 function checkOne(
   { shaped, log, prune }: ReferenceInput,
   id: unknown,
   kind: IdKind,
   add: (fault: string) => void,
 ): void {
+  // A fault of its shape.
   if (typeof id !== 'string' || !ID.test(id)) return;
   const declared = shaped.declared.get(ARRAY_OF[kind]);
   if (declared?.has(id) === true) return;

@@ -1,27 +1,25 @@
-/** Names that an object of a JSON text has twice: `JSON.parse` drops all values but the last (RFC 7493 2.3). */
+/** Names that a JSON object has twice: `JSON.parse` silently drops all values but the last (RFC 7493 2.3). */
 
 export interface RepeatedName {
-  /** For example `products`, or `users[3].name`. */
+  /** `users[3].name`. */
   readonly place: string;
-  /** Offsets in the text: of the repeated name, and of the same name before it. */
+  /** Offsets in the text: of the repeated name, and of its previous occurrence. */
   readonly at: number;
   readonly before: number;
 }
 
-/** An object or list that is open at this place. */
 interface Open {
-  /** An object's names so far, with their offsets; a list has none. */
+  /** An object's names so far, with their offsets; `undefined`: a list. */
   readonly names: Map<string, number> | undefined;
-  /** The name or the index that the text has come to. */
+  /** The current name or index. */
   step: string | number;
-  /** The next string is a name. */
-  nameNext: boolean;
+  expectsName: boolean;
 }
 
-/** The most characters of a name that a place shows. */
+/** Characters of a name. */
 const SHOWN = 64;
 
-/** The repeated names (`most` at most) in the order of the text, which must be JSON. */
+/** At most `most`, in the order of the text, which must be JSON. */
 export function repeatedNames(text: string, most = Number.POSITIVE_INFINITY): RepeatedName[] {
   const found: RepeatedName[] = [];
   const open: Open[] = [];
@@ -29,23 +27,23 @@ export function repeatedNames(text: string, most = Number.POSITIVE_INFINITY): Re
     const inside = open.at(-1);
     switch (text[at]) {
       case '{':
-        open.push({ names: new Map(), step: '', nameNext: true });
+        open.push({ names: new Map(), step: '', expectsName: true });
         break;
       case '[':
-        open.push({ names: undefined, step: 0, nameNext: false });
+        open.push({ names: undefined, step: 0, expectsName: false });
         break;
       case '}':
       case ']':
         open.pop();
         break;
       case ',':
-        if (inside?.names !== undefined) inside.nameNext = true;
+        if (inside?.names !== undefined) inside.expectsName = true;
         else if (typeof inside?.step === 'number') inside.step += 1;
         break;
       case '"': {
         const end = endOfString(text, at);
-        if (inside?.names !== undefined && inside.nameNext) {
-          inside.nameNext = false;
+        if (inside?.names !== undefined && inside.expectsName) {
+          inside.expectsName = false;
           inside.step = nameIn(text, at, end);
           const before = inside.names.get(inside.step);
           if (before === undefined) inside.names.set(inside.step, at);
@@ -60,7 +58,6 @@ export function repeatedNames(text: string, most = Number.POSITIVE_INFINITY): Re
   return found;
 }
 
-/** The closing quotation mark of the string at `start`. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1 && backslashesBefore(text, end) % 2 === 1) end = text.indexOf('"', end + 1);

@@ -1,4 +1,4 @@
-/** JSON schemas of the entries. A `description` is the fault of a value that breaks the pattern beside it. */
+/** JSON schemas of entries. A `description` is the fault of a value that does not match the `pattern`. */
 import { ARRAY_NAMES, type ArrayName, DEFAULTS } from './file.js';
 
 export interface EntrySchema {
@@ -8,19 +8,19 @@ export interface EntrySchema {
   readonly properties: Readonly<Record<string, object>>;
 }
 
-/** The longest list of an entry, which must fit into one event. */
+/** So that an entry fits into one event. */
 const MAX_ITEMS = 20_000;
 
-/** Ids stand in stream names and in URLs. */
+/** Ids are part of stream names and URLs. */
 export const ID_PATTERN = '^[A-Za-z0-9_][A-Za-z0-9_.:@~-]{0,63}$';
 
 const id = {
   type: 'string',
   pattern: ID_PATTERN,
-  description: 'must be 1 to 64 of A-Z a-z 0-9 _ . : @ ~ - and begin with a letter, a digit or _',
+  description: 'must be 1 to 64 of A-Z a-z 0-9 _ . : @ ~ - and start with a letter, a digit or _',
 };
 const ids = { type: 'array', items: id, maxItems: MAX_ITEMS };
-/** NUL and halves of surrogate pairs can't be stored as they are. */
+/** Engines can't store NUL and halves of surrogate pairs. */
 const text = (minLength: number, maxLength: number): object => ({
   type: 'string',
   minLength,
@@ -28,7 +28,7 @@ const text = (minLength: number, maxLength: number): object => ({
   pattern: '^[^\\p{Cs}\\u0000]*$',
   description: 'must be well-formed text without NUL characters',
 });
-/** Compared to the letter or typed in: a blank at an end, such as a CR, would make another value that looks the same. */
+/** For values that are compared or typed in: a blank at an end, such as a CR, would go unseen. */
 const exact = (maxLength: number): object => ({
   type: 'string',
   minLength: 1,
@@ -61,10 +61,9 @@ const entry = (properties: Readonly<Record<string, object>>, optional: readonly 
   properties,
 });
 
-/** Fields that are one of two, or that make events of their own. */
+/** Besides those with a default. */
 const OTHER_OPTIONAL = ['password', 'password_hash', 'secret', 'secret_hash', 'top_ups'];
 
-/** The fields of each array's entries. */
 const PROPERTIES: Readonly<Record<ArrayName, Readonly<Record<string, object>>>> = {
   integrations: { id, name },
   merchants: {
@@ -158,7 +157,6 @@ const PROPERTIES: Readonly<Record<ArrayName, Readonly<Record<string, object>>>> 
   voucher_codes: { segment_id: id, code: exact(200), pin: exact(64) },
 };
 
-/** The schema of one entry of each array. */
 export const ENTRY_SCHEMAS = Object.fromEntries(
   ARRAY_NAMES.map((array) => [array, entry(PROPERTIES[array], [...Object.keys(DEFAULTS[array]), ...OTHER_OPTIONAL])]),
 ) as Readonly<Record<ArrayName, EntrySchema>>;

@@ -1,13 +1,14 @@
-/** Plain passwords and secrets of a file, against the hashes in the log: only a changed one makes a new hash. */
+/** Passwords and secrets of a file. A plain one that the hash in the log verifies keeps that hash. */
 import { hashPassword, verifyPassword } from '../lib/passwordHash.js';
 import { inParallel } from '../lib/async/inParallel.js';
-import type { LogState } from './logState.js';
+import type { Entry } from '../domain/entry.js';
+import type { LogState, Stored } from './logState.js';
 import type { GivenSecret, WantedImport } from './wanted.js';
 
-/** Hashing uses libuv's threads: 4 by default. */
+/** libuv's threads do the hashing: 4 by default. */
 const PARALLEL = 4;
 
-/** The hash that each user and client is to have, by `user-{id}` and `client-{id}`. */
+/** By `user-{id}` and `client-{id}`. */
 export type SecretHashes = ReadonlyMap<string, string>;
 
 interface Task {
@@ -16,7 +17,7 @@ interface Task {
   readonly present: string | undefined;
 }
 
-/** Finds or makes the hashes. `known`: those of an earlier attempt. Ends early when `signal` is aborted. */
+/** `known`: hashes of an earlier attempt. Ends early, without an error, when `signal` is aborted. */
 export async function secretHashes(
   wanted: WantedImport,
   log: LogState,
@@ -24,23 +25,18 @@ export async function secretHashes(
   signal?: AbortSignal,
 ): Promise<SecretHashes> {
   const hashes = new Map(known);
-  const tasks: Task[] = [];
-  for (const { id, secret } of wanted.users ?? []) {
-    const stored = log.entries.user.get(id)?.state;
-    tasks.push({
+  const tasks: Task[] = [
+    ...(wanted.users ?? []).map(({ id, secret }) => ({
       key: `user-${id}`,
       given: given(secret),
-      present: stored === undefined || stored.status === 'none' ? undefined : stored.value.password_hash,
-    });
-  }
-  for (const { id, secret } of wanted.clients ?? []) {
-    const stored = log.entries.client.get(id)?.state;
-    tasks.push({
+      present: storedValue(log.entries.user.get(id))?.password_hash,
+    })),
+    ...(wanted.clients ?? []).map(({ id, secret }) => ({
       key: `client-${id}`,
       given: given(secret),
-      present: stored === undefined || stored.status === 'none' ? undefined : stored.value.secret_hash,
-    });
-  }
+      present: storedValue(log.entries.client.get(id))?.secret_hash,
+    })),
+  ];
   await inParallel(
     tasks,
     PARALLEL,
@@ -53,6 +49,10 @@ export async function secretHashes(
     signal,
   );
   return hashes;
+}
+
+function storedValue<V extends object>(stored: Stored<Entry<V>> | undefined): V | undefined {
+  return stored === undefined || stored.state.status === 'none' ? undefined : stored.state.value;
 }
 
 function given(secret: GivenSecret | undefined): GivenSecret {

@@ -1,4 +1,3 @@
-/** Checks the shape of an import file, entry by entry, and says in words what is wrong. */
 import { Ajv, type ErrorObject } from 'ajv';
 import { OWN_SCHEMAS } from '../lib/schemaOptions.js';
 import { inSlices } from '../lib/async/slices.js';
@@ -6,15 +5,14 @@ import type { FaultCollector } from './faults.js';
 import { ARRAY_NAMES, type ArrayName, type CheckedFile, type Placed } from './file.js';
 import { ENTRY_SCHEMAS } from './schemas.js';
 
-/** How deep a segment's `configuration` may nest. */
+/** Of a segment's `configuration`. */
 const MAX_DEPTH = 16;
 
 export interface Shaped {
-  /** Entries whose shape is right. */
   readonly file: CheckedFile;
-  /** All entries that are objects. */
+  /** Entries of any shape. */
   readonly objects: ReadonlyMap<ArrayName, readonly Placed<Readonly<Record<string, unknown>>>[]>;
-  /** All ids of an array, also of faulty entries, so that those who refer to these are no faults. */
+  /** All ids, also of faulty entries: a reference to such an entry is no further fault. */
   readonly declared: ReadonlyMap<ArrayName, ReadonlySet<string>>;
 }
 
@@ -23,7 +21,7 @@ const validators = lazily(() => {
   return new Map(ARRAY_NAMES.map((array) => [array, ajv.compile(ENTRY_SCHEMAS[array])]));
 });
 
-/** Other commands don't pay for compiling. */
+/** Compiling takes time that other commands need not spend. */
 function lazily<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => (made ??= { value: make() }).value;
@@ -85,7 +83,6 @@ function idsOf(array: ArrayName, entries: readonly Placed<Readonly<Record<string
   return new Set(entries.map(({ entry }) => entry[field]).filter((name) => typeof name === 'string'));
 }
 
-/** The field that names an entry within its array. */
 export function idField(array: ArrayName): string {
   return array === 'payment_methods' ? 'reference' : array === 'voucher_codes' ? 'code' : 'id';
 }
@@ -145,7 +142,7 @@ function inWords({ keyword, params, parentSchema, message }: ErrorObject): strin
   }
 }
 
-/** The first value in free JSON that can't be stored as it is. */
+/** The first value in free JSON that engines can't store. */
 function faultWithin(value: unknown, path: string, depth: number): { path: string; fault: string } | undefined {
   if (typeof value === 'string')
     return /[\p{Cs}\0]/u.test(value) ? { path, fault: 'must be well-formed text without NUL characters' } : undefined;

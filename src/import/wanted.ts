@@ -1,4 +1,4 @@
-/** What a file wants to stand in the log: whole entries, with defaults. */
+/** The entries of a file as they are to be in the log: whole, with defaults. */
 import type { Client, PaymentMethod, ReservationKind, User } from '../domain/account.js';
 import type { Brand, Category, Integration, Merchant, Product, Segment, Store } from '../domain/catalogue.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
@@ -9,14 +9,13 @@ import { type ArrayName, type CheckedFile, DEFAULTS, type FileArrays, type Place
 
 export type GivenSecret = { readonly plain: string } | { readonly hash: string };
 
-/** An entry of the file as it is to stand. */
 export interface Wanted<V> {
   readonly index: number;
   readonly id: string;
   readonly value: V;
 }
 
-/** A user, whose password is not hashed yet. `value.phone_number` is E.164, null where it is invalid (a fault). */
+/** `value.phone_number`: E.164; null where there is none, or it is faulty. */
 export interface WantedUser extends Wanted<Omit<User, 'password_hash'>> {
   readonly secret: GivenSecret | undefined;
   readonly usernameHash: string;
@@ -25,29 +24,26 @@ export interface WantedUser extends Wanted<Omit<User, 'password_hash'>> {
   readonly phoneFaulty: boolean;
 }
 
-/** The hash that a user reserves; `undefined`: they have no number. */
+/** `undefined`: the user has no number. */
 export function reservedHash(kind: ReservationKind, { usernameHash, phoneHash }: WantedUser): string | undefined {
   return kind === 'username' ? usernameHash : phoneHash;
 }
 
-/** A client, whose secret is not hashed yet. */
 export interface WantedClient extends Wanted<Omit<Client, 'secret_hash'>> {
   readonly secret: GivenSecret | undefined;
 }
 
-/** A payment method with its top-ups. */
 export interface WantedPaymentMethod extends Wanted<PaymentMethod> {
   readonly topUps: readonly { readonly id: string; readonly amount: number }[];
 }
 
-/** A pool code; its id is segment and hash, as in the stream's name. */
+/** `id`: segment and hash, as in the stream's name. */
 export interface WantedCode extends Wanted<{
   readonly segment_id: string;
   readonly code: string;
   readonly pin: string | null;
 }> {}
 
-/** By array of the file. */
 export interface WantedImport {
   readonly integrations?: readonly Wanted<Integration>[];
   readonly merchants?: readonly Wanted<Merchant>[];

@@ -118,8 +118,8 @@ test('what is not a log, or not an empty one, is refused with what to do', async
   });
   assert.equal([existsSync(from), existsSync(to)], [false, false]);
   for (const [option, text, message] of [
-    ['--from', 'mongodb://user:secret@host/gift', 'begins with esdb:// or esdb+discover://, not with mongodb://'],
-    ['--to', ' ', 'begins with esdb:// or esdb+discover://'],
+    ['--from', 'mongodb://user:secret@host/gift', 'starts with esdb:// or esdb+discover://, not with mongodb://'],
+    ['--to', ' ', 'starts with esdb:// or esdb+discover://'],
   ] as const) {
     const args = { '--from': from, '--to': to, [option]: text };
     const refused = await gift(['copy', ...Object.entries(args).flat()]);
@@ -166,7 +166,7 @@ test('takes an address from the environment, which may hold a password', async (
     [foreign.code, foreign.err],
     [
       2,
-      'gift: --to must be a data folder, or an address that begins with esdb:// or esdb+discover://, not with mongodb://\n',
+      'gift: --to must be a data folder, or an address that starts with esdb:// or esdb+discover://, not with mongodb://\n',
     ],
   );
 });

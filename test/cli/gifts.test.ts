@@ -36,7 +36,7 @@ const history = async (id: string): Promise<[string, string][]> => {
     .map(({ type, data }) => [type as string, data.reason as string]);
 };
 
-test('a receiver is told again', async () => {
+test('notifies a receiver again', async () => {
   const id = await buyOne(service, 'latte', { user_id: 'bob' });
   await told(id, 1);
   assert.equal(
@@ -49,7 +49,7 @@ test('a receiver is told again', async () => {
   assert.deepEqual([code, err], [1, 'gift: gift has no receiver: give it to one (gift gifts reassign)\n']);
 });
 
-test('a gift is given to a user, or to whoever has a number', async () => {
+test('gives a gift to a user, or to the owner of a number', async () => {
   const id = await buyOne(service);
   assert.equal(
     await said('reassign', id, '--to-user', 'dan'),
@@ -58,7 +58,7 @@ test('a gift is given to a user, or to whoever has a number', async () => {
   await eventually(async () => (await service.events.read(`notification-${id}`)).length > 0);
   assert.equal(
     await said('reassign', id, '--to-phone', '07700 900002'),
-    `gift ${id}: it is now for whoever has the phone number, whom a running service notifies\n`,
+    `gift ${id}: it is now for the owner of the phone number, whom a running service notifies\n`,
   );
   const read = await gift(service.settings, ['gifts', 'reassign', id, '--to-phone', '-', ...REASON], {
     stdin: Readable.from([Buffer.from('07700 '), Buffer.from('900002\n')]),

@@ -190,17 +190,17 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
   ...['m=7,t=1,p=1', 'm=64,t=0,p=1', 'm=64,t=1,p=0', 'm=64,t=1,p=9', 'm=064,t=1,p=1'].map(
     (parameters) =>
       [
-        'users[0].password_hash: is no whole argon2id hash: nobody could log in by it',
+        'users[0].password_hash: is no whole argon2id hash: no log-in could succeed',
         (file: AnyFile) => void (file['users']![0]!['password_hash'] = hashWith(parameters)),
       ] as const,
   ),
   // Cut short by a character: neither salt nor hash can be read.
   [
-    'users[0].password_hash: is no whole argon2id hash: nobody could log in by it',
+    'users[0].password_hash: is no whole argon2id hash: no log-in could succeed',
     (file) => void (file['users']![0]!['password_hash'] = hashWith('m=64,t=1,p=1', 'A'.repeat(25))),
   ],
   [
-    'clients[0].secret_hash: is no whole argon2id hash: nobody could log in by it',
+    'clients[0].secret_hash: is no whole argon2id hash: no log-in could succeed',
     (file) => void (file['clients']![0]!['secret_hash'] = hashWith('m=8,t=1,p=2')),
   ],
   ...['m=9999999,t=1,p=1', 'm=262145,t=1,p=1', 'm=65536,t=17,p=1', 'm=19456,t=999,p=1'].map(
@@ -228,17 +228,17 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
   ['users[1].merchant_id: no such merchant "m9"', (file) => void (file['users']![1]!['merchant_id'] = 'm9')],
   ['users[1].locale: must be a language tag such as en-GB', (file) => void (file['users']![1]!['locale'] = 'English')],
   [
-    'clients[0].id: must be 1 to 64 of A-Z a-z 0-9 _ . : @ ~ - and begin with a letter, a digit or _',
+    'clients[0].id: must be 1 to 64 of A-Z a-z 0-9 _ . : @ ~ - and start with a letter, a digit or _',
     (file) => void (file['clients']![0]!['id'] = 'u/2'),
   ],
   [
-    'clients[0].id: must be 1 to 64 of A-Z a-z 0-9 _ . : @ ~ - and begin with a letter, a digit or _',
+    'clients[0].id: must be 1 to 64 of A-Z a-z 0-9 _ . : @ ~ - and start with a letter, a digit or _',
     (file) => void (file['clients']![0]!['id'] = 'u'.repeat(65)),
   ],
   ...['cli:root@till-7', 'system:payment-provider', 'CLI:root@till-7'].map(
     (id) =>
       [
-        'users[1].id: must not begin with cli: or system:, by which histories name who is no user',
+        'users[1].id: must not start with cli: or system:, by which histories name who is no user',
         (file: AnyFile) => {
           file['users']![1]!['id'] = id;
           file['payment_methods']![1]!['users'] = ['u1'];
@@ -384,7 +384,7 @@ test('hashes of other systems are taken as they are', async () => {
   }
 });
 
-test("every fault is told at once, in the order of the file, each entry's own beside those of what it refers to", async () => {
+test("reports all faults at once, in the order of the file, an entry's own and its references'", async () => {
   const faults = await faultsOf(
     fileWith((file) => {
       Object.assign(file['products']![0]!, { brand_id: 'b9', sale_price: -1, colour: 'red' });

@@ -276,7 +276,7 @@ export function describedErrors(route: Route): DescribedError[] {
 
 function messagesOf(route: Route, code: ErrorCode): string[] {
   if (code === 'unknown_embed') return ['Unknown embed: nonsense.'];
-  if (code === 'projection_refused') return ['gifts: no former build is kept, so there is nothing to go back to'];
+  if (code === 'projection_refused') return ['gifts: no previous build is kept, so there is nothing to go back to'];
   if (code === 'projection_busy') return ['gifts is being rebuilt by till-1:4711:0f3a5b7c: wait for it, or abort it'];
   const said = [...new Set([...schemaMessages(route.body), ...schemaMessages(route.query)])];
   return said.length > 0 ? said : [ruleOf(route)];

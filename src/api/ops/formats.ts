@@ -16,7 +16,7 @@ export const formatParameter = {
     type: 'string',
     enum: ['json', 'ndjson', 'csv'],
     description:
-      'JSON, or a stream: a JSON object a line, or CSV with a heading. In CSV a text that a spreadsheet would take for a number, a date or a formula is led by an apostrophe, and so is one that begins with one: a program takes one leading apostrophe away. Default: as `Accept` says, else JSON.',
+      'JSON, or a stream: a JSON object a line, or CSV with a heading. In CSV a text that a spreadsheet would take for a number, a date or a formula is led by an apostrophe, and so is every text that starts with one: a program takes one leading apostrophe away. Default: as `Accept` says, else JSON.',
   },
 } as const satisfies Record<string, Schema>;
 

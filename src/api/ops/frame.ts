@@ -192,7 +192,7 @@ async function streamed(
     next: async () => reading.next(),
     async return() {
       const done = await reading.return(undefined);
-      // Of a stream that nobody read (HEAD, a caller that has left), nothing else has run.
+      // A stream without a reader (HEAD, a caller that has left) has run nothing else.
       await end();
       return done;
     },

@@ -19,7 +19,7 @@ import { pastInstantAsked, zoneParameter } from './ranges.js';
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
 /** Records in a piece of a stream. */
 const PIECE = 100;
-/** More events are written in pieces, so that nobody waits: a purchase may have thousands of gifts. */
+/** More events are written in pieces, so that other requests need not wait: a purchase may have thousands of gifts. */
 const AT_ONCE = 500;
 
 export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[] {

@@ -33,7 +33,7 @@ const properties = {
     type: 'string',
     enum: STATES,
     description:
-      '`parked`: it waits for a person; `retried`: its process manager has it again; `discarded`: nobody will do it.',
+      '`parked`: it waits for a person; `retried`: its process manager has it again; `discarded`: it will not be done.',
   },
   cause: { ...ID, description: 'Why it could not be done.' },
   times: { type: 'integer', minimum: 1, description: 'How often it has been parked in a row.' },
@@ -227,7 +227,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       operation: 'retryParked',
       summary: 'Retry parked work',
       description:
-        'Hands it back to its process manager, which goes on from what the log and the provider say: nobody is charged, notified or refunded twice. If it fails again it is parked again, with the count in `times`. ' +
+        'Hands it back to its process manager, which goes on from what the log and the provider say: no charge, notification or refund happens twice. If it fails again it is parked again, with the count in `times`. ' +
         'What has been handed back already stays so. Discarded work may be retried, except a notification: `resend` sends another.',
       tag: 'Parked work',
       roles: ['support'],
@@ -258,7 +258,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       roles: ['support'],
       params,
       body,
-      bodyExample: { reason: 'told by telephone' },
+      bodyExample: { reason: 'notified by telephone' },
       answers: [
         {
           status: 200,

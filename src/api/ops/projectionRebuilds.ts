@@ -83,7 +83,7 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       path: '/ops/projections/rebuild',
       operation: 'rebuildProjections',
       summary: 'Build all read models anew, one after the other',
-      description: `Asks for a new build of each, which ${made} Where one of them can't be rebuilt now, none is begun. \`GET /ops/projections\` shows how far they are.`,
+      description: `Asks for a new build of each, which ${made} Where one of them can't be rebuilt now, no rebuild is started. \`GET /ops/projections\` shows how far they are.`,
       ...reasonBody,
       bodyExample: { reason: 'after the restored backup' },
       answers: [
@@ -152,7 +152,7 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       operation: 'rollBackProjection',
       summary: 'Go back to the build that was in use before the last rebuild',
       description:
-        'The former build is kept for a day. The leading projector brings it up to date first, and then swaps it in at once.',
+        'The previous build is kept for a day. The leading projector brings it up to date first, and then swaps it in at once.',
       ...reasonBody,
       bodyExample: { reason: 'ticket 4711' },
       answers: [{ status: 202, ...answer, example: { data: { ...asked, kind: 'rollback', state: 'ready' } } }],
@@ -168,8 +168,7 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
 }
 
 /**
- * Works while nobody builds any of these, be it a command or another process.
- * @throws RebuildRefusedError where somebody does
+ * @throws RebuildRefusedError where a command or another process builds one of these
  */
 async function building(
   deps: Named['deps'],

@@ -55,7 +55,7 @@ const rebuildProperties: Readonly<Record<string, Schema>> = {
   by: { type: 'string' },
   reason: nullable('string', 'Why.'),
   at: { type: 'string', format: 'date-time' },
-  holder: nullable('string', 'Who builds; null: nobody does, it waits to be gone on with.'),
+  holder: nullable('string', 'The process that builds; null: none does, and the rebuild waits to be resumed.'),
   events: nullable('integer', 'Events folded.'),
   total: nullable('integer', 'Of so many, as far as is known.'),
   per_second: nullable('number', 'Events a second.'),
@@ -88,7 +88,7 @@ const served = object('ServedBuild', {
   lag_seconds: nullable('number', 'Age of the oldest of them; null: not found in time.'),
   holder: nullable('string', 'The process that keeps it up to date; null: none does, so what readers get grows old.'),
 });
-const former = object('FormerBuild', {
+const previous = object('PreviousBuild', {
   version: { type: 'integer' },
   build: { type: 'integer' },
   until: { type: 'string', format: 'date-time' },
@@ -113,11 +113,11 @@ export const statusSchema: Schema = {
         oneOf: [served, { type: 'null' }],
         description: 'What readers use where it is of another release, until the version of this one is built.',
       },
-      former: { oneOf: [former, { type: 'null' }], description: 'The build that can be gone back to.' },
-      former_release: {
-        oneOf: [former, { type: 'null' }],
+      previous: { oneOf: [previous, { type: 'null' }], description: 'The build that can be gone back to.' },
+      previous_release: {
+        oneOf: [previous, { type: 'null' }],
         description:
-          'Where a rebuild came after a deployment: what the release before it made, kept beside `former` so that this can be brought back.',
+          'Where a rebuild came after a deployment: the build of the release before it, kept beside `previous` so that this release can be brought back.',
       },
     }),
     object('ProcessManagerStatus', {
@@ -131,7 +131,7 @@ export const statusSchema: Schema = {
       parked: {
         type: 'integer',
         minimum: 0,
-        description: 'Pieces of work that were given up and that nobody has seen to.',
+        description: 'Pieces of work that were given up and wait for a person.',
       },
     }),
     object('FailingPart', {
@@ -170,8 +170,8 @@ export const statusExamples = [
     quarantined: 0,
     rebuild: null,
     served: null,
-    former: null,
-    former_release: null,
+    previous: null,
+    previous_release: null,
   },
   { kind: 'process', name: 'purchase', ...commonExample, in_flight: 2, parked: 0 },
   {

@@ -56,7 +56,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       operation: 'listProjections',
       summary: 'How every read model and process manager stands',
       description:
-        "Measured against the log's end and read from the engines alone, so what is stuck can't look healthy. Takes two seconds where nobody has asked within the last minute.",
+        "Measured against the log's end and read from the engines alone, so what is stuck can't look healthy. Takes two seconds, unless it was requested within the last minute.",
       tag: 'Projections',
       roles: ['support', 'auditor'],
       watched: true,

@@ -38,7 +38,7 @@ const supportedGiftSchema: Schema = {
     receiver: {
       type: 'string',
       enum: ['user', 'phone number', 'nobody'],
-      description: 'Who it is for: a user, whoever has a phone number, whoever claims it.',
+      description: 'Who it is for: a user, the owner of a phone number, or (`nobody`) the first user to claim it.',
     },
     receiver_id: { type: ['string', 'null'], description: 'The user.' },
     expiry_date: { type: 'string', format: 'date', description: 'The last valid day (UTC).' },
@@ -125,7 +125,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       name: 'reassign',
       summary: 'Give a gift to another receiver',
       description:
-        "To a user, or to the owner of a phone number, who is notified. The former receiver may not redeem it any more. Refused while a notification is under way, and once a voucher's code is out.",
+        "To a user, or to the owner of a phone number, who is notified. The previous receiver may not redeem it any more. Refused while a notification is under way, and once a voucher's code is out.",
       properties: {
         user_id: { type: 'string', minLength: 1, maxLength: 64, description: 'The new receiver.' },
         phone_number: {

@@ -1,4 +1,3 @@
-/** `gift audit access`: who saw what on a day. */
 import { Command } from 'commander';
 import { csvLine } from '../../ops/exports/csv.js';
 import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
@@ -6,9 +5,9 @@ import { type EventView, eventView } from '../../ops/history/eventView.js';
 import { currentTime } from '../../lib/clock.js';
 import { accessStream } from '../../domain/access.js';
 import { withLog } from '../engines.js';
-import { accessRequest, cliAccess, outputOptions } from '../exports.js';
-import { jsonLine, tableLines } from '../output.js';
-import { CommandFailure, EXIT, type Terminal, writeLines } from '../terminal.js';
+import { cliAccess, outputOptions } from '../exports.js';
+import { examples, jsonLine, tableLines } from '../output.js';
+import { type Terminal, usageFailure, writeLines } from '../terminal.js';
 import { isDay } from '../times.js';
 
 interface AccessFlags {
@@ -25,30 +24,17 @@ export function auditAccessCommand(terminal: Terminal): Command {
     )
     .option('--day <day>', 'the day, such as 2026-05-04 (default: today)');
   return outputOptions(command, { csv: true })
-    .addHelpText(
-      'after',
-      `
-Example:
-  $ gift audit access --day 2026-05-04`,
-    )
+    .addHelpText('after', examples('gift audit access --day 2026-05-04'))
     .action(async (flags: AccessFlags) => runAccess(terminal, flags));
 }
 
 async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> {
   const day = flags.day ?? currentTime().slice(0, 10);
   if (!isDay(day))
-    throw new CommandFailure(
-      `--day ${JSON.stringify(day.slice(0, 40))} is not a day: give one such as 2026-05-04`,
-      EXIT.usage,
-    );
+    throw usageFailure(`--day ${JSON.stringify(day.slice(0, 40))} is not a day: give one such as 2026-05-04`);
   await withLog(terminal, async ({ events }) => {
     const views = (await events.read(accessStream(day))).map((event) => eventView(event, { personal: false }));
-    const access = cliAccess(events);
-    await access.recorder.shown(
-      access.asker,
-      accessRequest('gift audit access', { day }, { personal: false, reason: null }),
-      views.length,
-    );
+    await cliAccess(events).shown('gift audit access', { day }, { personal: false, reason: null }, views.length);
     await writeLines(
       terminal.stdout,
       flags.json === true

@@ -1,9 +1,9 @@
-/** `gift audit …`: what auditors export. */
 import { Command } from 'commander';
 import type { Terminal } from '../terminal.js';
 import { auditAccessCommand } from './access.js';
 import { auditRedemptionsCommand } from './redemptions.js';
 import { auditTotalsCommand } from './totals.js';
+import { examples } from '../output.js';
 
 export function auditCommand(terminal: Terminal): Command {
   return new Command('audit')
@@ -14,10 +14,5 @@ export function auditCommand(terminal: Terminal): Command {
     .addCommand(auditRedemptionsCommand(terminal))
     .addCommand(auditTotalsCommand(terminal))
     .addCommand(auditAccessCommand(terminal))
-    .addHelpText(
-      'after',
-      `
-Example:
-  $ gift audit redemptions --from 2026-05-01 --to 2026-05-31 --merchant m1 > may.csv`,
-    );
+    .addHelpText('after', examples('gift audit redemptions --from 2026-05-01 --to 2026-05-31 --merchant m1 > may.csv'));
 }

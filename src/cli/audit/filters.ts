@@ -1,4 +1,3 @@
-/** Filter options. Each filter may also be named like the CSV's column that shows its values. */
 import { type Command, Option } from 'commander';
 import {
   REDEMPTION_FILTERS,
@@ -7,9 +6,9 @@ import {
   unknownTo,
 } from '../../ops/redemptions/redemptionHistory.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import { CommandFailure, EXIT } from '../terminal.js';
+import { CommandFailure, usageFailure } from '../terminal.js';
 
-/** Adds an option for each of these filters, and one for each of its columns, which the help names in one line. */
+/** Adds an option for each filter, and a hidden one for each column of the CSV that shows its values. */
 export function filterOptions(command: Command, names: readonly RedemptionFilterName[]): Command {
   const columns = names.flatMap((name) => REDEMPTION_FILTERS[name].columns.map((column) => ({ column, name })));
   for (const name of names) command.option(`--${name} <id>`, `only ${REDEMPTION_FILTERS[name].chosen}`);
@@ -20,10 +19,7 @@ export function filterOptions(command: Command, names: readonly RedemptionFilter
   );
 }
 
-/**
- * The filter of these options.
- * @throws CommandFailure for one that is given twice, or an id that the log does not know; UnavailableError
- */
+/** @throws CommandFailure for a filter given twice, or an id that the log does not know; UnavailableError */
 export async function filterAsked(
   events: EventStore,
   flags: object,
@@ -33,7 +29,7 @@ export async function filterAsked(
   const filter = Object.fromEntries(
     names.map((name) => {
       const [id, second] = [name, ...REDEMPTION_FILTERS[name].columns.map(flagOf)].flatMap((flag) => given[flag] ?? []);
-      if (second !== undefined) throw new CommandFailure(`--${name} must be given only once`, EXIT.usage);
+      if (second !== undefined) throw usageFailure(`--${name} must be given only once`);
       return [name, id];
     }),
   );
@@ -43,5 +39,5 @@ export async function filterAsked(
 }
 
 const dashed = (column: string): string => column.replaceAll('_', '-');
-/** As commander names the value of an option: `merchantId`. */
+/** Commander's name of the option's value: `merchantId`. */
 const flagOf = (column: string): string => column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());

@@ -1,7 +1,4 @@
-/**
- * `gift audit redemptions`: exports redemptions and their reversals as lines, in constant memory, resumable by
- * position.
- */
+/** `gift audit redemptions`: in constant memory, resumable by position. */
 import { Command } from 'commander';
 import {
   REDEMPTION_FILTER_NAMES,
@@ -13,10 +10,10 @@ import type { LogRange } from '../../ops/ranges/range.js';
 import type { Position } from '../../ports/eventStore.js';
 import { shareOf } from '../../runtime/coordination/share.js';
 import { withLog } from '../engines.js';
-import { CSV_RULE, accessRequest, cliAccess, outputOptions, reasonOf } from '../exports.js';
+import { CSV_RULE, cliAccess, outputOptions, reasonOf } from '../exports.js';
 import { type Goal, progressBar } from '../progress.js';
 import { type RangeFlags, rangeInWords, rangeOf, rangeOptions } from '../ranges.js';
-import { CommandFailure, EXIT, type Terminal, writeText } from '../terminal.js';
+import { interrupted, type Terminal, writeText } from '../terminal.js';
 import { filterAsked, filterOptions } from './filters.js';
 
 interface RedemptionFlags extends RangeFlags {
@@ -56,11 +53,8 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
     const filter = await filterAsked(events, flags, REDEMPTION_FILTER_NAMES);
     const range = await rangeOf(events, flags, asked);
     terminal.stderr.write(`${rangeInWords(range)}\n`);
-    const access = cliAccess(events);
-    const record = await access.recorder.start(
-      access.asker,
-      accessRequest('gift audit redemptions', { ...flags }, { personal: false, reason }),
-    );
+    const viewing = { personal: false, reason };
+    const record = await cliAccess(events).start('gift audit redemptions', { ...flags }, viewing);
     const progress = progressBar(terminal.stderr, { doing: 'exporting', unit: 'records' });
     const csv = redemptionCsv(events);
     const linesOf = async (records: readonly RedemptionRecord[]): Promise<string> =>
@@ -89,15 +83,11 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
     }
     const done = `${count} records up to log position ${position ?? 'none'}`;
     if (terminal.signal.aborted)
-      throw new CommandFailure(
-        `interrupted after ${done}; go on with --after ${position ?? '(from the beginning)'}`,
-        EXIT.interrupted,
-      );
+      throw interrupted(`interrupted after ${done}; go on with --after ${position ?? '(from the beginning)'}`);
     if (complete) terminal.stderr.write(`${done}\n`);
   });
 }
 
-/** The progress in the range that is read. */
 function goalOf(position: Position, { after, through }: LogRange): Goal {
   const from = shareOf(after ?? undefined, through ?? undefined);
   const share = shareOf(position, through ?? undefined);

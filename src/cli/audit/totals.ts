@@ -1,7 +1,3 @@
-/**
- * `gift audit totals`: what was issued, redeemed, reversed, refunded and charged back, by merchant and day; and whether
- * log and streams agree.
- */
 import { Command } from 'commander';
 import { type TotalsCheck, checkTotals } from '../../ops/totals/checkTotals.js';
 import type { Cell } from '../../ops/exports/csv.js';
@@ -9,11 +5,11 @@ import type { LogRange } from '../../ops/ranges/range.js';
 import { type Sums, type TotalRow, foldTotals, noSums, sumOf, totalsCsv } from '../../ops/totals/totals.js';
 import { pounds } from '../../domain/money.js';
 import { type OpenedStores, withStores } from '../engines.js';
-import { CSV_RULE, accessRequest, cliAccess, outputOptions, reasonOf } from '../exports.js';
+import { CSV_RULE, cliAccess, outputOptions, reasonOf } from '../exports.js';
 import { jsonLine, tableLines } from '../output.js';
 import { type Progress, progressBar } from '../progress.js';
 import { type RangeFlags, rangeInWords, rangeOf, rangeOptions } from '../ranges.js';
-import { CommandFailure, EXIT, type Terminal, writeLines } from '../terminal.js';
+import { CommandFailure, interrupted, type Terminal, writeLines } from '../terminal.js';
 import { zoneOf } from '../times.js';
 import { filterAsked, filterOptions } from './filters.js';
 
@@ -57,21 +53,15 @@ async function runTotals(terminal: Terminal, flags: TotalsFlags): Promise<void> 
       const checking = progressBar(terminal.stderr, { doing: 'reading the streams', unit: 'transactions' });
       const { rows: all, check } = await made(terminal, opened, range, flags, { folding, checking })
         .catch((error: unknown) => {
-          throw terminal.signal.aborted
-            ? new CommandFailure('interrupted; nothing was shown', EXIT.interrupted)
-            : error;
+          throw terminal.signal.aborted ? interrupted('interrupted; nothing was shown') : error;
         })
         .finally(() => {
           folding.clear();
           checking.clear();
         });
       const rows = merchant === undefined ? all : all.filter(({ merchant_id }) => merchant_id === merchant);
-      const access = cliAccess(opened.events);
-      await access.recorder.shown(
-        access.asker,
-        accessRequest('gift audit totals', { ...flags }, { personal: false, reason }),
-        rows.length,
-      );
+      const viewing = { personal: false, reason };
+      await cliAccess(opened.events).shown('gift audit totals', { ...flags }, viewing, rows.length);
       await writeLines(
         terminal.stdout,
         flags.json === true
@@ -139,7 +129,6 @@ function tableOf(rows: readonly TotalRow[], range: LogRange): string[] {
   return [rangeInWords(range), '', ...tableLines(headings, cells)];
 }
 
-/** Counts, and pence in pounds. */
 function shown(sums: Readonly<Sums>): Cell[] {
   return (Object.keys(noSums()) as (keyof Sums)[]).map((name) =>
     name.endsWith('_value') ? pounds(sums[name]) : sums[name],

@@ -1,4 +1,3 @@
-/** `gift parked retry` and `gift parked discard`, for one or many. */
 import { Command } from 'commander';
 import { parkedEntry, parkedView, type ParkedView } from '../../ops/parked/parkedView.js';
 import { withLogFallback } from '../../ops/history/withLogFallback.js';
@@ -7,9 +6,9 @@ import { commandLineContext } from '../caller.js';
 import type { OpenedStores } from '../engines.js';
 import { withStores } from '../engines.js';
 import { neededReason, outputOptions } from '../exports.js';
-import { jsonLine } from '../output.js';
+import { examples, jsonLine } from '../output.js';
 import { refusalInWords } from '../refusals.js';
-import { CommandFailure, EXIT, type Terminal, writeLines } from '../terminal.js';
+import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from '../terminal.js';
 import { filterOptions, parkedEntries, type ParkedFilter } from './list.js';
 
 interface DecideFlags extends ParkedFilter {
@@ -46,7 +45,7 @@ export function retryCommand(terminal: Terminal): Command {
   const command = new Command('retry')
     .summary('hand parked work back to the service')
     .description(
-      `Hands parked work back: a running service goes on with it from what the log and the provider say, so that nobody is charged, notified or refunded twice.
+      `Hands parked work back: a running service goes on with it from what the log and the provider say, so no charge, notification or refund happens twice.
 What fails again is parked again, with the count. What is handed back already stays so.`,
     )
     .argument('[id...]', 'ids of the parked work, or of its gift (or shortcode), transaction, refund or dispute')
@@ -54,10 +53,10 @@ What fails again is parked again, with the count. What is handed back already st
   return withReason(filterOptions(command))
     .addHelpText(
       'after',
-      `
-Examples:
-  $ gift parked retry 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5 --reason "the card provider is up again"
-  $ gift parked retry --all --process purchase --step charge --reason "the card provider is up again"`,
+      examples(
+        'gift parked retry 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5 --reason "the card provider is up again"',
+        'gift parked retry --all --process purchase --step charge --reason "the card provider is up again"',
+      ),
     )
     .action(async (ids: string[], flags: DecideFlags) => runDecision(terminal, RETRY, ids, flags));
 }
@@ -73,9 +72,7 @@ export function discardCommand(terminal: Terminal): Command {
   return withReason(command)
     .addHelpText(
       'after',
-      `
-Example:
-  $ gift parked discard 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5 --reason "told the receiver by telephone"`,
+      examples('gift parked discard 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5 --reason "notified the receiver by telephone"'),
     )
     .action(async (ids: string[], flags: DecideFlags) => runDecision(terminal, DISCARD, ids, flags));
 }
@@ -101,9 +98,8 @@ async function runDecision(
     const counted = { recorded: 0, failed: 0 };
     for (const [index, id] of wanted.entries()) {
       if (terminal.signal.aborted)
-        throw new CommandFailure(
+        throw interrupted(
           `interrupted: ${index} of ${wanted.length} were seen to; those that are left are parked still`,
-          EXIT.interrupted,
         );
       await one(
         terminal,
@@ -120,16 +116,16 @@ async function runDecision(
 }
 
 function refuseOddFlags({ word }: Decision, ids: readonly string[], { all, process, step }: DecideFlags): void {
-  if (all === true && ids.length > 0) throw new CommandFailure('give ids or --all, not both', EXIT.usage);
+  if (all === true && ids.length > 0) throw usageFailure('give ids or --all, not both');
   if (all !== true && (process !== undefined || step !== undefined))
-    throw new CommandFailure('--process and --step go with --all', EXIT.usage);
-  if (all !== true && ids.length === 0) throw new CommandFailure(`${word} wants ids, or --all`, EXIT.usage);
+    throw usageFailure('--process and --step go with --all');
+  if (all !== true && ids.length === 0) throw usageFailure(`${word} wants ids, or --all`);
 }
 
 interface Wanted {
   readonly id: string;
   readonly reason: string;
-  /** Nothing else is wanted: its refusal is the command's. */
+  /** Its refusal is the command's. */
   readonly alone: boolean;
   readonly json: boolean;
 }
@@ -161,7 +157,7 @@ async function one(
 
 const viewOf = ({ id, history }: ParkedOutcome): ParkedView => parkedView(parkedEntry(id, history));
 
-/** `recorded`: false where it was so already. */
+/** `recorded`: false where it had been decided before. */
 const asJson = (outcome: ParkedOutcome): string =>
   jsonLine({ ...viewOf(outcome), recorded: outcome.own !== undefined });
 

@@ -1,4 +1,3 @@
-/** `gift parked list`: what waits for a person. */
 import { Command, Option } from 'commander';
 import { shortened } from '../../lib/quotedText.js';
 import { type ParkedEntry, parkedInLog, parkedView } from '../../ops/parked/parkedView.js';
@@ -6,7 +5,7 @@ import { PARKED_NAMES, type ParkedName, type ParkedState } from '../../domain/pa
 import type { EventStore } from '../../ports/eventStore.js';
 import { withLog } from '../engines.js';
 import { outputOptions } from '../exports.js';
-import { jsonLine, printable, tableLines } from '../output.js';
+import { examples, jsonLine, printable, tableLines } from '../output.js';
 import { type Terminal, writeLines } from '../terminal.js';
 
 export interface ParkedFilter {
@@ -22,14 +21,13 @@ interface ListFlags extends ParkedFilter {
 
 const MAX_CAUSE = 160;
 
-/** Adds `--process` and `--step`. */
 export function filterOptions(command: Command): Command {
   return command
     .addOption(new Option('--process <name>', 'only what this process manager gave up').choices(PARKED_NAMES))
     .option('--step <step>', 'only this step, such as charge, issue, notify, refund');
 }
 
-/** Parked work from the log, the oldest first. @throws UnavailableError */
+/** The oldest first. @throws UnavailableError */
 export async function parkedEntries(
   events: EventStore,
   { process, step, state = 'parked' }: ParkedFilter,
@@ -54,11 +52,7 @@ export function parkedListCommand(terminal: Terminal): Command {
   return outputOptions(filterOptions(command), { csv: false })
     .addHelpText(
       'after',
-      `
-Examples:
-  $ gift parked list
-  $ gift parked list --process purchase --json
-  $ gift parked list --state all`,
+      examples('gift parked list', 'gift parked list --process purchase --json', 'gift parked list --state all'),
     )
     .action(async (flags: ListFlags) => runList(terminal, flags));
 }
@@ -74,7 +68,7 @@ async function runList(terminal: Terminal, flags: ListFlags): Promise<void> {
   await writeLines(terminal.stdout, tableOf(entries, flags.state));
 }
 
-/** A filter that matches nothing must not look as if all were well. */
+/** A filter without a match must not look as if all were well. */
 function noneOf({ state, process, step }: ListFlags): string {
   if (state !== 'parked') return 'there is no such work';
   return process === undefined && step === undefined

@@ -1,9 +1,9 @@
-/** `gift parked …`: what process managers could not do, and what support does about it. */
 import { Command } from 'commander';
 import type { Terminal } from '../terminal.js';
 import { discardCommand, retryCommand } from './decide.js';
 import { parkedListCommand } from './list.js';
 import { parkedShowCommand } from './show.js';
+import { examples } from '../output.js';
 
 export function parkedCommand(terminal: Terminal): Command {
   const group = new Command('parked')
@@ -11,12 +11,7 @@ export function parkedCommand(terminal: Terminal): Command {
     .description(
       'What the service could not do and gave up, so that it waits for a person: charges, issues, messages, refunds, disputes. All else goes on meanwhile.',
     )
-    .addHelpText(
-      'after',
-      `
-Example:
-  $ gift parked list`,
-    );
+    .addHelpText('after', examples('gift parked list'));
   for (const make of [parkedListCommand, parkedShowCommand, retryCommand, discardCommand])
     group.addCommand(make(terminal));
   return group;

@@ -1,4 +1,3 @@
-/** `gift parked show ID`: one piece of parked work with its events. */
 import { Command } from 'commander';
 import { eventBlocks } from '../../ops/history/eventRows.js';
 import { withLogFallback } from '../../ops/history/withLogFallback.js';
@@ -6,7 +5,7 @@ import { type ParkedView, type ParkedWithEvents, parkedWithEvents } from '../../
 import { findParked } from '../../commands/findParked.js';
 import { withStores } from '../engines.js';
 import { outputOptions } from '../exports.js';
-import { blockLines, jsonLine } from '../output.js';
+import { blockLines, examples, jsonLine } from '../output.js';
 import { throwInWords } from '../refusals.js';
 import { type Terminal, writeLines } from '../terminal.js';
 
@@ -16,12 +15,7 @@ export function parkedShowCommand(terminal: Terminal): Command {
     .description('Shows parked work: each time it was parked and why, who retried or discarded it and why.')
     .argument('<id>', 'its id, or that of its gift (or shortcode), transaction, refund or dispute');
   return outputOptions(command, { csv: false })
-    .addHelpText(
-      'after',
-      `
-Example:
-  $ gift parked show 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5`,
-    )
+    .addHelpText('after', examples('gift parked show 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5'))
     .action(async (id: string, { json }: { readonly json?: true }) => {
       const work = await withStores(
         terminal,
@@ -42,7 +36,7 @@ const WHAT_NEXT: Readonly<Record<ParkedView['state'], (work: ParkedWithEvents) =
     settled
       ? 'it is over'
       : 'its process manager has it again and is not through; if it fails again it is parked again',
-  discarded: () => 'nobody will do it',
+  discarded: () => 'it will not be done',
 };
 
 function inWords(work: ParkedWithEvents, columns: number | undefined): string[] {
@@ -54,7 +48,7 @@ function inWords(work: ParkedWithEvents, columns: number | undefined): string[] 
   ];
   return [
     ...blockLines(
-      about.map((head) => ({ head, more: [] })),
+      about.map((head) => ({ head, paragraphs: [] })),
       columns,
     ),
     '',

@@ -1,4 +1,3 @@
-/** `gift projections rebuild` and `rollback`: builds a read model anew beside the one in use, and swaps it in. */
 import { Command } from 'commander';
 import { pause } from '../../lib/async/pause.js';
 import { currentTime } from '../../lib/clock.js';
@@ -24,15 +23,14 @@ import { inTenths } from '../../ops/status/status.js';
 import { commandLineCaller } from '../caller.js';
 import { type OpenedStores, withStores } from '../engines.js';
 import { reasonOf } from '../exports.js';
-import { jsonLine, printable } from '../output.js';
+import { examples, jsonLine, printable } from '../output.js';
 import { type Goal, progressBar } from '../progress.js';
-import { CommandFailure, EXIT, type Terminal, writeLines } from '../terminal.js';
-import { depsOf, failureOf, interrupted, projectionOf, recorded } from './shared.js';
+import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from '../terminal.js';
+import { depsOf, failureOf, projectionOf, recorded } from './shared.js';
 
-/** How often progress is reported and an unreachable engine tried again, ms. */
+/** Between lines of progress, and between retries while an engine is unreachable. */
 const LINE_MS = 1_000;
-/** How long an unreachable engine is waited for, ms. */
-const PATIENCE_MS = 300_000;
+const MAX_OUTAGE_MS = 300_000;
 
 interface RebuildFlags {
   readonly all?: true;
@@ -47,20 +45,20 @@ export function rebuildCommand(terminal: Terminal): Command {
     .description(
       `Builds a read model anew from the whole log, in a collection beside the one in use, which goes on serving and being kept up to date. Once the new one has
 caught up, readers are swapped over at once. An engine that does not answer is waited for, and what was interrupted goes on from where it was when the command is
-repeated. While requests are answered it goes slower. The former build is kept for a day: gift projections rollback goes back to it.`,
+repeated. While requests are answered it goes slower. The previous build is kept for a day: gift projections rollback goes back to it.`,
     )
     .argument('[name]', `the read model: ${PROJECTIONS.map(({ name }) => name).join(', ')}`)
     .option('--all', 'all read models, one after the other')
-    .option('--abort', 'end the rebuild that is under way, whoever runs it, and drop what it has built')
+    .option('--abort', 'end the rebuild that is under way, in whatever process, and drop what it has built')
     .option('--reason <text>', 'why; kept with the rebuild, and in the log')
     .option('--json', 'one JSON object a line on standard output, about one a second')
     .addHelpText(
       'after',
-      `
-Examples:
-  $ gift projections rebuild gifts
-  $ gift projections rebuild --all --json
-  $ gift projections rebuild gifts --abort`,
+      examples(
+        'gift projections rebuild gifts',
+        'gift projections rebuild --all --json',
+        'gift projections rebuild gifts --abort',
+      ),
     )
     .action(async (name: string | undefined, flags: RebuildFlags) => runRebuild(terminal, name, flags));
 }
@@ -69,17 +67,12 @@ export function rollbackCommand(terminal: Terminal): Command {
   return new Command('rollback')
     .summary('go back to the build that was in use before the last rebuild')
     .description(
-      'Brings the former build of a read model up to date and swaps it in again. It is kept for a day after a rebuild.',
+      'Brings the previous build of a read model up to date and swaps it in again. It is kept for a day after a rebuild.',
     )
     .argument('<name>', 'the read model')
     .option('--reason <text>', 'why; kept with it')
     .option('--json', 'one JSON object on standard output')
-    .addHelpText(
-      'after',
-      `
-Example:
-  $ gift projections rollback gifts --reason "the new build lacks redemptions"`,
-    )
+    .addHelpText('after', examples('gift projections rollback gifts --reason "the new build lacks redemptions"'))
     .action(async (name: string, flags: Omit<RebuildFlags, 'all' | 'abort'>) => runRollback(terminal, name, flags));
 }
 
@@ -89,10 +82,8 @@ function asked(reason: string | undefined): Asked {
 }
 
 async function runRebuild(terminal: Terminal, name: string | undefined, flags: RebuildFlags): Promise<void> {
-  if ((name === undefined) === (flags.all === undefined))
-    throw new CommandFailure('name one read model, or --all', EXIT.usage);
-  if (flags.abort === true && name === undefined)
-    throw new CommandFailure('--abort wants the name of one read model', EXIT.usage);
+  if ((name === undefined) === (flags.all === undefined)) throw usageFailure('name one read model, or --all');
+  if (flags.abort === true && name === undefined) throw usageFailure('--abort wants the name of one read model');
   const projections = name === undefined ? PROJECTIONS : [projectionOf(name)];
   const asker = asked(flags.reason);
   const json = flags.json === true;
@@ -119,7 +110,7 @@ interface Reporting {
   readonly json: boolean;
 }
 
-/** Rebuilds. While an engine does not answer it waits, then goes on from where it was. */
+/** Waits while an engine does not answer, then goes on from where it was. */
 async function rebuildOne(
   terminal: Terminal,
   opened: OpenedStores,
@@ -154,7 +145,7 @@ async function rebuildOne(
           `${printable(error.message)}: waiting for it; the rebuild of ${name} goes on from where it was`,
         ]);
       lostAt ??= now;
-      if (now - lostAt > PATIENCE_MS) throw error;
+      if (now - lostAt > MAX_OUTAGE_MS) throw error;
       await say('waiting', { cause: error.message });
       await pause(LINE_MS, signal);
       if (signal.aborted) throw stoppedBy(name);
@@ -162,15 +153,14 @@ async function rebuildOne(
   }
 }
 
-/** Ctrl-C before it was built. */
 const stoppedBy = (name: string): CommandFailure =>
   interrupted(`interrupted: repeat the command, and the rebuild of ${name} goes on from where it was; --abort ends it`);
 
 interface Attempt extends Reporting {
   readonly say: (action: string, more: object) => Promise<void>;
-  /** The start of the first attempt. */
+  /** Of the first attempt. */
   readonly startedAt: number;
-  /** The build's number, where an earlier attempt got so far. */
+  /** The number of the build that an earlier attempt started. */
   readonly started: number | undefined;
   readonly onStarted: (target: number) => void;
   readonly onProgress: () => void;
@@ -227,7 +217,7 @@ async function attempt(
     const seconds = (performance.now() - startedAt) / 1_000;
     await say('done', {
       ...buildOf(target),
-      former: from === undefined ? null : buildOf(from),
+      previous: from === undefined ? null : buildOf(from),
       resumed,
       events: last?.events ?? null,
       seconds: inTenths(seconds),
@@ -245,7 +235,7 @@ async function attempt(
   }
 }
 
-/** Starts, or goes on. A rebuild that ended while an engine was unreachable is not started again. */
+/** A rebuild that ended while an engine was unreachable is not started again. */
 async function startOrResume(
   started: number | undefined,
   store: OpenedStores['store'],
@@ -262,10 +252,9 @@ async function startOrResume(
   return { record: record.value, resumed };
 }
 
-/** The share of the log: the number of events of a projection's types is known only at the end. */
+/** Of the log: the number of events of a projection's types is known only at the end. */
 export const goalOf = ({ share }: RebuildProgress): Goal => (share === undefined ? undefined : { share });
 
-/** A line of progress. */
 export function progressJson({ events, total, perSecond, secondsLeft, position }: RebuildProgress): object {
   return {
     events,
@@ -331,7 +320,7 @@ async function runRollback(
                 action: 'done',
                 projection: name,
                 ...buildOf(target),
-                former: from === undefined ? null : buildOf(from),
+                previous: from === undefined ? null : buildOf(from),
               })
             : `${name}: ${buildText(target)} is in use again`,
         ]);

@@ -1,4 +1,3 @@
-/** What the subcommands of `gift projections` share. */
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
 import { diskRemedy } from '../../service/diskRemedy.js';
@@ -12,8 +11,8 @@ import { recordedWork } from '../../ops/readmodels/recordedWork.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { commandLineCaller } from '../caller.js';
 import type { OpenedStores } from '../engines.js';
-import { accessRequest, cliAccess } from '../exports.js';
-import { CommandFailure, EXIT } from '../terminal.js';
+import { cliAccess } from '../exports.js';
+import { CommandFailure } from '../terminal.js';
 
 /** @throws CommandFailure naming the projections */
 export function projectionOf(name: string): Projection {
@@ -25,7 +24,6 @@ export function projectionOf(name: string): Projection {
   return found;
 }
 
-/** The dependencies of such work, in the name of this process. */
 export function depsOf({ events, store }: Pick<OpenedStores, 'events' | 'store'>): RebuildDeps {
   return {
     events,
@@ -36,8 +34,8 @@ export function depsOf({ events, store }: Pick<OpenedStores, 'events' | 'store'>
 }
 
 /**
- * Records who changes a read model's builds and why, before anything is done, and afterwards whether it was.
- * @throws UnavailableError where that can't be recorded: then nothing was done; and whatever `work` throws
+ * Records who changes a read model's builds and why: before the work, and its end.
+ * @throws UnavailableError where the record can't be appended, before any work; what `work` throws
  */
 export async function recorded(
   events: EventStore,
@@ -46,12 +44,9 @@ export async function recorded(
   reason: string | null,
   work: () => Promise<void>,
 ): Promise<void> {
-  const { recorder, asker } = cliAccess(events);
-  const record = await recorder.start(asker, accessRequest(what, asked, { personal: false, reason }));
-  await recordedWork(record, work);
+  await recordedWork(await cliAccess(events).start(what, asked, { personal: false, reason }), work);
 }
 
-/** The command of each remedy. */
 const REMEDIES: Readonly<Record<Remedy, (name: string) => string>> = {
   abort: (name) => `gift projections rebuild ${name} --abort`,
   rebuild: (name) => `gift projections rebuild ${name}`,
@@ -64,12 +59,12 @@ function refusalText({ message, remedy }: MaintenanceRefusedError, name: string)
   return remedy === undefined ? message : `${message} (${REMEDIES[remedy](name)})`;
 }
 
-/** The failure of a command on this projection that can be repeated. */
+/** `again`: how to repeat the command. */
 export function failureOf(error: unknown, name: string, again: string): unknown {
   if (error instanceof MaintenanceRefusedError) return new CommandFailure(refusalText(error, name));
   if (error instanceof LeaseLostError)
     return new CommandFailure(`another process has taken over while this one was held up: ${again}`);
-  // Its message says what to do; repeating does not help.
+  // Repeating does not help; its message says what does.
   if (error instanceof LogSealedError) return error;
   if (error instanceof UnavailableError) {
     const remedy = diskRemedy(error);
@@ -79,6 +74,3 @@ export function failureOf(error: unknown, name: string, again: string): unknown 
   }
   return error;
 }
-
-/** An interruption; the message says what to do. */
-export const interrupted = (message: string): CommandFailure => new CommandFailure(message, EXIT.interrupted);

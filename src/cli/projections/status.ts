@@ -1,4 +1,3 @@
-/** `gift projections status`: the status of read models and process managers. */
 import { Command } from 'commander';
 import { numberOf, buildText } from '../../runtime/readmodels/buildNumbers.js';
 import { PROJECTIONS } from '../../projections/index.js';
@@ -14,7 +13,7 @@ import type {
 import { openServiceStatus } from '../../ops/status/serviceStatus.js';
 import { failingWords } from '../../runtime/supervision/followers.js';
 import { withStores } from '../engines.js';
-import { jsonLine, printable, tableLines } from '../output.js';
+import { examples, jsonLine, printable, tableLines } from '../output.js';
 import { type Terminal, writeLines } from '../terminal.js';
 
 export function statusCommand(terminal: Terminal): Command {
@@ -27,12 +26,7 @@ who they are leaves all of them behind by everything since, and what is in fligh
 can't look healthy. Takes two seconds.`,
     )
     .option('--json', 'one JSON object a line on standard output')
-    .addHelpText(
-      'after',
-      `
-Example:
-  $ gift projections status`,
-    )
+    .addHelpText('after', examples('gift projections status'))
     .action(async ({ json }: { json?: true }) => {
       await withStores(
         terminal,
@@ -53,7 +47,7 @@ function wordsOf(found: readonly StatusEntry[]): string[] {
     `${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')}`,
     lag_seconds === null ? '?' : `${lag_seconds.toFixed(1)} s`,
   ];
-  const holder = (one: ReadModelStatus | ProcessManagerStatus): string => one.holder ?? 'nobody';
+  const holder = (one: ReadModelStatus | ProcessManagerStatus): string => one.holder ?? 'no process';
   return [
     ...tableLines(
       ['read model', 'version', 'in use', 'position', 'behind', 'for', 'events/s', 'quarantined', 'kept up to date by'],
@@ -92,12 +86,12 @@ function wordsOf(found: readonly StatusEntry[]): string[] {
     ...models.flatMap(({ name, rebuild }) => (rebuild === null ? [] : ['', rebuildText(name, rebuild)])),
     ...models.flatMap((one) => (one.served === null ? [] : ['', servedText(one, one.served)])),
     ...models.flatMap((one) =>
-      [one.former, one.former_release].flatMap((former) => (former === null ? [] : [formerText(one, former)])),
+      [one.previous, one.previous_release].flatMap((build) => (build === null ? [] : [previousText(one, build)])),
     ),
   ];
 }
 
-/** Stored positions that are not in the log, each named once. */
+/** Process managers share one position, which is named once. */
 function invalidTexts(models: readonly ReadModelStatus[], processes: readonly ProcessManagerStatus[]): string[] {
   const absent = (of: string, position: string): string =>
     printable(`${of}: the stored position ${position} is no place in this log and counts as absent`);
@@ -111,7 +105,6 @@ function invalidTexts(models: readonly ReadModelStatus[], processes: readonly Pr
   return texts.length === 0 ? [] : ['', ...texts];
 }
 
-/** The last leader, where there is none: if it lives, its disk may be full. */
 function lastHolderLines(models: readonly ReadModelStatus[], processes: readonly ProcessManagerStatus[]): string[] {
   const led = [
     ['the read models', models],
@@ -129,26 +122,26 @@ function lastHolderLines(models: readonly ReadModelStatus[], processes: readonly
     return [
       '',
       printable(
-        `nobody leads ${what}${last.since === null ? '' : ` since ${last.since}`}: ${last.process} had led them last${alive}`,
+        `no process leads ${what}${last.since === null ? '' : ` since ${last.since}`}: ${last.process} had led them last${alive}`,
       ),
     ];
   });
 }
 
-function formerText({ name, version, in_use }: ReadModelStatus, former: PreviousBuildStatus): string {
+function previousText({ name, version, in_use }: ReadModelStatus, previous: PreviousBuildStatus): string {
   const own = in_use
     ? `gift projections rollback ${name}`
     : 'a process of this release that leads takes it into use again';
-  const back = former.version === version ? own : 'the release that made it takes it into use again';
-  return `${name}: ${buildText(numberOf(former))} is kept until ${former.until} (${back})`;
+  const back = previous.version === version ? own : 'the release that made it takes it into use again';
+  return `${name}: ${buildText(numberOf(previous))} is kept until ${previous.until} (${back})`;
 }
 
 const versionText = ({ version, build }: { readonly version: number; readonly build: number }): string =>
   build === 0 ? `${version}` : `${version}, build ${build}`;
 
 /**
- * What readers use until this program's version is built. They use a later release's as long as a process of it leads;
- * a build that nobody has started waits until no process of the earlier release leads.
+ * The build of another release that readers use: a later release's as long as a process of it leads; an earlier one's
+ * until this program's version is built, which starts once no process of the earlier release leads.
  */
 function servedText(
   { name, version, holder: builder }: ReadModelStatus,
@@ -157,18 +150,18 @@ function servedText(
   const behind = `${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')} event${lag_events === 1 ? '' : 's'} behind`;
   const kept =
     holder === null
-      ? `nobody keeps it up to date (${behind}): start a process of the release that made it beside, or wait`
+      ? `no process keeps it up to date (${behind}): start a process of the release that made it beside, or wait`
       : `kept up to date by ${holder} (${behind})`;
   const later = served.version > version;
   const ends =
     later && holder !== null && (builder ?? holder) === holder
       ? 'until no process of its release leads'
       : `until version ${version} is built`;
-  const begins =
+  const starts =
     !later && builder === null && holder !== null
-      ? ', which begins once no process of the earlier release leads: end those'
+      ? ', which starts once no process of the earlier release leads: end those'
       : '';
-  return printable(`${name}: readers use ${buildText(numberOf(served))} ${ends}${begins}; ${kept}`);
+  return printable(`${name}: readers use ${buildText(numberOf(served))} ${ends}${starts}; ${kept}`);
 }
 
 function rebuildText(
@@ -186,7 +179,7 @@ function rebuildText(
   const who =
     holder === null
       ? state === 'building'
-        ? `; nobody builds it: gift projections rebuild ${name} goes on, --abort ends it`
+        ? `; no process builds it: gift projections rebuild ${name} goes on, --abort ends it`
         : '; no projector runs that takes it over'
       : `, by ${holder}`;
   return printable(

@@ -1,4 +1,3 @@
-/** `gift projections verify` and `repair`: compares read models with the log, and repairs single documents. */
 import { Command, InvalidArgumentError } from 'commander';
 import type { Difference } from '../../runtime/readmodels/maintenance/differences.js';
 import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
@@ -10,15 +9,15 @@ import { repairReadModel } from '../../ops/readmodels/repairReadModel.js';
 import { type VerificationOptions, verifyReadModel } from '../../ops/readmodels/verifyReadModel.js';
 import { inTenths } from '../../ops/status/status.js';
 import { withStores } from '../engines.js';
-import { accessRequest, cliAccess, neededReason } from '../exports.js';
-import { jsonLine, printable } from '../output.js';
+import { cliAccess, neededReason } from '../exports.js';
+import { examples, jsonLine, printable } from '../output.js';
 import { progressBar } from '../progress.js';
-import { CommandFailure, EXIT, type Terminal, writeLines } from '../terminal.js';
+import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from '../terminal.js';
 import { goalOf, progressJson } from './rebuild.js';
-import { depsOf, failureOf, interrupted, projectionOf } from './shared.js';
+import { depsOf, failureOf, projectionOf } from './shared.js';
 
 const MAX_SAMPLE = 10_000;
-/** How often progress is reported with `--json`, ms. */
+/** Between lines of progress. */
 const LINE_MS = 1_000;
 
 export function verifyCommand(terminal: Terminal): Command {
@@ -38,10 +37,7 @@ The copy is made in the data folder and removed at the end: it wants as much roo
     .option('--json', 'one JSON object a line on standard output')
     .addHelpText(
       'after',
-      `
-Examples:
-  $ gift projections verify gifts
-  $ gift projections verify gifts --sample 500 --json`,
+      examples('gift projections verify gifts', 'gift projections verify gifts --sample 500 --json'),
     )
     .action(async (name: string, flags: { sample?: number; json?: true }) => runVerify(terminal, name, flags));
 }
@@ -63,10 +59,10 @@ fold them. What was repaired, by whom and why is recorded in the log.`,
     .option('--json', 'one JSON object a line on standard output')
     .addHelpText(
       'after',
-      `
-Examples:
-  $ gift projections repair gifts --id 4f1c9a0b7d2e63518a90 --reason "ticket 4711"
-  $ gift projections repair gifts --found --reason "after the verification of 4 May"`,
+      examples(
+        'gift projections repair gifts --id 4f1c9a0b7d2e63518a90 --reason "ticket 4711"',
+        'gift projections repair gifts --found --reason "after the verification of 4 May"',
+      ),
     )
     .action(async (name: string, flags: RepairFlags) => runRepair(terminal, name, flags));
 }
@@ -196,23 +192,18 @@ async function runRepair(
   { id: named, found, reason, json }: RepairFlags,
 ): Promise<void> {
   const projection = projectionOf(name);
-  if ((named === undefined) === (found === undefined))
-    throw new CommandFailure('name documents with --id, or say --found', EXIT.usage);
+  if ((named === undefined) === (found === undefined)) throw usageFailure('name documents with --id, or say --found');
   const why = neededReason(reason, 'a repair');
   terminal.yieldProcessor?.();
   const bar = progressBar(terminal.stderr, { doing: `repairing ${name}`, unit: 'events' });
   const failed = await withStores(terminal, async (opened) => {
-    const { recorder, asker } = cliAccess(opened.events);
     try {
       const outcomes = await repairReadModel(depsOf(opened), projection, named ?? 'found', {
         pace: considerate(opened.store.records),
         signal: terminal.signal,
         onProgress: (counted, share) => bar(counted, { share }),
         record: async (ids) =>
-          recorder.start(
-            asker,
-            accessRequest('gift projections repair', { name, ids }, { personal: false, reason: why }),
-          ),
+          cliAccess(opened.events).start('gift projections repair', { name, ids }, { personal: false, reason: why }),
       });
       bar.clear();
       if (outcomes === undefined) throw interrupted('interrupted: repeat the command');

@@ -1,14 +1,13 @@
 /**
- * A backup of an event log: a text file of JSON lines. The first is a header; then one event a line, as its canonical
- * text (`logHash.ts`); then a footer with count, position and the log's hash; the last line is the SHA-256 of
- * everything before it. So a file that was cut or altered anywhere is detected. By hand: `sed '1d' FILE | head -n -2 |
- * sha256sum`.
+ * The file of a backup, in lines of JSON: a header; the events, each as its canonical text (`logHash.ts`); a footer;
+ * the SHA-256 of all lines before, which detects every cut and change. The footer's hash is that of
+ * `sed '1d' FILE | head -n -2 | sha256sum`.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { EventMetadata, Position, RecordedEvent } from '../../ports/eventStore.js';
 
-/** The format this program writes, and the newest it reads. */
+/** Written; also the newest that is read. */
 const FORMAT = 1;
 const CHUNK = 1 << 20;
 /** Longer than any event's line: an append has at most 1,000,000 bytes. */
@@ -19,23 +18,21 @@ const SEAL = '{"sha256":"';
 const sealOf = (all: Hash): string => `${SEAL}${all.digest('hex')}"}\n`;
 
 export interface BackupHeader {
-  /** Of the log in the backup. */
   readonly log_id: string;
-  /** The backup's start: ISO 8601, UTC. */
+  /** ISO 8601, UTC. */
   readonly started_at: string;
-  /** Shows whether a HASH_KEY is the log's, without revealing it; null where the key was not known. */
+  /** Verifies a HASH_KEY without revealing it; null: the key was unknown. */
   readonly hash_key_check: string | null;
 }
 
 export interface BackupFooter {
   readonly events: number;
-  /** Of the last event in its log; null for an empty one. */
+  /** Of the last event; null: the log was empty. */
   readonly position: Position | null;
   /** SHA-256 (hex) over the events, as `gift copy` shows it. */
   readonly hash: string;
 }
 
-/** The file is no whole backup; the message says why. */
 export class BackupDamagedError extends Error {
   override readonly name = 'BackupDamagedError';
 }
@@ -43,11 +40,11 @@ export class BackupDamagedError extends Error {
 export interface BackupWriter {
   /** Canonical texts of events. */
   add(texts: readonly string[]): Promise<void>;
-  /** Writes the rest; resolves once it is on disk. */
+  /** Resolves once everything is on disk. */
   finish(footer: BackupFooter): Promise<void>;
 }
 
-/** Starts a backup in an open, empty file. */
+/** `file` must be empty. */
 export async function writeBackup(file: FileHandle, header: BackupHeader): Promise<BackupWriter> {
   const all = createHash('sha256');
   const write = async (text: string, hashed = true): Promise<void> => {
@@ -66,14 +63,12 @@ export async function writeBackup(file: FileHandle, header: BackupHeader): Promi
   };
 }
 
-/** A checked backup. */
 export interface Backup extends BackupHeader, BackupFooter {
   readonly bytes: number;
 }
 
 /**
- * Reads a backup from end to end and compares its hashes.
- * @param onProgress gets the number of events read
+ * Reads the whole file. `onProgress` gets the number of events read.
  * @throws BackupDamagedError; the file system's errors; the signal's reason
  */
 export async function checkBackup(
@@ -88,7 +83,7 @@ export async function checkBackup(
   let header: BackupHeader | undefined;
   let bytes = 0;
   let count = 0;
-  // The last two lines are no events: each line waits for the two after it.
+  // The last two lines are no events.
   let before: Buffer | undefined;
   let last: Buffer | undefined;
   for await (const lines of linesOf(path)) {
@@ -126,8 +121,8 @@ function take(all: Hash, events: Hash, line: Buffer): void {
 }
 
 /**
- * The events of a checked backup, in batches of `size`; positions are their numbers, from 1.
- * @throws BackupDamagedError where it has changed since
+ * The events of a checked backup; their positions are their numbers, from 1.
+ * @throws BackupDamagedError where the file has changed since the check
  */
 export async function* eventsOfBackup(
   path: string,
@@ -194,10 +189,7 @@ function parsed(line: Buffer): unknown {
   }
 }
 
-/**
- * Batches of lines, with their line feeds.
- * @throws BackupDamagedError for an end without a line feed, or a line that is too long
- */
+/** Each line has its line feed. */
 async function* linesOf(path: string): AsyncGenerator<Buffer[], void> {
   const file = await open(path, 'r');
   try {

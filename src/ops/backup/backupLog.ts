@@ -1,6 +1,6 @@
 /**
- * BackupLog: writes the present event log to a file while the service runs. Events never change and positions have no
- * gaps, so everything up to the log's end at the start is consistent; later events are left for the next backup.
+ * BackupLog: writes the log up to its end at the start of the backup, while the service runs. That is consistent, since
+ * events never change and positions have no gaps.
  */
 import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
@@ -13,7 +13,6 @@ import { type Backup, BackupDamagedError, checkBackup, writeBackup } from './bac
 const BATCH = 1_000;
 
 export interface BackupOptions {
-  /** The new file's path. */
   readonly path: string;
   /** See `BackupHeader`. */
   readonly hashKeyCheck: string | null;
@@ -23,22 +22,20 @@ export interface BackupOptions {
   readonly onProgress?: (step: 'write' | 'check', events: number, end: Position | undefined) => void;
 }
 
-/** A file of this name exists. */
 export class BackupExistsError extends Error {
   override readonly name = 'BackupExistsError';
 }
 
 /**
- * Makes the backup and verifies it by reading. The file gets its name (mode 0600) only once it is whole. A process that
- * is killed in that very moment leaves an empty file, which is no backup.
- * @throws BackupExistsError, UnavailableError, the file system's errors, the signal's reason; then nothing is left
- * behind
+ * Writes the backup, reads it back to check it, then gives the file its name (mode 0600). A process killed in that last
+ * step leaves an empty file.
+ * @throws BackupExistsError, UnavailableError, the file system's errors, the signal's reason; no file is left then
  */
 export async function backupLog(
   events: Pick<EventStore, 'logId' | 'end' | 'readAll'>,
   { path, hashKeyCheck, now, signal, onProgress }: BackupOptions,
 ): Promise<Backup> {
-  // Process ids repeat in containers: a draft of a killed process must not be in the way.
+  // Not the process id, which repeats in containers: a killed process may have left its draft.
   const draft = `${path}.${randomBytes(4).toString('hex')}.part`;
   const end = await events.end();
   const file = await open(draft, 'wx', 0o600);
@@ -64,10 +61,9 @@ export async function backupLog(
       signal,
       onProgress: (count) => onProgress?.('check', count, end),
     });
-    await give(draft, path);
+    await renameUnlessTaken(draft, path);
     return made;
   } catch (error) {
-    // What was just written reads differently.
     if (error instanceof BackupDamagedError)
       throw new Error(`the disk does not give back what was written to ${path}: the backup ${error.message}`, {
         cause: error,
@@ -78,8 +74,8 @@ export async function backupLog(
   }
 }
 
-/** Renames a file durably, unless the name is taken. Works on shares without hard links. */
-async function give(draft: string, path: string): Promise<void> {
+/** Works on shares without hard links, too. */
+async function renameUnlessTaken(draft: string, path: string): Promise<void> {
   try {
     await (await open(path, 'wx')).close();
   } catch (error) {
@@ -89,7 +85,7 @@ async function give(draft: string, path: string): Promise<void> {
   try {
     await rename(draft, path);
   } catch (error) {
-    // This function took the name a moment ago.
+    // The empty file made above.
     await rm(path, { force: true });
     throw error;
   }

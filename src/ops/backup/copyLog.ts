@@ -1,7 +1,6 @@
 /**
- * CopyLog: copies a whole event log to another engine, in order, with ids, times and metadata, and seals the source, so
- * that nothing is written there any more. The target always holds a prefix of the source: an interrupted copy is
- * finished by repeating it.
+ * CopyLog: copies an event log to another engine, in order, with ids, times and metadata; then seals the source. The
+ * target always holds a prefix of the source, so repeating an interrupted copy finishes it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -17,9 +16,8 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { shareOf } from '../../runtime/coordination/share.js';
 import { canonicalText, logHash } from './logHash.js';
 
-/** Each batch is stored before the next one. */
 const BATCH = 2_000;
-/** Pauses before an unreachable target is tried again, ms; then the copy gives up. */
+/** Before each retry of an unreachable target, ms. */
 const PAUSES = [100, 400, 1_600, 6_400];
 
 export type CopySource = Pick<EventStore, 'logId' | 'end' | 'readAll' | 'sealed' | 'seal'>;
@@ -30,42 +28,38 @@ export interface CopyDeps {
 }
 
 export interface CopyOptions {
-  /** Seals the source at the end, and copies what was appended to it until then. */
   readonly seal: boolean;
-  /** Stops the copy between two batches. */
   readonly signal?: AbortSignal | undefined;
-  /** Called after each batch. */
   readonly onProgress?: ((progress: CopyProgress) => void) | undefined;
 }
 
 export interface CopyProgress {
-  /** `compare`: an earlier copy's events are compared; `copy`; `verify`: the copied ones are read back. */
+  /** `compare`: with an earlier copy's events; `verify`: the copied events are read back. */
   readonly step: 'compare' | 'copy' | 'verify';
-  /** Events done in this step, with those of earlier copies. */
+  /** In this step, including those of earlier copies. */
   readonly events: number;
-  /** The share of the log, 0 to 1; `undefined`: unknown. */
+  /** Of the log, 0 to 1; `undefined`: unknown. */
   readonly share: number | undefined;
 }
 
 export interface CopyReport {
-  /** In both logs. */
   readonly events: number;
-  /** By this copy. */
+  /** By this copy, without earlier ones. */
   readonly copied: number;
-  /** SHA-256 (hex) over the events of either log (see `logHash`). */
+  /** Of either log (`logHash`). */
   readonly hash: string;
   readonly sealed: boolean;
 }
 
-/** The copy can't be made or resumed; the message says why and what to do. */
+/** The copy can't be made or resumed; the message says what to do. */
 export class CopyRefusedError extends Error {
   override readonly name = 'CopyRefusedError';
 }
 
-/** The copy was stopped, or an engine is unreachable: repeating it resumes. */
+/** Stopped, or an engine is unreachable. A repeat resumes the copy. */
 export class CopyInterruptedError extends Error {
   override readonly name = 'CopyInterruptedError';
-  /** Absent: stopped by `signal`. */
+  /** Absent where `signal` stopped it. */
   declare readonly cause?: UnavailableError;
   constructor(events: number, sealed: boolean, cause?: UnavailableError) {
     const seal = sealed ? 'the source is sealed already' : 'the source is not sealed';
@@ -77,10 +71,10 @@ export class CopyInterruptedError extends Error {
 }
 
 /**
- * Copies `source` to `target`, which must be empty or hold an earlier copy; reads it back and compares count and hash;
- * then seals the source, and copies and compares what came meanwhile.
- * @throws CopyRefusedError when the target holds something else or has another writer, when the source has lost events,
- * or when the logs differ in the end; CopyInterruptedError
+ * `target` must be empty or hold an earlier copy. The copy is read back; count and hash must be the same. After the seal
+ * the events appended meanwhile are copied, too.
+ * @throws CopyRefusedError where the target holds other events or has another writer, the source has lost events, or the
+ * logs differ in the end; CopyInterruptedError
  */
 export async function copyLog(
   { source, target }: CopyDeps,
@@ -93,7 +87,7 @@ export async function copyLog(
   let targetAt: Position | undefined;
   let sealed = false;
 
-  /** The log's batches after a position; reads the next while the last is processed. */
+  /** Reads the next batch while the last is processed. */
   async function* batches(
     step: CopyProgress['step'] | undefined,
     log: CopySource,
@@ -123,7 +117,6 @@ export async function copyLog(
     }
   }
 
-  /** Compares the target with the beginning of the source. */
   async function compare(): Promise<void> {
     if ((await target.end()) === undefined) return;
     const events = eachOf(batches(undefined, source, undefined));
@@ -214,7 +207,7 @@ function appendsOf(events: readonly RecordedEvent[], texts: readonly string[]): 
   let bytes = 0;
   for (const [index, event] of events.entries()) {
     const { stream, revision } = event;
-    // The text holds data and metadata: never shorter than what the limit counts.
+    // Never less than what the limit counts: the text includes data and metadata.
     const size = Buffer.byteLength(texts[index]!);
     const last = appends.at(-1);
     if (last?.stream === stream && last.events.at(-1)!.revision === revision - 1 && bytes + size <= MAX_APPEND_BYTES) {
@@ -229,7 +222,7 @@ function appendsOf(events: readonly RecordedEvent[], texts: readonly string[]): 
 }
 
 /**
- * Appends in order, and safely repeats for some seconds what the engine could not take.
+ * Repeats are safe: ids and revisions are the source's.
  * @throws CopyRefusedError, UnavailableError
  */
 async function store(target: EventStore, appends: readonly StreamAppend[]): Promise<void> {

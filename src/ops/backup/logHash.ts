@@ -1,16 +1,12 @@
-/**
- * A hash of an event log on which all engines agree: over the events in log order, without what is the engine's own
- * (log id, positions).
- */
+/** The hash of an event log, the same in every engine: without log id and positions, which are the engine's own. */
 import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
-/** Counts and hashes events in log order. */
 export interface LogHash {
   readonly count: number;
-  /** Adds the next event's canonical text. */
+  /** The next event's canonical text, in log order. */
   add(text: string): void;
-  /** SHA-256 (hex) over the texts so far, each with a line feed; more may follow. */
+  /** SHA-256 (hex) over the texts so far, each with a line feed. */
   digest(): string;
 }
 
@@ -29,10 +25,7 @@ export function logHash(): LogHash {
   };
 }
 
-/**
- * An event as one line of JSON with sorted keys: stream, revision, id, type, at, data, metadata. The same in every
- * engine.
- */
+/** One line of JSON with sorted keys: the same in every engine. */
 export function canonicalText({ stream, revision, id, type, at, data, metadata }: RecordedEvent): string {
   return `${JSON.stringify([stream, revision, id, type, at]).slice(0, -1)},${canonicalJson(data)},${canonicalJson(metadata)}]`;
 }

@@ -1,4 +1,4 @@
-/** RestoreLog: copies the events of a checked backup to a new log with its own id, and records the restore there. */
+/** RestoreLog: copies a checked backup to a new log with its own id, and records the restore there. */
 import { randomUUID } from 'node:crypto';
 import { type LogRestored, RESTORED_STREAM } from '../../domain/restored.js';
 import type { Caller, EventStore, RecordedEvent } from '../../ports/eventStore.js';
@@ -9,11 +9,10 @@ import { type Backup, BackupDamagedError, eventsOfBackup, positionOf } from './b
 
 export interface RestoreOptions {
   readonly path: string;
-  /** As `checkBackup` returned it. */
   readonly backup: Backup;
   readonly by: Caller;
   readonly reason: string;
-  /** The log's HASH_KEY is lost: it goes on with another. */
+  /** The log's HASH_KEY is lost: the new log has another. */
   readonly withoutKey?: true;
   /** ISO 8601, UTC. */
   readonly now: string;
@@ -22,8 +21,8 @@ export interface RestoreOptions {
 }
 
 /**
- * Restores into an empty log: copies, reads back, compares with the backup's hash, then appends `LogRestored`.
- * @throws BackupDamagedError when the file has changed since it was checked; CopyRefusedError, CopyInterruptedError,
+ * `target` must be empty.
+ * @throws BackupDamagedError where the file has changed since the check; CopyRefusedError, CopyInterruptedError,
  * UnavailableError
  */
 export async function restoreLog(
@@ -55,7 +54,6 @@ export async function restoreLog(
   );
 }
 
-/** A backup as the source of a copy. */
 function backupSource(path: string, backup: Backup): CopySource {
   const end = backup.events === 0 ? undefined : positionOf(backup.events);
   return {

@@ -1,4 +1,3 @@
-/** Support actions on a gift, as HTTP and the command line parse them. */
 import { blockGift, supportCause, unblockGift } from '../../commands/blockGift.js';
 import type { CommandContext } from '../../commands/context.js';
 import { extendGift } from '../../commands/extendGift.js';
@@ -10,7 +9,7 @@ import { type SupportedGift, supportedGift } from '../history/supportedGift.js';
 export type SupportAction =
   | { readonly name: 'resend' }
   | { readonly name: 'reassign'; readonly receiver: NewReceiver }
-  /** The new last valid day, `YYYY-MM-DD`. */
+  /** The last valid day, `YYYY-MM-DD`. */
   | { readonly name: 'extend'; readonly expiryDate: string }
   | { readonly name: 'block' | 'unblock'; readonly ticket?: string | undefined };
 
@@ -18,10 +17,7 @@ export interface SupportOutcome extends Transacted {
   readonly gift: SupportedGift;
 }
 
-/**
- * Does what support decided for a gift, and shows the gift right after it.
- * @throws Refusal `gift_not_found`, or the decision's; UnavailableError
- */
+/** @throws Refusal; UnavailableError */
 export async function supportGift(
   deps: ReassignDeps,
   giftId: string,

@@ -1,4 +1,3 @@
-/** The catalogue at a position of the log. */
 import { CATALOGUE_KINDS } from '../../domain/catalogue.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -7,15 +6,13 @@ import { catalogueState } from '../../projections/catalogue/state.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 
-/** How long the read model may take to reach the position; then the log is read instead. */
 const REACH_MS = 1_000;
 const PAGE = 1_000;
-/** Streams read in parallel. */
-const READS = 32;
+const PARALLEL_READS = 32;
 
 /**
- * Entries that have not changed since come from the read model; others are folded from their streams. Without a usable
- * read model the log is read from its beginning. @throws UnavailableError
+ * The catalogue at a position of the log. Entries that have not changed since come from the read model, others from
+ * their streams. Where the read model has not reached the position, the whole log is read. @throws UnavailableError
  */
 export async function catalogueAsOf(
   events: EventStore,
@@ -27,17 +24,16 @@ export async function catalogueAsOf(
   return state.catalogue();
 }
 
-/** From the read model; `undefined` where it can't tell. */
 async function knownAsOf(
   events: EventStore,
   model: ReadModel<CatalogueDocument>,
   position: Position,
 ): Promise<CatalogueDocument[] | undefined> {
   try {
-    // A build under way may have reached it, too; only reading documents shows that.
+    // A build that does not serve yet may have reached the position, too: then reading documents throws.
     return (await model.reached(position, REACH_MS)) ? await documentsAsOf(events, model, position) : undefined;
   } catch (error) {
-    // If the log can't tell either, that is thrown there.
+    // Where the log is unavailable, too, reading it throws.
     if (!(error instanceof UnavailableError)) throw error;
     return undefined;
   }
@@ -67,7 +63,7 @@ async function documentsAsOf(
     for (const { id, body } of page) {
       added = body.added;
       if (body.changed <= position) then.push(body);
-      else if (changed.push(id) >= READS) await refold();
+      else if (changed.push(id) >= PARALLEL_READS) await refold();
     }
     if (page.length < PAGE) break;
   }

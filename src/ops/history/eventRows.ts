@@ -1,9 +1,8 @@
-/** Events as rows of CSV, and as blocks for people. */
 import { shortened } from '../../lib/quotedText.js';
 import type { Cell } from '../exports/csv.js';
 import type { EventView } from './eventView.js';
 
-export const EVENT_COLUMNS: readonly string[] = [
+export const EVENT_COLUMNS = [
   'position',
   'stream',
   'revision',
@@ -18,49 +17,19 @@ export const EVENT_COLUMNS: readonly string[] = [
   'causation_id',
   'correlation_id',
   'data',
-];
+] as const;
 
-/** `data` is JSON. */
-export function eventRow({
-  position,
-  stream,
-  revision,
-  type,
-  id,
-  at,
-  by,
-  request_id,
-  command_id,
-  causation_id,
-  correlation_id,
-  data,
-}: EventView): Cell[] {
-  return [
-    position,
-    stream,
-    revision,
-    type,
-    id,
-    at,
-    by.user,
-    by.client,
-    by.roles?.join(' '),
-    request_id,
-    command_id,
-    causation_id,
-    correlation_id,
-    JSON.stringify(data),
-  ];
+export function eventRow({ by: { user, client, roles }, data, ...event }: EventView): Cell[] {
+  const cells = { ...event, user, client, roles: roles?.join(' '), data: JSON.stringify(data) };
+  return EVENT_COLUMNS.map((column) => cells[column]);
 }
 
-/** A line of what and when, and details. */
 export interface EventBlock {
   readonly head: string;
-  /** Each is a paragraph. */
-  readonly more: readonly string[];
+  readonly paragraphs: readonly string[];
 }
 
-/** Fields shown elsewhere in a block, or of no use to people: by event type, or in any. */
+/** Fields shown elsewhere in a block, or of no use to people. */
 const NOT_DETAILS: ReadonlySet<string> = new Set([
   'location_id',
   'index',
@@ -73,7 +42,7 @@ const NOT_DETAILS: ReadonlySet<string> = new Set([
 const MAX_DETAILS = 2_000;
 const ID_SHOWN = 8;
 
-/** An event's cause is named by its number in the history, otherwise by the beginning of its id. */
+/** Causes are shown by their numbers in the history; others by the start of their ids. */
 export function eventBlocks(events: readonly EventView[]): EventBlock[] {
   const numbers = new Map(events.map(({ id }, index) => [id, index + 1]));
   return events.map(({ type, at, by, request_id, causation_id, data }, index) => {
@@ -91,7 +60,7 @@ export function eventBlocks(events: readonly EventView[]): EventBlock[] {
       .join(', ');
     return {
       head: `#${index + 1}  ${at}  ${type}`,
-      more: [circumstances, detailsOf(type, data)].filter((text) => text !== ''),
+      paragraphs: [circumstances, detailsOf(type, data)].filter((text) => text !== ''),
     };
   });
 }

@@ -1,17 +1,14 @@
-/**
- * The only way in which an event is shown: in histories, exports, answers under `/ops`
- * (docs/decisions.md#shown-events).
- */
+/** Every event that is shown, in histories, exports and under `/ops`, passes here (docs/decisions.md#shown-events). */
 import { FIELD_CLASSES, type FieldClasses } from '../../domain/fieldClasses.js';
 import { MASK } from '../../lib/mask.js';
 import { shownStream } from '../../domain/streamName.js';
 import { isOfLaterVersion, type Upcasters } from '../../domain/upcasters.js';
 import type { Caller, Position, RecordedEvent } from '../../ports/eventStore.js';
 
-/** An event as shown: secret fields are left out of `data`, personal ones masked unless asked for. */
+/** Secret fields are left out of `data`, personal ones masked (`Sight`). */
 export interface EventView {
   readonly position: Position;
-  /** Without the keyed hash that some names end in. */
+  /** With keyed hashes masked. */
   readonly stream: string;
   readonly revision: number;
   readonly type: string;
@@ -27,11 +24,11 @@ export interface EventView {
 }
 
 export interface Sight {
-  /** Personal fields, too: only after a reason was given and recorded. */
+  /** Shows personal fields: only after a reason was recorded. */
   readonly personal: boolean;
 }
 
-/** Data of an unknown type, or of a later release's version, is left out: nothing is known to be harmless. */
+/** Data of an unknown type, or of a later release's version, is left out: it may be secret. */
 export function eventView(event: RecordedEvent, sight: Sight, upcasters?: Upcasters): EventView {
   const { position, stream, revision, type, id, at, metadata } = event;
   const { user, client, roles } = metadata.by;
@@ -55,7 +52,6 @@ export function eventView(event: RecordedEvent, sight: Sight, upcasters?: Upcast
   };
 }
 
-/** A copy of the data without what may not be shown. */
 export function dataShown(type: string, data: object, { personal }: Sight): object {
   const classes = Object.hasOwn(FIELD_CLASSES, type)
     ? (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[type]
@@ -82,7 +78,7 @@ function masked(value: unknown, [step, ...rest]: readonly string[]): unknown {
   );
 }
 
-/** A copy with one field, or every item of a list, replaced; `undefined` removes a field. */
+/** A copy with one field, or all items of a list (`[]`), replaced; `undefined` removes the field. */
 function changed(value: unknown, step: string | undefined, change: (inner: unknown) => unknown): unknown {
   if (step === '[]') return Array.isArray(value) ? value.map(change) : value;
   if (step === undefined || typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return value;

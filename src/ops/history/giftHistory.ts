@@ -17,7 +17,7 @@ import { slices } from '../../lib/async/slices.js';
 import { redactOtherGifts } from './redactOtherGifts.js';
 import { streamBetween } from './streamBetween.js';
 
-/** Only for what stream names don't say: the transaction of an unissued gift, a redemption's gift. */
+/** What stream names don't say: the transaction of an unissued gift, a redemption's gift. */
 export interface KnownGifts {
   readonly gifts: { get(giftId: string): Promise<{ readonly transaction_id: string } | undefined> };
   readonly redemptions: { get(redemptionId: string): Promise<{ readonly gift_id: string } | undefined> };
@@ -29,37 +29,30 @@ export interface HistoryDeps {
   readonly hash: KeyedHash;
 }
 
-/** One gift, or all gifts of a transaction. */
 export interface NamedGifts {
   readonly transactionId: string;
   readonly giftIds: readonly string[];
-  /** The transaction's stream. */
   readonly purchase: readonly RecordedEvent[];
 }
 
-/** No id is longer. */
 const MAX_ID = 64;
-/** Streams read side by side. */
-const READS = 32;
-/**
- * Whether parked work of a process manager concerns one gift, its entity; otherwise it concerns all gifts of the
- * transaction.
- */
+const PARALLEL_READS = 32;
+/** Whether the entity of parked work is a gift; otherwise the work concerns all gifts of the transaction. */
 const OF_ONE_GIFT: Readonly<Record<ParkedName, boolean>> = {
   purchase: false,
   notification: true,
   refund: false,
   dispute: false,
 };
-/** Requests for money to a provider or wallet, and their answers. */
+/** Answers to requests for money. */
 const ANSWERS: Readonly<Record<string, readonly string[]>> = {
   ChargeStarted: ['PaymentCharged', 'PaymentDeclined'],
   RefundStarted: ['GiftsRefunded', 'RefundRefused'],
 };
 
 /**
- * The gifts of an id or shortcode of a gift, an id of a redemption or transaction; `undefined` for an unknown one.
- * @throws UnavailableError, also while the read model can't tell yet
+ * `identifier`: a gift's id or shortcode, or the id of a redemption or transaction; `undefined` where it is unknown.
+ * @throws UnavailableError, also while the read model is behind
  */
 export async function namedGifts(deps: HistoryDeps, identifier: string): Promise<NamedGifts | undefined> {
   if (identifier === '' || identifier.length > MAX_ID) return undefined;
@@ -93,11 +86,7 @@ async function transactionOf({ events, models }: HistoryDeps, giftId: string): P
   return known ?? (await models.gifts.get(giftId))?.transaction_id;
 }
 
-/**
- * All events of these gifts' lives, in log order. Of a purchase of several, only what concerns these
- * (`redactOtherGifts.ts`).
- * @throws UnavailableError
- */
+/** In log order. Other gifts of the purchase are redacted. @throws UnavailableError */
 export async function giftHistory(
   deps: HistoryDeps,
   { transactionId, giftIds, purchase }: NamedGifts,
@@ -107,7 +96,7 @@ export async function giftHistory(
   const share = redactOtherGifts(purchase, giftIds);
   const all: RecordedEvent[] = [...share.events];
   const ofThese = (event: RecordedEvent): boolean => names(event.data, 'transaction_id', transactionId);
-  // The credit of a refund names it as its cause.
+  // The cause of a credit is its refund.
   all.push(
     ...(await walletMoney(events, purchase)).filter(
       ({ data }) => !share.isOthers((data as { readonly cause?: string }).cause ?? ''),
@@ -125,7 +114,7 @@ export async function giftHistory(
       );
     }
   }
-  await inParallel(giftIds, READS, async (giftId) => {
+  await inParallel(giftIds, PARALLEL_READS, async (giftId) => {
     all.push(...(await lifeOf(deps, giftId)));
     if (time.due()) await time.rest();
   });
@@ -134,7 +123,7 @@ export async function giftHistory(
   );
 }
 
-/** Events of a prepaid wallet for this purchase, between request and answer in the purchase's stream. */
+/** Events of a prepaid wallet: they lie between request and answer in the purchase's stream. */
 async function walletMoney(events: EventStore, purchase: readonly RecordedEvent[]): Promise<RecordedEvent[]> {
   const { payment_reference, transaction_id } = (purchase[0]?.data ?? {}) as Partial<GiftsPurchased['data']>;
   const found = new Map<string, RecordedEvent>();
@@ -160,7 +149,6 @@ async function walletMoney(events: EventStore, purchase: readonly RecordedEvent[
   return [...found.values()];
 }
 
-/** The gift's own streams, and the events of its voucher's code. */
 async function lifeOf({ events, hash }: HistoryDeps, giftId: string): Promise<RecordedEvent[]> {
   const [own, notification] = await Promise.all([
     events.read(giftStream(giftId)),

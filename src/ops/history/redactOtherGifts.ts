@@ -1,10 +1,9 @@
-/** The events of a purchase, reduced to some of its gifts: ids and receivers of the others are not shown. */
+/** The events of a purchase without ids and receivers of gifts that were not asked for. */
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import type { SkippedGifts } from '../../domain/refund.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
-/** Fields of a refund's events that name gifts. */
 interface NamesGifts {
   readonly refund_id?: string;
   readonly gift_ids?: readonly string[];
@@ -12,13 +11,12 @@ interface NamesGifts {
 }
 
 export interface RedactedPurchase {
-  /** Without refunds of other gifts; where an event names several gifts or receivers, the others are only counted. */
+  /** Without refunds of other gifts; in other events, other gifts and receivers are only counted. */
   readonly events: readonly RecordedEvent[];
-  /** Whether a refund, by its id, is one of other gifts. */
+  /** Whether a refund is only of other gifts. */
   isOthers(refundId: string): boolean;
 }
 
-/** For all of the purchase's gifts, the events unchanged. */
 export function redactOtherGifts(purchase: readonly RecordedEvent[], giftIds: readonly string[]): RedactedPurchase {
   const bought = purchase[0]?.data as GiftsPurchased['data'] | undefined;
   if (bought === undefined || giftIds.length === bought.receivers.length)
@@ -31,7 +29,7 @@ export function redactOtherGifts(purchase: readonly RecordedEvent[], giftIds: re
     if (refundId === undefined) continue;
     const ids = giftsIn(named);
     if (ids.some((id) => wanted.has(id))) own.add(refundId);
-    // A refund without gifts gives back money that bought nothing: it concerns all of them.
+    // A refund without gifts (money that bought nothing) concerns all gifts.
     else if (ids.length > 0) others.add(refundId);
   }
   const isOthers = (refundId: string): boolean => others.has(refundId) && !own.has(refundId);

@@ -1,14 +1,10 @@
-/**
- * A part of a shared stream (a wallet's, parked work's), found by position: it costs what the part costs, however long
- * the stream is.
- */
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 
 const PAGE = 500;
 
 /**
- * The events of a stream after one position of the log and up to another (`undefined`: the stream's end), in pages.
- * @throws UnavailableError
+ * The events of a stream after one position of the log and up to another (`undefined`: the stream's end). The cost hardly
+ * grows with the stream, which may be very long.
  */
 export async function* streamBetween(
   events: Pick<EventStore, 'read'>,
@@ -26,7 +22,7 @@ export async function* streamBetween(
   }
 }
 
-/** A revision at most a page before the first event after a position: by doubling, then by bisection. */
+/** A revision at most a page before the first event after a position. */
 async function firstAfter(events: Pick<EventStore, 'read'>, stream: string, after: Position): Promise<number> {
   const isBefore = async (revision: number): Promise<boolean> => {
     const [event] = await events.read(stream, { from: revision, limit: 1 });

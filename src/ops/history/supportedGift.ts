@@ -1,4 +1,3 @@
-/** A gift after a support action. */
 import { foundGift } from '../../commands/loadGift.js';
 import type { SupportDeps } from '../../commands/supportAction.js';
 import { giftStream } from '../../domain/gift/events.js';
@@ -8,22 +7,21 @@ import { type EventView, eventView } from './eventView.js';
 export interface SupportedGift {
   readonly gift_id: string;
   readonly transaction_id: string;
-  /** As in the API. */
   readonly gift_status: 'pending' | 'sent' | 'redeemed' | 'cancelled';
-  /** Of the gift: a user, whoever has a phone number, or whoever claims it. */
+  /** `nobody`: the first user to claim the gift. */
   readonly receiver: 'user' | 'phone number' | 'nobody';
   readonly receiver_id: string | null;
-  /** The last valid day (UTC). */
+  /** The last valid day, in UTC. */
   readonly expiry_date: string;
-  /** In order of time. */
+  /** Causes, the oldest first. */
   readonly blocked_by: readonly string[];
-  /** Events of this command, now or at its first run; empty: the gift was so already. */
+  /** Of the command, now or at its first run. */
   readonly events: readonly EventView[];
 }
 
 /**
- * The gift right after `own`: a repeated command gets the same answer. @throws Refusal `gift_not_found`;
- * UnavailableError
+ * The gift right after `own`, the events of a command: its repeat gets the same answer.
+ * @throws Refusal `gift_not_found`; UnavailableError
  */
 export async function supportedGift(
   deps: SupportDeps,
@@ -54,7 +52,7 @@ export async function supportedGift(
     receiver_id: user_id ?? null,
     expiry_date: gift.issued.expires_on,
     blocked_by: gift.blockedBy ?? [],
-    // Of events appended together, a command knows only the last one's position.
+    // The command knows only the position of its last event.
     events: own.map((event) => eventView(history.find(({ id }) => id === event.id) ?? event, { personal: false })),
   };
 }

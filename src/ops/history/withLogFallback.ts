@@ -1,6 +1,6 @@
 /**
- * Look-ups for histories in read models, with the log as a fallback where these are gone, being built, behind, or out
- * of reach. For the command line: the fallback reads the whole log, so nothing with many callers uses it.
+ * Look-ups for histories in read models; where these are behind or unavailable, in the log. Only for the command line:
+ * the fallback reads the whole log.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
@@ -13,12 +13,11 @@ import { type AskedModel, getAtLogEnd } from '../../runtime/readmodels/getAtLogE
 import type { ReadModels } from '../../projections/index.js';
 import type { KnownGifts } from './giftHistory.js';
 
-/** How long a read model may take to reach the log's end, ms: one of a running service is there within. */
+/** Enough beside a running service. */
 const REACH_MS = 500;
 const PURCHASES = { types: ['GiftsPurchased'], streams: [transactionStream('')] } as const;
 const REDEMPTIONS = { types: ['GiftRedeemed'], streams: [giftStream('')] } as const;
 
-/** `get` throws UnavailableError where the log can't be read, and the signal's reason. */
 export function withLogFallback(
   events: EventStore,
   { gifts, redemptions }: Pick<ReadModels, 'gifts' | 'redemptions'>,
@@ -54,7 +53,7 @@ async function modelOrLog<T>(
   try {
     return await getAtLogEnd(events, model, id, REACH_MS);
   } catch (error) {
-    // If the log can't tell either, that is thrown there.
+    // Where the log is unavailable, too, reading it throws.
     if (!(error instanceof UnavailableError)) throw error;
   }
   for await (const batch of events.readAll(undefined, filter, { signal })) {

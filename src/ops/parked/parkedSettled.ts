@@ -1,13 +1,11 @@
-/** Whether parked work has been done since, as the streams tell: its own events don't tell of a retry that went well. */
 import type { ParkedName } from '../../domain/parked.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { MANAGERS } from '../../processors/managers.js';
 import type { ParkedEntity } from '../../processors/runner/processManager.js';
 
 /**
- * Whether it is over, well or not: the charge is settled and its gifts are issued; the receiver was notified or can't
- * be; the money was given back, or there was nothing to give back; the gifts answer a dispute, or an external refund.
- * @throws UnavailableError
+ * Whether parked work has ended since, well or not. The streams of its entity show that: a retry that went well appends
+ * nothing to the stream of parked work.
  */
 export async function isSettled(
   events: EventStore,

@@ -1,4 +1,3 @@
-/** Parked work as support sees it; and all of it from the log, for work without a running service. */
 import { parkedId, type ParkedName, type ParkedState, PARKED_NAMES, parkedStream } from '../../domain/parked.js';
 import type { Caller, EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
@@ -10,22 +9,20 @@ import { isSettled } from './parkedSettled.js';
 
 export interface ParkedView {
   readonly id: string;
-  /** The process manager that gave it up. */
   readonly process: ParkedName;
   readonly step: string;
-  /** A transaction, a gift to be notified of, a refund, a dispute. */
+  /** The id of a transaction, gift, refund or dispute. */
   readonly entity: string;
   readonly transaction_id: string;
   readonly state: ParkedState;
   readonly cause: string;
   /** In a row. */
   readonly times: number;
-  /** Last times: ISO 8601, UTC, milliseconds. */
+  /** Times: ISO 8601, UTC, milliseconds. */
   readonly parked_at: string;
   readonly changed_at: string;
-  /** Of its last event. */
   readonly position: Position;
-  /** Of the last retry or discard; null without one. */
+  /** Of the last retry or discard. */
   readonly by: Caller | null;
   readonly reason: string | null;
 }
@@ -36,51 +33,35 @@ export interface ParkedEntry {
 }
 
 export function parkedView({ id, document }: ParkedEntry): ParkedView {
-  const {
-    name: process,
-    step,
-    entity,
-    transaction_id,
-    state,
-    cause,
-    times,
-    parked_at,
-    changed_at,
-    changed: position,
-    by,
-    reason,
-  } = document;
   return {
     id,
-    process,
-    step,
-    entity,
-    transaction_id,
-    state,
-    cause,
-    times,
-    parked_at,
-    changed_at,
-    position,
-    by,
-    reason,
+    process: document.name,
+    step: document.step,
+    entity: document.entity,
+    transaction_id: document.transaction_id,
+    state: document.state,
+    cause: document.cause,
+    times: document.times,
+    parked_at: document.parked_at,
+    changed_at: document.changed_at,
+    position: document.changed,
+    by: document.by,
+    reason: document.reason,
   };
 }
 
-/** From its events. @throws Error without any */
+/** @throws Error without events */
 export function parkedEntry(id: string, events: readonly RecordedEvent[]): ParkedEntry {
   const document = foldDocument(parkedProjection, events, id);
   if (document === undefined) throw new Error('parked work has no event');
   return { id, document };
 }
 
-/** Parked work with its events, and whether the work itself is over. */
 export interface ParkedWithEvents extends ParkedView {
   readonly settled: boolean;
   readonly events: readonly EventView[];
 }
 
-/** Shows one entity's work. @throws UnavailableError */
 export async function parkedWithEvents(events: EventStore, found: FoundWork, sight: Sight): Promise<ParkedWithEvents> {
   return {
     ...parkedView(parkedEntry(found.id, found.history)),
@@ -89,10 +70,7 @@ export async function parkedWithEvents(events: EventStore, found: FoundWork, sig
   };
 }
 
-/**
- * All work ever parked by these process managers (default all), by its last event, from the log alone.
- * @throws UnavailableError
- */
+/** All work ever parked by these process managers, ordered by its last event. @throws UnavailableError */
 export async function parkedInLog(
   events: EventStore,
   names: readonly ParkedName[] = PARKED_NAMES,

@@ -1,35 +1,31 @@
-/**
- * A part of the log: the events of a span of their own times, and the positions around them, resolved once so that the
- * range does not move (docs/decisions.md#spans-of-time).
- */
 import type { EventBatch, EventFilter, EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { withoutMark } from '../exports/csv.js';
 import { isWithin, timeBounds } from './timeBounds.js';
 import { TimeError, type TimeZone } from './times.js';
 
-/** A range as asked for and as read: events between the positions, whose own time is within the times. */
+/** Events between these positions whose own times are within `from` and `to` (docs/decisions.md#spans-of-time). */
 export interface LogRange {
-  /** Everything after this position, null: from the beginning, */
+  /** Exclusive; null: from the log's start. */
   readonly after: Position | null;
-  /** up to this one; null: the log was empty. */
+  /** Inclusive; null: the range is empty. */
   readonly through: Position | null;
-  /** The first and the last instant: ISO 8601, UTC; null: none was given. */
+  /** First and last instant: ISO 8601, UTC; null: not given. */
   readonly from: string | null;
   readonly to: string | null;
   readonly time_zone: string;
 }
 
-/** A request in words. Days and times are of the zone. */
+/** As requested. */
 export interface RangeWords {
   readonly zone: TimeZone;
   readonly from?: string | undefined;
-  /** A day is meant to its end. */
+  /** A day includes its end. */
   readonly to?: string | undefined;
-  /** Goes on after this position, where an earlier reading ended; its spelling in CSV will do. */
+  /** The position where an earlier reading ended, also as spelt in CSV. */
   readonly after?: string | undefined;
 }
 
-/** @throws TimeError for a malformed time or a position that is not in this log; UnavailableError */
+/** @throws TimeError, also for a position of another log; UnavailableError */
 export async function logRange(events: EventStore, { zone, from, to, after: given }: RangeWords): Promise<LogRange> {
   const after = given === undefined ? undefined : withoutMark(given);
   const first = from === undefined ? null : zone.instant(from, 'first');
@@ -41,17 +37,14 @@ export async function logRange(events: EventStore, { zone, from, to, after: give
   const all = { after: after ?? null, through: end ?? null };
   if (first === null && last === null) return { ...all, from: first, to: last, time_zone: zone.name };
   const part = await timeBounds(events, { from: first ?? undefined, to: last ?? undefined, after });
-  // Without an end, the log was searched to this position; without a past time, there is nothing.
+  // Without `to`, a repeat goes on after this position.
   const none = last === null ? { after: end ?? null, through: end ?? null } : { after: null, through: null };
   const found =
     part === undefined ? none : { after: part.after ?? null, through: last === null ? (end ?? null) : part.through };
   return { ...found, from: first, to: last, time_zone: zone.name };
 }
 
-/**
- * Refuses an `after` that is not in the log, which ends at `end`: it is another log's, or mistyped. Nothing comes after
- * it, which would look like the end of a list. @throws TimeError
- */
+/** @throws TimeError for a position of another log: an empty answer would look like the end of a list */
 export function refuseUnlessPlace(
   events: Pick<EventStore, 'isPosition'>,
   after: string,
@@ -76,8 +69,7 @@ export function isInRange(
 }
 
 /**
- * The events of a range that pass a filter, in log order, in batches; each says how far the log was searched, at most
- * to the range's end.
+ * In log order. A batch's position says how far the log was searched, at most to the range's end.
  * @throws UnavailableError
  */
 export async function* readRange(

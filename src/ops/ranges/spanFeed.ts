@@ -1,29 +1,27 @@
-/** Reads the log once, span of time after span, in constant memory. */
+/** Reads the log once, one span of time after another, in constant memory. */
 import type { EventFilter, EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { readRange } from './range.js';
 import { timeBounds } from './timeBounds.js';
 
-/** Clocks of machines differ: an earlier decision may come this much later in the log, ms. */
-const CLOCKS_MS = 10 * 60_000;
+/** Clocks of machines differ: an event may follow another in the log whose time is so much later. */
+const CLOCK_SKEW_MS = 10 * 60_000;
 
-/** Events of a filter in log order. */
 export interface SpanFeed {
   /**
-   * Events decided from the day's beginning and before `to` (ms since the epoch) that no earlier call gave. `last`: the
-   * final call, which includes late ones. @throws UnavailableError
+   * The next events with times before `to` (ms since the epoch), in log order. `last`: the final call, which includes
+   * events that come late in the log.
    */
   until(to: number, last: boolean): AsyncIterable<RecordedEvent>;
   close(): Promise<void>;
 }
 
-/** For a day: ms since the epoch, end exclusive. @throws UnavailableError */
+/** `day`: ms since the epoch, end exclusive. @throws UnavailableError */
 export async function openSpanFeed(
   events: EventStore,
   day: { readonly from: number; readonly to: number },
   filter: EventFilter,
 ): Promise<SpanFeed> {
-  // Longer than the day: its last span includes events that come late in the log.
-  const times = { from: iso(day.from), to: iso(day.to + CLOCKS_MS - 1) };
+  const times = { from: iso(day.from), to: iso(day.to + CLOCK_SKEW_MS - 1) };
   const part = await timeBounds(events, times);
   const abort = new AbortController();
   const reading = flat(
@@ -33,7 +31,7 @@ export async function openSpanFeed(
 
   return {
     async *until(to, last) {
-      const end = last ? to + CLOCKS_MS : to;
+      const end = last ? to + CLOCK_SKEW_MS : to;
       for (;;) {
         held ??= (await reading.next()).value ?? undefined;
         if (held === undefined) return;

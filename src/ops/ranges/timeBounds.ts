@@ -1,16 +1,11 @@
-/**
- * Positions of times, and the events of a span of time, for every engine and order of times
- * (docs/decisions.md#spans-of-time).
- */
 import type { EventBatch, EventStore, LogPart, Position, TimesWithin } from '../../ports/eventStore.js';
 
-/** Some purchases and gifts, evenly spread: ids are random, so one in a few hundred starts so. */
+/** One of some hundred transactions, and fewer gifts: evenly spread, since ids are random. */
 const SAMPLES = ['transaction-00', 'gift-000'];
 
 /**
- * A part of the log with every event whose own time is within these: the narrowest, where the engine can tell,
- * otherwise the whole log. Readers check each event's time (`isWithin`). `undefined`: there is none.
- * @throws UnavailableError
+ * A part of the log that has every event of these times (docs/decisions.md#spans-of-time): the whole log where the
+ * engine has no index of times. Readers check each event (`isWithin`). `undefined`: there is none.
  */
 export async function timeBounds(events: EventStore, within: TimesWithin): Promise<LogPart | undefined> {
   if (events.timeBounds !== undefined) return events.timeBounds(within);
@@ -29,22 +24,20 @@ export function isWithin(
 }
 
 /**
- * The log's position at a time (ISO 8601, UTC, milliseconds): that of its last event of that time or before;
- * `undefined` when the log begins later. Later stamps before it, by a clock that was ahead, are part of that state: a
- * state is a prefix of the log. Once the time has passed the position stays, unless a clock is set back before it.
- * @throws UnavailableError
+ * The position of the last event of a time (ISO 8601, UTC, milliseconds) or before; `undefined`: there is none. The
+ * state at that time is the log up to there: events before it with later times, by a clock that was ahead, are part of
+ * it. The position of a past time stays, unless a clock is set back. @throws UnavailableError
  */
 export async function positionAt(events: EventStore, time: string): Promise<Position | undefined> {
   return events.timeBounds === undefined ? byReading(events, time) : (await events.timeBounds({ to: time }))?.through;
 }
 
-/** First among samples, of which the engine looks only at names, then among all events after the last of them. */
+/** First among samples, which the engine finds by stream name, then among all events after the last match. */
 async function byReading(events: EventStore, time: string): Promise<Position | undefined> {
   const sample = await lastUpTo(events.readAll(undefined, { streams: SAMPLES }), time);
   return (await lastUpTo(events.readAll(sample), time)) ?? sample;
 }
 
-/** The position of the last event of that time or before; `undefined`: there is none. */
 async function lastUpTo(feed: AsyncIterable<EventBatch>, time: string): Promise<Position | undefined> {
   let last: Position | undefined;
   for await (const batch of feed) for (const event of batch.events) if (event.at <= time) last = event.position;

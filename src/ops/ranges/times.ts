@@ -1,7 +1,6 @@
-/** Times and days in a time zone, as auditors write them, resolved to UTC (docs/decisions.md#spans-of-time). */
+/** Days and times of a time zone, as auditors write them (docs/decisions.md#spans-of-time). */
 import { inAscii, shortened } from '../../lib/quotedText.js';
 
-/** The default zone of days and of times without an offset. */
 export const DEFAULT_ZONE = 'Europe/London';
 
 const DAY_MS = 86_400_000;
@@ -10,25 +9,24 @@ const LOCAL = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3}))?
 const ABSOLUTE =
   /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3})\d{0,6})?)?(?:Z|([+-])(\d\d):?([0-5]\d))$/i;
 
-/** A malformed time or unknown zone; the message shows the right form. */
+/** The message shows the right form. */
 export class TimeError extends Error {
   override readonly name = 'TimeError';
 }
 
 export interface TimeZone {
-  /** As it was given: `Europe/London`. */
   readonly name: string;
   /** The day (`YYYY-MM-DD`) of an ISO 8601 time in UTC. Fast for ascending times. */
   dayOf(iso: string): string;
   /**
-   * The instant (ISO 8601, UTC, milliseconds) of a text: a time with an offset (`2026-05-04T12:30:00Z`), a time of the
-   * zone (`2026-05-04 12:30`), or a day, whose first or last instant is meant by `edge`.
+   * ISO 8601, UTC, milliseconds. `text`: a time with an offset (`2026-05-04T12:30:00Z`), a time of the zone
+   * (`2026-05-04 12:30`), or a day, of which `edge` is meant.
    * @throws TimeError
    */
   instant(text: string, edge: 'first' | 'last'): string;
 }
 
-/** IANA name, or UTC. @throws TimeError */
+/** `name`: of IANA, or UTC. @throws TimeError */
 export function timeZone(name: string): TimeZone {
   const clock = clockOf(name);
   let minute = '';
@@ -42,7 +40,7 @@ export function timeZone(name: string): TimeZone {
     return Date.UTC(year, month - 1, date, hour, minutes, second) + (((ms % 1_000) + 1_000) % 1_000);
   }
 
-  /** The instant of a wall clock's time: of two the earlier, in a gap that much later. */
+  /** When clocks go back: the earlier of two instants. In a gap: as much later as the gap is long. */
   function instantOf(wall: number): number {
     const candidates = [wall - DAY_MS, wall + DAY_MS].map((near) => wall - (wallClock(near) - near));
     return (
@@ -83,7 +81,7 @@ export function timeZone(name: string): TimeZone {
 }
 
 /**
- * The past instant (ISO 8601, UTC) of a text: the last of a day, or `now` for the present day. `now`: ISO 8601, UTC.
+ * As `instant`: the last of a day, or `now` (ISO 8601, UTC) for the present day.
  * @throws TimeError, also for the future
  */
 export function pastInstant(zone: TimeZone, text: string, now: string): string {
@@ -113,7 +111,7 @@ function clockOf(name: string): Intl.DateTimeFormat {
   }
 }
 
-/** A wall clock's time in ms; one of no calendar is refused. */
+/** As if it were UTC, ms. @throws TimeError for a day or time that does not exist */
 function wallOf(
   [year = '', month = '', day = '', hour = '00', minute = '00', second = '00', fraction = '']: readonly (
     string | undefined

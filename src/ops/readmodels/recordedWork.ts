@@ -1,11 +1,6 @@
-/** Work that changes a read model's builds, recorded before anything is done and afterwards. */
 import type { StartedOperation } from '../../commands/recordAccess.js';
 
-/**
- * Runs work whose record was appended before, and appends whether it was done. `shown`: the records that its result
- * shows.
- * @throws whatever `work` throws: a missing end of the record shows the failure, too
- */
+/** Runs work whose start is recorded, and records its end. `shown`: how many records the result shows. */
 export async function recordedWork<T>(
   record: StartedOperation,
   work: () => Promise<T>,
@@ -15,6 +10,7 @@ export async function recordedWork<T>(
   try {
     result = await work();
   } catch (error) {
+    // A record without an end shows the failure, too.
     await record.end(0, null, false).catch(() => undefined);
     throw error;
   }

@@ -1,4 +1,3 @@
-/** Repair of single documents of a read model, recorded in the log before anything is done and afterwards. */
 import type { StartedOperation } from '../../commands/recordAccess.js';
 import { forgetFindings, lastFindings } from '../../runtime/readmodels/maintenance/lastFindings.js';
 import type { RebuildDeps } from '../../runtime/readmodels/maintenance/rebuild.js';
@@ -6,16 +5,16 @@ import { repair, type RepairOptions, RepairRefusedError } from '../../runtime/re
 import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 
-/** The ids of documents, or all that the last verification found to differ. */
+/** Ids, or `found`: all that the last verification found to differ. */
 export type RepairedDocuments = readonly string[] | 'found';
 
 export interface RecordedRepairOptions extends RepairOptions {
-  /** Records the repair before the work: the projector does what was requested whatever becomes of this process. */
+  /** Records the start: the projector does the work, whatever becomes of this process. */
   readonly record: (ids: readonly string[]) => Promise<StartedOperation>;
 }
 
 /**
- * Repairs these documents. `undefined`: the signal has stopped it, and requested repairs may still be done.
+ * Records start and end in the log. `undefined`: stopped by the signal; requested repairs may still be done.
  * @throws RepairRefusedError, UnavailableError
  */
 export async function repairReadModel(

@@ -1,4 +1,4 @@
-/** Verification of a read model, which keeps the ids of what differs for a repair. */
+/** Verifies a read model; the ids of documents that differ are kept for a repair. */
 import { recordFindings } from '../../runtime/readmodels/maintenance/lastFindings.js';
 import {
   verifyAll,
@@ -8,14 +8,14 @@ import {
 } from '../../runtime/readmodels/maintenance/verify.js';
 import type { ReadStore } from '../../ports/readStore.js';
 
-/** An empty read store for the copy, removed when it is closed. */
+/** An empty read store, removed on `close`. */
 export interface ScratchStore {
   readonly store: ReadStore;
   close(): Promise<void>;
 }
 
 export interface VerificationOptions extends VerifyOptions {
-  /** Compares only so many documents, picked at random; absent: all of them. */
+  /** So many documents, picked at random; absent: all. */
   readonly sample?: number | undefined;
   readonly openScratch: () => Promise<ScratchStore>;
 }

@@ -1,9 +1,8 @@
 /**
- * Reconciles a day of a payment provider's ledger with the log, to the penny: every charge and refund of one side must
- * be on the other. Both are read in parallel spans of time, so memory is bounded by the busiest span. Clocks differ,
- * and an answer may be recorded on another day than the money moved: entries without a counterpart after a while are
- * looked up by id. Of refunds made at the provider itself the log has amounts (`RefundedAtProvider`), not ids: they
- * match the provider's earlier refunds.
+ * Reconciles a day of a payment provider's ledger with the log, to the penny: every charge and refund must be on both
+ * sides. Both are read span of time by span, so memory is bounded by the busiest span. Clocks differ, and an answer may
+ * be recorded on a later day: an entry without a counterpart in its span or the next is looked up by id. Of refunds made
+ * at the provider itself the log has amounts (`RefundedAtProvider`), no ids.
  */
 import type { RefundedAtProvider } from '../../domain/disputes.js';
 import { type PaymentCharged, transactionStream } from '../../domain/purchase/events.js';
@@ -14,12 +13,10 @@ import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
 import { openSpanFeed } from '../ranges/spanFeed.js';
 
-/** Missing on one side, or the sides disagree. */
+/** `here`: the log; `there`: the provider. */
 export type DifferenceKind = 'missing_here' | 'missing_there' | 'amount' | 'currency' | 'state';
 
-/**
- * A difference between the provider's ledger (`there`) and the log (`here`). Money is in the currency's smallest unit.
- */
+/** Amounts are in the currency's smallest unit. */
 export interface Difference {
   readonly what: DifferenceKind;
   readonly kind: LedgerEntry['kind'];
@@ -34,7 +31,6 @@ export interface Difference {
     readonly at: string;
     readonly status: string;
   } | null;
-  /** For people. */
   readonly detail: string;
 }
 
@@ -46,12 +42,12 @@ export interface Sums {
   readonly refunded: number;
 }
 
-/** Sums count each side's day by its own clock. */
+/** Each side's day is by its own clock. */
 export interface Reconciled {
   readonly provider: string;
   readonly here: Sums;
   readonly there: Sums;
-  /** Entries whose counterpart was recorded much later, or on another day: found by their id. */
+  /** Entries whose counterpart was found by id: recorded much later, or on another day. */
   readonly looked_up: number;
   readonly differences: number;
 }
@@ -64,13 +60,11 @@ export interface Day {
 
 const SPAN_MS = 15 * 60_000;
 const CURRENCY = 'gbp';
-/** Look-ups in parallel. */
-const SIDE_BY_SIDE = 8;
+const PARALLEL_LOOKUPS = 8;
 
-/** Money that moved by the log. */
 interface Here {
   readonly kind: LedgerEntry['kind'];
-  /** Empty where the log has none: see `RefundedAtProvider`. */
+  /** Empty for `RefundedAtProvider`. */
   readonly id: string;
   readonly transactionId: string;
   readonly amount: number;
@@ -91,9 +85,8 @@ function count(sums: Tally, kind: LedgerEntry['kind'], amount: number, entries =
 }
 
 /**
- * Reports each difference. An aborted `signal` ends it with its reason. `others`: the log's sums of other
- * providers, uncompared.
- * @throws what the ledger throws; UnavailableError
+ * `others`: the log's sums of other providers, uncompared.
+ * @throws what the ledger throws; UnavailableError; the signal's reason
  */
 export async function reconcile(
   events: EventStore,
@@ -106,11 +99,11 @@ export async function reconcile(
   const here = nothing();
   const there = nothing();
   const others = new Map<string, Tally>();
-  /** Pence already matched, by the id of the event that recorded refunds made at the provider. */
+  /** Pence of `RefundedAtProvider` already matched, by event id. */
   const spent = new Map<string, number>();
   let lookedUp = 0;
   let differences = 0;
-  /** Without a counterpart yet: of this span, and of the one before. */
+  /** Without a counterpart yet, of this span and the previous one. */
   let ours = [new Map<string, Here>(), new Map<string, Here>()] as const;
   let theirs = [new Map<string, LedgerEntry>(), new Map<string, LedgerEntry>()] as const;
 
@@ -131,7 +124,7 @@ export async function reconcile(
     const found = await ledger.find(one.kind, one.id, one.transactionId);
     if (found === undefined)
       return report([
-        missing('missing_there', ledger.provider, one, undefined, `${ledger.provider} knows no such ${one.kind}`),
+        differenceOf('missing_there', ledger.provider, one, undefined, `${ledger.provider} knows no such ${one.kind}`),
       ]);
     lookedUp++;
     if (!found.moved && (await failedLater(events, one))) return count(here, one.kind, -one.amount, -1);
@@ -139,7 +132,7 @@ export async function reconcile(
   };
   const resolveTheirs = async (one: LedgerEntry): Promise<void> => {
     const { found, why } = await inLog(events, one, spent);
-    if (found === undefined) return report([missing('missing_here', ledger.provider, undefined, one, why)]);
+    if (found === undefined) return report([differenceOf('missing_here', ledger.provider, undefined, one, why)]);
     lookedUp++;
     return report(compare(ledger.provider, found, one));
   };
@@ -160,7 +153,7 @@ export async function reconcile(
       }
       for await (const event of feed.until(to, to === day.to)) {
         const { provider, ...one } = hereOf(event);
-        // Nothing was to pay: no provider was asked.
+        // A free gift: no provider knows it.
         if (one.amount === 0) continue;
         if (provider !== ledger.provider) {
           const sums = others.get(provider) ?? nothing();
@@ -174,13 +167,13 @@ export async function reconcile(
         if (known === undefined) ours[0].set(keyOf(one), one);
         else await report(compare(ledger.provider, one, known));
       }
-      await inParallel([...ours[1].values()], SIDE_BY_SIDE, resolveOurs);
-      await inParallel([...theirs[1].values()], SIDE_BY_SIDE, resolveTheirs);
+      await inParallel([...ours[1].values()], PARALLEL_LOOKUPS, resolveOurs);
+      await inParallel([...theirs[1].values()], PARALLEL_LOOKUPS, resolveTheirs);
       ours = [new Map(), ours[0]];
       theirs = [new Map(), theirs[0]];
     }
-    await inParallel([...ours[1].values()], SIDE_BY_SIDE, resolveOurs);
-    await inParallel([...theirs[1].values()], SIDE_BY_SIDE, resolveTheirs);
+    await inParallel([...ours[1].values()], PARALLEL_LOOKUPS, resolveOurs);
+    await inParallel([...theirs[1].values()], PARALLEL_LOOKUPS, resolveTheirs);
   } finally {
     await feed.close();
   }
@@ -206,17 +199,13 @@ function hereOf(event: RecordedEvent): Here & { readonly provider: string } {
   }
 }
 
-/** Whether the log also has that the provider failed to deliver it later. */
+/** Whether it is a refund that the provider could not deliver. */
 async function failedLater(events: EventStore, { kind, id, transactionId }: Here): Promise<boolean> {
   if (kind !== 'refund') return false;
   const history = await events.read(transactionStream(transactionId));
   return history.some(({ type, data }) => type === 'RefundFailed' && (data as RefundFailed['data']).refund_ref === id);
 }
 
-/**
- * The provider's entry in its transaction's stream, on any day: the first event that names it. `spent`: see
- * `refundedOutside`.
- */
 async function inLog(
   events: EventStore,
   entry: LedgerEntry,
@@ -247,9 +236,8 @@ async function inLog(
 }
 
 /**
- * Matches this refund with those made at the provider itself; returns when the log recorded them. `undefined`: none
- * matches, or the ledger has no amount. The provider reports totals, so the first report after this refund covers it,
- * and its amount is used up.
+ * Matches a refund with `RefundedAtProvider`; `undefined` where none matches. The provider reports totals: the first
+ * reports after the refund cover it, and their amounts are used up (`spent`).
  */
 function refundedOutside(
   history: readonly RecordedEvent[],
@@ -275,17 +263,7 @@ function refundedOutside(
 }
 
 function compare(provider: string, here: Here, there: LedgerEntry): Difference[] {
-  const { kind, id, transactionId } = here;
-  const of = (what: DifferenceKind, detail: string): Difference => ({
-    what,
-    kind,
-    provider,
-    id,
-    transaction_id: transactionId,
-    here: { amount: here.amount, at: here.at },
-    there: shown(there),
-    detail,
-  });
+  const of = (what: DifferenceKind, detail: string): Difference => differenceOf(what, provider, here, there, detail);
   const differences: Difference[] = [];
   if (!there.moved) differences.push(of('state', `the log counts it, ${provider} says ${there.status}`));
   if (there.currency !== CURRENCY) differences.push(of('currency', `${there.currency} instead of ${CURRENCY}`));
@@ -294,15 +272,15 @@ function compare(provider: string, here: Here, there: LedgerEntry): Difference[]
   return differences;
 }
 
-function missing(
-  what: 'missing_here' | 'missing_there',
+function differenceOf(
+  what: DifferenceKind,
   provider: string,
   here: Here | undefined,
   there: LedgerEntry | undefined,
   detail: string,
 ): Difference {
   const one = here ?? there;
-  if (one === undefined) throw new Error('something must be missing');
+  if (one === undefined) throw new Error('a difference is of one entry at least');
   const { kind, id, transactionId: transaction_id } = one;
   return {
     what,
@@ -311,14 +289,10 @@ function missing(
     id,
     transaction_id,
     here: here === undefined ? null : { amount: here.amount, at: here.at },
-    there: there === undefined ? null : shown(there),
+    there:
+      there === undefined
+        ? null
+        : { amount: there.amount ?? null, currency: there.currency, at: there.at, status: there.status },
     detail,
   };
 }
-
-const shown = ({ amount, currency, at, status }: LedgerEntry): NonNullable<Difference['there']> => ({
-  amount: amount ?? null,
-  currency,
-  at,
-  status,
-});

@@ -1,4 +1,3 @@
-/** Reconciles a day with every ledger: the payment provider's and the prepaid wallets'. */
 import type { EventStore } from '../../ports/eventStore.js';
 import type { PaymentLedger } from '../../ports/paymentLedger.js';
 import type { ProviderSettings } from '../../providers/settings.js';
@@ -7,16 +6,13 @@ import { timeZone, TimeError } from '../ranges/times.js';
 import { walletLedger } from './walletLedger.js';
 
 const DAY = /^\d{4}-\d\d-\d\d$/;
-/** How long the simulated provider remembers, ms. */
 const SIMULATED_KEPT_MS = 48 * 3_600_000;
 
 export interface ReconcileDeps {
   readonly events: EventStore;
-  /** The payment provider's. */
   readonly ledger: PaymentLedger;
 }
 
-/** The day as understood. */
 export interface ReconciledDay extends Day {
   /** `YYYY-MM-DD`. */
   readonly day: string;
@@ -25,14 +21,11 @@ export interface ReconciledDay extends Day {
 
 export interface DayReport {
   readonly ledgers: readonly Reconciled[];
-  /** The log's sums of providers without a ledger here: another one is set now, or there is none (invoices). */
+  /** The log's sums of providers without a ledger: invoices, or a provider that is no longer set. */
   readonly uncompared: readonly (Sums & { readonly provider: string })[];
 }
 
-/**
- * The day of a text; one that is not over ends now (`now`: ms since the epoch).
- * @throws TimeError, also where the simulated provider has forgotten the day
- */
+/** A day that is not over ends at `now` (ms since the epoch). @throws TimeError */
 export function dayOf(
   text: string,
   zone: string,
@@ -42,13 +35,13 @@ export function dayOf(
     throw new TimeError(`${JSON.stringify(text.slice(0, 40))} is not a day: give one such as 2026-05-04`);
   const calendar = timeZone(zone);
   const from = Date.parse(calendar.instant(text, 'first'));
-  if (from > now) throw new TimeError(`${text} has not begun`);
+  if (from > now) throw new TimeError(`${text} has not started yet`);
   if (settings.payments === 'simulated' && from < now - SIMULATED_KEPT_MS)
     throw new TimeError('the simulated provider keeps its ledger for 48 h only');
   return { day: text, timeZone: zone, from, to: Math.min(Date.parse(calendar.instant(text, 'last')) + 1, now) };
 }
 
-/** Reports each difference. @throws what the ledgers throw; UnavailableError */
+/** With the ledgers of the payment provider and the prepaid wallets. @throws as `reconcile` */
 export async function reconcileDay(
   { events, ledger }: ReconcileDeps,
   day: Day,
@@ -72,7 +65,6 @@ export async function reconcileDay(
   }
 }
 
-/** The last line of a comparison for programs. */
 export function reconciliationReport(
   { day, timeZone: time_zone, from, to }: ReconciledDay,
   { ledgers, uncompared }: DayReport,

@@ -1,4 +1,3 @@
-/** The ledger of the prepaid wallets: their streams, read like a provider's list. */
 import type { WalletEvent } from '../../domain/wallet.js';
 import { walletStream } from '../../domain/wallet.js';
 import { type PurchaseEvent, transactionStream } from '../../domain/purchase/events.js';
@@ -8,7 +7,7 @@ import { openSpanFeed, type SpanFeed } from '../ranges/spanFeed.js';
 
 const PAGE = 500;
 
-/** All wallets on a day (ms since the epoch, end exclusive). `close` it after use. */
+/** The streams of all prepaid wallets as a ledger, on a day (ms since the epoch, end exclusive). */
 export async function walletLedger(
   events: EventStore,
   day: { readonly from: number; readonly to: number },

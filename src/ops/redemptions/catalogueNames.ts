@@ -1,28 +1,36 @@
-/**
- * Names of stores and products at a position of the log, from the log alone and in bounded memory: for reports that
- * people read.
- */
+/** Entries of the catalogue at a position, from the log alone and in bounded memory. */
 import { LRUCache } from 'lru-cache';
 import { type CatalogueKind, type CatalogueKinds, catalogueStream } from '../../domain/catalogue.js';
 import { type Entry, evolveEntry } from '../../domain/entry.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 
-/** Entries whose streams are kept: as a rule a shop's whole catalogue. */
+/** Streams kept in memory: as a rule the whole catalogue's. */
 const REMEMBERED = 10_000;
 
-/** An entry's name at a position, or its first one; '' for an unknown entry. @throws UnavailableError */
-export type NameAt = (kind: CatalogueKind, id: string, position: Position) => Promise<string>;
+/** An entry at a position, or its first version; `undefined`: unknown. */
+type EntryAt = <K extends CatalogueKind>(
+  kind: K,
+  id: string,
+  position: Position,
+) => Promise<CatalogueKinds[K] | undefined>;
 
-/** Reads each entry's stream once as long as it is remembered. */
-export function catalogueNames(events: Pick<EventStore, 'read'>): NameAt {
+export function catalogueEntries(events: Pick<EventStore, 'read'>): EntryAt {
   const known = new LRUCache<string, Promise<RecordedEvent[]>>({ max: REMEMBERED });
-  return async (kind, id, position) => {
+  return async <K extends CatalogueKind>(kind: K, id: string, position: Position) => {
     const stream = catalogueStream(kind, id);
     const read = known.get(stream) ?? events.read(stream);
     known.set(stream, read);
-    let entry: Entry<CatalogueKinds[CatalogueKind]> = { status: 'none' };
+    let entry: Entry<CatalogueKinds[K]> = { status: 'none' };
     for (const event of await read)
       if (event.position <= position || entry.status === 'none') entry = evolveEntry(entry, event);
-    return entry.status === 'none' ? '' : entry.value.name;
+    return entry.status === 'none' ? undefined : entry.value;
   };
+}
+
+/** '' for an unknown entry. */
+export type NameAt = (kind: CatalogueKind, id: string, position: Position) => Promise<string>;
+
+export function catalogueNames(events: Pick<EventStore, 'read'>): NameAt {
+  const entryAt = catalogueEntries(events);
+  return async (kind, id, position) => (await entryAt(kind, id, position))?.name ?? '';
 }

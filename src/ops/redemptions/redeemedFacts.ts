@@ -1,32 +1,24 @@
-/** The redemption that an event reverses: the event has its id alone. */
+/** The redemptions that reversals name only by id. */
+import { LRUCache } from 'lru-cache';
 import type { GiftRedeemed, GiftUnredeemed } from '../../domain/gift/events.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 
-/** Redemptions remembered at least, and at most twice as many: most reversals come soon. */
+/** Most reversals come soon after their redemption. */
 const REMEMBERED = 10_000;
-/** Streams read in parallel. */
-const READS = 32;
+const PARALLEL_READS = 32;
 
 export interface RedeemedFacts {
   /**
-   * The redemptions of these events (`GiftRedeemed`, `GiftUnredeemed`, in log order).
-   * @throws UnavailableError; Error where a reversed redemption is not in its gift's stream
+   * The redemption of each event (`GiftRedeemed`, `GiftUnredeemed`). Batches are in log order.
+   * @throws Error where a gift's stream does not have the reversed redemption
    */
   of(events: readonly RecordedEvent[]): Promise<GiftRedeemed['data'][]>;
 }
 
 /** Remembers a bounded number of redemptions, and reads the gift's stream for others. */
 export function redeemedFacts(events: EventStore): RedeemedFacts {
-  let recent = new Map<string, GiftRedeemed['data']>();
-  let earlier = new Map<string, GiftRedeemed['data']>();
-
-  function remember(redemption: GiftRedeemed['data']): void {
-    recent.set(redemption.redemption_id, redemption);
-    if (recent.size < REMEMBERED) return;
-    earlier = recent;
-    recent = new Map();
-  }
+  const recent = new LRUCache<string, GiftRedeemed['data']>({ max: REMEMBERED });
 
   async function find({ stream, data }: RecordedEvent): Promise<GiftRedeemed['data']> {
     const { redemption_id: id } = data as GiftUnredeemed['data'];
@@ -40,15 +32,13 @@ export function redeemedFacts(events: EventStore): RedeemedFacts {
   return {
     async of(batch) {
       const facts: (GiftRedeemed['data'] | undefined)[] = batch.map((event) => {
-        if (event.type !== 'GiftRedeemed') {
-          const { redemption_id: id } = event.data as GiftUnredeemed['data'];
-          return recent.get(id) ?? earlier.get(id);
-        }
-        remember(event.data as GiftRedeemed['data']);
-        return event.data as GiftRedeemed['data'];
+        if (event.type !== 'GiftRedeemed') return recent.get((event.data as GiftUnredeemed['data']).redemption_id);
+        const redemption = event.data as GiftRedeemed['data'];
+        recent.set(redemption.redemption_id, redemption);
+        return redemption;
       });
       const missing = facts.flatMap((fact, index) => (fact === undefined ? [index] : []));
-      await inParallel(missing, READS, async (index) => {
+      await inParallel(missing, PARALLEL_READS, async (index) => {
         facts[index] = await find(batch[index] as RecordedEvent);
       });
       return facts as GiftRedeemed['data'][];

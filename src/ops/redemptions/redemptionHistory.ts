@@ -1,4 +1,4 @@
-/** Redemptions and their reversals as in the log, read once in constant memory. */
+/** Redemptions and their reversals, read from the log in constant memory. */
 import { accountStream } from '../../domain/account.js';
 import { catalogueStream } from '../../domain/catalogue.js';
 import { type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
@@ -12,8 +12,8 @@ import { type LogRange, readRange } from '../ranges/range.js';
 import { redeemedFacts } from './redeemedFacts.js';
 
 /**
- * Filters of redemptions: the columns of the CSV whose names serve as well, and what is chosen. All conditions must
- * hold. Other columns are times and positions, which ranges select, or the same for every record.
+ * Filters, all of which must match. `columns`: columns of the CSV that name the filter as well. `chosen`: its words in
+ * help and API.
  */
 export const REDEMPTION_FILTERS = {
   merchant: {
@@ -47,12 +47,11 @@ export type RedemptionFilterName = keyof typeof REDEMPTION_FILTERS;
 
 export const REDEMPTION_FILTER_NAMES = Object.keys(REDEMPTION_FILTERS) as RedemptionFilterName[];
 
-/** An id for each filter in use. */
 export type RedemptionFilter = Readonly<Partial<Record<RedemptionFilterName, string | undefined>>>;
 
 /**
- * The first id of a filter that the log does not know, and what to say of it: a mistyped one would give an empty
- * answer, which looks like a fact. `undefined` when all are known. @throws UnavailableError
+ * The first id that the log does not know; `undefined`: it knows all. An empty answer for a mistyped id would look like
+ * a fact. @throws UnavailableError
  */
 export async function unknownTo(
   events: EventStore,
@@ -66,13 +65,12 @@ export async function unknownTo(
   return undefined;
 }
 
-/** A redemption or reversal: its event, with the gift and the redemption. */
+/** A redemption or reversal. */
 export interface RedemptionRecord extends EventView {
   readonly gift_id: string;
   readonly redemption: GiftRedeemed['data'];
 }
 
-/** Some records, and how far the log was searched. */
 export interface RedemptionBatch {
   readonly records: readonly RedemptionRecord[];
   readonly position: Position;
@@ -80,7 +78,7 @@ export interface RedemptionBatch {
 
 const TYPES = ['GiftRedeemed', 'GiftUnredeemed'] as const;
 
-/** The records of a range, in log order, in batches. @throws UnavailableError */
+/** In log order. @throws UnavailableError */
 export async function* readRedemptions(
   events: EventStore,
   range: LogRange,
@@ -116,8 +114,8 @@ function wanted(
   return REDEMPTION_FILTER_NAMES.every((name) => filter[name] === undefined || filter[name] === facts[name]);
 }
 
-/** The heading in CSV: for programs first, then for people. */
-const REDEMPTION_COLUMNS: readonly string[] = [
+/** Columns for programs, then columns for people. */
+const REDEMPTION_COLUMNS = [
   'position',
   'at',
   'type',
@@ -143,18 +141,15 @@ const REDEMPTION_COLUMNS: readonly string[] = [
   'location_merchant_name',
   'brand_name',
   'product_name',
-];
+] as const;
 
 export interface RedemptionCsv {
-  /** With its line feed. */
+  /** Ends in a line feed. */
   readonly heading: string;
-  /**
-   * The lines of some records, with the names that locations, brands and products had then. @throws UnavailableError
-   */
+  /** With the names that locations, brands and products had then. */
   lines(records: readonly RedemptionRecord[]): Promise<string>;
 }
 
-/** Names are looked up in this log. */
 export function redemptionCsv(events: Pick<EventStore, 'read'>): RedemptionCsv {
   const nameAt = catalogueNames(events);
   return {
@@ -168,49 +163,25 @@ export function redemptionCsv(events: Pick<EventStore, 'read'>): RedemptionCsv {
 }
 
 async function redemptionRow(record: RedemptionRecord, nameAt: NameAt): Promise<Cell[]> {
-  const {
-    position,
-    at,
-    type,
-    gift_id,
-    redemption,
-    by,
-    request_id,
-    command_id,
-    causation_id,
-    correlation_id,
-    id,
-    revision,
-  } = record;
-  const { redemption_id, location_id, location_merchant_id, merchant_id, brand_id, product_id, value } = redemption;
-  const names = await Promise.all([
-    nameAt('store', location_id, position),
-    nameAt('merchant', location_merchant_id, position),
-    nameAt('brand', brand_id, position),
-    nameAt('product', product_id, position),
+  const { redemption, by, position } = record;
+  const [location_name, location_merchant_name, brand_name, product_name] = await Promise.all([
+    nameAt('store', redemption.location_id, position),
+    nameAt('merchant', redemption.location_merchant_id, position),
+    nameAt('brand', redemption.brand_id, position),
+    nameAt('product', redemption.product_id, position),
   ]);
-  return [
-    position,
-    at,
-    type,
-    gift_id,
-    redemption_id,
-    location_id,
-    location_merchant_id,
-    merchant_id,
-    brand_id,
-    product_id,
-    value,
-    by.user,
-    by.client,
-    by.roles?.join(' '),
-    request_id,
-    command_id,
-    causation_id,
-    correlation_id,
-    id,
-    revision,
-    shortcodeOf(gift_id),
-    ...names,
-  ];
+  const cells = {
+    ...redemption,
+    ...record,
+    value_pence: redemption.value,
+    user: by.user,
+    client: by.client,
+    roles: by.roles?.join(' '),
+    shortcode: shortcodeOf(record.gift_id),
+    location_name,
+    location_merchant_name,
+    brand_name,
+    product_name,
+  };
+  return REDEMPTION_COLUMNS.map((column) => cells[column]);
 }

@@ -1,4 +1,4 @@
-/** How the builds of a read model stand, from the engines alone: for status, readiness and metrics. */
+/** The builds of a read model, from the engines alone: for status, readiness and metrics. */
 import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { storedPosition, type StoredPosition } from '../../ports/storedPosition.js';
@@ -12,24 +12,21 @@ export interface StatusEngines {
   readonly store: ReadStore;
 }
 
-/** The numbers of a read model's builds. */
 export interface ModelBuilds {
-  /** What readers use; `undefined`: none has ever served. */
+  /** The build in use; `undefined`: none has ever served. */
   readonly active: number | undefined;
   /** The build of this program's version. */
   readonly own: number;
-  /** What readers use where it is of another release. */
+  /** The build in use, where it is of another release. */
   readonly other: number | undefined;
 }
 
-/** @throws UnavailableError */
 export async function modelBuilds(store: ReadStore, projection: Projection): Promise<ModelBuilds> {
   const active = await store.active(projection.name);
   const { version: own } = await ownBuild(store, projection, active);
   return { active, own, other: active === own ? undefined : active };
 }
 
-/** Where a build stands. @throws UnavailableError */
 export async function buildPosition(
   { events, store }: StatusEngines,
   name: string,
@@ -38,7 +35,6 @@ export async function buildPosition(
   return storedPosition(events, await store.checkpoint(checkpointName({ name, version: number })));
 }
 
-/** How far a stored position is from the log's end. @throws UnavailableError */
 export async function logProgress(
   events: EventStore,
   { position, invalid }: StoredPosition,

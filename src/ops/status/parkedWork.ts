@@ -1,10 +1,9 @@
-/** How much parked work waits for support, from its streams: each look reads what has come since the last. */
 import { PARKED_NAMES, type ParkedEvent, parkedStream, type ParkedName } from '../../domain/parked.js';
 import type { EventStore } from '../../ports/eventStore.js';
 
 const PAGE = 500;
 
-/** Counts it by process manager. @throws UnavailableError */
+/** Counts parked work that waits for support. Each call reads only events that are new since the last. */
 export function parkedWork(events: EventStore): () => Promise<ReadonlyMap<ParkedName, number>> {
   const known = new Map(PARKED_NAMES.map((name) => [name, { next: 0, open: new Set<string>() }]));
   let looking: Promise<void> = Promise.resolve();
@@ -25,7 +24,7 @@ export function parkedWork(events: EventStore): () => Promise<ReadonlyMap<Parked
   };
 
   return async () => {
-    // One look at a time: two would take the same events in twice.
+    // Calls at the same time would read the same events twice.
     looking = looking.then(look, look);
     await looking;
     return new Map([...known].map(([name, { open }]) => [name, open.size]));

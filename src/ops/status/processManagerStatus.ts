@@ -1,4 +1,3 @@
-/** How the process managers stand: what is open, what was given up, and who works. */
 import { inParallel } from '../../lib/async/inParallel.js';
 import { inSlices } from '../../lib/async/slices.js';
 import { PARKED_NAMES, type ParkedName } from '../../domain/parked.js';
@@ -12,14 +11,11 @@ import { lagBehind } from '../../runtime/log/lag.js';
 import { type StatusSamples, holderOf, lastHolderOf } from './statusSampler.js';
 import { COUNT, inTenths, type ProcessManagerStatus } from './status.js';
 
-/** How long the log is folded, in ms: without a checkpoint it is all of it. */
+/** A bound, since without a checkpoint the whole log is folded. */
 const FOLD_MS = 5_000;
 const STREAMS_AT_ONCE = 8;
 
-/**
- * What is open is folded from the log, without asking the process that works. @param parked counts parked work
- * (`parkedWork.ts`). @throws UnavailableError
- */
+/** Folds open work from the log, independently of the process that runs the managers. `parked`: `parkedWork.ts`. */
 export async function processManagerStatus(
   events: EventStore,
   parked: () => Promise<ReadonlyMap<ParkedName, number>>,
@@ -35,7 +31,7 @@ export async function processManagerStatus(
     open.lookedAt(batch.position);
     whole = batch.caughtUp;
   }
-  // Broken off before its first batch, it has looked at nothing.
+  // The loop may have ended before its first batch.
   if (late.aborted) whole = false;
   await settleByStreams(events, open, late);
   const done = open.checkpoint();
@@ -66,7 +62,7 @@ export async function processManagerStatus(
   }));
 }
 
-/** What the feed tells only from its checkpoint on, the streams tell in full. */
+/** The feed starts at the checkpoint; work of earlier events is settled by its streams. */
 async function settleByStreams(events: EventStore, open: OpenWork<ManagerDeps>, late: AbortSignal): Promise<void> {
   const asked = [...open.resume()];
   await inParallel(
@@ -81,7 +77,6 @@ async function settleByStreams(events: EventStore, open: OpenWork<ManagerDeps>, 
   );
 }
 
-/** The process manager that parks it, should it fail. */
 function processOf({ manager, intent }: Asked<ManagerDeps>): ParkedName {
   return intent.do === REOPEN ? manager.name : manager.parkAs(intent).name;
 }

@@ -1,4 +1,3 @@
-/** How a read model stands: what is built, what readers use, what is rebuilt and what can be gone back to. */
 import type { ReadStore } from '../../ports/readStore.js';
 import { buildOf } from '../../runtime/readmodels/buildNumbers.js';
 import { keptPreviousBuilds } from '../../runtime/readmodels/previousBuilds.js';
@@ -12,7 +11,6 @@ import { buildPosition, logProgress, modelBuilds, type StatusEngines } from './b
 import { COUNT, inTenths, type ReadModelStatus, type RebuildStatus, type ServedBuildStatus } from './status.js';
 import { holderOf, lastHolderOf, type StatusSamples } from './statusSampler.js';
 
-/** @throws UnavailableError */
 export async function readModelStatus(
   engines: StatusEngines,
   projection: Projection,
@@ -23,7 +21,7 @@ export async function readModelStatus(
   const { seen, was } = samples;
   const { active, own, other } = await modelBuilds(store, projection);
   const stored = { position: seen.positions.get(name), invalid: seen.invalid.get(name) ?? null };
-  const [progress, quarantined, rebuild, previous, served, perSecond, isStarted] = await Promise.all([
+  const [progress, quarantined, rebuild, kept, served, perSecond, isStarted] = await Promise.all([
     logProgress(events, stored, types, COUNT),
     listQuarantined(store.records, { name, version: own }),
     rebuildStatus(store, name, samples),
@@ -32,7 +30,7 @@ export async function readModelStatus(
     rate(events, types, { from: was.positions.get(name), to: stored.position, ms: seen.at - was.at }),
     other === undefined || store.versions(name).then((known) => known.includes(own)),
   ]);
-  const [former = null, formerRelease = null] = previous
+  const [previous = null, previousRelease = null] = kept
     .filter(({ number }) => number !== active)
     .map(({ number, until }) => ({ ...buildOf(number), until: new Date(until).toISOString() }));
   return {
@@ -47,8 +45,8 @@ export async function readModelStatus(
     quarantined: quarantined.length,
     rebuild,
     served,
-    former,
-    former_release: formerRelease,
+    previous,
+    previous_release: previousRelease,
   };
 }
 
@@ -72,7 +70,6 @@ async function rebuildStatus(store: ReadStore, name: string, samples: StatusSamp
   return rebuildShown(rebuild, { progress: (await lastProgress(store, name, rebuild.target))?.progress, holder });
 }
 
-/** A rebuild as it is shown. `holder`: the process that builds; null: none does. */
 export function rebuildShown(
   { kind, state, target, by, reason, at }: Rebuild,
   { progress, holder }: { readonly progress: RebuildProgress | undefined; readonly holder: string | null },

@@ -1,7 +1,4 @@
-/**
- * How every read model and process manager stands, from the engines alone: it is the same from any process, and what is
- * stuck or dead can't look healthy.
- */
+/** The status, from the engines alone: the same from any process, and a stuck or dead one can't look healthy. */
 import { parkedWork } from './parkedWork.js';
 import { failingParts } from './failingParts.js';
 import { processManagerStatus } from './processManagerStatus.js';
@@ -10,7 +7,7 @@ import type { StatusEntry } from './status.js';
 import { type StatusOptions, statusSampler } from './statusSampler.js';
 
 export interface ServiceStatus {
-  /** Takes two seconds unless it was asked for within the last minute. @throws UnavailableError */
+  /** Takes two seconds, unless it was called within the last minute. @throws UnavailableError */
   look(): Promise<StatusEntry[]>;
   close(): Promise<void>;
 }

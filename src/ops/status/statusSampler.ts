@@ -1,4 +1,4 @@
-/** Samples who works and how far it is: two of them, some time apart, tell who is alive and how fast things go. */
+/** Samples leases and positions: two of them show rates, and which processes are alive. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Position } from '../../ports/eventStore.js';
 import { storedPosition, type StoredPosition } from '../../ports/storedPosition.js';
@@ -11,40 +11,37 @@ import { buildPosition, modelBuilds, type StatusEngines } from './buildStatus.js
 import type { OwnParts } from './failingParts.js';
 import type { LastHolder } from './status.js';
 
-/** Two samples so far apart tell who is alive (a lease is renewed once a second) and how fast things go, in ms. */
+/** Between two samples: longer than the second in which a live process renews its lease. */
 const APART_MS = 1_600;
-/** An older sample says nothing: a process that was alive then may have died since. In ms. */
+/** A process may have died since an older sample. */
 const OLD_MS = 3_000;
-/** For so long after a look samples are taken every second, so that the next look need not wait. In ms. */
+/** After a request, samples go on for so long, so that the next request need not wait. */
 const WATCHED_MS = 60_000;
 const SAMPLE_MS = 1_000;
 
 interface StatusSample {
-  /** As `performance.now()` counts. */
+  /** `performance.now()`. */
   readonly at: number;
-  /** By name of read model, and `PROCESS_LEASE`: what is stored, if it is a place in the log. */
+  /** Stored positions that are in the log, by read model and `PROCESS_LEASE`. */
   readonly positions: ReadonlyMap<string, Position | undefined>;
-  /** By the same names: what is stored and is no place in the log. */
+  /** Stored positions that are not, by the same names. */
   readonly invalid: ReadonlyMap<string, string>;
-  /** By name of lease. */
   readonly leases: ReadonlyMap<string, LeaseState | undefined>;
 }
 
-/** The newest sample, and one some time before it. */
 export interface StatusSamples {
   readonly seen: StatusSample;
   readonly was: StatusSample;
 }
 
 export interface StatusSampler {
-  /** A new sample and one before: takes two seconds where none was asked for in the last minute. @throws UnavailableError */
   two(): Promise<StatusSamples>;
   close(): Promise<void>;
 }
 
 export interface StatusOptions extends StatusEngines {
   readonly projections: readonly Projection[];
-  /** The followers of this process, if it is one of the service. */
+  /** Absent outside of the service's processes. */
   readonly own?: OwnParts;
 }
 
@@ -72,7 +69,7 @@ export function statusSampler({ events, store, projections }: StatusOptions): St
     }
     const timer = setInterval(() => {
       if (watched === undefined || performance.now() > watched.until) unwatch();
-      // The next look meets an engine that does not answer.
+      // The next request meets the same error.
       else underWay = sample().then(keep, () => undefined);
     }, SAMPLE_MS);
     timer.unref();
@@ -125,13 +122,13 @@ export function statusSampler({ events, store, projections }: StatusOptions): St
   };
 }
 
-/** The process that has a lease, and has renewed it in between; null: none. */
+/** The process that renewed a lease between the samples; null: none. */
 export function holderOf(name: string, { seen, was }: StatusSamples): string | null {
   const [now, then] = [seen.leases.get(name), was.leases.get(name)];
   return now === undefined || now.holder === null || now.version === then?.version ? null : now.holder;
 }
 
-/** The process that had a lease last and lost it; null: one has it, gave it up, or none ever had it. */
+/** The process that lost a lease; null: a process has it or gave it up, or none ever had it. */
 export function lastHolderOf(name: string, samples: StatusSamples): LastHolder | null {
   const last = samples.seen.leases.get(name);
   if (last === undefined || last.holder === null || holderOf(name, samples) !== null) return null;

@@ -1,7 +1,6 @@
 /**
- * Checks totals against streams: every transaction that the read model (without one: the log) knows, and every gift
- * that its seed derives, is read from its own stream and summed again. Totals come from the log in its order, these
- * sums from single streams: what either misses shows, to the penny.
+ * Checks totals, which come from the log in its order, against sums from single streams: those of every transaction in
+ * the read model (or the log), and of every gift derived from its seed.
  */
 import { inParallel } from '../../lib/async/inParallel.js';
 import { type GiftIssued, type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
@@ -27,17 +26,14 @@ import {
   wentBack,
 } from './totals.js';
 
-/** How long the read model may take to reach the range's end, ms; less where the log is an alternative. */
+/** Less where the log is an alternative. */
 const REACH_MS = { only: 5_000, first: 1_000 };
 const PURCHASES = { types: ['GiftsPurchased'], streams: [transactionStream('')] } as const;
-/** Transactions in a page of the read model. */
 const PAGE = 200;
-/** Streams read in parallel. */
-const READS = 32;
-/** The most faults and differences that are listed; all are counted. */
+const PARALLEL_READS = 32;
+/** Of `faults` and `differences`: `faults_found` and `differences_found` count all. */
 const MAX_LISTED = 100;
 
-/** A day and merchant on which log and streams disagree. */
 export interface TotalDifference {
   readonly day: string;
   readonly merchant_id: string;
@@ -47,10 +43,8 @@ export interface TotalDifference {
   readonly streams: number;
 }
 
-/** An inconsistency of its own. */
 export interface MoneyFault {
   readonly transaction_id: string;
-  /** If it concerns one gift. */
   readonly gift_id?: string;
   readonly fault: string;
 }
@@ -59,11 +53,10 @@ export interface TotalsCheck {
   readonly agree: boolean;
   readonly transactions: number;
   readonly gifts: number;
-  /** Paid gifts that are not issued yet: no fault; the process manager works on them or has parked them. */
+  /** Paid gifts; no fault: the process manager works on them, or has parked them. */
   readonly not_issued_yet: number;
   readonly differences: readonly TotalDifference[];
   readonly faults: readonly MoneyFault[];
-  /** Including those that are not listed. */
   readonly differences_found: number;
   readonly faults_found: number;
 }
@@ -75,19 +68,17 @@ export interface CheckDeps {
 
 export interface CheckOptions {
   readonly signal?: AbortSignal;
-  /** Gets the number of transactions done. */
   readonly onProgress?: (transactions: number) => void;
   /**
-   * Called where the read model has not reached the range's end: the transactions then come from the log, which takes
-   * longer. Absent: it is refused.
+   * Called where the read model is behind the range's end: transactions then come from the log, which takes longer.
+   * Absent: UnavailableError instead.
    */
   readonly onBehind?: () => void;
 }
 
 /**
- * Checks the rows of `foldTotals` for this range.
- * @throws UnavailableError, also where the read model has not reached the range's end (see `onBehind`); the signal's
- * reason
+ * `rows`: what `foldTotals` answers for this range.
+ * @throws UnavailableError (see `onBehind`); the signal's reason
  */
 export async function checkTotals(
   deps: CheckDeps,
@@ -120,7 +111,7 @@ export async function checkTotals(
       fault({ transaction_id: id, fault: text }),
     );
     const ids = deriveGiftIds(purchase.seed, purchase.receivers.length).map((one) => one.gift_id);
-    await inParallel(ids, READS, async (giftId) => {
+    await inParallel(ids, PARALLEL_READS, async (giftId) => {
       const life = upTo(await events.read(giftStream(giftId)), through ?? undefined);
       counts.gifts += 1;
       if (life.length === 0) counts.not_issued_yet += charged ? 1 : 0;
@@ -148,7 +139,6 @@ export async function checkTotals(
   };
 }
 
-/** Up to the range's end. */
 async function transactionsOf(
   { events, transactions }: CheckDeps,
   { through }: LogRange,
@@ -181,7 +171,6 @@ async function* inLog(events: EventStore, through: Position | null): AsyncGenera
 
 type Add = (event: RecordedEvent, merchantId: string, name: SumName, count: number, value: number) => void;
 
-/** Counts only what is in the range. */
 function summing(
   range: LogRange,
   add: (at: string, merchantId: string, name: SumName, count: number, value: number) => void,
@@ -191,7 +180,7 @@ function summing(
   };
 }
 
-/** Sums what a purchase gave back. Returns whether its payment is charged. */
+/** @returns whether the purchase is charged */
 async function sumPurchase(
   own: readonly RecordedEvent[],
   purchase: GiftsPurchased['data'],
@@ -218,7 +207,6 @@ async function sumPurchase(
   return charged !== undefined;
 }
 
-/** Sums a gift's life. */
 async function sumGift(
   life: readonly RecordedEvent[],
   { purchase, charged }: { readonly purchase: GiftsPurchased['data']; readonly charged: boolean },

@@ -1,18 +1,16 @@
-/** Totals by merchant and day, to the penny: issued, redeemed, reversed, refunded, charged back. A fold of the log. */
-import { type Brand, catalogueStream } from '../../domain/catalogue.js';
-import { evolveEntry, type Entry } from '../../domain/entry.js';
+/** Totals by merchant and day, to the penny: a fold of the log. */
 import type { GiftIssued } from '../../domain/gift/events.js';
 import type { DisputeClosed, DisputeOpened, RefundedAtProvider } from '../../domain/disputes.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import type { GiftsRefunded, RefundFailed } from '../../domain/refund.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
-import { catalogueNames } from '../redemptions/catalogueNames.js';
+import { catalogueEntries, catalogueNames } from '../redemptions/catalogueNames.js';
 import { csvLine } from '../exports/csv.js';
 import { type LogRange, readRange } from '../ranges/range.js';
 import { redeemedFacts } from '../redemptions/redeemedFacts.js';
 import type { TimeZone } from '../ranges/times.js';
 
-/** Counts of gifts (`charged_back`: of disputes), values in pence. Reversals of an earlier day are negative. */
+/** Counts of gifts (`charged_back`: of disputes), values in pence. What reverses an earlier day is negative. */
 export interface Sums {
   issued: number;
   issued_value: number;
@@ -29,8 +27,8 @@ export interface Sums {
 export type SumName = 'issued' | 'redeemed' | 'unredeemed' | 'refunded' | 'charged_back';
 
 /**
- * The sums of a day and a merchant. Issues, refunds and chargebacks belong to the merchant of the brand at that time
- * ('' for an unknown brand), redemptions and reversals to the location's.
+ * Issues, refunds and chargebacks count for the merchant that the brand had then ('' for an unknown brand), redemptions
+ * and reversals for the location's.
  */
 export interface TotalRow extends Readonly<Sums> {
   /** `YYYY-MM-DD` of the zone. */
@@ -78,31 +76,22 @@ export function emptyTotals(zone: TimeZone): Totals {
 
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
-/** The merchant of a brand at a position. */
 export type MerchantOf = (brandId: string, position: Position) => Promise<string>;
 
-/** Reads each brand's stream once. @throws UnavailableError */
 export function brandMerchants(events: EventStore): MerchantOf {
-  const known = new Map<string, Promise<RecordedEvent[]>>();
-  return async (brandId, position) => {
-    const read = known.get(brandId) ?? events.read(catalogueStream('brand', brandId));
-    known.set(brandId, read);
-    let brand: Entry<Brand> = { status: 'none' };
-    for (const event of await read)
-      if (event.position <= position || brand.status === 'none') brand = evolveEntry(brand, event);
-    return brand.status === 'none' ? '' : brand.value.merchant_id;
-  };
+  const entryAt = catalogueEntries(events);
+  return async (brandId, position) => (await entryAt('brand', brandId, position))?.merchant_id ?? '';
 }
 
-/** Types of a purchase's events by which money went back to its buyer, or came back after all: those of `wentBack`. */
+/** Of `wentBack`. */
 export const BACK_TYPES: readonly string[] = ['GiftsRefunded', 'RefundFailed', 'RefundedAtProvider', 'DisputeClosed'];
 
 const TYPES = ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed', ...BACK_TYPES];
 
-/** Called after each batch with how far the log was searched. */
+/** `position`: how far the log was searched. */
 export type TotalsProgress = (events: number, position: Position) => void;
 
-/** The totals of a range: one reading of the log. @throws UnavailableError; the signal's reason */
+/** Reads the log once. @throws UnavailableError; the signal's reason */
 export async function foldTotals(
   events: EventStore,
   range: LogRange,
@@ -126,7 +115,7 @@ export async function foldTotals(
         const { brand_id, value } = event.data as GiftIssued['data'];
         totals.add(event.at, await merchantOf(brand_id, event.position), 'issued', 1, value);
       } else if (BACK_TYPES.includes(event.type)) {
-        // The start of a dispute says what it is about; for other events the purchase is enough.
+        // The end of a dispute has no amount: its start has.
         const own = await events.read(event.stream, event.type === 'DisputeClosed' ? {} : { limit: 1 });
         const brandId = (own[0]?.data as Partial<GiftsPurchased['data']> | undefined)?.brand_id ?? '';
         const { name, count: number, value } = wentBack(event, own);
@@ -136,16 +125,15 @@ export async function foldTotals(
     count += batch.events.length;
     options.onProgress?.(count, batch.position);
   }
-  // A stopped reading just ends.
+  // A stopped reading ends without an error.
   options.signal?.throwIfAborted();
   return totals.rows();
 }
 
 /**
- * The money that went back to the buyer by one of `BACK_TYPES`. Money that bought nothing (charged late, or twice) was
- * no gift's, so giving it back is no refund here; for money that the provider gave back by itself, the number of gifts
- * is unknown. A failed delivery counts against its refund. A lost dispute is charged back; winning the appeal counts
- * against that. `own`: the purchase's events, at least those before a dispute's end.
+ * The money that went back to the buyer by one of `BACK_TYPES`. A refund without gifts (charged late, or twice) does not
+ * count. For a refund at the provider the number of gifts is unknown. A refund that failed, or a dispute won on appeal,
+ * counts against the earlier event. `own`: the purchase's events, at least those before a dispute's end.
  */
 export function wentBack(
   event: RecordedEvent,
@@ -188,10 +176,7 @@ export function sumOf(rows: readonly TotalRow[]): Sums {
 
 const SUM_NAMES = Object.keys(noSums()) as (keyof Sums)[];
 
-/**
- * Rows as CSV, with the heading, without line feeds; merchants have their names at the range's end. @throws
- * UnavailableError
- */
+/** Merchants have their names at the range's end. */
 export async function totalsCsv(
   events: Pick<EventStore, 'read'>,
   rows: readonly TotalRow[],

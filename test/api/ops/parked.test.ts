@@ -174,7 +174,7 @@ test('a telling that was discarded is not told by a retry', async () => {
     'any',
   );
   assert.equal((await listed(gift, 1)).process, 'notification');
-  assert.equal((await decide(gift, 'discard', 'told by telephone')).json.data.state, 'discarded');
+  assert.equal((await decide(gift, 'discard', 'notified by telephone')).json.data.state, 'discarded');
   refused(await decide(gift, 'retry'), 409, 'this work was discarded.');
 });
 

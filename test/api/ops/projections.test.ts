@@ -100,7 +100,7 @@ test('everything stands there, for support and auditors', async () => {
       model.lag_seconds,
       model.quarantined,
       model.rebuild,
-      model.former,
+      model.previous,
     ],
     [giftsProjection.version, 0, true, 0, 0, 1, null, null],
   );
@@ -130,8 +130,8 @@ test('a rebuild that was asked for is made by the service, and gone back from', 
   const target = await over();
   assert.notEqual(target, giftsProjection.version);
   const model = (await ask('GET', '/gifts')).json.data as Json;
-  assert.deepEqual([model.build, model.rebuild, model.former.build, model.lag_events], [1, null, 0, 0]);
-  assert.ok(Date.parse(model.former.until as string) > Date.now());
+  assert.deepEqual([model.build, model.rebuild, model.previous.build, model.lag_events], [1, null, 0, 0]);
+  assert.ok(Date.parse(model.previous.until as string) > Date.now());
   const back = await ask('POST', '/gifts/rollback');
   assert.equal(back.status, 202, back.text);
   assert.deepEqual([back.json.data.kind, back.json.data.build], ['rollback', 0]);
@@ -192,7 +192,7 @@ test('what is not there, not allowed or not possible is refused, and nothing is 
   refused(
     await ask('POST', '/transactions/rollback'),
     422,
-    'transactions: no former build is kept, so there is nothing to go back to',
+    'transactions: no previous build is kept, so there is nothing to go back to',
   );
   refused(await ask('POST', '/gifts/rebuild', { reason: ' ' }), 422, 'reason must not be empty');
   refused(await ask('POST', '/gifts/verification', { sample: 0 }), 422, 'sample must be at least 1');

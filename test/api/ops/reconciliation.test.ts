@@ -118,10 +118,10 @@ test('a difference: exit code 1, told in both', async () => {
   );
 });
 
-test('a day that is none, that has not begun, or that the provider has forgotten', async () => {
+test('a day that is none, that has not started, or that the provider has forgotten', async () => {
   for (const [args, message] of [
     [['--day', 'today'], /"today" is not a day: give one such as 2026-05-04/],
-    [['--day', '2999-01-01'], /2999-01-01 has not begun/],
+    [['--day', '2999-01-01'], /2999-01-01 has not started yet/],
     [['--day', '2026-01-01', '--time-zone', 'Moon'], /Moon"? is not a time zone/],
     [['--day', '2020-01-01'], /the simulated provider keeps its ledger for 48 h only/],
     [[], /--day/],
@@ -130,7 +130,7 @@ test('a day that is none, that has not begun, or that the provider has forgotten
     assert.equal(code, 2, err);
     assert.match(err, message);
   }
-  refused(await ask('day=2999-01-01'), 422, '2999-01-01 has not begun');
+  refused(await ask('day=2999-01-01'), 422, '2999-01-01 has not started yet');
   refused(await ask('day=2020-01-01'), 422, 'the simulated provider keeps its ledger for 48 h only');
   refused(await ask('day=yesterday'), 422, 'day must be a date such as 2026-05-04');
   refused(await ask('day=2026-01-01', 'ann'), 403, 'Forbidden.');

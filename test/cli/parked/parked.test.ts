@@ -41,7 +41,7 @@ test('with nothing parked it says so', async () => {
   );
 });
 
-test('list and show tell what could not be done, for whom, how often, since when and why', async () => {
+test('lists and shows what could not be done, for whom, how often, since when and why', async () => {
   const { transaction } = await parkedPurchase(service);
   const id = parkedId('purchase', transaction);
   const { out, code } = await parked('list');
@@ -140,10 +140,13 @@ test('a discard takes it off the list for good, and it stays in the log', async 
   const kept = await row(refund, '--state', 'all', '--process', 'refund');
   assert.deepEqual([kept.state, kept.reason], ['discarded', 'given back by bank transfer']);
   assert.match((await parked('list', '--state', 'all')).out, /state +times/);
-  assert.match((await parked('show', refund)).out, /discarded, after being parked 1 time in a row; nobody will do it/);
+  assert.match(
+    (await parked('show', refund)).out,
+    /discarded, after being parked 1 time in a row; it will not be done/,
+  );
 });
 
-test('many at once: all that waits, or by name; what can’t be done is told, the others are', async () => {
+test('decides many at once, all or by id, and reports those that it could not', async () => {
   const made = [await parkedPurchase(service), await parkedPurchase(service)];
   const other = await parkedRefund(service);
   const all = (

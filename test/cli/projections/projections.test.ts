@@ -97,7 +97,7 @@ test('rebuild and rollback, in words and as JSON', async ({ dir }) => {
     projection: 'gifts',
     version: V,
     build: 2,
-    former: { version: V, build: 1 },
+    previous: { version: V, build: 1 },
     resumed: false,
   });
   const building = lines.find(({ action }) => action === 'building');
@@ -107,7 +107,7 @@ test('rebuild and rollback, in words and as JSON', async ({ dir }) => {
     `gifts: version ${V}, build 1 is in use again\n`,
   );
   assert.equal((await gift(dir, ['projections', 'rollback', 'gifts', '--json'])).records(), [
-    { action: 'done', projection: 'gifts', version: V, build: 2, former: { version: V, build: 1 } },
+    { action: 'done', projection: 'gifts', version: V, build: 2, previous: { version: V, build: 1 } },
   ]);
   assert.is((await gift(dir, ['projections', 'verify', 'gifts'])).code, 0);
   assert.is((await gift(dir, ['projections', 'rebuild', 'gifts', '--abort', ...REASON])).code, 1);
@@ -152,7 +152,7 @@ test('wrong usage and what there is not', async ({ dir }) => {
     [['rebuild', '--all', '--abort'], 2, /--abort wants the name/],
     [['rebuild', 'gifts', '--abort'], 1, /nothing to abort/],
     [['rebuild', 'gifts', '--reason', ' '], 2, /must not be empty/],
-    [['rollback', 'gifts'], 1, /no former build/],
+    [['rollback', 'gifts'], 1, /no previous build/],
     [['rollback'], 2, /missing required argument/],
     [['verify', 'nope'], 1, /there is no projection/],
     [['verify', 'gifts', '--sample', '0'], 2, /from 1 to 10000/],
@@ -274,7 +274,7 @@ test('has recorded an interrupted repair, which the projector may still do', asy
   });
 });
 
-test('a document that can not be folded is told, and the command fails', async ({ dir }) => {
+test('reports a document that can not be folded, and fails', async ({ dir }) => {
   await stores(dir, async ({ events, store }) => {
     await redeem(events, 'feedfeedfeedfeedfeed');
     const projector = await startProjector({
@@ -408,7 +408,7 @@ test('the status names stored positions that are no place in the log, and shows 
   });
 });
 
-test('the status tells who works, how fast, and of a rebuild under way', async ({ dir }) => {
+test('shows which process works, how fast, and a rebuild under way', async ({ dir }) => {
   await stores(dir, async ({ events, store }) => {
     const projector = await startProjector({
       events,
@@ -446,15 +446,15 @@ test('the status tells who works, how fast, and of a rebuild under way', async (
       writing = false;
       await writes;
       assert.match(words.out, new RegExp(`^gifts +${V}, build 1 +yes .*the leader$`, 'm'));
-      assert.match(words.out, /^purchase .*nobody$/m);
+      assert.match(words.out, /^purchase .*no process$/m);
       assert.match(
         words.out,
-        /transactions: rebuild to 2, build 7 is building, 50 of 200 events; nobody builds it: gift projections rebuild transactions goes on, --abort ends it; asked for by cli:ann@till at .*: why\[2J/,
+        /transactions: rebuild to 2, build 7 is building, 50 of 200 events; no process builds it: gift projections rebuild transactions goes on, --abort ends it; asked for by cli:ann@till at .*: why\[2J/,
       );
       assert.match(words.out, new RegExp(`gifts: version ${V} is kept until`));
       const model = json.records().find(({ name }) => name === 'gifts');
       assert.ok(Number(model?.['per_second']) > 5, JSON.stringify(model));
-      assert.is((model?.['former'] as { build: number } | undefined)?.build, 0);
+      assert.is((model?.['previous'] as { build: number } | undefined)?.build, 0);
     } finally {
       await projector.close();
     }
@@ -495,7 +495,7 @@ test('shows what readers use while a deployed version is built, and who keeps it
     assert.match(
       out,
       new RegExp(
-        `gifts: readers use version ${V - 1} until version ${V} is built; nobody keeps it up to date \\(1 event behind\\): start a process of the release that made it beside, or wait`,
+        `gifts: readers use version ${V - 1} until version ${V} is built; no process keeps it up to date \\(1 event behind\\): start a process of the release that made it beside, or wait`,
       ),
     );
     assert.match(
@@ -558,7 +558,7 @@ async function leadsBeside(
   }
 }
 
-test('shows that nobody builds a new version while an earlier release leads', async ({ dir }) => {
+test('shows that no process builds a new version while an earlier release leads', async ({ dir }) => {
   await stores(dir, async (engines) => {
     await servesEarlier(engines);
     await engines.store.drop(GIFTS);
@@ -567,11 +567,11 @@ test('shows that nobody builds a new version while an earlier release leads', as
       { ...(giftsProjection as unknown as Projection), version: V - 1, previous: [] },
       async () => {
         const { out } = await gift(dir, ['projections', 'status']);
-        assert.match(out, new RegExp(`^gifts +${V} +no +none .*nobody$`, 'm'));
+        assert.match(out, new RegExp(`^gifts +${V} +no +none .*no process$`, 'm'));
         assert.match(
           out,
           new RegExp(
-            `gifts: readers use version ${V - 1} until version ${V} is built, which begins once no process of the earlier release leads: end those; kept up to date by the leader \\(0 events behind\\)`,
+            `gifts: readers use version ${V - 1} until version ${V} is built, which starts once no process of the earlier release leads: end those; kept up to date by the leader \\(0 events behind\\)`,
           ),
         );
       },
@@ -600,7 +600,7 @@ test('says in every command which version it is about, after an earlier release 
       assert.match(
         back.err,
         new RegExp(
-          `version ${V + 1} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the former build, version ${V}, into use again`,
+          `version ${V + 1} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the previous build, version ${V}, into use again`,
         ),
       );
       for (const command of [
@@ -622,7 +622,7 @@ test('says in every command which version it is about, after an earlier release 
   });
 });
 
-test('a line a second tells how far it is', async ({ dir }) => {
+test('writes a line of progress a second', async ({ dir }) => {
   // Requests are answered meanwhile, as far as it can tell: it goes slowly.
   await stores(dir, async ({ store }) => store.records.put('serving/somebody', { requests: 100, delayMs: 50 }));
   const lines: { readonly at: number; readonly line: Record<string, unknown> }[] = [];

@@ -110,7 +110,7 @@ test('what agrees, agrees: whichever clock is ahead, on whichever side of midnig
   assert.equal(ledger.looked.toSorted(), ['c1', 'c3']);
 });
 
-test('every difference is told, with what is known of it', async ({ house }) => {
+test('reports every difference with what is known of it', async ({ house }) => {
   await charged(house, 'amount', 'c1', 250, HOUR);
   await charged(house, 'currency', 'c2', 250, HOUR);
   await charged(house, 'gone', 'c3', 250, HOUR);
@@ -196,7 +196,7 @@ test('every difference is told, with what is known of it', async ({ house }) => 
   });
 });
 
-test('refunds made by hand at the provider agree with what it told of them, and only once', async ({ house }) => {
+test('matches refunds made at the provider with its reports of them, and each report only once', async ({ house }) => {
   await charged(house, 't', 'c1', 1_000, HOUR);
   const outside = (amount: number, total: number, ms: number, provider = 'p'): Promise<unknown> =>
     house.append('transaction-t', 'RefundedAtProvider', { provider, charge_id: 'c1', amount, total }, at(ms));
@@ -411,7 +411,7 @@ test('a day is a day of its zone, and ends now where it is not over', () => {
   });
   assert.is(dayOf('2026-05-04', 'UTC', stripe).to, now);
   for (const bad of ['2026-05-05', 'today', '2026-5-4', '2026-02-30'])
-    assert.throws(() => dayOf(bad, 'UTC', stripe), /2026-05-05 has not begun|is not a (day|time)/);
+    assert.throws(() => dayOf(bad, 'UTC', stripe), /2026-05-05 has not started yet|is not a (day|time)/);
   assert.throws(() => dayOf('2026-05-03', 'Moon', stripe), /not a time zone/);
   const simulated = { now, settings: { payments: 'simulated' } } as const;
   assert.is(dayOf('2026-05-03', 'UTC', simulated).day, '2026-05-03');

@@ -28,7 +28,7 @@ const INSIDE =
 /** What ends by itself: callers are told when to ask again. */
 export const PASSING: ReadonlySet<string> = new Set([
   'Request in progress.',
-  'the receiver is still being told.',
+  'a notification is still under way.',
   'transaction is not settled yet.',
   'gift is not paid for yet.',
   "gift's payment is disputed.",

@@ -248,16 +248,16 @@ export async function requestRollback(
     );
   const [from, previous] = [await store.active(name), await previousBuildOf(store, name)];
   if (previous === undefined || from === previous.number || !(await store.versions(name)).includes(previous.number)) {
-    throw new RebuildRefusedError(`${name}: no former build is kept, so there is nothing to go back to`);
+    throw new RebuildRefusedError(`${name}: no previous build is kept, so there is nothing to go back to`);
   }
   if (from !== undefined && !sameVersion(from, version) && sameVersion(previous.number, version)) {
     throw new RebuildRefusedError(
-      `${name}: ${buildText(from)} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the former build, ${buildText(previous.number)}, into use again`,
+      `${name}: ${buildText(from)} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the previous build, ${buildText(previous.number)}, into use again`,
     );
   }
   if (!sameVersion(previous.number, version) || from === undefined || !sameVersion(from, version)) {
     throw new RebuildRefusedError(
-      `${name}: the former build is ${buildText(previous.number)}, this program makes version ${version}: go back to that program, and it takes its own into use again`,
+      `${name}: the previous build is ${buildText(previous.number)}, this program makes version ${version}: go back to that program, and it takes its own into use again`,
     );
   }
   const rollback: Rebuild = {

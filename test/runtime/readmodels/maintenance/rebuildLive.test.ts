@@ -274,7 +274,7 @@ test(
       Array.from({ length: 200 }, () => ({})),
     );
     await settled(await project({ retireMs: 100 }), events);
-    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)), /no former build/);
+    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)), /no previous build/);
     const { target } = await rebuild(depsFor(events, store));
     await inUse(store, target);
     await sleep(300);
@@ -311,15 +311,15 @@ test(
     await inUse(store, target);
     assert.match(
       await refusal(requestRollback(store, version2, ASKED)),
-      new RegExp(`the former build is version ${V}, this program makes version ${V + 1}`),
+      new RegExp(`the previous build is version ${V}, this program makes version ${V + 1}`),
     );
     await putPreviousBuild(store, 'gifts', { number: 77, until: Date.now() + 1_000_000 });
-    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)), /no former build/);
+    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)), /no previous build/);
     await store.ensure({ ...GIFTS, version: V - 1 });
     await putPreviousBuild(store, 'gifts', { number: V - 1, until: Date.now() + 1_000_000 });
     assert.match(
       await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)),
-      new RegExp(`the former build is version ${V - 1}, this program makes version ${V}`),
+      new RegExp(`the previous build is version ${V - 1}, this program makes version ${V}`),
     );
   }),
 );
