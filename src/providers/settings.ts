@@ -66,7 +66,7 @@ const CHOICES = {
     'PAYMENTS',
     oneOf(PAYMENTS),
     'simulated',
-    "`stripe`, or `simulated`: charges nobody, follows Stripe's test cards. Must be set where `EVENTSTORE_URL` is; a start warns where it is not and a provider's secret is set",
+    "`stripe`, or `simulated`: moves no money, follows Stripe's test cards. Must be set where `EVENTSTORE_URL` is; a start warns where it is not and a provider's secret is set",
   ),
   notifications: setting(
     'NOTIFICATIONS',
