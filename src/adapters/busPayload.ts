@@ -17,7 +17,7 @@ export function bodyOf(payload: object): string {
   return body;
 }
 
-/** Reads a message or an answer. @throws RemoteError naming the subject alone, when the body is not JSON */
+/** @throws RemoteError naming only the subject, when the body is not JSON */
 export function payloadOf(body: string, subject: string): unknown {
   try {
     return JSON.parse(body) as unknown;

@@ -1,7 +1,6 @@
-/** Events whose metadata is parsed on first access: most readers never look at it. */
+/** Events whose metadata is parsed on first access: most readers never need it. */
 import type { EventMetadata, RecordedEvent } from '../ports/eventStore.js';
 
-/** Holds an event's metadata: JSON until the first access. */
 export const METADATA = Symbol('metadata');
 
 export interface LazyEvent extends Omit<RecordedEvent, 'metadata'> {
@@ -16,10 +15,7 @@ const GETTER = {
   },
 };
 
-/**
- * Adds `metadata`: an own property, so that copies of the event keep it, with one getter for all, so that all events
- * have one hidden class.
- */
+/** An own property, so that copies of the event keep it. One shared getter gives all events one hidden class. */
 export function withMetadata(event: LazyEvent): RecordedEvent {
   return Object.defineProperty(event, 'metadata', GETTER) as unknown as RecordedEvent;
 }

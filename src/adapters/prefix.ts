@@ -1,7 +1,4 @@
-/**
- * The end of the index range of a prefix: the first string above all that begin with it, as UTF-8 bytes compare;
- * `undefined`: there is none.
- */
+/** The exclusive end of a prefix's index range, in the order of UTF-8 bytes; `undefined` where the range has no end. */
 export function afterPrefix(prefix: string): string | undefined {
   const points = Array.from(prefix);
   for (let last = points.pop(); last !== undefined; last = points.pop()) {

@@ -1,4 +1,3 @@
-/** Rules shared by all read stores: which queries are allowed, and which values they find. */
 import {
   MAX_BATCH_DOCUMENTS,
   type CollectionSpec,
@@ -11,7 +10,7 @@ const MAX_KEY_LENGTH = 200;
 
 const OPERATORS = new Set(['in', 'prefix', 'gte', 'gt', 'lte', 'lt']);
 
-/** `gifts@3`, for messages and the checkpoint. @throws Error when it can't be part of a stored name. */
+/** As in messages and checkpoints: `gifts@3`. @throws Error when it can't be part of a stored name */
 export function collectionNameOf({ name, version }: CollectionSpec): string {
   if (!/^[a-z0-9_]+$/.test(name))
     throw new Error(`collection name ${JSON.stringify(name)}: only lower-case letters, digits and _`);
@@ -24,7 +23,6 @@ export const storedNameOf = ({ name, version }: CollectionSpec): string => `${st
 
 export const storedPrefixOf = (name: string): string => `doc_${name}_`;
 
-/** The versions of a collection among stored names, ascending. */
 export function versionsAmong(stored: readonly string[], name: string): number[] {
   const prefix = storedPrefixOf(name);
   const versions = stored.filter((one) => one.startsWith(prefix)).map((one) => one.slice(prefix.length));
@@ -34,7 +32,7 @@ export function versionsAmong(stored: readonly string[], name: string): number[]
     .sort((a, b) => a - b);
 }
 
-/** Makes each collection's layout once: collections are constants. */
+/** Makes each collection's layout once, by object identity: collections are constants. */
 export function rememberedLayouts<L>(make: (collection: CollectionSpec) => L): (collection: CollectionSpec) => L {
   const layouts = new WeakMap<CollectionSpec, L>();
   return (collection) => {
@@ -47,7 +45,7 @@ export function rememberedLayouts<L>(make: (collection: CollectionSpec) => L): (
   };
 }
 
-/** A field's value as queries find it: anything but a finite number, a string or a boolean counts as absent. */
+/** Queries treat anything but a finite number, a string or a boolean as absent. */
 export function scalarOf(value: unknown): Scalar {
   switch (typeof value) {
     case 'string':
@@ -60,10 +58,7 @@ export function scalarOf(value: unknown): Scalar {
   }
 }
 
-/**
- * The query's conditions. @throws Error for an unknown or missing operator, or fields that are not the first of one
- * index.
- */
+/** @throws Error for an unknown or missing operator, or fields that are not the first of one index */
 export function conditionsOf(
   collection: string,
   indexes: readonly { readonly fields: readonly string[] }[],
@@ -84,7 +79,7 @@ export function conditionsOf(
   return where;
 }
 
-/** @param indexes their fields without `id`, which every index has. */
+/** @param indexes without `id`, which every index has */
 function refuseUndeclared(
   collection: string,
   indexes: readonly { readonly fields: readonly string[] }[],
@@ -101,7 +96,6 @@ function refuseUndeclared(
   if (!covered) throw new Error(`${collection}: fields ${fields.join(', ')} are not the first fields of one index`);
 }
 
-/** @throws Error when there are more documents than the port allows. */
 export function refuseTooMany(collection: CollectionSpec, documents: readonly unknown[], what: string): void {
   if (documents.length <= MAX_BATCH_DOCUMENTS) return;
   throw new Error(
@@ -109,7 +103,7 @@ export function refuseTooMany(collection: CollectionSpec, documents: readonly un
   );
 }
 
-/** A record's value as it is stored. @throws Error when the key is too long or the value is not JSON. */
+/** @throws Error when the key is too long or the value is not JSON */
 export function recordJson(key: string, value: unknown): string {
   if (key.length > MAX_KEY_LENGTH)
     throw new Error(`a record's key has at most ${MAX_KEY_LENGTH} characters, not ${key.length}`);

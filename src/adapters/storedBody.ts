@@ -1,6 +1,5 @@
 import type { Body, UnreadableBody } from '../ports/readStore.js';
 
-/** The body of a stored document; an `UnreadableBody` where its text was damaged. */
 export function storedBodyOf(text: string): Body {
   let body: unknown;
   try {

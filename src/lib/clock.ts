@@ -1,7 +1,7 @@
 let lastMs = Number.NaN;
 let lastTime = '';
 
-/** ISO 8601, UTC, milliseconds. Formatted once a millisecond, for all its callers. */
+/** ISO 8601, UTC, milliseconds. Formatted once per millisecond. */
 export function currentTime(): string {
   const now = Date.now();
   if (now !== lastMs) {
@@ -11,5 +11,5 @@ export function currentTime(): string {
   return lastTime;
 }
 
-/** Between two processes, milliseconds. */
+/** The most that two processes' clocks may differ, ms. */
 export const CLOCK_SLACK_MS = 5_000;

@@ -1,4 +1,4 @@
-/** An engine can't be used with these settings; the message names the setting and what to change. */
+/** These settings give no usable engine; the message names the setting and what to change. */
 export class EngineError extends Error {
   override readonly name = 'EngineError';
   readonly setting: string;
@@ -8,5 +8,5 @@ export class EngineError extends Error {
   }
 }
 
-/** A server does not answer in time. A start waits for it, as long as the settings say. */
+/** The server does not answer in time. A starting service retries, as long as its settings allow. */
 export class NoAnswerError extends EngineError {}

@@ -4,15 +4,14 @@
  */
 import { hash, verify } from '@node-rs/argon2';
 
-/** Argon2id is the library's default, and a test checks it: the constant can't be imported under `isolatedModules`. */
+/** Argon2id is the library's default, which a test checks: the constant can't be imported under `isolatedModules`. */
 const OPTIONS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
-/** The salt is random: two hashes of one password differ. */
 export async function hashPassword(password: string): Promise<string> {
   return hash(password, OPTIONS);
 }
 
-/** @throws Error when the hash is not a PHC string of argon2; imports refuse those. */
+/** @throws Error when the hash is not a PHC string of argon2; imports refuse those */
 export async function verifyPassword(passwordHash: string, password: string): Promise<boolean> {
   return verify(passwordHash, password);
 }

@@ -1,4 +1,4 @@
-/** Bounds a caller's text in messages to `most` UTF-16 code units, default 64, without cutting a character in two. */
+/** At most `most` UTF-16 code units of the text, without splitting a surrogate pair. */
 export function shortened(text: string, most = 64): string {
   return text.length <= most ? text : `${text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }

@@ -1,6 +1,5 @@
 /**
- * Options of every validator: no meta-schema. Ajv would compile it first, and block the event loop for tens of
- * milliseconds. Strict mode finds faults in our constant schemas, and tests check the public ones against the
- * meta-schema.
+ * Ajv would compile the meta-schema first, and block the event loop for tens of milliseconds. Strict mode finds faults
+ * in our constant schemas, and tests check the public ones against the meta-schema.
  */
 export const OWN_SCHEMAS = { meta: false, validateSchema: false } as const;

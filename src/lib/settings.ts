@@ -1,12 +1,9 @@
-/** Settings as tables: what is read, checked and documented of a setting stands in one place. */
+/** A table says once what is read, checked and documented of a setting. */
 
-/** The value of a variable; `undefined`: absent or empty. */
+/** `undefined`: absent or empty. */
 export type ReadText = (name: string) => string | undefined;
 
-/**
- * Makes the value of a text. What is wrong with it goes to `fault`, in words that follow the variable's name; a
- * secret's value is never among them.
- */
+/** Parses a text. `fault` takes words that follow the variable's name, never with a secret's value. */
 export type Kind<T> = (text: string, fault: (words: string) => void) => T | undefined;
 
 export interface Setting<T, D extends T | undefined = T | undefined> {
@@ -14,9 +11,9 @@ export interface Setting<T, D extends T | undefined = T | undefined> {
   readonly kind: Kind<T>;
   /** The value of an absent variable; `undefined`: the setting is optional. */
   readonly fallback: D;
-  /** Where this holds, in words (`PAYMENTS is stripe`), an absent variable is a fault. */
+  /** In words (`PAYMENTS is stripe`): where it holds, an absent variable is a fault. */
   readonly requiredWhere?: string;
-  /** As the README and `.env.example` show it. */
+  /** For the README and `.env.example`. */
   readonly shown: { readonly fallback: string; readonly meaning: string };
 }
 
@@ -25,22 +22,22 @@ export type Settings = Readonly<Record<string, Setting<unknown>>>;
 type Always<S extends Settings> = { [K in keyof S]: undefined extends S[K]['fallback'] ? never : K }[keyof S];
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 
-/** The checked values of a table; an optional setting that is absent has none. */
+/** Checked values; absent optional settings have no key. */
 export type Values<S extends Settings> = { readonly [K in Always<S>]: ValueOf<S[K]> } & {
   readonly [K in Exclude<keyof S, Always<S>>]?: ValueOf<S[K]>;
 };
 
-/** A setting with a default. `shown`: the default in words, where its text says too little. */
+/** @param shown the default in words, where the value itself says too little */
 export function setting<T>(name: string, kind: Kind<T>, fallback: T, meaning: string, shown?: string): Setting<T, T> {
   return { name, kind, fallback, shown: { fallback: shown ?? String(fallback), meaning } };
 }
 
-/** A setting that may be absent. `shown`: what holds then. */
+/** @param shown the meaning of an absent variable */
 export function optional<T>(name: string, kind: Kind<T>, meaning: string, shown = 'none'): Setting<T, undefined> {
   return { name, kind, fallback: undefined, shown: { fallback: shown, meaning } };
 }
 
-/** A text that must be there `where` this holds. */
+/** @param where the condition in words */
 export function required(name: string, kind: Kind<string>, where: string, meaning: string): Setting<string, string> {
   return {
     name,
@@ -51,7 +48,7 @@ export function required(name: string, kind: Kind<string>, where: string, meanin
   };
 }
 
-/** The values of a table; every fault is added to `faults`, and leaves the default. */
+/** Adds every fault to `faults`, and uses the default instead. */
 export function readSettings<S extends Settings>(table: S, text: ReadText, faults: string[]): Values<S> {
   const values: Record<string, unknown> = {};
   for (const [key, { name, kind, fallback, requiredWhere }] of Object.entries(table)) {
@@ -82,7 +79,7 @@ export function oneOf<T extends string>(words: readonly T[]): Kind<T> {
   };
 }
 
-/** A text that looks as it should; `words` say how. The value is never shown. */
+/** @param words describe the pattern. The value is never shown. */
 export function matching(pattern: RegExp, words: string): Kind<string> {
   return (text, fault) => {
     if (!pattern.test(text)) fault(`must be ${words}`);
@@ -92,7 +89,7 @@ export function matching(pattern: RegExp, words: string): Kind<string> {
 
 export const partsOf = (text: string): string[] => text.split(',').map((part) => part.trim());
 
-/** The address of something on the web: http or https, without query; `undefined` for any other text. */
+/** `undefined` unless the text is an http or https address without query and fragment. */
 export function webAddress(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' ? url : undefined;

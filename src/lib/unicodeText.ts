@@ -1,16 +1,12 @@
-/**
- * Whether strings from outside are Unicode text. An unpaired surrogate stops every strict parser later (I-JSON, RFC
- * 7493 2.1).
- */
+/** Checks strings from outside for unpaired surrogates, at which later strict parsers fail (I-JSON, RFC 7493 2.1). */
 import { unescape } from 'node:querystring';
 
 /** Follows the name of a field. */
 export const HALF_A_CHARACTER = 'must not have half of a character (an unpaired surrogate)';
 
 /**
- * Where the first string with an unpaired surrogate stands in parsed JSON, names included:
- * `.purchase.receivers[3].name`; empty for the value itself; `undefined`: nowhere. In a name the surrogate is shown as
- * U+FFFD.
+ * The path of the first string or name with an unpaired surrogate in parsed JSON: `.purchase.receivers[3].name`, or
+ * `''` for the value itself; `undefined` where all are valid. In a name the surrogate becomes U+FFFD.
  */
 export function malformedPlace(value: unknown): string | undefined {
   // A list instead of recursion: a body may be nested as deep as it is long.
@@ -39,7 +35,7 @@ const mayHoldText = (value: unknown): boolean =>
 const ENCODED_SURROGATE = /%ed%[ab][\da-f]/i;
 
 /**
- * The name of the first parameter of a query or form with a percent-encoded surrogate; `undefined`: none has.
+ * The name of the first parameter of a query or form with a percent-encoded surrogate; `undefined` where there is none.
  * @param text without `?`
  */
 export function malformedParameter(text: string): string | undefined {

@@ -1,16 +1,16 @@
-/** What process managers ask of the notification worker. */
+/** Requests of process managers to the notification worker. */
 import type { Channel } from '../domain/notification.js';
 import { attempt, id, object, text, workerRequest, yes } from './workerRequest.js';
 
 /**
- * Notify the receiver of a gift, once for this gift and attempt. Personal: `to` (a phone number in E.164, or device
- * tokens), `message`, `sender_name`. `locale` null: English.
+ * Notify a gift's receiver, once for this gift and attempt. Personal: `to` (a phone number in E.164, or device tokens),
+ * `message`, `sender_name`. `locale` null: English.
  */
 export interface SendRequest {
   readonly gift_id: string;
-  /** Which notification it is, from 1; absent: the first. A further one is deliberate, and its `launch_url` differs. */
+  /** From 1, the default. A further attempt is deliberate, and its `launch_url` differs. */
   readonly attempt?: number;
-  /** What one purchase sends counts once against a limit. */
+  /** All notifications of one purchase count once against a limit. */
   readonly transaction_id: string;
   readonly buyer_id: string;
   readonly channel: Channel;
@@ -22,18 +22,18 @@ export interface SendRequest {
   readonly locale: string | null;
 }
 
-/** The provider's answer: it took the message, or never will. */
+/** Final: the provider took the message, or never will. */
 export type SendReply =
   | { readonly outcome: 'sent'; readonly provider: string; readonly message_id: string; readonly simulated: boolean }
   | { readonly outcome: 'failed'; readonly cause: string; readonly simulated: boolean };
 
 /**
- * The outcome of an attempt? `started_at` (ISO 8601, UTC): it can't have been sent before. Personal: `to`, the
+ * Asks for the outcome of an attempt. `started_at` (ISO 8601, UTC): it can't have been sent before. Personal: `to`, the
  * receiver's present address (empty: none).
  */
 export interface SendLookup {
   readonly gift_id: string;
-  /** As in the request to send. */
+  /** As in `SendRequest`. */
   readonly attempt?: number;
   readonly started_at: string;
   readonly channel: Channel;
@@ -44,7 +44,7 @@ export interface SendLookup {
 /** `never`: no worker has tried to send it, so sending it is safe; `unknown`: it may have been sent. */
 export type SendLookupReply = SendReply | { readonly outcome: 'never' | 'unknown' };
 
-/** The key of a notification: the gift's id, and from the second on its number. */
+/** The gift's id, with the attempt's number from the second on. */
 export function notificationKey({ gift_id, attempt = 1 }: Pick<SendRequest, 'gift_id' | 'attempt'>): string {
   return attempt === 1 ? gift_id : `${gift_id}/${attempt}`;
 }
@@ -54,7 +54,6 @@ const failed = { outcome: { const: 'failed' }, cause: text, simulated: yes };
 const channel = { enum: ['sms', 'push'] };
 const QUEUE = 'notifications';
 
-/** The requests of the notification worker. */
 export const NOTIFICATION_REQUESTS = {
   send: workerRequest<SendRequest, SendReply>(
     'notifications.send',

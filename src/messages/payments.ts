@@ -1,9 +1,9 @@
-/** What process managers and commands ask of the payment worker. Money is pence. */
+/** Requests to the payment worker. Money is pence. */
 import { attempt, id, object, workerRequest, yes } from './workerRequest.js';
 
 /**
- * Take `amount` (pence) from the payment method, once for this transaction. `customer`: the card processor's customer
- * id. `started_at` (ISO 8601, UTC): when this was first asked for; providers forget it a day later.
+ * Take `amount` from the payment method, once for this transaction. `customer`: the card processor's customer id.
+ * `started_at` (ISO 8601, UTC): when this was first requested; providers forget it a day later.
  */
 export interface ChargeRequest {
   readonly transaction_id: string;
@@ -13,10 +13,7 @@ export interface ChargeRequest {
   readonly started_at: string;
 }
 
-/**
- * The final answer. `amount`: what the provider says it took, pence; absent: it does not say. `simulated`: no money was
- * moved.
- */
+/** Final. `amount`: as the provider reports it, if it does. `simulated`: no money was moved. */
 export type ChargeReply =
   | {
       readonly outcome: 'charged';
@@ -28,7 +25,7 @@ export type ChargeReply =
   | { readonly outcome: 'declined'; readonly provider: string; readonly code: string; readonly simulated: boolean };
 
 /**
- * The buyer has to authenticate (`action`: the provider's word for how) before the provider takes the money.
+ * The buyer has to authenticate (`action`: how, in the provider's word) before the provider takes the money.
  * `payment_id`: the provider's.
  */
 export interface AuthenticationReply {
@@ -39,7 +36,7 @@ export interface AuthenticationReply {
   readonly simulated: boolean;
 }
 
-/** The outcome of a charge? `payment_id` null: not known. */
+/** Asks for the outcome of a charge. `payment_id` null: not known. */
 export interface ChargeLookup {
   readonly transaction_id: string;
   readonly payment_id: string | null;
@@ -49,8 +46,8 @@ export interface ChargeLookup {
 export type ChargeLookupReply = ChargeReply | AuthenticationReply | { readonly outcome: 'unknown' };
 
 /**
- * Cancel a payment that waits for its buyer. Answered with `charged` where it was too late for that, else with
- * `declined` and this `code`.
+ * Cancel a payment that waits for its buyer. The reply is `charged` where that was too late, else `declined` with this
+ * `code`.
  */
 export interface ChargeCancellation {
   readonly transaction_id: string;
@@ -58,21 +55,21 @@ export interface ChargeCancellation {
   readonly code: string;
 }
 
-/** What does a buyer need to authenticate? */
+/** Asks for the buyer's data to authenticate. */
 export interface PaymentActionRequest {
   readonly transaction_id: string;
   readonly payment_id: string;
 }
 
 /**
- * Secret: `client_secret`; it is shown to the buyer and kept nowhere. `waiting`: the payment still waits for its buyer.
- * `unknown`: the provider does not know the payment (any more).
+ * Secret: `client_secret`, which is shown to the buyer and never stored. `waiting`: the payment still waits for its
+ * buyer. `unknown`: the provider does not know the payment (any more).
  */
 export type PaymentActionReply =
   | { readonly outcome: 'action'; readonly client_secret: string; readonly waiting: boolean }
   | { readonly outcome: 'unknown' };
 
-/** Which transaction does a payment belong to? */
+/** Asks for the transaction of a payment. */
 export interface PaymentSearch {
   readonly payment_id: string;
 }
@@ -82,9 +79,9 @@ export type PaymentSearchReply =
   { readonly outcome: 'found'; readonly transaction_id: string } | { readonly outcome: 'unknown' };
 
 /**
- * Give `amount` (pence, at least 1) of a charge back, once for this refund and attempt. A further attempt is made only
- * after the one before was refused, or certainly never reached the provider. `provider`, `charge_id`: of the charge's
- * reply. `started_at` (ISO 8601, UTC): when this attempt was first asked for.
+ * Give `amount` (at least 1) of a charge back, once for this refund and attempt. A further attempt follows only after
+ * the one before was refused, or certainly never reached the provider. `provider`, `charge_id`: from the charge's
+ * reply. `started_at` (ISO 8601, UTC): when this attempt was first requested.
  */
 export interface RefundRequest {
   readonly refund_id: string;
@@ -98,10 +95,7 @@ export interface RefundRequest {
   readonly started_at: string;
 }
 
-/**
- * The final answer: `refund_ref` is the provider's id; refused under this attempt for good. `simulated`: no money was
- * moved.
- */
+/** Final for this attempt. `refund_ref` is the provider's id. `simulated`: no money was moved. */
 export type RefundReply =
   | {
       readonly outcome: 'refunded';
@@ -111,7 +105,7 @@ export type RefundReply =
     }
   | { readonly outcome: 'refused'; readonly provider: string; readonly code: string; readonly simulated: boolean };
 
-/** The outcome of an attempt at a refund? `started_at` (ISO 8601, UTC): when it was first asked for. */
+/** Asks for the outcome of an attempt. `started_at` (ISO 8601, UTC): when it was first requested. */
 export interface RefundLookup {
   readonly refund_id: string;
   readonly attempt: number;
@@ -121,8 +115,8 @@ export interface RefundLookup {
 }
 
 /**
- * `never`: the provider was never asked for this attempt. `others`: pence of the charge that were given back there
- * since it was first asked for, not by us; absent: none.
+ * `never`: the provider never received this attempt. `others`: pence of the charge that others gave back at the
+ * provider since it was first requested; absent: none.
  */
 export type RefundLookupReply = RefundReply | { readonly outcome: 'never'; readonly others?: number };
 
@@ -141,7 +135,6 @@ const unknown = { outcome: { const: 'unknown' } };
 const pence = { type: 'integer', minimum: 0 };
 const QUEUE = 'payments';
 
-/** The requests of the payment worker. */
 export const PAYMENT_REQUESTS = {
   charge: workerRequest<ChargeRequest, ChargeReply | AuthenticationReply>(
     'payments.charge',

@@ -1,28 +1,27 @@
-/** The shape of a request that a worker answers on the bus, and what makes a message acceptable. */
+/** The shape and the checks of requests that workers answer on the bus. */
 import { Ajv, type Schema, type ValidateFunction } from 'ajv';
 import { OWN_SCHEMAS } from '../lib/schemaOptions.js';
 import type { WorkerFailure } from './workerFailure.js';
 
-/** A request, with the checks of its message and of the reply. */
 export interface WorkerRequest<Q extends object, R extends object> {
   readonly subject: string;
-  /** Its queue group: of all workers of one group one gets each request. */
+  /** The queue group: one worker of each group gets the request. */
   readonly queue: string;
   readonly request: Check<Q>;
   readonly reply: Check<R | WorkerFailure>;
 }
 
-/** A message is not what its subject asks for. Names the field, never its value. */
+/** A malformed message. Names the field, never its value. */
 export class MalformedMessageError extends Error {
   override readonly name = 'MalformedMessageError';
 }
 
-/** Gives the message back when it is acceptable. @throws MalformedMessageError */
+/** Returns a valid message unchanged. @throws MalformedMessageError */
 export type Check<T> = (message: unknown) => T;
 
 const ajv = new Ajv({ ...OWN_SCHEMAS, discriminator: true });
 
-/** Compiled with the first message: all of them together would slow down the start of every process and command. */
+/** Compiled with the first message: all of them would slow down the start of every process and command. */
 function check<T>(what: string, schema: Schema): Check<T> {
   let compiled: ValidateFunction<T> | undefined;
   return (message) => {
@@ -34,7 +33,10 @@ function check<T>(what: string, schema: Schema): Check<T> {
 
 type Properties = Readonly<Record<string, unknown>>;
 
-/** A request of one queue group. `answers`: the properties of each outcome; `extra`: optional ones of any outcome. */
+/**
+ * @param answers the properties of each outcome
+ * @param extra optional ones of any outcome
+ */
 export function workerRequest<Q extends object, R extends object>(
   subject: string,
   queue: string,
@@ -56,7 +58,6 @@ export function workerRequest<Q extends object, R extends object>(
   };
 }
 
-/** An object with these properties. */
 export const object = (properties: Properties, optional: Properties = {}): Exclude<Schema, boolean> => ({
   type: 'object',
   properties: { ...properties, ...optional },

@@ -4,7 +4,6 @@ import { counts } from './counts.js';
 import type { Exposition } from './exposition.js';
 import { histograms } from './histogram.js';
 
-/** Counts and times requests by subject, and the answers of workers. */
 export function measuredBus(bus: Bus, show: Exposition): Bus {
   const outcomes = counts(2);
   const durations = histograms();

@@ -1,4 +1,4 @@
-/** Counters by one or two labels, in plain maps. Label values come from the program, so there are few. */
+/** Counters by one or two labels. Label values come from the program, so there are few. */
 import type { Sample } from './exposition.js';
 
 export interface Counts {
@@ -7,8 +7,8 @@ export interface Counts {
 }
 
 /**
- * `labels`: how many labels a count has. `zeros`: shown from the start, since a series that begins at its first failure
- * shows an alert no increase.
+ * @param labels the number of labels of a count
+ * @param zeros shown from the start: an alert sees no increase in a series that starts with its first failure
  */
 export function counts(labels: 1 | 2, zeros: readonly string[] = []): Counts {
   const byFirst = new Map(zeros.map((first) => [first, new Map([['', 0]])]));

@@ -10,7 +10,6 @@ const REMEMBERED = 1_000;
 
 type RetryReason = 'conflict' | 'unknown_outcome';
 
-/** Counts and times appends, and their conflicts, failures and retries. */
 export function measuredEventStore(events: EventStore, show: Exposition): EventStore {
   const durations = histogram();
   const conflicts = counts(1);

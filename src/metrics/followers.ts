@@ -3,7 +3,7 @@ import type { Exposition, Sample } from './exposition.js';
 
 export interface FollowersShown {
   readonly health: () => readonly FollowerHealth[];
-  /** By work: since when no process leads; `undefined`: one does. */
+  /** By work: since when it has no leader; `undefined`: it has one. */
   readonly withoutLeader: () => Iterable<readonly [work: string, since: Date | undefined]>;
 }
 

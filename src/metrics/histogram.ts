@@ -1,5 +1,3 @@
-/** A histogram in plain numbers: observing costs an addition or two. */
-
 /** For answers to callers, seconds. */
 const DURATION_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
@@ -30,7 +28,6 @@ export function histogram(bounds: readonly number[] = DURATION_BOUNDS): Histogra
   };
 }
 
-/** Histograms by one label. */
 export interface Histograms {
   of(label: string): Histogram;
   samples(): Iterable<readonly [labels: readonly [string], histogram: Histogram]>;

@@ -19,8 +19,8 @@ export interface Metrics {
   readonly providers: ProviderCallWatch;
   measure(engines: Engines): Engines;
   /**
-   * Adds the state of the installation and of this process's followers. Called once. `processes`: the process managers
-   * of this process, where it runs them.
+   * Adds the state of the installation and of this process's followers. Call it once.
+   * @param processes `undefined` where this process runs no process managers
    */
   watch(
     engines: Engines,

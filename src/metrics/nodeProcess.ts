@@ -11,7 +11,6 @@ export interface ProcessOptions {
   readonly dataDir: string;
 }
 
-/** `close` stops measuring. */
 export function showProcess(show: Exposition, { version, dataDir }: ProcessOptions): { close(): void } {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();
@@ -74,7 +73,7 @@ export function showProcess(show: Exposition, { version, dataDir }: ProcessOptio
   return { close: () => delay.disable() };
 }
 
-/** The time between two ticks of a timer, less its period, is delay. 0 before the first measurement. */
+/** Delay is the time between two ticks of a timer, less its period. 0 before the first measurement. */
 function seconds(nanoseconds: number): number {
   return Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / NANOSECONDS - RESOLUTION_MS / 1000) : 0;
 }

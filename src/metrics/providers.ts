@@ -5,7 +5,6 @@ import { histograms } from './histogram.js';
 
 const STATES: readonly BreakerState[] = ['closed', 'half_open', 'open'];
 
-/** Counts and times calls of providers, and shows their circuit breakers. */
 export function countProviderCalls(show: Exposition): ProviderCallWatch {
   const calls = counts(2);
   const durations = histograms();

@@ -1,8 +1,8 @@
-/** Requests by route pattern and status: a few additions each, and nothing is allocated once a route was answered. */
+/** Requests by route pattern and status. Once a route was answered, counting allocates nothing. */
 import type { Exposition } from './exposition.js';
 import { type Histogram, histogram } from './histogram.js';
 
-/** Called with every answer. `route`: the route's pattern; absent: no route of ours. */
+/** @param route the route's pattern; absent: no route of ours */
 export type RequestTally = (method: string, route: string | undefined, status: number, milliseconds: number) => void;
 
 /** Any other method, which a client may make up, counts as `other`. */
@@ -15,7 +15,6 @@ interface RouteTally {
   readonly statuses: Map<number, number>;
 }
 
-/** Shown as `gift_http_requests_total` and `gift_http_request_duration_seconds`. */
 export function countRequests(show: Exposition): RequestTally {
   const methods = new Map<string, Map<string, RouteTally>>();
   const all: RouteTally[] = [];

@@ -1,6 +1,6 @@
 /**
- * The state of the installation, read from its engines on request, once a second at most. Any process shows it, also
- * when the leader is dead.
+ * The state of the installation, read from its engines at most once a second. Any process shows it, also when the
+ * leader is dead.
  */
 import { within } from '../lib/async/within.js';
 import type { Engines } from '../ports/engines.js';
@@ -14,9 +14,9 @@ import type { Exposition, MetricText, Sample } from './exposition.js';
 import { buildPosition, logProgress, modelBuilds } from '../ops/status/buildStatus.js';
 import { parkedWork } from '../ops/status/parkedWork.js';
 
-/** The state is shared by all requests within this time, milliseconds. */
+/** ms for which all requests share the state. */
 const FRESH_MS = 1_000;
-/** Values that an engine does not give within this time are left out, milliseconds. */
+/** ms after which an engine's value is left out. */
 const DEADLINE_MS = 1_500;
 
 export interface StateOptions {
@@ -88,7 +88,7 @@ export function showState(show: Exposition, { engines, projections, processes }:
     };
   };
 
-  /** The build of this program's version, and where readers use another release's, that one. */
+  /** The build of this program's version, and the active one of another release. */
   const projectionSamples = (projection: Projection) => {
     const builds = modelBuilds(store, projection);
     return [

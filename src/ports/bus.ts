@@ -3,7 +3,7 @@
  * Guarantees, tested for every adapter by `test/contract/bus.ts`:
  * - A request goes to one member of each queue group that serves its subject. It ends with its reply, NoRespondersError
  * or DeadlineError.
- * - `close` lets handlers that run finish (at most 5 s) and takes no new messages.
+ * - `close` lets running handlers finish (at most 5 s) and takes no new messages.
  */
 
 /** No process serves the subject. */
@@ -14,7 +14,7 @@ export class NoRespondersError extends Error {
   }
 }
 
-/** No reply came in time; the request may have been carried out all the same. */
+/** No reply came in time; the request may still have been carried out. */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
   constructor(subject: string, timeoutMs: number) {
@@ -22,12 +22,11 @@ export class DeadlineError extends Error {
   }
 }
 
-/** The handler of the other side threw. */
+/** The other side's handler threw. */
 export class RemoteError extends Error {
   override readonly name = 'RemoteError';
 }
 
-/** Ends a service or a subscription. */
 export type Unsubscribe = () => Promise<void>;
 
 /** Payloads are plain JSON, at most 1 MB. Subjects are dot-separated words without wildcards. */
@@ -35,19 +34,18 @@ export interface Bus {
   /** `embedded` or `nats`, as shown by `/readyz`, metrics and the command line. */
   readonly engine: string;
   /**
-   * Sends a request and waits for the reply.
    * @throws NoRespondersError; DeadlineError after `timeoutMs`, or earlier when the process with the request has fallen
    * silent; RemoteError when the handler threw; UnavailableError without a connection
    */
   request<R>(subject: string, payload: object, options: { timeoutMs: number }): Promise<R>;
   /**
-   * Answers requests on a subject. Each request reaches one member of the queue group, over all processes. An error of
-   * the handler reaches the requester as RemoteError.
+   * Each request reaches one member of the queue group, over all processes. An error of the handler reaches the
+   * requester as RemoteError.
    */
   serve<P>(subject: string, queue: string, handler: (payload: P) => Promise<object>): Promise<Unsubscribe>;
-  /** Reaches every subscriber of the subject in every process; resolves when handed over. */
+  /** Reaches every subscriber in every process; resolves when handed over. */
   publish(subject: string, payload: object): Promise<void>;
-  /** Receives what is published on the subject. An error of the handler is logged. */
+  /** An error of the handler is logged. */
   subscribe<P>(subject: string, handler: (payload: P) => void): Promise<Unsubscribe>;
   ping(): Promise<void>;
   close(): Promise<void>;

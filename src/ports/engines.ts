@@ -2,7 +2,6 @@ import type { Bus } from './bus.js';
 import type { EventStore } from './eventStore.js';
 import type { ReadStore } from './readStore.js';
 
-/** The engines of one process. */
 export interface Engines {
   readonly events: EventStore;
   readonly store: ReadStore;

@@ -1,26 +1,24 @@
 import { UnavailableError } from './unavailable.js';
 
 /**
- * The event store port: one append-only log, divided into streams. The log is the only truth of the service.
+ * The event store port: one append-only log, divided into streams, and the only truth of the service.
  * Guarantees, tested for every adapter by `test/contract/eventStore.ts`:
  * - `append` is atomic (all of its events or none) and durable (fsynced) when it resolves.
  * - A stream's expected revision is the only concurrency control: of many appends that expect the same revision one
  * succeeds.
  * - A repeated append (same stream, same event ids, same expectation) succeeds without writing again.
  * - `readAll` and `follow` deliver every event of the filter exactly once and in log order.
- * - Every position lies within the numbers of the log and not beyond its end, whatever the engine's server says. That
- * holds for a feed whose filter matches nothing too; stored positions are checked by `storedPosition.ts`.
- * - Several processes of one installation may use the same log side by side.
- * - A sealed log takes no more events, from any process, for ever; everything else goes on.
+ * - Every position is one of the log and not beyond its end, whatever the engine's server reports. That holds for a
+ * feed whose filter matches nothing too; `storedPosition.ts` checks stored positions.
+ * - Several processes of one installation may use the same log at the same time.
+ * - A sealed log takes no more events, from any process, for ever; everything else still works.
  */
 
-/**
- * A position in the log: a fixed-width string whose byte order is log order. Positions of two logs can't be compared.
- */
+/** A fixed-width string whose byte order is log order. Positions of two logs can't be compared. */
 export type Position = string;
 
 /**
- * Who caused an event. `roles`: the user's roles and permissions at that time. `cli:<system user>@<host>` is a user
+ * The cause of an event. `roles`: the user's roles and permissions at that time. `cli:<system user>@<host>` is a user
  * too.
  */
 export interface Caller {
@@ -29,11 +27,11 @@ export interface Caller {
   readonly roles?: readonly string[];
 }
 
-/** Who and why, kept with every event for auditors. */
+/** For auditors. */
 export interface EventMetadata {
   /** The command that appended the event. A repeated command finds its own events by it. */
   readonly commandId: string;
-  /** SHA-256 (base64url) of the command's canonical body, where an idempotency key came with it. */
+  /** SHA-256 (base64url) of the command's canonical body, for a command with an idempotency key. */
   readonly bodyHash?: string;
   /** The event that led to this one; only process managers set it. */
   readonly causationId?: string;
@@ -41,9 +39,9 @@ export interface EventMetadata {
   readonly correlationId: string;
   readonly requestId?: string;
   readonly by: Caller;
-  /** Version of the event type's data; `domain/upcasters.ts` upcasts older ones when they are read. Absent: 1. */
+  /** Version of the event type's data (default 1); `domain/upcasters.ts` upcasts older ones when they are read. */
   readonly schema?: number;
-  /** True in events that stand for a simulated provider's answer. */
+  /** True in events from a simulated provider's answer. */
   readonly simulated?: boolean;
   /** The event's trace, where tracing was on: a W3C `traceparent`. No decision depends on it. */
   readonly traceparent?: string;
@@ -53,7 +51,7 @@ export interface NewEvent {
   /** A UUID; the same id again in the same append marks a repeat. */
   readonly id: string;
   readonly type: string;
-  /** When it was decided: ISO 8601, UTC, milliseconds. */
+  /** The time of the decision: ISO 8601, UTC, milliseconds. */
   readonly at: string;
   /** JSON-serialisable. */
   readonly data: object;
@@ -79,18 +77,16 @@ export interface StreamAppend {
 export interface Appended {
   /** Of the last event appended. */
   readonly revision: number;
-  /** Of the last event appended. */
   readonly position: Position;
 }
 
-/** The wanted events: all conditions given must hold; an empty list matches nothing. */
+/** All conditions given must hold; an empty list matches nothing. */
 export interface EventFilter {
   readonly types?: readonly string[];
   /** Prefixes of stream names, for example `gift-`. */
   readonly streams?: readonly string[];
 }
 
-/** Consecutive events of the log, and how far the log has been read. */
 export interface EventBatch {
   readonly events: readonly RecordedEvent[];
   /** Everything up to and including here has been read, filtered events included. Never goes back. */
@@ -100,13 +96,13 @@ export interface EventBatch {
 }
 
 export interface ReadOptions {
-  /** At most so many events a batch; default 1,000. */
+  /** Default 1,000. */
   readonly batchSize?: number;
   /** Ends the iteration without an error. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Of `follow`: called with each failure that it waits out, and with `undefined` while it waits at the log's end. Must
-   * not throw.
+   * Only `follow`: called with each failure that it waits out, and with `undefined` while it waits at the log's end.
+   * Must not throw.
    */
   readonly onTrouble?: ((error: Error | undefined) => void) | undefined;
 }
@@ -120,25 +116,25 @@ export interface LocalLog {
 }
 
 export interface EventStore {
-  /** Made with the log, never changed. */
+  /** Created with the log, never changed. */
   readonly logId: string;
   /** `embedded` or `eventstoredb`, as shown by `/readyz`, metrics and the command line. */
   readonly engine: string;
 
   /**
-   * Appends `events` (at least one) to `stream`.
-   * @throws LogSealedError when the log is sealed, also for a repeat (nothing was written).
-   * @throws ConflictError when the stream is not at the expected revision (nothing was written).
-   * @throws EventTooLargeError when the events have more than 1,000,000 bytes (nothing was written).
-   * @throws UnavailableError when the engine can't be reached or its disk is full; with `outcomeUnknown` the events may
-   *   have been stored, and the same call with the same ids is safe.
+   * Appends `events` (at least one) to `stream`. Only an UnavailableError with `outcomeUnknown` may have stored them;
+   * then the same call with the same ids is safe.
+   * @throws LogSealedError when the log is sealed, also for a repeat
+   * @throws ConflictError when the stream is not at the expected revision
+   * @throws EventTooLargeError when the events have more than 1,000,000 bytes
+   * @throws UnavailableError when the engine can't be reached or its disk is full
    */
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
 
   /**
    * Appends to many streams, in log order as given, faster than one `append` after the other; absent where an engine
-   * can't. When the engine fails, a beginning of `appends` was stored, and the same call is safe. After a
-   * ConflictError, appends behind the conflicting one may have been stored.
+   * can't. When the engine fails, a prefix of `appends` is stored, and the same call is safe. After a ConflictError,
+   * appends behind the conflicting one may be stored.
    * @throws as `append`
    */
   appendInOrder?(appends: readonly StreamAppend[]): Promise<void>;
@@ -151,23 +147,22 @@ export interface EventStore {
   read(stream: string, options?: { from?: number; limit?: number }): Promise<RecordedEvent[]>;
 
   /**
-   * The log after `after` (`undefined`: from its beginning) up to its end when the reader gets there, in batches; the
-   * last has `caughtUp`. Without matching events: one empty batch when the log has grown past `after`, else none.
+   * The log after `after` (`undefined`: from its start) up to its end when the reader gets there, in batches; the last
+   * has `caughtUp`. Without matching events: one empty batch when the log has grown past `after`, else none.
    * @throws UnavailableError
    */
   readAll(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<EventBatch>;
 
   /**
-   * As `readAll`, then goes on with what any process appends (within 50 ms on the embedded engine), until `signal` ends
+   * As `readAll`, and then all later appends of any process (within 50 ms on the embedded engine), until `signal` ends
    * it. The next batch is fetched only on demand. It survives lost connections and restarted servers. An empty batch is
    * delivered when only filtered events were appended, so that `position` advances.
    */
   follow(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<EventBatch>;
 
   /**
-   * Whether a text from outside can be a position, by its form alone: digits of the engine's width, from 0 to the
-   * greatest number of its log (2^63-1; 2^53-1 on the embedded engine). No other text may be handed to `readAll` or
-   * `follow`.
+   * Whether a text from outside has the form of a position: digits of the engine's width, from 0 to the greatest number
+   * of its log (2^63-1; 2^53-1 on the embedded engine). Pass no other text to `readAll` or `follow`.
    */
   isPosition(text: string): boolean;
 
@@ -175,8 +170,8 @@ export interface EventStore {
   end(): Promise<Position | undefined>;
 
   /**
-   * Whether an event stands at the position or later, be it one of the server's own, which no reader is given. False:
-   * the log has never given it, or has lost it since, or it is no position.
+   * Whether the log has an event at the position or later, also one of the server's own, which no reader gets. False:
+   * the log never had one, or has lost it since, or the text is no position.
    * @throws UnavailableError
    */
   reaches(position: Position): Promise<boolean>;
@@ -193,15 +188,15 @@ export interface EventStore {
 
   /**
    * The narrowest part of the log that holds every event of these times (ISO 8601, UTC, milliseconds, both included);
-   * `undefined`: there is none. Times may stand in any order in the log, since clocks differ. Reads the times of events
-   * outside that part, never their data. Absent where an engine can only read everything (`audit/timeBounds.ts`).
+   * `undefined`: there is none. Times need not be in log order, since clocks differ. Reads the times of events outside
+   * that part, never their data. Absent where an engine can only read everything (`ops/ranges/timeBounds.ts`).
    * @throws UnavailableError
    */
   timeBounds?(within: TimesWithin): Promise<LogPart | undefined>;
 
   /**
-   * Ends the log: once this resolves, every append of every process is refused. Appends under way are stored or
-   * refused. Sealing again changes nothing.
+   * Ends the log: once this resolves, every append of every process is refused. Running appends are stored or refused.
+   * Sealing again changes nothing.
    * @throws UnavailableError
    */
   seal(): Promise<void>;
@@ -221,17 +216,16 @@ export interface TimesWithin {
   readonly from?: string | undefined;
   /** Default: no limit. */
   readonly to?: string | undefined;
-  /** Only events after this position. */
   readonly after?: Position | undefined;
 }
 
-/** The log after `after` (`undefined`: from its beginning), up to and including `through`. */
+/** The log after `after` (`undefined`: from its start), up to and including `through`. */
 export interface LogPart {
   readonly after: Position | undefined;
   readonly through: Position;
 }
 
-/** The log is sealed: it lives on in another engine. Trying again does not help. */
+/** The log was copied to another engine. Retrying does not help. */
 export class LogSealedError extends UnavailableError {
   constructor() {
     super('the event log is sealed since it was copied to another engine: use that one (EVENTSTORE_URL, DATA_DIR)');
@@ -259,5 +253,5 @@ export class EventTooLargeError extends Error {
   }
 }
 
-/** The most bytes of one append: data and metadata as JSON in UTF-8. */
+/** Of one append: data and metadata as JSON in UTF-8. */
 export const MAX_APPEND_BYTES = 1_000_000;

@@ -1,5 +1,5 @@
 /**
- * A payment provider's own account of what it did: the other side of a reconciliation. Providers' ledgers are tested by
+ * A payment provider's own account of its charges and refunds: the other side of a reconciliation. Tested by
  * `test/ops/reconciliation/reconcile.test.ts`.
  */
 
@@ -14,7 +14,7 @@ export interface LedgerEntry {
   readonly amount?: number;
   /** ISO 4217, lower case. */
   readonly currency: string;
-  /** When it was made: ISO 8601, UTC. */
+  /** ISO 8601, UTC. */
   readonly at: string;
   /** Whether money has moved or is on its way. */
   readonly moved: boolean;
@@ -24,11 +24,11 @@ export interface LedgerEntry {
 
 /** Every method throws ProviderError, RetryLaterError or UnavailableError when the ledger can't be read. */
 export interface PaymentLedger {
-  /** As events name it in `provider`. */
+  /** As in `provider` of events. */
   readonly provider: string;
   /**
-   * The entries made from `from` up to but not `to` (ms since the epoch), page by page, in any order. Callers ask for
-   * one span after the other, in order of time. Entries without moved money may be left out.
+   * Entries from `from` (ms since the epoch) until before `to`, in pages, in any order. Callers ask for one span after
+   * the other, in order of time. Entries without moved money may be left out.
    */
   list(from: number, to: number): AsyncIterable<readonly LedgerEntry[]>;
   find(kind: LedgerEntry['kind'], id: string, transactionId: string): Promise<LedgerEntry | undefined>;

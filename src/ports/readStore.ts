@@ -2,28 +2,24 @@
  * The read store port: documents that projections write and queries read, and small records. All of it can be rebuilt
  * from the log, or lost without harm.
  * Guarantees, tested for every adapter by `test/contract/readStore.ts`:
- * - A document carries its log position; an older write never replaces a newer one. So a batch written twice, or late
- * by a process that lost its lease, changes nothing.
+ * - A document has its log position; an older write never replaces a newer one. So a batch that is repeated, or written
+ * late by a process that lost its lease, changes nothing.
  * - A batch's checkpoint is stored with or after its documents, never before, and never goes back.
- * - A version of a collection is built beside another and swapped in at once, by a pointer that changes by
- * compare-and-set. So a process that was frozen while it swapped can't put an outdated version over a newer one.
+ * - A collection's new version is built beside the old one. A pointer that changes by compare-and-set then swaps
+ * readers over at once. So a process that was frozen while it swapped can't put an outdated version over a newer one.
  * - A document whose stored body is damaged is read as an `UnreadableBody`; the others stay readable.
  * - Records change by compare-and-set: of many puts that expect the same version one succeeds.
  */
 import type { Position } from './eventStore.js';
 
-/**
- * A value that can be indexed and compared: strings by bytes, numbers by value, booleans; `null` equals an absent
- * field.
- */
+/** Strings compare by bytes, numbers by value; `null` equals an absent field. */
 export type Scalar = string | number | boolean | null;
 
 /** A document without its id and position: plain JSON. */
 export type Body = object;
 
-/** The body of a stored document whose file was damaged; it stays so until it is repaired. */
+/** The body of a stored document whose file was damaged, until it is repaired. */
 export interface UnreadableBody {
-  /** What is wrong with it. */
   readonly $unreadable: string;
 }
 
@@ -61,28 +57,24 @@ export type Condition =
  */
 export interface Query {
   readonly where?: Readonly<Record<string, Condition>>;
-  /**
-   * Fields in order of weight, with direction: 1 ascending, -1 descending. Ties are broken by id, in the last field's
-   * direction.
-   */
+  /** Most significant field first: 1 ascending, -1 descending. Ties are broken by id, in the last field's direction. */
   readonly sort?: readonly (readonly [field: string, direction: 1 | -1])[];
   readonly skip?: number;
   readonly limit?: number;
 }
 
-/** Documents, and the checkpoint that they bring a projection to. */
 export interface WriteBatch {
   readonly collection: CollectionSpec;
-  /** At most 1,000 documents or 2 MB, in any order. Without documents the checkpoint alone advances. */
+  /** At most 1,000 documents or 2 MB, in any order. Without documents only the checkpoint advances. */
   readonly documents: readonly StoredDocument[];
   /** Absent when more batches of the same events follow. */
   readonly checkpoint?: Checkpoint;
 }
 
-/** Repairs one document, whatever its position: a write never goes back. */
+/** Repairs one document at any position, where a write would only advance it. */
 export interface Correction {
   readonly id: string;
-  /** The stored document's position, or nothing is done; `undefined`: there must be none. */
+  /** The position that the stored document must have; `undefined`: there must be no document. */
   readonly expected: Position | undefined;
   /** `undefined`: the document is deleted. */
   readonly document: StoredDocument | undefined;
@@ -105,14 +97,14 @@ export interface StoredRecord<V = unknown> {
 }
 
 export interface PutOptions {
-  /** 0: there must be none; a number: it must have this version; absent: no condition. */
+  /** 0: there must be no record; a number: the record's version; absent: no condition. */
   readonly expected?: number;
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number;
 }
 
 export interface ActivateOptions {
-  /** 0: no version may be in use yet; a number: that one must be; absent: no condition. */
+  /** 0: no version may be active; a number: the active version; absent: no condition. */
   readonly expected?: number;
 }
 
@@ -121,14 +113,14 @@ export interface Records {
   /** @throws UnavailableError */
   get<V>(key: string): Promise<StoredRecord<V> | undefined>;
   /**
-   * The value is plain JSON.
-   * @returns the new version, or `undefined` when `expected` does not hold (nothing was written).
+   * @param value plain JSON
+   * @returns the new version, or `undefined` when `expected` does not hold (nothing was written)
    * @throws UnavailableError
    */
   put(key: string, value: unknown, options?: PutOptions): Promise<number | undefined>;
-  /** @returns whether the record was there, with the expected version. @throws UnavailableError */
+  /** @returns whether a record with the expected version was deleted. @throws UnavailableError */
   delete(key: string, expected?: number): Promise<boolean>;
-  /** The records whose key begins with `prefix`, by key, without expired ones. @throws UnavailableError */
+  /** The records whose key starts with `prefix`, by key, without expired ones. @throws UnavailableError */
   list<V>(prefix: string, limit?: number): Promise<StoredRecord<V>[]>;
 }
 
@@ -139,38 +131,37 @@ export interface ReadStore {
   readonly records: Records;
 
   /**
-   * Makes the collection and its indexes where they are missing. `deferIndexes`: the next call without it makes the
-   * secondary indexes.
+   * Creates a missing collection and missing indexes. `deferIndexes`: a later call without it creates the secondary
+   * indexes.
    */
   ensure(collection: CollectionSpec, options?: { deferIndexes?: boolean }): Promise<void>;
   /** Drops one version of a collection and its checkpoint, where they exist. */
   drop(collection: CollectionSpec): Promise<void>;
 
   get<B extends Body>(collection: CollectionSpec, id: string): Promise<StoredDocument<B> | undefined>;
-  /** The documents in the order of `ids`, `undefined` where there is none: one round trip. */
+  /** In one round trip, in the order of `ids`, `undefined` where there is no document. */
   getMany<B extends Body>(
     collection: CollectionSpec,
     ids: readonly string[],
   ): Promise<(StoredDocument<B> | undefined)[]>;
-  /** @throws Error when the query names an undeclared field. */
+  /** @throws Error when the query names an undeclared field */
   find<B extends Body>(collection: CollectionSpec, query: Query): Promise<StoredDocument<B>[]>;
-  /** How many documents match the query's `where`. */
   count(collection: CollectionSpec, query: Query): Promise<number>;
 
   /**
-   * Writes the batches in their order. Each document replaces only one of a lower position, and each checkpoint only a
-   * lower one; the rest is skipped silently. Safe to repeat as a whole.
+   * Writes the batches in order. Each document replaces only one of a lower position, and each checkpoint only a lower
+   * one; the rest is skipped silently. Safe to repeat as a whole.
    */
   write(batches: readonly WriteBatch[]): Promise<void>;
   /**
    * Repairs documents by compare-and-set, whatever their positions; at most as many as a batch.
-   * @returns of each correction whether it was made.
+   * @returns whether each correction was made
    */
   correct(collection: CollectionSpec, corrections: readonly Correction[]): Promise<boolean[]>;
   checkpoint(projection: string): Promise<Position | undefined>;
   /**
    * Waits until the projection's checkpoint, written by any process, is at or past `position`.
-   * @returns false when `timeoutMs` passed first.
+   * @returns false when `timeoutMs` passed first
    */
   reached(projection: string, position: Position, timeoutMs: number): Promise<boolean>;
 
@@ -180,12 +171,12 @@ export interface ReadStore {
   versions(name: string): Promise<number[]>;
   /**
    * Swaps readers over to this version, at once and durably. Safe to repeat.
-   * @returns whether it is in use now: false when `expected` does not hold (nothing was changed).
+   * @returns whether it is now active: false when `expected` does not hold (nothing was changed)
    */
   activate(name: string, version: number, options?: ActivateOptions): Promise<boolean>;
   /**
-   * Takes this version out of use, at once and durably; its documents stay.
-   * @returns whether no version is in use now: false when another one is (nothing was changed).
+   * Deactivates this version, at once and durably; its documents stay.
+   * @returns whether no version is active now: false when another one is (nothing was changed)
    */
   deactivate(name: string, version: number): Promise<boolean>;
 

@@ -1,5 +1,5 @@
 /**
- * Checks stored positions against their log before use. One that no event can have, or that lies beyond the log's end,
+ * Checks stored positions against their log before use. A position that no event can have, or beyond the log's end,
  * counts as absent. It may come from a faulty server (docs/traps.md), a log that was restored to an earlier time, or a
  * damaged file (docs/decisions.md#stored-positions).
  */
@@ -8,16 +8,13 @@ import type { EventStore, Position } from './eventStore.js';
 
 export type ReachedLog = Pick<EventStore, 'isPosition' | 'reaches'>;
 
-/**
- * How often, and how many ms apart, the log is asked before data is discarded: a cluster's node may lag behind the
- * leader.
- */
+/** Checks, and ms between them, before data is discarded: a cluster's node may lag behind the leader. */
 export const LOOKS = { most: 8, everyMs: 500 };
 const MAX_SHOWN = 40;
 
 /**
  * What is wrong with a stored position, in words that follow "the stored position"; `undefined`: nothing.
- * @param looks how often a log that does not reach it is asked
+ * @param looks how often to check a log that does not reach it
  * @throws UnavailableError
  */
 export async function positionFault(events: ReachedLog, stored: unknown, looks = 1): Promise<string | undefined> {
@@ -35,14 +32,14 @@ export interface StoredPosition {
   readonly invalid: string | null;
 }
 
-/** Checks a stored position, asking the log once. @throws UnavailableError */
+/** Checks the log once. @throws UnavailableError */
 export async function storedPosition(events: ReachedLog, stored: unknown): Promise<StoredPosition> {
   const invalid = stored === undefined ? undefined : await positionFault(events, stored);
   if (invalid === undefined) return { position: stored as Position | undefined, invalid: null };
   return { position: undefined, invalid: shownPosition(stored) };
 }
 
-/** A stored value as messages show it, whatever it is. */
+/** Any stored value as messages show it. */
 export function shownPosition(stored: unknown): string {
   const text = typeof stored === 'string' ? stored : String(JSON.stringify(stored));
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;

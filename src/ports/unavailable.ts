@@ -1,7 +1,7 @@
 /** An engine did not answer, or can't now: a full disk, no connection, a deadline. Callers answer 503 or try again. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError';
-  /** The request may have been carried out all the same. */
+  /** The request may still have been carried out. */
   readonly outcomeUnknown: boolean;
   /** The cause in words for the public, without path or address; absent: the engine can't be reached. */
   readonly publicReason: string | undefined;

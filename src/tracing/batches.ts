@@ -4,7 +4,7 @@ import { inSpan, type SpanDescription, tracingOn } from './spans.js';
 /** Larger batches, read while catching up, belong to no trace. */
 const LOOKED_AT = 64;
 
-/** Runs a projection batch in a span: part of the trace of its events, or linked to each of several. */
+/** Part of the trace of the batch's events, or linked to each of several traces. */
 export async function inBatchSpan(
   names: readonly string[],
   events: readonly RecordedEvent[],

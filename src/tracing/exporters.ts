@@ -1,7 +1,4 @@
-/**
- * The exporters of traces that the environment names
- * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
- */
+/** https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
 
 /** An empty variable counts as absent. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -11,7 +8,7 @@ export const EXPORTERS = ['otlp', 'console', 'zipkin', 'none'] as const;
 
 const OTLP_ADDRESSES = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'];
 
-/** The exporters named, in that order; empty where no traces are wanted. */
+/** In order; empty where no traces are wanted. */
 export function exportersWanted(env: Environment): readonly string[] {
   const value = (name: string): string => env[name]?.trim() ?? '';
   const named = value('OTEL_TRACES_EXPORTER')

@@ -1,7 +1,7 @@
 /**
- * Faults in OpenTelemetry's variables for traces
+ * Faults in OpenTelemetry's variables for traces, which its SDK would silently skip
  * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/,
- * https://opentelemetry.io/docs/specs/otel/protocol/exporter/). Its SDK silently skips what it does not understand.
+ * https://opentelemetry.io/docs/specs/otel/protocol/exporter/).
  */
 import { accessSync, constants } from 'node:fs';
 import { type Kind, oneOf, partsOf } from '../lib/settings.js';
@@ -33,12 +33,12 @@ const share: Kind<undefined> = (text, fault) => {
   if (!/^(?:0(?:\.\d+)?|1(?:\.0+)?|\.\d+)$/.test(text))
     fault(`must be a number from 0 to 1, not ${JSON.stringify(text)}`);
 };
-/** Not shown: it may hold a password. */
+/** Not shown: it may contain a password. */
 const address: Kind<undefined> = (text, fault) => {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
     fault('must be an address that begins with http:// or https://');
 };
-/** Not shown: headers hold keys of providers. */
+/** Not shown: headers contain keys of providers. */
 const pairs: Kind<undefined> = (text, fault) => {
   if (!partsOf(text).every((one) => one === '' || /^[^=\s]+\s*=/.test(one)))
     fault('must be a list of key=value, comma-separated');
@@ -51,7 +51,7 @@ const readable: Kind<undefined> = (text, fault) => {
   }
 };
 
-/** For all signals, or for traces alone. */
+/** For all signals, or only for traces. */
 const forTraces = (name: string, check: Kind<unknown>): [string, Kind<unknown>][] => [
   [`OTEL_EXPORTER_OTLP_${name}`, check],
   [`OTEL_EXPORTER_OTLP_TRACES_${name}`, check],
@@ -89,7 +89,7 @@ const CHECKS: readonly (readonly [name: string, check: Kind<unknown>])[] = [
   ].map((name): [string, Kind<unknown>] => [name, whole]),
 ];
 
-/** Every fault, by its variable's name; none where no traces are wanted. Secret values are not shown. */
+/** Empty where no traces are wanted. Secret values are not shown. */
 export function telemetryFaults(env: Environment): readonly string[] {
   const disabled = env['OTEL_SDK_DISABLED']?.trim() ?? '';
   if (disabled !== '' && !/^(?:true|false)$/i.test(disabled))

@@ -1,7 +1,7 @@
 /**
- * Spans, where tracing is on; off, the default, each costs one comparison. A trace goes from a request over its events
- * to the notification. Events carry it in their metadata, and bus messages beside their payload, as a W3C `traceparent`
- * (https://www.w3.org/TR/trace-context/).
+ * Spans, where tracing is on; off, the default, each costs one comparison. A trace leads from a request over its events
+ * to the notification: as a W3C `traceparent` (https://www.w3.org/TR/trace-context/) in events' metadata and with bus
+ * messages' payloads.
  */
 
 /** Never personal, never secret, no whole gift id (docs/decisions.md#access-records). */
@@ -11,9 +11,9 @@ export interface SpanDescription {
   readonly name: string;
   readonly kind?: 'internal' | 'server' | 'client' | 'consumer';
   readonly attributes?: Readonly<Record<string, Attribute>>;
-  /** The `traceparent` of its parent; default: the current span. An invalid one starts a trace. */
+  /** Its parent's `traceparent`; default: the current span. An invalid one starts a trace. */
   readonly parent?: string | undefined;
-  /** Headers of a request that name the parent instead, in any form that the propagators understand. */
+  /** Request headers that name the parent instead, in any form that the propagators understand. */
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
   /** `traceparent`s of related spans. */
   readonly links?: readonly string[];
@@ -22,12 +22,12 @@ export interface SpanDescription {
 export interface Span {
   rename(name: string): void;
   set(attributes: Readonly<Record<string, Attribute>>): void;
-  /** Marks it as failed, by the kind of error: messages may hold anything. */
+  /** Only with the kind of error: messages may contain anything. */
   fail(kind: string): void;
 }
 
 export interface Tracing {
-  /** Runs `work` in a span; an error marks it, and is thrown on. */
+  /** An error of `work` marks the span, and is rethrown. */
   run<T>(description: SpanDescription, work: (span: Span) => Promise<T>): Promise<T>;
   current(): string | undefined;
 }

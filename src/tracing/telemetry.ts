@@ -1,6 +1,6 @@
 /**
- * OpenTelemetry, loaded only where the usual variables ask for traces: `OTEL_TRACES_EXPORTER`,
- * `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`. Its SDK reads all others.
+ * OpenTelemetry, loaded only where `OTEL_TRACES_EXPORTER`, `OTEL_EXPORTER_OTLP_ENDPOINT` or
+ * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` asks for traces. Its SDK reads all other variables.
  */
 import type * as Api from '@opentelemetry/api';
 import type { Context, DiagLogger, Link, Span as OtelSpan, SpanContext } from '@opentelemetry/api';
@@ -10,7 +10,7 @@ import { exportersWanted } from './exporters.js';
 import { type Span, type SpanDescription, switchTracing, type Tracing } from './spans.js';
 
 const FLUSH_MS = 1_000;
-/** The least time between two log lines about failing exports, milliseconds. */
+/** The least time between two log lines about failing exports, ms. */
 const COMPLAIN_EVERY_MS = 60_000;
 
 export interface TelemetryOptions {
@@ -19,9 +19,9 @@ export interface TelemetryOptions {
 }
 
 /**
- * Starts sending traces where this process's environment asks for it. Called once a thread, before anything traced is
+ * Starts sending traces where this process's environment asks for it. Called once per thread, before anything traced is
  * opened.
- * @returns a handle whose `close` sends the rest within 1 s; `undefined` where no traces are wanted.
+ * @returns a handle whose `close` sends the rest within 1 s; `undefined` where no traces are wanted
  */
 export async function startTelemetry({
   version,
@@ -62,7 +62,7 @@ export async function startTelemetry({
   };
 }
 
-/** Logs failing exports now and then: an absent collector must not fill the log. */
+/** At intervals: an absent collector must not fill the log. */
 function complaints(logger: Logger): DiagLogger {
   let told = -Infinity;
   const warn = (detail: string): void => {

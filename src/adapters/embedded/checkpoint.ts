@@ -1,15 +1,14 @@
-/** Moves a WAL's pages into their file. */
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from './driver.js';
 
 export interface Moved {
   readonly log: number;
-  /** Of these, pages in the file now: fewer where a reader still needs the old ones. */
+  /** Pages of the log now in the file: fewer while a reader needs the old ones. */
   readonly checkpointed: number;
 }
 
 /**
- * Moves as many pages as no reader holds back, without waiting. `undefined`: a fault of the disk, which the next write
+ * Moves WAL pages into their file, without waiting for readers. `undefined` on a disk fault, which the next write
  * reports.
  */
 export function moveNow(database: Database): Moved | undefined {

@@ -1,15 +1,14 @@
-/** The thread that moves a WAL's pages into their file. */
 import { workerData } from 'node:worker_threads';
 import { moveNow } from './checkpoint.js';
 import { Sqlite } from './driver.js';
 import { serveThread, type ThreadData } from './thread.js';
 
-/** Pages added meanwhile are moved as well, until so few are left. */
+/** Repeats for pages added meanwhile, until at most this many are left. */
 const FEW_PAGES = 64;
 const PASSES = 8;
 
 const database = new Sqlite((workerData as ThreadData).file, { fileMustExist: true, timeout: 0 });
-// SQLite opens the WAL by its name at the first read: now, while it has one.
+// SQLite opens the WAL by name at the first read, and it must be the WAL of now.
 database.pragma('schema_version');
 
 function move(): void {

@@ -1,14 +1,14 @@
 /**
- * The SQLite driver. better-sqlite3 13 needs Node-API 10 (Node 22.14). Version 12 runs on Node 20, but ends the process
- * on Node 24.19 and later when a statement is collected (`RemoveEnvironmentCleanupHook … (env) != nullptr`). Both write
- * the same files and have the same interface.
+ * better-sqlite3 13 needs Node-API 10 (Node 22.14). Version 12 runs on Node 20, but ends the process on Node 24.19 and
+ * later when a statement is collected (`RemoveEnvironmentCleanupHook … (env) != nullptr`). Both write the same files
+ * and have the same interface.
  */
 import { createRequire } from 'node:module';
 import type BetterSqlite3 from 'better-sqlite3';
 
 const require = createRequire(import.meta.url);
 
-/** better-sqlite3 13, which `npm ci` may leave out, and 12. */
+/** Versions 13, which `npm ci` may leave out, and 12. */
 export type DriverName = 'better-sqlite3-napi' | 'better-sqlite3';
 
 export interface NodeVersions {
@@ -32,7 +32,7 @@ export function firstInstalled<T>(drivers: readonly DriverName[], load: (name: D
       return load(name);
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      // An installed driver that lacks a part of its own is broken, not absent.
+      // An installed driver that lacks a part is broken, not absent.
       if (code !== 'MODULE_NOT_FOUND' || !message.includes(`'${name}'`)) throw error;
     }
   }
@@ -41,5 +41,4 @@ export function firstInstalled<T>(drivers: readonly DriverName[], load: (name: D
   );
 }
 
-/** better-sqlite3, in the best installed version that this process can run. */
 export const Sqlite = firstInstalled(driversFor(process.versions), (name) => require(name) as typeof BetterSqlite3);

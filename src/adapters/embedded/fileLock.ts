@@ -1,12 +1,11 @@
-/** Locks between processes of one machine; the operating system frees them with the process. */
 import { closeSync, openSync } from 'node:fs';
 import { keepOwner } from '../../lib/files/keepOwner.js';
 import { Sqlite } from './driver.js';
 
 export interface FileLock {
   /**
-   * @returns whether this process has the lock now. @throws the engine's error where the file is not such a lock or may
-   * not be written
+   * @returns whether this process now has the lock
+   * @throws the engine's error where the file is not such a lock or can't be written
    */
   claim(): boolean;
   release(): void;
@@ -14,8 +13,8 @@ export interface FileLock {
 }
 
 /**
- * A lock is an empty SQLite file (mode 0600, so that no other user can hold it), made where it is missing. @throws the
- * engine's error
+ * Locks between processes of one machine; the operating system frees them with the process. A lock is an empty SQLite
+ * file (mode 0600, so that no other user can hold it), created where missing. @throws the engine's error
  */
 export function openFileLock(file: string): FileLock {
   makeFile(file);
@@ -46,7 +45,7 @@ export function openFileLock(file: string): FileLock {
   };
 }
 
-/** SQLite would give it the umask's mode, and reports a file that can't be made. */
+/** SQLite would use the umask's mode. It also reports a file that can't be made. */
 function makeFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));

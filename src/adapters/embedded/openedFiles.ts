@@ -1,6 +1,6 @@
 /**
- * Whether the files of an open database still stand under their names. SQLite goes on writing a removed or replaced
- * file, and a write-ahead log (WAL) without a name is lost with the last process that has it open
+ * SQLite goes on writing a removed or replaced file, and a write-ahead log (WAL) without a name is lost with the last
+ * process that has it open
  * (https://www.sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a_database_file_while_in_use).
  */
 import { statSync } from 'node:fs';
@@ -8,19 +8,16 @@ import { basename } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { moveNow } from './checkpoint.js';
 
-/** The file, its WAL, and the index of the WAL, which holds the locks between processes. */
+/** The file, its WAL, and the WAL's index, which holds the locks between processes. */
 const ENDINGS = ['', '-wal', '-shm'] as const;
 
-/**
- * Inode numbers of an open database's files, in the order of `ENDINGS`: unique while it is open. Plain data, which
- * threads are given.
- */
+/** Inode numbers in the order of `ENDINGS`, unique while the database is open. Plain data, to pass to threads. */
 export type OpenedFiles = readonly (number | undefined)[];
 
 /** A file of an open database was removed or replaced: writes would be lost at the next start. */
 export class FilesGoneError extends Error {
   override readonly name = 'FilesGoneError';
-  /** As the engine's errors have one; it crosses threads with the message. */
+  /** Crosses threads with the message, like the engine's codes. */
   static readonly code = 'GIFT_FILES_GONE';
   readonly code = FilesGoneError.code;
 }
@@ -29,7 +26,6 @@ export function openedFiles(file: string): OpenedFiles {
   return ENDINGS.map((ending) => inodeOf(file + ending));
 }
 
-/** @throws FilesGoneError naming the first file that was removed or replaced */
 export function refuseUnlessInPlace(file: string, opened: OpenedFiles): void {
   const gone = ENDINGS.find((ending, index) => opened[index] !== undefined && inodeOf(file + ending) !== opened[index]);
   if (gone !== undefined)
@@ -39,14 +35,14 @@ export function refuseUnlessInPlace(file: string, opened: OpenedFiles): void {
 }
 
 export interface WriteGuard {
-  /** Before a transaction; looks only where the last look failed. @throws FilesGoneError */
+  /** Before a transaction; checks only where the last check failed. @throws FilesGoneError */
   refuse(): void;
   /** After a commit, before its answer. @throws FilesGoneError where the committed data may be lost */
   confirm(): void;
   close(): void;
 }
 
-/** How often it looks without a write, ms: a removed WAL is saved before the process is killed. */
+/** The interval of checks without writes, ms: saves a removed WAL before the process can be killed. */
 const LOOK_MS = 250;
 
 export function guardWrites(database: Database, file: string, opened: OpenedFiles): WriteGuard {
@@ -63,8 +59,8 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
   }
 
   /**
-   * Moves everything in a WAL without a name into the file. @returns whether all of it is there; false where another
-   * process has started a new WAL, whose pages count.
+   * Moves a WAL without a name into the file. @returns false where another process has started a new WAL, whose pages
+   * count
    */
   function bringHome(): boolean {
     if (inodeOf(file) !== opened[0] || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)

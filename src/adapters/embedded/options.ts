@@ -1,12 +1,8 @@
-/** Where an embedded store is, and how it is opened. */
 export interface EmbeddedStoreOptions {
-  /** The data folder; made (mode 0700) when there is none. */
+  /** The data folder, created (mode 0700) where missing. */
   readonly dir: string;
-  /** Another thread of this process has the store open for longer: see `DatabaseOptions.openElsewhere`. */
+  /** Another thread of this process keeps the store open: see `DatabaseOptions.openElsewhere`. */
   readonly openElsewhere?: boolean;
-  /**
-   * Threads are started with the store, not when first needed: the program's files may be replaced while a service
-   * runs. Default false.
-   */
+  /** Starts all threads with the store, not when first needed: a running service's program files may be replaced. */
   readonly longLived?: boolean;
 }

@@ -1,4 +1,3 @@
-/** SQLite files of the embedded engines: opened with one set of settings, and only when they are valid and ours. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Database } from 'better-sqlite3';
@@ -10,8 +9,8 @@ import { Sqlite } from './driver.js';
 import { FilesGoneError } from './openedFiles.js';
 
 /**
- * A bound value in a range or a LIMIT. With a bare `?` this build of SQLite (SQLITE_ENABLE_STAT4) plans the statement
- * anew for each value, which takes longer than reading a short stream.
+ * A bound value in a range or a LIMIT. With a bare `?` this build of SQLite (SQLITE_ENABLE_STAT4) replans the statement
+ * for each value, which takes longer than reading a short stream.
  */
 export const VALUE = '+?';
 
@@ -21,20 +20,17 @@ export interface DatabaseOptions {
   readonly kind: DataFileKind;
   /** In the file's header (SQLite's `application_id`, not 0). */
   readonly applicationId: number;
-  /** This program's schema, from 1 (`user_version`); a file with a higher one is refused. */
+  /** This program's schema (`user_version`), from 1; a file with a higher one is refused. */
   readonly version: number;
-  /** Makes the tables of a new file, in the transaction that also marks it. */
+  /** Creates the tables of a new file, in the transaction that also marks it. */
   readonly create: (database: Database) => void;
-  /** Refuses writes on this connection (`query_only`); a missing file is made all the same. */
+  /** Refuses writes on this connection (`query_only`); a missing file is still created. */
   readonly readonly?: boolean;
-  /**
-   * Another thread of this process keeps the file open. Must be set then: looking at the file again would drop that
-   * thread's locks.
-   */
+  /** Another thread of this process keeps the file open. Then reading its header would drop that thread's locks. */
   readonly openElsewhere?: boolean;
 }
 
-/** A data file is foreign, newer or damaged. The message names the file, the fault and the remedy. */
+/** A foreign, newer or damaged data file. The message names file, fault and remedy. */
 export class DataFileError extends Error {
   override readonly name = 'DataFileError';
   readonly file: string;
@@ -49,19 +45,15 @@ type SqliteError = InstanceType<typeof Sqlite.SqliteError>;
 /** https://www.sqlite.org/fileformat2.html#application_id */
 const APPLICATION_ID_AT = 68;
 const BUSY_TIMEOUT_MS = 5_000;
-/**
- * A file that another process is making, or one failed read, can look damaged for an instant: so it is checked several
- * times.
- */
+/** A file that another process creates, or one bad read, can look damaged for an instant. */
 const LOOKS = 4;
 const LOOK_AGAIN_MS = 25;
 
 /**
- * Opens a data file; makes it (mode 0600), and its folder (0700), when there is none. WAL, no memory map, a page cache
- * of 2 MB; a lock is waited for 5 s. Takes milliseconds whatever the file's size; deep damage shows when it is read
- * (see `unavailableOf`).
- * @throws DataFileError when the file is foreign, damaged or of a newer schema; it is left as it was.
- * @throws UnavailableError when the disk is full, or another process holds the file locked.
+ * Opens a data file, created (mode 0600, its folder 0700) where missing, with a WAL, no memory map and a page cache of
+ * 2 MB. Waits 5 s for a lock. Takes milliseconds whatever the file's size: deep damage shows only when it is read.
+ * @throws DataFileError when the file is foreign, damaged or of a newer schema; it is left unchanged
+ * @throws UnavailableError when the disk is full, or another process holds the file locked
  */
 export function openDatabase(file: string, options: DatabaseOptions): Database {
   if (!options.openElsewhere && !isOpen(file)) {
@@ -98,9 +90,8 @@ export function standsThere(file: string, { applicationId }: Pick<DatabaseOption
 }
 
 /**
- * What an SQLite error of an open file means to callers of a port: a full disk, a lock, an I/O error, or damage. All
- * may pass, so it is `UnavailableError`; lasting damage is found when the file is opened.
- * @throws any error that isn't the engine's
+ * An SQLite error of an open file in the port's terms: a full disk, a lock, an I/O error, or damage. All may pass:
+ * lasting damage is found when the file is opened. @throws any error that isn't the engine's
  */
 export function unavailableOf(error: unknown, file: string): UnavailableError {
   if (error instanceof FilesGoneError)
@@ -108,7 +99,7 @@ export function unavailableOf(error: unknown, file: string): UnavailableError {
   if (!(error instanceof Sqlite.SqliteError)) throw error;
   const publicReason = PUBLIC_REASONS.find(([code]) => code.test(error.code))?.[1];
   if (publicReason === undefined) throw error;
-  // SQLite says so of a file system without free inodes, too.
+  // SQLite reports a lack of free inodes with these codes, too.
   const lacks = /^SQLITE_(FULL|CANTOPEN|IOERR)/.test(error.code) ? noInodes(dirname(file)) : undefined;
   if (lacks !== undefined)
     return new UnavailableError(`${file}: ${error.message}; ${lacks}`, {
@@ -118,7 +109,7 @@ export function unavailableOf(error: unknown, file: string): UnavailableError {
   return new UnavailableError(`${file}: ${error.message} (${error.code})`, { cause: error, publicReason });
 }
 
-/** Failures that may pass, by the beginning of their code, in words for the public. */
+/** By the beginning of the code. */
 const PUBLIC_REASONS: readonly (readonly [code: RegExp, words: string])[] = [
   [/^SQLITE_FULL/, 'its disk is full'],
   [/^SQLITE_IOERR/, 'its disk fails, or takes no more'],
@@ -128,24 +119,23 @@ const PUBLIC_REASONS: readonly (readonly [code: RegExp, words: string])[] = [
   [/^SQLITE_NOMEM/, 'there is no memory left'],
 ];
 
-/** After apparent damage: pages in memory may come from a bad read, and are read again. */
+/** After apparent damage: cached pages may come from a bad read. */
 export function forgetPages(database: Database, error: unknown): void {
   if (!(error instanceof Sqlite.SqliteError && isDamage(error)) || !database.open) return;
   try {
     database.exec('PRAGMA shrink_memory');
   } catch (late) {
-    // It may fail the same way; the caller's error says so.
+    // The caller reports its own error.
     if (!(late instanceof Sqlite.SqliteError)) throw late;
   }
 }
 
-/** An error that crosses threads, with the engine's code where it is the engine's. */
 export interface ThreadFault {
   readonly message: string;
   readonly code?: string;
 }
 
-/** The error of a fault, as it would have been thrown on this thread. */
+/** The same error as if thrown on this thread. */
 export function errorOfFault({ message, code }: ThreadFault, file: string): Error {
   if (code === undefined) return new Error(message);
   try {
@@ -162,7 +152,7 @@ export function isDamage(error: SqliteError): boolean {
   return /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
-/** SQLite would give a new file the umask's mode. Its -wal and -shm take mode and owner of the file. */
+/** SQLite would use the umask's mode. The -wal and -shm take mode and owner of the file. */
 function makeFile(file: string): void {
   try {
     makeFolder(dirname(file));
@@ -203,12 +193,11 @@ interface Fault {
   readonly remedy: string;
 }
 
-/** Connections opened by this thread, by the file's full path. */
 const opened = new Map<string, Database[]>();
 
 /**
- * Whether this thread has the file open. An open file must not be read directly: closing its descriptor would drop the
- * POSIX locks of all connections of this process.
+ * An open file must not be read directly: closing its descriptor would drop the POSIX locks of all connections of this
+ * process.
  */
 function isOpen(file: string): boolean {
   const path = resolve(file);
@@ -225,14 +214,14 @@ function refuseUnlessOurs(file: string, options: DatabaseOptions): void {
     if (look === LOOKS) throw refusal(file, fault);
     waitToLookAgain();
   }
-  // A writable connection would move the WAL into a damaged file when it is closed.
+  // A writable connection would move the WAL into a damaged file when closed.
   if (hasWal(file)) {
     const view = openOrRefuse(file, options, { readonly: true });
     view.close();
   }
 }
 
-/** Opens the file and reads the ends of its tables. Apparent damage is checked again: a bad read may pass. */
+/** Reads the ends of the tables. Retries on apparent damage: a bad read may pass. */
 function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: boolean }): Database {
   for (let look = 1; ; look++) {
     const database = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS, readonly: mode.readonly });
@@ -260,10 +249,7 @@ function waitToLookAgain(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS);
 }
 
-/**
- * Checks size and the first 100 bytes (https://www.sqlite.org/fileformat2.html#the_database_header), and changes
- * nothing.
- */
+/** Checks size and header (https://www.sqlite.org/fileformat2.html#the_database_header) without changing the file. */
 function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefined {
   const moveAway = 'move it away, or name another folder in DATA_DIR';
   let header: Buffer;
@@ -296,7 +282,7 @@ function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefine
   return undefined;
 }
 
-/** The first 100 bytes, zeros where it is shorter. Not of an open file: see `isOpen`. */
+/** 100 bytes, padded with zeros. Never of an open file: see `isOpen`. */
 function headerOf(file: string): Buffer {
   const header = Buffer.alloc(100);
   const descriptor = openSync(file, 'r');

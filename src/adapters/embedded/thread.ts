@@ -1,17 +1,14 @@
-/** Worker threads that work on a data file: the client that starts and asks one, and the server in the thread. */
 import { parentPort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { type OpenedFiles, openedFiles } from './openedFiles.js';
 
 export interface ThreadData {
-  /** Open in the process that starts the thread. */
   readonly file: string;
   readonly opened: OpenedFiles;
-  /** Threads that it starts in turn are started at once: see `EmbeddedStoreOptions.longLived`. */
+  /** See `EmbeddedStoreOptions.longLived`. */
   readonly longLived: boolean;
 }
 
-/** For a file that this thread has opened. */
 export function threadData(file: string, longLived = false): ThreadData {
   return { file, opened: openedFiles(file), longLived };
 }
@@ -19,30 +16,27 @@ export function threadData(file: string, longLived = false): ThreadData {
 const READY = 'ready';
 const CLOSE = 'close';
 
-/** A worker thread as its user sees it: started by the first message, and again by the next one after it has died. */
+/** The first message starts the thread, and the next one after it has died. */
 export interface ThreadClient<M> {
   send(message: M): void;
   start(): void;
   state(): 'none' | 'loading' | 'ready';
-  /** Whether the process stays alive for the thread, as long as an answer is awaited; at first it does not. */
+  /** Whether an awaited answer keeps the process alive; initially not. */
   keepAlive(wanted: boolean): void;
-  /**
-   * Resolves when a thread that was started at once has loaded everything, or has ended. The process lives until then.
-   */
+  /** Resolves when a thread started at once has loaded or ended. The process lives until then. */
   readonly loaded: Promise<void>;
-  /** Starts another thread where one has died. @throws UnavailableError until that one works */
+  /** Restarts a thread that has died. @throws UnavailableError until it works */
   ping(): void;
-  /** Ends the thread after its earlier messages. Nothing may be sent any more. */
+  /** Ends the thread after its earlier messages. No message may follow. */
   close(): Promise<void>;
 }
 
 export interface ThreadClientOptions<A> {
   readonly spawn: () => Worker;
-  /** Whether the first thread is started now, not by the first message. */
   readonly atOnce: boolean;
   readonly ended: (cause: Error | undefined) => string;
   readonly onAnswer: (answer: A) => void;
-  /** The thread has ended, also after `close`: nothing sent to it is answered any more. */
+  /** Also after `close`: open messages get no answer any more. */
   readonly onEnd: (failure: UnavailableError) => void;
 }
 
@@ -51,7 +45,7 @@ export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: Th
   let ready = false;
   let wanted = false;
   let closing = false;
-  /** Why there is no thread, until one works again. */
+  /** Set while the thread is down. */
   let failure: UnavailableError | undefined;
   let loading = atOnce;
   let hasLoaded: () => void = () => undefined;
@@ -128,16 +122,14 @@ export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: Th
 }
 
 export interface ThreadServer<M, A> {
-  /** To be called once everything is loaded. */
   ready(): void;
   answer(answer: A): void;
-  /** The next message that is there already. */
+  /** A message that has already arrived. */
   receive(): M | undefined;
-  /** Whether the thread ends after the current message. */
   closing(): boolean;
 }
 
-/** Has `handle` take each message until the thread is asked to end; then `close` releases everything. */
+/** Handles each message until the thread is to end; then `close` releases everything. */
 export function serveThread<M, A>(handle: (message: M) => void, close: () => Promise<void> | void): ThreadServer<M, A> {
   const port = parentPort!;
   let closing = false;

@@ -1,16 +1,16 @@
 /**
- * The write lock of a file shared by processes, taken so that none starves. SQLite's own way of waiting tries less and
- * less often, and a busy writer releases the lock for an instant only.
+ * The write lock of a file that processes share, without starvation. SQLite itself retries ever more rarely, and a busy
+ * writer releases the lock only for an instant.
  */
 import type { Statement } from 'better-sqlite3';
 import { Sqlite } from './driver.js';
 
-/** The longest wait for the lock, ms. */
+/** ms */
 export const LOCK_WAIT_MS = 5_000;
 const RETRY_MS = 1;
-/** After a longer transaction, ms, other processes are left time to take the lock. */
+/** After a longer transaction, ms, other processes get `BREATH_MS` to take the lock. */
 const LONG_MS = 25;
-/** That time, ms: more than they wait between two tries. */
+/** More than `RETRY_MS`. */
 const BREATH_MS = 2;
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
@@ -20,7 +20,7 @@ function sleep(ms: number): void {
 }
 
 /**
- * Begins a transaction that writes, and blocks the thread until then.
+ * Starts a write transaction; blocks the thread until then.
  * @param begin BEGIN IMMEDIATE, with busy_timeout 0
  * @param until by `performance.now()`
  * @throws the engine's error: SQLITE_BUSY after `until`, any other at once
@@ -37,7 +37,6 @@ export function beginWriting(begin: Statement, until: number): void {
   }
 }
 
-/** After a transaction of `heldMs` that ended `agoMs` ago. */
 export function breathe(heldMs: number, agoMs = 0): void {
   if (heldMs > LONG_MS && agoMs < BREATH_MS) sleep(BREATH_MS - agoMs);
 }

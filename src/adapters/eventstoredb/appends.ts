@@ -12,19 +12,18 @@ interface Guarded extends AppendTarget {
   readonly refuseWhenSealed: () => Promise<void>;
 }
 
-/** One try of the port's `append`. */
 export type Append = (stream: string, events: readonly EncodedEvent[], expected: ExpectedRevision) => Promise<Appended>;
 
 /**
- * Appends that begin with the same event run one after the other: the server silently drops a repeat of an append that
- * is not replicated yet, and says so only after 2 s. (A repeat of another process is dropped, too, and tried again.)
+ * Appends that start with the same event run one after the other. The server silently drops a repeat of an append that
+ * is not replicated yet, and reports it only after 2 s. (A repeat of another process is dropped, too, and retried.)
  */
 export function appendsTo({ appender, reads }: AppendTarget, refuseWhenSealed: () => Promise<void>): Append {
   const target: Guarded = {
     reads,
     refuseWhenSealed,
     appender: {
-      // Right before sending: waiting for another append, or searching ids, may outlast an answer about the seal.
+      // Right before sending: a wait for another append, or a search for ids, may outlast an answer about the seal.
       async send(...append) {
         await refuseWhenSealed();
         return appender.send(...append);
@@ -50,8 +49,8 @@ export function appendsTo({ appender, reads }: AppendTarget, refuseWhenSealed: (
 }
 
 /**
- * One try; another with the same events and expectation is safe, whatever became of this one.
- * @throws LogSealedError; ConflictError when other events stand there; EventTooLargeError, StreamDeletedError,
+ * One attempt; another with the same events and expectation is safe, whatever the outcome of this one.
+ * @throws LogSealedError; ConflictError when other events are stored there; EventTooLargeError, StreamDeletedError,
  * UnavailableError
  */
 async function appendOnce(
@@ -64,14 +63,14 @@ async function appendOnce(
   const { appender, reads } = target;
   const answer = await appender.send(stream, events, expected);
   if (answer.kind === 'stored') return appendedOf(answer, reads);
-  // The server recognises most repeats, but not where the beginning of the stream was deleted.
+  // The server recognises most repeats, but not where the stream's first events were deleted.
   const from = expected === 'none' ? 0 : expected + 1;
   const standing = answer.actual < from ? undefined : await reads.standing(stream, idsOf(events), from);
   if (standing === undefined) throw new ConflictError(stream, expected, answer.actual);
   return standing;
 }
 
-/** The server forgets the ids of such a repeat when it restarts, so they are searched in the stream first. */
+/** A restarted server no longer recognises such a repeat, so the stream is searched for the ids first. */
 async function appendAnywhere(
   { appender, reads, refuseWhenSealed }: Guarded,
   stream: string,
@@ -83,14 +82,14 @@ async function appendAnywhere(
   const standing = place === undefined ? undefined : await reads.standing(stream, ids, place);
   if (standing !== undefined) return standing;
   let answer = await appender.send(stream, events, 'any');
-  // The server knows some of the ids: we name the revision, which only the server knows in a deleted stream.
+  // The server knows some of the ids. Naming the revision prevents that; in a deleted stream only the server knows it.
   while (answer.kind === 'conflict')
     answer = await appender.send(stream, events, answer.actual === -1 ? 'none' : answer.actual);
   return appendedOf(answer, reads);
 }
 
 async function appendedOf({ revision, commit }: AppendAnswer & { kind: 'stored' }, reads: Reads): Promise<Appended> {
-  // Deleted since, or stored at a place that the server names wrongly: in both cases before the log's end.
+  // Deleted since, or stored at a position that the server misreports: in both cases before the log's end.
   const position = (commit === undefined ? undefined : possiblePosition(commit)) ?? (await reads.end());
   return { revision, position: position ?? positionOf('0') };
 }

@@ -4,15 +4,15 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { AccessRefusedError, UnsafeServerError } from './failures.js';
 
 /**
- * How long after the first try others may start, in ms: an election or a restart fits in. Longer after an unknown
- * outcome, since the server drops a repeat of an append that is not replicated yet, and says so only after 2 s.
+ * ms after the first attempt in which others may start: covers an election or a restart. Longer after an unknown
+ * outcome, since the server reports only after 2 s that it dropped a repeat of an append not replicated yet.
  */
 const RETRY_MS = { undone: 2_000, unknown: 5_000 };
 const PAUSE = { first: 25, most: 500 };
 
 const LASTING = [AccessRefusedError, LogSealedError, UnsafeServerError] as const;
 
-/** Growing pauses, each at random between half and all of its length, so that callers do not return all at once. */
+/** Growing pauses in ms, each at random between half and all of its length, so that callers spread out. */
 export function pauses({ first, most }: { first: number; most: number }): () => number {
   let next = first;
   return () => {
@@ -23,9 +23,8 @@ export function pauses({ first, most }: { first: number; most: number }): () => 
 }
 
 /**
- * Runs `attempt` until it succeeds, throws anything but UnavailableError, or has failed for too long. An outcome that
- * one attempt left unknown stays unknown.
- * @param over true once no further try may start
+ * Retries UnavailableError for a limited time. An outcome that one attempt left unknown stays unknown.
+ * @param over true once no further attempt may start
  */
 export async function withRetries<T>(attempt: () => Promise<T>, over: () => boolean): Promise<T> {
   const since = performance.now();

@@ -1,4 +1,4 @@
-/** Appends over one long call, many at once, matched to their answers by an id each. */
+/** Appends over one long call, many at once. Correlation ids match the answers. */
 import { randomUUID } from 'node:crypto';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
@@ -13,13 +13,12 @@ import { append } from './requests.js';
 export type AppendAnswer =
   /** `commit` is absent where a repeat's events can't be read any more. */
   | { readonly kind: 'stored'; readonly revision: number; readonly commit: string | undefined }
-  /** Nothing was written; `actual` is -1 for a stream without events. */
+  /** `actual` is -1 for a stream without events. */
   | { readonly kind: 'conflict'; readonly actual: number };
 
 export interface Appender {
   /**
-   * One try.
-   * @throws UnavailableError, also when no answer came in time: then it may be stored later; EventTooLargeError;
+   * @throws UnavailableError, also after a timeout: then the append may still be stored; EventTooLargeError;
    * StreamDeletedError
    */
   send(stream: string, events: readonly EncodedEvent[], expected: ExpectedRevision): Promise<AppendAnswer>;
@@ -39,7 +38,7 @@ interface Session {
   readonly pending: Map<string, Pending>;
 }
 
-/** Each append is answered, or given up, within `timeoutMs`. */
+/** Settles each append within `timeoutMs`. */
 export function openAppender(connection: Connection, timeoutMs: number): Appender {
   let session: Session | undefined;
 

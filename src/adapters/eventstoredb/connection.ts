@@ -1,4 +1,3 @@
-/** One connection to EventStoreDB, replaced when it has fallen silent. */
 import { EventStoreDBClient } from '@eventstore/db-client';
 import streams from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
@@ -9,10 +8,10 @@ import type { Vetting } from './version.js';
 export type Call = ClientReadableStream<unknown> | ClientDuplexStream<unknown, unknown>;
 
 /**
- * The parts of the client that are used: address, discovery, credentials, and its connection for the streams service.
- * Its own calls break the port's guarantees. Appends of all clients of a process share one map, so the end of one
- * connection rejects another's appends, and a late answer ends the process. A subscription says that it has caught up
- * while events wait in its buffer. `readAll` drops its filter.
+ * The parts of the client in use: address, discovery, credentials, and the connection of its streams service. The
+ * client's own calls break the port's guarantees. Appends of all clients of a process share one map, so the end of one
+ * connection rejects another's appends, and a late answer ends the process. A subscription reports that it has caught
+ * up while events wait in its buffer. `readAll` drops its filter.
  */
 interface Inside {
   GRPCStreamCreator<T extends Call>(
@@ -29,17 +28,16 @@ interface Inside {
 export interface ConnectionOptions {
   readonly url: string;
   /**
-   * Sets this connection apart: the client's library lets connections with equal settings share one socket and its 100
-   * calls.
+   * Distinguishes this connection: the library lets connections with equal settings share one socket and its 100 calls.
    */
   readonly ordinal: number;
   /** Checks the server before its first call. */
   readonly vetting: Vetting;
-  /** The longest that the server may take to tell its version, in ms. */
+  /** The longest wait for the server's version, ms. */
   readonly timeoutMs: number;
 }
 
-/** Its calls go to the leader: another node may not know an append that was just answered. */
+/** Calls go to the leader: another node may lack an append that was just answered. */
 export interface Connection {
   /**
    * Starts a call on an accepted server. Errors are the client library's: see `failureOf`.
@@ -48,28 +46,27 @@ export interface Connection {
   call<T extends Call>(
     start: (client: StreamsClient, metadata: Metadata, options: CallOptions) => T,
   ): Promise<Heard<T>>;
-  /** Ends the calls that run and frees the socket. */
+  /** Ends running calls and frees the socket. */
   close(): Promise<void>;
 }
 
-/** A call whose connection can be given up. */
 export interface Heard<T extends Call> {
   readonly call: T;
   /**
-   * An answer is overdue since `since` (as `performance.now`). When nothing came over the connection since then, it is
-   * given up: its calls end, and the next one opens a new socket.
+   * Reports that an answer is overdue since `since` (as `performance.now`). A connection that received nothing since
+   * then is replaced: its calls end, and the next call opens a new socket.
    */
   silent(since: number): void;
 }
 
-/** How often an idle connection is pinged (ms): the least that the client takes without a warning. */
+/** ms between pings of an idle connection: the least that the client accepts without a warning. */
 const KEEP_ALIVE_MS = 10_000;
-/** The longest wait for the ping's answer (ms); it differs by one for each connection. */
+/** The longest wait for the ping's answer, ms. Each connection's differs by one. */
 const KEEP_ALIVE_ANSWER_MS = 3_000;
 /** Replacements of a connection before its settings repeat. */
 const RENEWALS = 100;
 
-/** The first call connects. @throws Error (the client's) when the address can't be read. */
+/** The first call connects. @throws Error (the client's) when the address can't be read */
 export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionOptions): Connection {
   let generation = 0;
   let heardAt = 0;
@@ -97,7 +94,7 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
     void end(used);
   }
 
-  /** Only the server's version was asked for when this fails. */
+  /** A failure ends no call: only the version was requested. */
   async function vet(used: Inside, service: StreamsClient): Promise<void> {
     const since = performance.now();
     try {
@@ -128,7 +125,7 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
   };
 }
 
-/** The address with our keep-alive, unless it has its own. */
+/** A keep-alive in the address takes precedence. */
 function withKeepAlive(url: string, answerMs: number): string {
   let full = url.trim().replace(/\/+$/, '');
   for (const [name, ms] of [

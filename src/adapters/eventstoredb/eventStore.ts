@@ -1,4 +1,4 @@
-/** The event store of several machines: EventStoreDB or KurrentDB, 23.10 or later. */
+/** EventStoreDB or KurrentDB, 23.10 or later: an event store for several machines. */
 import type { Logger } from 'pino';
 import { type EventStore, type NewEvent, EventTooLargeError, MAX_APPEND_BYTES } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -18,23 +18,22 @@ export { EventStoreDbError } from './log.js';
 
 export interface EventStoreDbOptions {
   /**
-   * As the client reads it: `esdb://HOST:PORT`, `esdb+discover://HOST`, `esdb://HOST,HOST,HOST`, each with `?tls=false`
-   * for a server without TLS. May hold credentials.
+   * `esdb://HOST:PORT`, `esdb+discover://HOST` or `esdb://HOST,HOST,HOST`, with `?tls=false` for a server without TLS.
+   * May contain credentials.
    */
   readonly url: string;
   /** For readers of the log that lose the server and find it again. */
   readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined;
-  /** The longest silence of the server before a call is given up, in ms; default 5,000. */
+  /** The longest silence of the server within a call, ms; default 5,000. */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 5_000;
 
 /**
- * Opens the log of an EventStoreDB, or creates one. Failed reads and appends are tried again for some seconds;
- * followers try for ever.
+ * Opens the log, or creates one. Retries failed reads and appends for some seconds, and followers for ever.
  * @throws EventStoreDbError when the address can't be read, or access or the server's version is refused;
- * UnavailableError when it does not answer.
+ * UnavailableError when the server does not answer
  */
 export async function openEventStoreDb({
   url,
@@ -81,7 +80,7 @@ export async function openEventStoreDb({
     return withRetries(ask, () => closing !== undefined);
   }
 
-  /** Closing waits for it. */
+  /** `close` waits for the append. */
   async function finished<T>(appended: Promise<T>): Promise<T> {
     appending.add(appended);
     try {
@@ -161,7 +160,6 @@ export async function openEventStoreDb({
   };
 }
 
-/** @throws EventStoreDbError */
 function poolOf(options: PoolOptions): Pool {
   try {
     return openPool(options);

@@ -1,4 +1,4 @@
-/** What errors of the client's library and of the server mean to callers of the port. */
+/** Translates errors of the client library and the server to the port's. */
 import { UnavailableError } from '../../ports/unavailable.js';
 
 const CODE = {
@@ -10,7 +10,7 @@ const CODE = {
   unauthenticated: 16,
 };
 
-/** The library throws one class for an append and another for a read: only gRPC's fields are used. */
+/** The library throws different classes for appends and reads, so only gRPC's fields are used. */
 interface GrpcError {
   readonly code?: number;
   readonly details?: string;
@@ -19,10 +19,7 @@ interface GrpcError {
 
 export class AccessRefusedError extends UnavailableError {}
 
-/**
- * The server's version is refused; `message` names the one to take. Each call checks again: the server may be replaced
- * while the service runs.
- */
+/** `message` names the version to take. Each call checks again: the server may be replaced while the service runs. */
 export class UnsafeServerError extends UnavailableError {
   constructor(message: string) {
     super(message, { publicReason: 'is of a version that is refused (the log says which to take)' });
@@ -32,7 +29,7 @@ export class UnsafeServerError extends UnavailableError {
 /** The server ended a subscription that was slower than the appends: subscribe again. */
 export class TooSlowError extends UnavailableError {}
 
-/** Another program deleted the stream: the service deletes nothing. */
+/** By another program: the service deletes nothing. */
 export class StreamDeletedError extends Error {
   constructor(stream: string) {
     super(`stream ${stream} was deleted in EventStoreDB`);
@@ -45,11 +42,11 @@ export function isDeadline(error: unknown): boolean {
 
 export interface FailureContext {
   readonly stream?: string;
-  /** The call changes something: its outcome is unknown, unless the error shows that it was never sent. */
+  /** The call writes: its outcome is unknown, unless the error shows that it was never sent. */
   readonly writes?: boolean;
 }
 
-/** The error to throw in place of `error`: UnavailableError, unless it concerns the stream, or is our mistake. */
+/** UnavailableError, unless the error concerns the stream, or is a bug of ours. */
 export function failureOf(error: unknown, { stream = '$all', writes = false }: FailureContext): Error {
   if (error instanceof UnavailableError || error instanceof StreamDeletedError) return error;
   if (error instanceof SyntaxError) return error;
@@ -63,8 +60,8 @@ export function failureOf(error: unknown, { stream = '$all', writes = false }: F
   }
   if (code === CODE.invalidArgument) return error;
   if (code === CODE.aborted && !writes) return new TooSlowError(because, { cause: error });
-  // Without a connection nothing was done. A node that loses the lead says so of one append, and ends the call of all:
-  // others may be stored.
+  // Without a connection nothing was done. A node that loses the leadership reports it for one append, and ends the
+  // call of all: others may be stored.
   const undone = /^(No connection established|Failed to discover)/.test(details);
   return new UnavailableError(because, { outcomeUnknown: writes && !undone, cause: error });
 }

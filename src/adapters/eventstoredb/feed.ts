@@ -13,23 +13,23 @@ import { type Subscription, subscribed } from './subscription.js';
 
 const DEFAULT_BATCH = 1_000;
 const PAUSE = { first: 50, most: 2_000 };
-/** Failures in a row that end a read of the log; a follower never gives up. */
+/** Failures in a row that end `readAll`; a follower never gives up. */
 const READ_ALL_TRIES = 5;
 
 export interface FeedSource extends Pick<Pool, 'lease'> {
   readonly end: () => Promise<Position | undefined>;
   readonly timeoutMs: number;
   readonly closed: AbortSignal;
-  /** For a follower; absent: the feed ends at the log's end. */
+  /** Absent: the feed ends at the log's end. */
   readonly tail?: LiveTail;
   /** Called once when the log can't be read, and once when it can again. */
   readonly onTrouble?: (error: Error | undefined) => void;
 }
 
 /**
- * `readAll` or `follow` of the port. Positions are those of events, or of the log's end before a subscription, never a
- * checkpoint's: so none lies beyond the log's end, whatever the server says. A subscription with the filter ends at the
- * log's end; a follower goes on with the live end of the log, which all followers share.
+ * Positions are those of events, or of the log's end before a subscription, never a checkpoint's: none lies beyond the
+ * log's end, whatever the server reports. A subscription with the filter ends at the log's end; a follower then reads
+ * the live end, which all followers share.
  */
 export async function* feed(
   after: Position | undefined,
@@ -96,7 +96,7 @@ export async function* feed(
     }
   }
 
-  /** What is appended from now on, until the live end fails. */
+  /** Later appends, until the live end fails. */
   async function* live(from: LiveTail): AsyncGenerator<EventBatch, void> {
     const reader = await from.read(position, matches);
     const end = (): void => reader.end();
@@ -107,7 +107,7 @@ export async function* feed(
         const taken = await reader.take(batchSize, timeoutMs);
         if (stop.aborted) return;
         if (taken === undefined) {
-          // Nothing was appended, or the server does not tell: a deposed or frozen one is silent.
+          // Nothing was appended, or the server is deposed or frozen, and silent.
           const end = await source.end();
           const grown = end !== undefined && (position === undefined || end > position);
           if (!grown) tell?.(undefined);
@@ -119,7 +119,7 @@ export async function* feed(
         tell?.(undefined);
         const { position: seen } = taken;
         if (seen === undefined || (position !== undefined && seen <= position)) {
-          // The subscription that would have said so may have failed before.
+          // The subscription that would have reported it may have failed before.
           if (taken.caughtUp && !saidCaughtUp && position !== undefined)
             yield advance({ events: [], position, caughtUp: true });
           continue;
@@ -148,7 +148,7 @@ export async function* feed(
         troubled = true;
         if (tail !== undefined) tell?.(error);
       }
-      // Too slow is no failure of the server: on at once, unless it happens again without a single batch.
+      // A slow reader is no failure of the server: resubscribes at once, unless the last try brought no batch.
       if (!(error instanceof TooSlowError) || failures > 1)
         await sleep(pause(), undefined, { signal: stop }).catch(() => undefined);
     }

@@ -1,17 +1,15 @@
-/** The port's filters, as the server and as this process judge them. */
 import type { EventFilter } from '../../ports/eventStore.js';
 import { matcherOf } from '../eventMatcher.js';
 
-/** Begins the names of the server's own streams. */
 const SYSTEM_MARK = '$';
 
-/** Holds the log's id and its seal; readers never see it. */
+/** Holds the log's id and its seal, which readers never see. */
 export const LOG_STREAM = 'giftLog';
 
-/** The server judges by one of both only, so events are judged again here. */
+/** The server filters by one of both only, so `matcher` filters again. */
 export interface ServerFilter {
   readonly on: 'type' | 'stream';
-  /** In .NET's syntax. The server's lists of prefixes compare by language, which misses and adds names with accents. */
+  /** In .NET's syntax. The server's prefix lists compare by language, which misses and adds names with accents. */
   readonly regex: string;
 }
 

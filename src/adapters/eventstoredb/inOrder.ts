@@ -1,17 +1,13 @@
-/** Many appends in log order: sent over one call, which the server handles in sequence, without waiting for each. */
+/** Appends in log order over one call, which the server handles in sequence, without waiting for each. */
 import type { StreamAppend } from '../../ports/eventStore.js';
 import type { Append } from './appends.js';
 import type { EncodedEvent } from './records.js';
 
-/**
- * Appends, and bytes of their events, sent before their answers: behind a slow disk they must not outlast the server's
- * timeout.
- */
+/** Unanswered appends, and bytes of their events: behind a slow disk they must not outlast the server's timeout. */
 const GROUP = { appends: 256, bytes: 4_000_000 };
 
 /**
- * Each group waits for all answers to the one before. Nothing is tried again, so that no late try gets behind later
- * appends.
+ * Each group waits for all answers to the one before. Nothing is retried, so that no late repeat follows later appends.
  * @throws the error of the first append that failed, after the whole group is answered
  */
 export async function appendGroups(

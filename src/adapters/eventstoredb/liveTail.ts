@@ -1,6 +1,6 @@
 /**
- * The live end of the log: one subscription for all followers of a store, and a window of its last events. So the
- * server sends each event once to a process.
+ * The live end of the log: one subscription for all followers of a store, with a window of its last events. The server
+ * then sends each event once per process.
  */
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -12,14 +12,12 @@ import { subscribe } from './requests.js';
 import { type Subscription, subscribed, type Taken } from './subscription.js';
 import { openWaking, type Waking } from './waking.js';
 
-/** The most that the window holds, beside the last batch; a follower further behind reads the log by itself again. */
+/** In addition to the last batch. A follower further behind reads the log with its own subscription. */
 const WINDOW = { events: 4_096, bytes: 16_000_000 };
 const AT_ONCE = 1_000;
 
-/** What came for one follower: as `Taken`, its size left out. */
 type Read = Omit<Taken, 'bytes'>;
 
-/** A follower at the live end. */
 export interface TailReader extends Pick<Subscription, 'end'> {
   /** As `Subscription.take`. */
   take(most: number, waitMs: number): Promise<Read | undefined>;
@@ -30,7 +28,7 @@ export interface TailReader extends Pick<Subscription, 'end'> {
 export interface LiveTail {
   /**
    * Matching events after a position.
-   * @throws TooSlowError where the window begins later; else what ended the subscription (see `failureOf`)
+   * @throws TooSlowError where the window starts later; else the subscription's failure (see `failureOf`)
    */
   read(after: Position | undefined, matches: (stream: string, type: string) => boolean): Promise<TailReader>;
 }
@@ -42,7 +40,7 @@ interface Window {
   readonly batches: Taken[];
   /** Batches dropped from the window. */
   gone: number;
-  /** The window, or what is still to come, begins after it; `''`: the log's beginning. */
+  /** The window, or the next batch, starts after it; `''`: the log's start. */
   base: Position;
   events: number;
   bytes: number;
@@ -116,7 +114,8 @@ async function fill(window: Window, timeoutMs: number): Promise<void> {
       window.waking.wake();
     }
   } catch (error) {
-    // Only a follower that wants an event that is no JSON may fail by it: each reads up to the end by its own filter.
+    // Only followers whose filter matches an event that is no JSON may fail by it. As too slow, each reads on with its
+    // own filter.
     const failure =
       error instanceof UnavailableError ? error : new TooSlowError('the live end can not be read', { cause: error });
     fail(window, failure);
@@ -136,7 +135,7 @@ function trim(window: Window): void {
   }
 }
 
-/** Ends the subscription for all readers; what is in the window they may still read. */
+/** Ends the subscription for all readers, which may still read the window. */
 function fail(window: Window, failure: Error): void {
   if (window.failure !== undefined) return;
   window.failure = failure;
@@ -151,7 +150,7 @@ function readerOf(
   matches: (stream: string, type: string) => boolean,
   leave: () => void,
 ): TailReader {
-  /** The next batch, counted from the subscription's beginning, and the next of its events. */
+  /** The next batch, counted from the subscription's start, and the next of its events. */
   const next = { batch: window.gone, event: 0 };
   let ended = false;
   let live = false;
@@ -167,7 +166,7 @@ function readerOf(
       for (; next.event < batch.events.length && events.length < limit; next.event += 1) {
         const event = batch.events[next.event]!;
         position = event.position;
-        // From before this follower joined.
+        // Older events are from before this follower joined.
         if (event.position > (after ?? '') && matches(event.stream, event.type)) events.push(event);
       }
       if (next.event < batch.events.length) break;

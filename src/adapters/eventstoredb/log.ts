@@ -6,14 +6,14 @@ import { AccessRefusedError, UnsafeServerError } from './failures.js';
 import { LOG_STREAM } from './filters.js';
 import { encode } from './records.js';
 
-/** The settings of this EventStoreDB are wrong; `message` says what to change. */
+/** Wrong settings of this EventStoreDB; `message` says what to change. */
 export class EventStoreDbError extends Error {
   override readonly name = 'EventStoreDbError';
 }
 
 /**
- * The id of the server's log, created where it has none; of concurrent creations one wins.
- * @throws EventStoreDbError when the server's version or access is refused; UnavailableError when it does not answer.
+ * Creates a missing log id; of concurrent creations one wins.
+ * @throws EventStoreDbError when the server's version or access is refused; UnavailableError when it does not answer
  */
 export async function establishLog({ appender, reads }: AppendTarget): Promise<string> {
   try {

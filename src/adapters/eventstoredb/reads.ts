@@ -8,23 +8,22 @@ import { ALL_OURS, LOG_STREAM } from './filters.js';
 import { type ServerRecord, decode, isOurs, isPosition, positionOf, streamOf, typeOf } from './records.js';
 import { readLogBack, readStream, readStreamBack } from './requests.js';
 
-/** The most reads at once; others wait here. A connection carries 100 calls, and further ones wait silently. */
+/** More reads wait here. A connection carries 100 calls, and further ones would wait silently. */
 const READS_AT_ONCE = 50;
 const PAGE = 500;
 
-/** Each throws UnavailableError when nothing came for `timeoutMs`, or the server can't be reached. */
+/** Each throws UnavailableError after `timeoutMs` without data, or when the server can't be reached. */
 export interface Reads {
   stream(stream: string, from: number, limit: number): Promise<RecordedEvent[]>;
   /**
-   * Whether exactly these events stand in sequence from revision `from` on: revision and position of the last, else
-   * `undefined`.
+   * Revision and position of the last event, where exactly these events are stored in sequence from revision `from` on.
    */
   standing(
     stream: string,
     ids: readonly string[],
     from: number,
   ): Promise<{ revision: number; position: Position } | undefined>;
-  /** The revision of an event in its stream, read from the end; `undefined` when it isn't there. */
+  /** Searches from the stream's end. */
   revisionOf(stream: string, id: string): Promise<number | undefined>;
   /** Revision of the stream's last event; -1 when there is none. */
   last(stream: string): Promise<number>;
@@ -165,7 +164,7 @@ async function over(
   }
 }
 
-/** At most `count` at once; others wait in order. */
+/** Gives at most `count` at once, in the order of requests. */
 function openSlots(count: number): { take(): Promise<() => void>; close(): void } {
   const waiting: { resolve: () => void; reject: (error: Error) => void }[] = [];
   let free = count;

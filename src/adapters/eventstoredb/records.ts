@@ -8,16 +8,13 @@ export type ServerRecord = ReadResp.ReadEvent.RecordedEvent;
 /** 2^63-1: the server's positions are signed, and never negative. */
 const LAST_POSITION = '9223372036854775807';
 
-/** A commit position in fixed width, so that byte order is log order; `undefined` where no event can stand there. */
+/** A commit position in fixed width, so that byte order is log order; `undefined` where no event can have it. */
 export function possiblePosition(commit: string): Position | undefined {
   const position = commit.padStart(LAST_POSITION.length, '0');
   return isPosition(position) ? position : undefined;
 }
 
-/**
- * @throws UnavailableError when no event can stand where the server says: the answer is not trusted, and asked for
- * again
- */
+/** @throws UnavailableError for an impossible position: the answer is not trusted, and the call is repeated */
 export function positionOf(commit: string): Position {
   const position = possiblePosition(commit);
   if (position === undefined)
@@ -30,7 +27,7 @@ export function isPosition(text: string): boolean {
   return /^[0-9]{19}$/.test(text) && text <= LAST_POSITION;
 }
 
-/** The server's form. @throws RangeError when it is not a position of this engine. */
+/** The server's form. @throws RangeError for another engine's position */
 export function commitOf(position: Position): string {
   if (!isPosition(position)) throw new RangeError(`not a position of EventStoreDB: ${position}`);
   return BigInt(position).toString();
@@ -45,7 +42,7 @@ export interface EncodedEvent {
 
 const AT = '{"at":"';
 
-/** Metadata begins with `at`, which can then be read without parsing all of it. */
+/** Metadata starts with `at`, which can then be read without parsing all of it. */
 export function encode({ id, type, at, data, metadata }: NewEvent): EncodedEvent & { readonly bytes: number } {
   const dataBytes = Buffer.from(JSON.stringify(data));
   const rest = JSON.stringify(metadata);
@@ -61,7 +58,7 @@ export function typeOf(record: ServerRecord): string {
   return String(record.getMetadataMap().get('type'));
 }
 
-/** Not a link or another of the server's marks, and JSON: events of others may hold anything. */
+/** JSON, and no link or other event of the server: other programs' events may hold anything. */
 export function isOurs(record: ServerRecord, type: string): boolean {
   return !type.startsWith('$') && record.getMetadataMap().get('content-type') === 'application/json';
 }
@@ -82,7 +79,7 @@ export function decode(record: ServerRecord, stream: string, type: string): Reco
   });
 }
 
-/** When the server stored an event (.NET ticks of 100 ns), for events of others, without `at`. */
+/** When the server stored the event (.NET ticks of 100 ns). Other programs' events lack `at`. */
 function createdAt(record: ServerRecord): string {
   return new Date(Number(BigInt(String(record.getMetadataMap().get('created'))) / 10_000n)).toISOString();
 }

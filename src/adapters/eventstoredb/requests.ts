@@ -5,7 +5,7 @@ import type { ExpectedRevision } from '../../ports/eventStore.js';
 import type { ServerFilter } from './filters.js';
 import type { EncodedEvent } from './records.js';
 
-/** Events looked at before the server tells its progress. */
+/** Events scanned between the server's progress reports. */
 const SEARCH_WINDOW = 1_024;
 
 const { Options } = pb.ReadReq;
@@ -28,7 +28,7 @@ export function readStreamBack(stream: string, limit: number, from?: number): Re
   );
 }
 
-/** Backward from the end. `filter`: `undefined` includes the server's own events. */
+/** Backward from the end. Without `filter`, the server's own events are included. */
 export function readLogBack(filter: ServerFilter | undefined, limit: number): ReadReq {
   return read((options) => {
     const back = options
@@ -39,7 +39,7 @@ export function readLogBack(filter: ServerFilter | undefined, limit: number): Re
   });
 }
 
-/** After an event's commit position, or from the beginning. */
+/** After an event's commit position, or from the start. */
 export function subscribe(after: string | undefined, filter: ServerFilter): ReadReq {
   const from = new Options.AllOptions();
   if (after === undefined) from.setStart(new shared.Empty());

@@ -1,6 +1,6 @@
 /**
- * The log's seal: a second event in the stream of the log's id. EventStoreDB would go on taking appends, so every
- * process looks for it.
+ * The log's seal: a second event in the stream of the log's id. EventStoreDB itself still takes appends, so every
+ * process checks for the event.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,7 +9,7 @@ import type { AppendTarget } from './appends.js';
 import { LOG_STREAM } from './filters.js';
 import { encode } from './records.js';
 
-/** The longest time between a look for the seal and an append, in ms. */
+/** The longest time between a check for the seal and an append, ms. */
 const FRESH_MS = 1_000;
 
 /** Its methods throw UnavailableError. */
@@ -17,11 +17,11 @@ export interface Seal {
   sealed(): Promise<boolean>;
   /** Before an append is sent: mostly answered from memory. @throws LogSealedError */
   refuseWhenSealed(): Promise<void>;
-  /** Sets the seal, and waits until every process has seen it or stopped appending. */
+  /** Sets the seal, and waits until every process has noticed it or stopped appending. */
   seal(): Promise<void>;
 }
 
-/** @param timeoutMs the longest that an append may be under way */
+/** @param timeoutMs the longest duration of an append */
 export function openSeal({ appender, reads }: AppendTarget, timeoutMs: number): Seal {
   let found = false;
   let openAt = Number.NEGATIVE_INFINITY;
@@ -34,7 +34,7 @@ export function openSeal({ appender, reads }: AppendTarget, timeoutMs: number): 
     return found;
   }
 
-  /** Shared by all callers meanwhile. */
+  /** Shared by concurrent callers. */
   async function lookOnce(): Promise<boolean> {
     looking ??= look().finally(() => {
       looking = undefined;
@@ -46,7 +46,7 @@ export function openSeal({ appender, reads }: AppendTarget, timeoutMs: number): 
     sealed: look,
     async refuseWhenSealed() {
       const age = performance.now() - openAt;
-      // Half-way it looks again without delaying the append; the next append meets a failure.
+      // Half-way it checks again without delaying the append; the next append meets a failure.
       if (!found && age < FRESH_MS) {
         if (age > FRESH_MS / 2) lookOnce().catch(() => undefined);
         return;
@@ -62,7 +62,7 @@ export function openSeal({ appender, reads }: AppendTarget, timeoutMs: number): 
         data: {},
         metadata: { commandId, correlationId: commandId, by: {} },
       });
-      // A conflict: it is sealed already.
+      // A conflict means that it is sealed already.
       await appender.send(LOG_STREAM, [mark], 0);
       found = true;
       await sleep(FRESH_MS + timeoutMs);

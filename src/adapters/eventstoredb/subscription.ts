@@ -1,4 +1,4 @@
-/** A subscription as a bounded inbox, from which events are taken in the server's order. */
+/** A subscription with a bounded inbox of events, in the server's order. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { ClientReadableStream } from '@grpc/grpc-js';
@@ -10,48 +10,45 @@ import { LOG_STREAM } from './filters.js';
 import { openWaking } from './waking.js';
 import { decode, isOurs, positionOf, streamOf, typeOf } from './records.js';
 
-/** A batch also ends after so many bytes. */
+/** A batch also ends at this many bytes. */
 const BATCH_BYTES = 4_000_000;
-/** The fewest events kept ready. */
+/** The least size of the inbox. */
 const LEAST_READY = 64;
-/** How long events are collected before the log's end is reached, in ms: large batches are cheaper. */
+/** ms of collecting events before the log's end is reached: large batches are cheaper. */
 const GATHER_MS = 50;
 
 export interface Taken {
   readonly events: RecordedEvent[];
-  /**
-   * Of the last event that came, also of one that does not match; `undefined`: only a sign of the server's progress
-   * came.
-   */
+  /** Of the last event received, matching or not; `undefined` when only progress reports came. */
   readonly position: Position | undefined;
   /** Of the events' data. */
   readonly bytes: number;
-  /** The server has caught up, and all it sent before was taken. */
+  /** The server has caught up, and the inbox is empty. */
   readonly caughtUp: boolean;
 }
 
 export interface Subscription {
   /**
    * Up to `most` events, as soon as there are events, the position has advanced, or the log's end is reached.
-   * @returns `undefined` when nothing came for `waitMs`, or the subscription was ended.
-   * @throws what ended it (see `failureOf`), after everything before was taken; SyntaxError for an event that is not
-   * JSON.
+   * @returns `undefined` when nothing came for `waitMs`, or the subscription was ended
+   * @throws the failure that ended it (see `failureOf`), after the inbox is empty; SyntaxError for an event that is not
+   * JSON
    */
   take(most: number, waitMs: number): Promise<Taken | undefined>;
-  /** Gives up the connection if nothing came over it for so long. */
+  /** Replaces the connection if it received nothing for this long. */
   silent(ms: number): void;
   end(): void;
 }
 
 interface Item {
-  /** Absent: no match. Decoded at once, so that the library's message lives no longer than its turn. */
+  /** Absent: no match. Decoded at once, so that the library's message can be freed. */
   readonly event: RecordedEvent | undefined;
   readonly size: number;
-  /** Absent: only a sign of the server's progress. */
+  /** Absent: a progress report. */
   position: Position | undefined;
 }
 
-/** `most`: events taken at once; about twice as many are kept ready, the rest waits at the server. */
+/** @param most events taken at once; about twice as many are kept ready, the rest waits at the server */
 export async function subscribed(
   connection: Connection,
   request: ReadReq,
@@ -98,7 +95,7 @@ export async function subscribed(
         size: ours ? record.getData_asU8().length : 0,
       });
     } else if (response.hasCheckpoint()) {
-      // Positions of checkpoints are never used: some servers name impossible ones, or ones beyond events still to come
+      // Positions of checkpoints are never used: some servers name impossible ones, or ones beyond unread events
       // (docs/traps.md).
       enqueue({ event: undefined, position: undefined, size: 0 });
     } else if (response.hasCaughtUp()) endReached = true;
@@ -106,7 +103,7 @@ export async function subscribed(
   }
 
   call.on('data', (response: ReadResp) => {
-    // What stands behind an event that could not be read is asked for again with it.
+    // Events after an unreadable one are read again with it.
     if (failure !== undefined) return;
     try {
       heardOf(response);

@@ -1,4 +1,4 @@
-/** Accepted servers: each connection asks for the server's version first. */
+/** Accepted servers: each connection first asks for the server's version. */
 import features from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import type { SupportedMethods } from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
@@ -7,12 +7,12 @@ import { UnsafeServerError } from './failures.js';
 
 type Version = readonly [major: number, minor: number, patch: number];
 
-/** The first version that tells when a subscription has caught up. */
+/** The first version that reports when a subscription has caught up. */
 const LEAST: Version = [23, 10, 0];
 
 /**
- * Versions that may lead a reader with a filter past unread events, by a checkpoint that no event can have
- * (kurrent-io/KurrentDB, pull request 4892), or that of an event not yet looked at (issue 4970).
+ * Versions whose checkpoints may lead a filtered reader past unread events: by a position that no event can have
+ * (kurrent-io/KurrentDB, pull request 4892), or that of an event not yet scanned (issue 4970).
  */
 const FAULTY: readonly { readonly from: Version; readonly mended: Version }[] = [
   { from: [24, 2, 0], mended: [24, 10, 5] },
@@ -22,8 +22,8 @@ const FAULTY: readonly { readonly from: Version; readonly mended: Version }[] = 
 const UNIMPLEMENTED = 12;
 
 /**
- * @param said the server's version; one built from source may say none, or 0.0.0.
- * @returns false where it tells no version: then nothing is known against it.
+ * @param said the server's version; builds from source may report none, or 0.0.0
+ * @returns false where there is none: then no fault is known
  * @throws UnsafeServerError naming the version to take
  */
 export function refuseUnsafe(said: string): boolean {
@@ -45,17 +45,17 @@ function before(one: Version, other: Version): boolean {
   return place !== -1 && one[place]! < other[place]!;
 }
 
-/** Checks the server behind a channel, once for each of its connections. */
+/** Checks the server behind a channel, once per connection. */
 export interface Vetting {
   /**
    * Settles once the server is accepted.
-   * @param call credentials and deadline of the question
+   * @param call credentials and deadline
    * @throws UnsafeServerError; gRPC's own error when the server does not answer
    */
   vet(channel: Channel, call: [Metadata, CallOptions]): Promise<void>;
 }
 
-/** @param onUnknown called for a server that does not tell its version */
+/** @param onUnknown called for a server without a version */
 export function openVetting(onUnknown: () => void): Vetting {
   const vetted = new WeakMap<Channel, Promise<void>>();
 
@@ -70,7 +70,7 @@ export function openVetting(onUnknown: () => void): Vetting {
         looked = look(channel, call);
         vetted.set(channel, looked);
         const forget = (): void => void vetted.delete(channel);
-        // A channel may connect again by itself, perhaps to a server that was replaced.
+        // A channel may reconnect by itself, perhaps to a server that was replaced.
         looked.then(() => whenLost(channel, forget), forget);
       }
       await looked;

@@ -1,5 +1,3 @@
-/** Waiters for changes made elsewhere in this process. */
-
 export interface Waking {
   wake(): void;
   until(enough: () => boolean, ms: number): Promise<void>;

@@ -1,4 +1,4 @@
-/** The client for MONGODB_URL, and faults of that setting in words for its user. */
+/** The client for MONGODB_URL, and faults of that setting in its user's words. */
 import {
   MongoClient,
   MongoCompatibilityError,
@@ -15,7 +15,7 @@ const DEFAULT_DATABASE = 'gift';
 const AUTHENTICATION_FAILED = 18;
 const UNAUTHORIZED = 13;
 
-/** Notices a silent server within 3 s. `timeoutMS` would not end calls that wait for one. */
+/** Detects a silent server within 3 s. `timeoutMS` would not end calls that wait for a server. */
 const OPTIONS: MongoClientOptions = {
   appName: 'gift',
   heartbeatFrequencyMS: 1_000,
@@ -41,7 +41,7 @@ export function addressOf(url: string): Address {
     const path = /^[^:]+:\/\/[^/?]*(?:\/([^?]*))?/.exec(url)?.[1];
     database = path === undefined || path === '' ? DEFAULT_DATABASE : decodeURIComponent(path);
   } catch (error) {
-    // The driver's messages repeat parts of the address, and of a badly encoded password.
+    // The driver's messages repeat parts of the address, also of a badly encoded password.
     const detail = url.includes('@')
       ? 'check its parts; signs in user and password are to be percent-encoded'
       : (error as Error).message;
@@ -52,7 +52,6 @@ export function addressOf(url: string): Address {
   return { database, newClient };
 }
 
-/** Why the server can't be used at the start. */
 export function engineErrorOf(error: unknown): unknown {
   const cause = error instanceof UnavailableError ? error.cause : error;
   if (cause instanceof MongoServerSelectionError) return selectionFault(cause);

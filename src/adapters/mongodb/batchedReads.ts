@@ -1,14 +1,14 @@
-/** Look-ups by id: those of one turn, or made while others are under way, are one request. */
+/** Look-ups of one turn, or made while others run, share a request. */
 import { tickBatcher } from '../../lib/async/tickBatcher.js';
 import type { Connection } from './connection.js';
 import type { MongoDocument } from './layout.js';
 
-/** Looks up a document as it is after the call; `undefined`: there is none. @throws UnavailableError */
+/** Reads the state after the call. @throws UnavailableError */
 export type LookUp = (collection: string, id: string) => Promise<MongoDocument | undefined>;
 
-/** Requests under way for one collection; look-ups made meanwhile are sent together. */
+/** Running requests per collection; later look-ups wait, and are sent together. */
 const UNDER_WAY = 2;
-/** The most documents of one request: they are parsed in one turn of the event loop. */
+/** Documents per request: they are parsed in one turn of the event loop. */
 const MOST = 100;
 
 interface Asked {

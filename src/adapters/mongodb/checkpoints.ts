@@ -1,4 +1,4 @@
-/** Checkpoints and their waiters: thousands, with one query for all of them, repeated while there are any. */
+/** Checkpoints and their waiters: one repeated query serves thousands. */
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Positioned } from './guarded.js';
@@ -7,13 +7,9 @@ import type { Connection } from './connection.js';
 
 export interface Checkpoints {
   stored(projection: string): Promise<Position | undefined>;
-  /** A projection is at least here: wakes its waiters. */
   advanced(projection: string, position: Position): void;
   forget(projection: string): void;
-  /**
-   * Resolves true once the projection is at or past `position`, false after `timeoutMs` or when closed. @throws
-   * UnavailableError
-   */
+  /** False after `timeoutMs` or when closed. @throws UnavailableError */
   reached(projection: string, position: Position, timeoutMs: number): Promise<boolean>;
   close(): void;
 }
@@ -24,7 +20,7 @@ interface Waiter {
   readonly fail: (error: unknown) => void;
 }
 
-/** Between an answer and the next query, in ms. */
+/** ms between an answer and the next query. */
 const LOOK_MS = 15;
 
 export function createCheckpoints(connection: Pick<Connection, 'read'>): Checkpoints {

@@ -13,19 +13,17 @@ import {
 } from './layout.js';
 import { BULK_MS, INDEX_MS, type Database, type Connection } from './connection.js';
 
-/** The indexed fields that all documents of a collection have beside their bodies. */
+/** The fields that all stored documents have extracted for indexes. */
 interface FieldsMeta {
   readonly _id: string;
   readonly fields: readonly string[];
 }
 
-/** Documents of one step. */
 const PAGE = 1_000;
 
 /**
- * Makes the collection where it is missing, extracts indexed fields of older documents, and makes the indexes unless
- * `deferIndexes`.
- * @throws EngineError when an index of the same name is not as declared.
+ * Creates a missing collection, extracts newly indexed fields of stored documents, and creates the indexes unless
+ * `deferIndexes`. @throws EngineError when an index of the same name differs
  */
 export async function ensureCollection(connection: Connection, layout: Layout, deferIndexes: boolean): Promise<void> {
   await connection.write(async ({ db }) => db.createCollection(layout.collection).catch(ignoring(isPresent)), BULK_MS);
@@ -44,7 +42,7 @@ export async function ensureCollection(connection: Connection, layout: Layout, d
   if (!deferIndexes) await ensureIndexes(connection, layout.collection, layout.indexes);
 }
 
-/** The checkpoint first: it never stands for documents that are gone. */
+/** The checkpoint first: it must not outlive its documents. */
 export async function dropCollection(connection: Connection, layout: Layout): Promise<void> {
   await connection.write((database) =>
     database.collection<{ _id: string }>(CHECKPOINTS).deleteOne({ _id: layout.name }),
@@ -61,10 +59,10 @@ export async function versionsOf(connection: Connection, name: string): Promise<
   );
 }
 
-/** `expireAfterSeconds`: documents expire so long after the indexed date. */
+/** `expireAfterSeconds`: seconds from the indexed date until a document expires. */
 export type WantedIndex = MongoIndex & { readonly expireAfterSeconds?: number };
 
-/** Makes missing indexes and checks all. @throws EngineError when one of the same name is not as wanted. */
+/** Creates missing indexes and checks all. @throws EngineError when one of the same name differs */
 export async function ensureIndexes(
   connection: Connection,
   collection: string,
@@ -107,7 +105,7 @@ function isAsWanted(found: Record<string, unknown>, { key, expireAfterSeconds }:
   );
 }
 
-/** Extracts fields from stored bodies. A document written meanwhile has them already. */
+/** A document written meanwhile has its fields already. */
 async function extract(connection: Connection, { collection }: Layout, fields: readonly FieldKey[]): Promise<void> {
   for (let after: string | undefined; ;) {
     const filter = after === undefined ? {} : { _id: { $gt: after } };

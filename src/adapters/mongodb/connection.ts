@@ -1,14 +1,11 @@
-/**
- * The connection to MongoDB: every call has a deadline, and a driver's client that finds no server any more is
- * replaced.
- */
+/** Every call has a deadline. A client that no longer finds a server is replaced. */
 import type { Collection, Db, DbOptions, Document, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { within } from '../../lib/async/within.js';
 import { LateError, failureOf, foundNoServer, wasClosed } from './failures.js';
 
-/** For reads, and writes of single documents. The driver notices a silent server after 3 s; this is for the rest. */
+/** For reads, and writes of single documents. The driver detects a silent server after 3 s; this covers the rest. */
 export const CALL_MS = 5_000;
 /** For a command of up to 1,000 documents, or a long answer. */
 export const BULK_MS = 20_000;
@@ -16,14 +13,14 @@ export const BULK_MS = 20_000;
 export const INDEX_MS = 1_800_000;
 
 const MISSES = 2;
-/** The time a client is given to find its server, in ms. */
+/** ms that a new client has to find its server. */
 const PATIENCE_MS = 2_000;
-/** The longest that closing waits for calls under way, in ms. */
+/** ms that closing waits for running calls. */
 const CLOSE_MS = 5_000;
-/** When a call fails whose connection the driver may have destroyed, in ms: such a call would wait for ever. */
+/** ms until a call fails whose connection the driver may have destroyed: otherwise it would wait for ever. */
 const GIVEN_UP_MS = 2_000;
 
-/** Acknowledged writes are in the journals of a majority; reads ask the primary alone, which has them. */
+/** Acknowledged writes are in the journals of a majority; reads use only the primary, which has them. */
 const CARE: DbOptions = {
   readPreference: 'primary',
   writeConcern: { w: 'majority', journal: true, wtimeoutMS: 10_000 },
@@ -35,19 +32,19 @@ export interface Database {
 }
 
 export interface Connection {
-  /** For calls that change nothing. @throws UnavailableError when it fails or `deadlineMs` passes. */
+  /** For calls without changes. @throws UnavailableError when the call fails or `deadlineMs` passes */
   read<T>(work: (database: Database) => Promise<T>, deadlineMs?: number): Promise<T>;
   /**
-   * For changes. @throws UnavailableError, whose outcome is unknown unless nothing was sent; other errors when the
-   * server refuses it.
+   * @throws UnavailableError, whose outcome is unknown unless nothing was sent; other errors when the server refuses
+   * the change
    */
   write<T>(work: (database: Database) => Promise<T>, deadlineMs?: number): Promise<T>;
-  /** Refuses new calls, lets those under way finish (at most 5 s), and closes. */
+  /** Refuses new calls, lets running ones finish (at most 5 s), and closes. */
   close(): Promise<void>;
 }
 
 export interface ConnectionOptions {
-  /** It connects when first used. */
+  /** Connects when first used. */
   readonly newClient: () => MongoClient;
   readonly database: string;
   readonly logger?: Logger | undefined;
@@ -118,10 +115,7 @@ export function openConnection({ newClient, database, logger }: ConnectionOption
     }
   }
 
-  /**
-   * The driver nearly always recovers by itself. Sometimes it never does, and a client whose first connection failed is
-   * closed for good.
-   */
+  /** The driver nearly always recovers by itself, but not always, and never when a client's first connection failed. */
   function missed(session: Session, error: unknown): void {
     misses += 1;
     if (
@@ -141,7 +135,7 @@ export function openConnection({ newClient, database, logger }: ConnectionOption
 
   async function end({ client, underWay }: Session): Promise<void> {
     await orGiveUp(Promise.allSettled([...underWay].map(({ running }) => running)));
-    // Calls left now wait for a silent server.
+    // Remaining calls wait for a silent server.
     await orGiveUp(client.close(underWay.size > 0));
   }
 
@@ -155,7 +149,7 @@ export function openConnection({ newClient, database, logger }: ConnectionOption
   };
 }
 
-/** Fails the present calls that still run in a while. */
+/** Fails the calls that still run after `GIVEN_UP_MS`. */
 function giveUp(underWay: Set<Call>): void {
   const calls = [...underWay];
   if (calls.length === 0) return;

@@ -1,11 +1,9 @@
-/** Repairs of documents by compare-and-set of their positions: one command each. */
 import type { CollectionSpec, Correction } from '../../ports/readStore.js';
 import { refuseTooMany } from '../readStoreRules.js';
 import { isDuplicateId } from './failures.js';
 import { layoutOf, valuesOf, type Layout, type MongoDocument } from './layout.js';
 import type { Connection } from './connection.js';
 
-/** The port's `correct`. */
 export async function correctDocuments(
   connection: Connection,
   collection: CollectionSpec,

@@ -10,14 +10,13 @@ import {
 } from 'mongodb';
 import { UnavailableError } from '../../ports/unavailable.js';
 
-/** E11000: a unique index has the value already. */
 const DUPLICATE_KEY = 11_000;
-/** Codes of a wrong command, which no repetition helps. All others are faults of the engine. */
+/** Codes of a wrong command, which would fail again. All others are faults of the engine. */
 const REFUSALS = new Set([2, 4, 9, 14, 40, 52, 66, 67, 73, 85, 86, DUPLICATE_KEY, 10_334, 17_280, 17_419]);
 const NAMESPACE_NOT_FOUND = 26;
 const NAMESPACE_EXISTS = 48;
 
-/** A call's own deadline passed: the driver may wait for ever on a silent connection. */
+/** The driver may wait for ever on a silent connection, so calls have their own deadline. */
 export class LateError extends Error {
   override readonly name = 'LateError';
   constructor(ms: number) {
@@ -25,15 +24,12 @@ export class LateError extends Error {
   }
 }
 
-/** No server was found. A bulk write carries the reason alone. */
+/** A bulk write carries only the reason. */
 export function foundNoServer(error: unknown): boolean {
   return error instanceof MongoServerSelectionError || (error instanceof MongoBulkWriteError && 'reason' in error);
 }
 
-/**
- * The client was closed, also by itself: where it finds no server at its first connection. A bulk write carries the
- * message alone.
- */
+/** A client also closes by itself, when its first connection finds no server. A bulk write carries only the message. */
 export function wasClosed(error: unknown): boolean {
   return (
     error instanceof MongoTopologyClosedError ||
@@ -46,10 +42,7 @@ function isNotSent(error: unknown): boolean {
   return foundNoServer(error) || (error instanceof MongoError && error.name === 'MongoWaitQueueTimeoutError');
 }
 
-/**
- * An error of the socket, which the driver hands on when the server has just closed it: `EPIPE`, `ECONNRESET`,
- * `ERR_STREAM_…`.
- */
+/** The driver passes on an error of a socket that the server has just closed: `EPIPE`, `ECONNRESET`, `ERR_STREAM_…`. */
 function isConnectionError(error: unknown): error is NodeJS.ErrnoException {
   return (
     error instanceof Error &&
@@ -60,8 +53,7 @@ function isConnectionError(error: unknown): error is NodeJS.ErrnoException {
 }
 
 /**
- * The error to throw for a failed call. An error's class does not tell whether the server answered, so a write's
- * outcome is unknown unless nothing was sent.
+ * An error's class does not show whether the server answered, so a write's outcome is unknown unless nothing was sent.
  */
 export function failureOf(error: unknown, writes: boolean): unknown {
   if (
@@ -100,10 +92,7 @@ export function isPresent(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === NAMESPACE_EXISTS;
 }
 
-/**
- * The operations whose `_id` is taken, when nothing else went wrong; `undefined`: something else did, such as a lost
- * connection, which has no errors of single operations.
- */
+/** The operations whose `_id` is taken; `undefined` where anything else failed, such as the connection. */
 export function duplicateIdsOf(error: unknown): readonly number[] | undefined {
   if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError() !== undefined) return undefined;
   const errors = writeErrorsOf(error);
@@ -119,7 +108,7 @@ function isTakenId({ code, errmsg }: WriteError): boolean {
   return code === DUPLICATE_KEY && isIdIndex(errmsg ?? '');
 }
 
-/** The message names the index before the value, which may be anything. */
+/** The message names the index before the value, which may be any text. */
 function isIdIndex(message: string): boolean {
   return /\bindex:? '?([^ ']+)/i.exec(message)?.[1] === '_id_';
 }

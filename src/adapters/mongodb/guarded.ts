@@ -1,4 +1,3 @@
-/** Writes that never replace newer documents. */
 import type { AnyBulkWriteOperation } from 'mongodb';
 import { duplicateIdsOf } from './failures.js';
 import { BULK_MS, type Connection } from './connection.js';
@@ -9,9 +8,9 @@ export interface Positioned {
 }
 
 /**
- * Writes each of `documents` (each id once) where its id is free, or its stored position lower. The order of ids keeps
- * two such commands from waiting for each other. A taken id means a newer document, or one that another client wrote
- * for the first time at the same moment. That one may be older, so these are written once more, without inserting.
+ * Writes each of `documents` (each id once) where its id is free, or its stored position lower. Ordered ids keep two
+ * such commands from waiting for each other. A taken id means a newer document, or one that another client inserted at
+ * the same moment. That one may be older, so these are written again, without inserting.
  */
 export async function writeGuarded<D extends Positioned>(
   connection: Connection,
@@ -23,7 +22,7 @@ export async function writeGuarded<D extends Positioned>(
   if (present.length > 0) await attempt(connection, collection, present, false);
 }
 
-/** @returns those whose id was taken. */
+/** @returns the documents whose id was taken */
 async function attempt<D extends Positioned>(
   connection: Connection,
   collection: string,

@@ -1,4 +1,4 @@
-/** The read store in MongoDB: one collection a version of a read model, and three small ones. */
+/** The read store in MongoDB: a collection for each version of a read model, and three small ones. */
 import type { IndexDirection } from 'mongodb';
 import type { CollectionSpec, Scalar, StoredDocument } from '../../ports/readStore.js';
 import { collectionNameOf, rememberedLayouts, scalarOf, storedNameOf } from '../readStoreRules.js';
@@ -11,14 +11,14 @@ export interface MongoDocument {
   readonly p: string;
   /** Body. */
   readonly b: string;
-  /** Indexed fields (`keyOf`), without values that a query can't find. */
+  /** Indexed fields (`keyOf`), without values that queries can't find. */
   readonly [key: `f_${string}`]: Scalar;
 }
 
 /** `_id` is the projection, `p` its position. */
 export const CHECKPOINTS = 'checkpoints';
 export const RECORDS = 'records';
-/** Pointers, the log that this store is bound to, and extracted fields of collections. */
+/** Pointers, the id of the bound log, and extracted fields of collections. */
 export const META = 'meta';
 
 export interface FieldKey {
@@ -28,12 +28,12 @@ export interface FieldKey {
 
 export interface MongoIndex {
   readonly name: string;
-  /** Ends with the id, so that ties are already in order. */
+  /** Ends with the id, so that ties are in order. */
   readonly key: Readonly<Record<string, IndexDirection>>;
 }
 
 export interface Layout {
-  /** `gifts@3`, for messages and its checkpoint. */
+  /** As in messages and checkpoints: `gifts@3`. */
   readonly name: string;
   readonly collection: string;
   readonly fields: readonly FieldKey[];
@@ -42,15 +42,15 @@ export interface Layout {
   readonly indexes: readonly MongoIndex[];
 }
 
-/** @throws Error when its name or version can't be part of a collection's name. */
+/** @throws Error when name or version can't be part of a collection's name */
 export const layoutOf = rememberedLayouts(makeLayout);
 
-/** Escaped: `$` and `.` have a meaning in keys of MongoDB. */
+/** `$` and `.` have a meaning in MongoDB's keys. */
 export function keyOf(field: string): `f_${string}` {
   return `f_${field.replaceAll(/[^A-Za-z0-9_]/gu, (sign) => `~${(sign.codePointAt(0) as number).toString(16)}~`)}`;
 }
 
-/** The values that queries can find, by key. */
+/** Only values that queries can find. */
 export function valuesOf(fields: readonly FieldKey[], body: object): Record<`f_${string}`, Scalar> {
   const values: Record<`f_${string}`, Scalar> = {};
   for (const { field, key } of fields) {

@@ -1,4 +1,4 @@
-/** The versions in use, and the log that the store was filled from. */
+/** The active versions, and the log that filled the store. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReadStore } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -19,7 +19,7 @@ interface Binding {
 }
 
 const LOG = 'log';
-/** Tries, and ms between them, until a majority of the servers has another process's binding. */
+/** Attempts, and ms between them, until a majority of the servers has another process's binding. */
 const ATTEMPTS = 20;
 const PAUSE_MS = 50;
 
@@ -31,7 +31,10 @@ export function createPointers(connection: Connection): Pointers {
     return pointer?.version;
   }
 
-  /** Sets the pointer where it is one of `before`; `undefined`: in any case. @returns whether it was set */
+  /**
+   * @param before the pointer's expected versions; `undefined`: any
+   * @returns whether it was set
+   */
   async function set(
     name: string,
     version: number,
@@ -49,12 +52,12 @@ export function createPointers(connection: Connection): Pointers {
     active,
     async activate(name, version, { expected } = {}) {
       try {
-        // An upsert that finds another version meets its id: it makes the first one, or none.
+        // Where another version is active, the upsert meets its id and fails.
         if (expected === undefined) return await set(name, version, undefined, true);
         return await set(name, version, expected === 0 ? [version] : [expected, version], expected === 0);
       } catch (error) {
         if (!isDuplicateId(error)) throw error;
-        // Another version is in use: it is replaced only where no version is expected.
+        // Another version is active: only a call without `expected` replaces it.
         return expected === undefined ? set(name, version, undefined, false) : (await active(name)) === version;
       }
     },

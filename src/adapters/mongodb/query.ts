@@ -8,8 +8,7 @@ type Operators = Readonly<Record<string, Scalar | readonly Scalar[]>>;
 
 /**
  * `undefined`: nothing can match.
- * @throws Error when its fields, those of `sort` too, are not the first fields of one index, or for an unknown
- * operator.
+ * @throws Error when its fields, those of `sort` too, are not the first fields of one index, or for an unknown operator
  */
 export function filterOf(layout: Layout, query: Query): Filter<MongoDocument> | undefined {
   const filter: Record<string, Operators> = {};
@@ -21,10 +20,7 @@ export function filterOf(layout: Layout, query: Query): Filter<MongoDocument> | 
   return filter as Filter<MongoDocument>;
 }
 
-/**
- * Ties are in the order of their ids, backward where the last field is: the server reads an index from one end and
- * sorts nothing.
- */
+/** Ties are in the order of ids, descending where the last field is: so the server reads an index and sorts nothing. */
 export function sortOf(query: Query): Sort {
   const sort = new Map<string, 1 | -1>();
   for (const [field, direction] of query.sort ?? []) {
@@ -35,13 +31,13 @@ export function sortOf(query: Query): Sort {
   return sort;
 }
 
-/** A prefix as a range, which an index finds. */
+/** A range, for which MongoDB uses an index. */
 export function prefixOf(prefix: string): { readonly $gte: string; readonly $lt?: string } {
   const end = afterPrefix(prefix);
   return end === undefined ? { $gte: prefix } : { $gte: prefix, $lt: end };
 }
 
-/** In MongoDB, too, a comparison finds only values of its type, and `null` also absent fields. */
+/** As in the port, MongoDB compares only values of one type, and `null` also finds absent fields. */
 function operatorsOf(condition: Condition): Operators | undefined {
   if (condition === null || typeof condition !== 'object') return { $eq: condition };
   if ('in' in condition) return condition.in.length === 0 ? undefined : { $in: condition.in };
@@ -49,7 +45,7 @@ function operatorsOf(condition: Condition): Operators | undefined {
   const operators: Record<string, Scalar> = {};
   for (const [name, bound] of Object.entries(condition) as [string, Scalar | undefined][]) {
     if (bound === undefined) continue;
-    // Nothing is beyond null; at null there is null alone.
+    // No value is beyond null, and only null equals it.
     if (bound === null && !name.endsWith('e')) return undefined;
     if (bound === null) operators['$eq'] = null;
     else operators[`$${name}`] = bound;

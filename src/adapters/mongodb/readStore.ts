@@ -12,17 +12,17 @@ import { createRecords, ensureRecords } from './records.js';
 import { writeBatches } from './writer.js';
 
 export interface MongoReadStoreOptions {
-  /** `mongodb://` or `mongodb+srv://`; names the database (default `gift`). */
+  /** `mongodb://` or `mongodb+srv://`, with the database (default `gift`). */
   readonly url: string;
-  /** For servers that were lost for long. */
+  /** For long losses of the server. */
   readonly logger?: Logger | undefined;
 }
 
 /**
- * Opens the read store, which any number of processes may share. A lost or silent server fails calls (within 5 s, or 20
- * s for bulk writes and long results); the store recovers by itself. A collection that was never made reads as empty;
- * writing to it makes it, without secondary indexes.
- * @throws EngineError naming MONGODB_URL: an invalid address, no answer, refused credentials, a server too old.
+ * Any number of processes may share the store. A lost or silent server fails calls (within 5 s, or 20 s for bulk writes
+ * and long results); the store recovers by itself. A missing collection reads as empty, and the first write creates it
+ * without secondary indexes.
+ * @throws EngineError naming MONGODB_URL: an invalid address, no answer, refused credentials, a server too old
  */
 export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions): Promise<ReadStore> {
   const { database, newClient } = addressOf(url);

@@ -1,4 +1,4 @@
-/** Reads documents. A missing collection is empty. */
+/** A missing collection is empty. */
 import type { Filter, FindCursor } from 'mongodb';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
@@ -9,9 +9,9 @@ import { filterOf, sortOf } from './query.js';
 
 export type Reader = Pick<ReadStore, 'get' | 'getMany' | 'find' | 'count'>;
 
-/** Documents of one answer: they are parsed in one turn of the event loop, in some 5 ms. */
+/** Documents per answer: parsing them takes about 5 ms of the event loop. */
 const ANSWER = 1_000;
-/** Answers under way for one `getMany`. */
+/** Concurrent requests of one `getMany`. */
 const SIDE_BY_SIDE = 4;
 
 export function createReader(connection: Connection): Reader {

@@ -1,4 +1,4 @@
-/** Records in MongoDB. The filter of each change holds its expectation, so the server decides. */
+/** The filter of each change includes its expectation, so the server decides. */
 import type { Records, StoredRecord } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { recordJson } from '../readStoreRules.js';
@@ -10,7 +10,7 @@ import { prefixOf } from './query.js';
 
 interface MongoRecord {
   readonly _id: string;
-  /** Value as JSON text: every key survives. */
+  /** JSON text: every key survives. */
   readonly v: string;
   readonly n: number;
   readonly e: Date;
@@ -19,7 +19,6 @@ interface MongoRecord {
 const NEVER = new Date(8.64e15);
 /** For a put without expectation, when the record appears or disappears meanwhile: hardly ever twice. */
 const ATTEMPTS = 20;
-/** Records of one answer. */
 const ANSWER = 1_000;
 
 /** The server deletes expired records, some time later. */
@@ -27,13 +26,13 @@ export async function ensureRecords(connection: Connection): Promise<void> {
   await ensureIndexes(connection, RECORDS, [{ name: 'e', key: { e: 1 }, expireAfterSeconds: 0 }]);
 }
 
-/** This process's clock decides what has expired. @param connection to the server */
+/** This process's clock decides what has expired. */
 export function createRecords(connection: Connection): Records {
   const records = (database: Database): ReturnType<typeof database.collection<MongoRecord>> =>
     database.collection<MongoRecord>(RECORDS);
   const alive = (): { readonly e: { readonly $gt: Date } } => ({ e: { $gt: new Date() } });
 
-  /** The first version, where there is none or an expired one. */
+  /** The first version, where the record is missing or expired. */
   async function create(_id: string, value: { readonly v: string; readonly e: Date }): Promise<1 | undefined> {
     return connection.write(async (database) => {
       try {
@@ -50,7 +49,7 @@ export function createRecords(connection: Connection): Records {
     });
   }
 
-  /** The next version of any record; `undefined`: there is none. */
+  /** `undefined`: there is no record. */
   async function replace(_id: string, value: { readonly v: string; readonly e: Date }): Promise<number | undefined> {
     const changed = await connection.write((database) =>
       records(database).findOneAndUpdate(

@@ -1,4 +1,3 @@
-/** Writes documents in commands of at most 1,000 or 2 MB, and then the checkpoints. */
 import type { Position } from '../../ports/eventStore.js';
 import { MAX_BATCH_BYTES, type StoredDocument, type WriteBatch } from '../../ports/readStore.js';
 import { refuseTooMany } from '../readStoreRules.js';
@@ -7,15 +6,15 @@ import { CHECKPOINTS, layoutOf, valuesOf, type Layout, type MongoDocument } from
 import type { Connection } from './connection.js';
 
 /**
- * The server takes more, but the driver never gives up a command of 4 MB to a silent server. Ids and queried fields
- * count too.
+ * The server takes more, but the driver never gives up a command of 4 MB to a silent server. Includes ids and queried
+ * fields.
  */
 const MAX_COMMAND_BYTES = 2_000_000;
 const OVERHEAD = 200;
 
 /**
- * Writes the documents of each collection in their order, then each projection's highest checkpoint.
- * @throws Error when a batch is over the port's limits; errors of the connection
+ * Writes the documents of each collection in order, then each projection's highest checkpoint.
+ * @throws Error when a batch exceeds the port's limits; errors of the connection
  */
 export async function writeBatches(connection: Connection, batches: readonly WriteBatch[]): Promise<void> {
   const perCollection = new Map<string, WriteBatch[]>();
@@ -45,10 +44,7 @@ async function writeCollection(connection: Connection, batches: readonly WriteBa
   }
 }
 
-/**
- * The documents as stored, each id once, in commands of limited size. @throws Error when the bodies are over the port's
- * limit.
- */
+/** Keeps the newest document of each id. @throws Error when the bodies exceed the port's limit */
 export function commandsOf(layout: Layout, documents: readonly StoredDocument[]): MongoDocument[][] {
   const newest = new Map<string, MongoDocument>();
   let bytes = 0;

@@ -1,6 +1,6 @@
 /**
- * The bus on NATS: reconnects for ever, drains when it closes. Installations may share a server: every subject carries
- * the log's id.
+ * The bus on NATS: reconnects for ever, drains when it closes. Installations may share a server, since every subject
+ * carries the log's id.
  */
 import { type Msg, NatsError, type Subscription, headers } from 'nats';
 import { within } from '../../lib/async/within.js';
@@ -14,15 +14,14 @@ import { openAsking, openSigns } from './signs.js';
 const MAX_FAILURE_LENGTH = 300;
 const DRAIN_MS = 5_000;
 const PING_MS = 1_000;
-/** Header of a failed request's reply, with the reason. */
+/** The reply header with the reason of a failed request. */
 const FAILED = 'Gift-Failed';
 
 export interface NatsBusOptions {
-  /** `nats://` or `tls://` addresses, comma-separated; user and password, or a token, may stand in the first. */
+  /** `nats://` or `tls://` addresses, comma-separated; the first may contain user and password, or a token. */
   readonly url: string;
-  /** Separates installations that share a server. */
   readonly logId: string;
-  /** Errors beside a request: handlers of published messages that throw, invalid messages, lost connections. */
+  /** Errors outside requests: handlers of published messages that throw, invalid messages, lost connections. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -82,7 +81,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     };
   };
 
-  /** Everything sent has reached the server. @throws UnavailableError saying `otherwise` */
+  /** Resolves when the server has everything sent. @throws UnavailableError with the message `otherwise` */
   const flushed = async (otherwise: string): Promise<void> => {
     const failed = (cause?: unknown): never => {
       throw new UnavailableError(otherwise, { outcomeUnknown: true, cause });
@@ -171,7 +170,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
 
 function failureText(error: unknown): string {
   const text = (error instanceof Error ? error.message : String(error)).slice(0, MAX_FAILURE_LENGTH);
-  // Half a character can't be encoded.
+  // Half a surrogate pair can't be encoded.
   return encodeURIComponent(Buffer.from(text).toString());
 }
 

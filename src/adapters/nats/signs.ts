@@ -1,22 +1,21 @@
 /**
- * Requests whose handlers give signs of life. A frozen or disconnected process stays a member of its queue group for
- * minutes, and its requests would wait until their deadline. So a handler signals now and then, and a request without
- * an answer or a signal is sent again.
+ * Requests whose handlers send signals. A frozen or disconnected process stays in its queue group for minutes, and its
+ * requests would wait until their deadline. So a running handler signals, and a request without answer or signal is
+ * sent again.
  */
 import { LRUCache } from 'lru-cache';
 import { createInbox, headers, type Msg, type NatsConnection, type Subscription } from 'nats';
 import { DeadlineError, NoRespondersError } from '../../ports/bus.js';
 
-/** When a running handler signals, first and then again, in ms. */
+/** ms until a running handler signals, first and then again. */
 const SIGN_MS = { first: 100, next: 500 };
-/** When a request without an answer or signal is sent to the group again, in ms. */
+/** ms until a request without answer or signal is sent to the group again. */
 const AGAIN_MS = 400;
-/** When a handler that has signalled before counts as dead, in ms. */
+/** ms without a further signal after which a handler counts as dead. */
 const SILENT_MS = 2_000;
 const TICK_MS = 50;
-/** Requests that are recognised when they are sent again. */
+/** Requests that are recognised when sent again. */
 const RECOGNISED = 10_000;
-/** Header of a signal. */
 const WORKING = 'Gift-Working';
 
 export interface Asking {
@@ -33,11 +32,10 @@ interface Pending {
   readonly until: number;
   askedAt: number;
   asked: number;
-  /** The last signal; `undefined`: none yet. */
   heardAt: number | undefined;
 }
 
-/** `connected`: whether messages leave at once. */
+/** @param connected whether messages leave at once */
 export function openAsking(connection: NatsConnection, connected: () => boolean): Asking {
   const inbox = createInbox();
   const open = new Map<string, Pending>();

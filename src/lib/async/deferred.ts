@@ -1,4 +1,3 @@
-/** A promise with its resolution at hand. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   readonly resolve: (value: T) => void;

@@ -1,7 +1,6 @@
 /**
- * Calls `work` for every item, at most `limit` at a time, in order of start. After the first failure, or once `signal`
- * is aborted, no further item is started and those under way are waited for. An abort is no error: the caller looks at
- * the signal.
+ * Starts `work` for the items in order, at most `limit` at a time. After a failure, or once `signal` aborts, it starts
+ * no further item and waits for the running ones. An abort is no error.
  * @throws the first failure in the order of the runs
  */
 export async function inParallel<T>(

@@ -2,12 +2,11 @@ export interface Closeable {
   close(): Promise<void> | void;
 }
 
-/** A stack of open resources, closed last in, first out, each once, whatever fails. */
+/** Closes open resources last in, first out, each once, also after failures. */
 export interface Resources {
-  /** Notes a resource that was just opened. */
   add<T extends Closeable>(resource: T): T;
   add<T>(resource: T, close: (resource: T) => Promise<void>): T;
-  /** @throws AggregateError with every failure, once all have been tried. */
+  /** @throws AggregateError with every failure, once all have been tried */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Long loops in slices, so that other work of the process is never held up for long. */
+/** Long loops in slices, between which the event loop turns. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 const SLICE_MS = 5;
@@ -6,14 +6,13 @@ const SLICE_MS = 5;
 export const LOW_PRIORITY_SLICE_MS = 3;
 
 export interface Slices {
-  /** Starts a slice, where nothing ran just before. */
+  /** Starts a slice after other work or a wait. */
   start(): void;
-  /** The slice is used up: `await rest()`. With small steps, ask once in some dozen. */
+  /** The slice is over: `await rest()`. With small steps, checking every few dozen is enough. */
   due(): boolean;
   rest(): Promise<void>;
 }
 
-/** `ms`: length of a slice, default 5. */
 export function slices(ms = SLICE_MS): Slices {
   let began = performance.now();
   return {
@@ -28,7 +27,7 @@ export function slices(ms = SLICE_MS): Slices {
   };
 }
 
-/** Calls `each` for every item in order, and yields to the event loop after each slice. An error of `each` ends it. */
+/** Yields to the event loop after each slice. An error of `each` ends it. */
 export async function inSlices<T>(items: Iterable<T>, each: (item: T, index: number) => void): Promise<void> {
   const time = slices();
   let index = 0;

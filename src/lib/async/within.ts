@@ -1,7 +1,4 @@
-/**
- * A deadline: the promise's outcome, or after `ms` the outcome of `late`. The late promise goes on, and its outcome is
- * ignored.
- */
+/** The promise's outcome, or after `ms` that of `late`. The late promise runs on, and its outcome is ignored. */
 export async function within<T, L>(promise: Promise<T>, ms: number, late: () => L | Promise<L>): Promise<T | L> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<void>((resolve) => {

@@ -16,15 +16,15 @@ function fileSystemOf(
   }
 }
 
-/** The fault and its remedy where the file system is out of inodes, else `undefined`. */
+/** Fault and remedy where the file system is out of inodes. */
 export function noInodes(folder: string): string | undefined {
   const system = fileSystemOf(folder);
-  // File systems without a count say 0 of both.
+  // File systems without a count report 0 for both.
   if (system === undefined || system.files === 0 || system.ffree > 0) return undefined;
   return `no inodes are free on the file system of ${folder} (df -i shows it): remove files there that nobody needs`;
 }
 
-/** The fault and its remedy where the file system is out of inodes or blocks, else `undefined`. */
+/** Fault and remedy where the file system is out of inodes or blocks. */
 export function exhausted(folder: string): string | undefined {
   const system = fileSystemOf(folder);
   return (
@@ -39,8 +39,7 @@ const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
 
 /**
  * Gives a file a second name, which must be free. @param link replaced in tests
- * @throws EngineError naming DATA_DIR where the file system has no hard links; the system's error otherwise: EEXIST
- * where the name is taken
+ * @throws EngineError naming DATA_DIR where the file system has no hard links; else the system's error, such as EEXIST
  */
 export function linkFile(from: string, to: string, link = linkSync): void {
   try {

@@ -18,9 +18,9 @@ export function temporaryFolder(prefix: string): string {
 }
 
 /**
- * Makes a folder (mode 0700) and those above it. Node's own `recursive` never ends where the parent takes no folders,
- * as in /proc.
- * @returns whether it was not there. @throws the file system's errors
+ * With mode 0700, and missing parents. Node's own `recursive` never ends where the parent takes no folders, as in
+ * /proc.
+ * @returns whether it was missing. @throws the file system's errors
  */
 export function makeFolder(folder: string): boolean {
   try {

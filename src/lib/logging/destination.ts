@@ -1,39 +1,38 @@
-/** Collects log lines and writes many at once, off the event loop: a slow reader must not slow requests down. */
+/** Writes many log lines at once, off the event loop: a slow reader must not slow requests down. */
 import { write, writeSync } from 'node:fs';
 import { currentTime } from '../clock.js';
 
 export interface LogDestination {
   /** Takes one line with its end. Never throws, never waits. */
   write(line: string): void;
-  /** Hands waiting lines to the operating system before it returns. For the end of the process. */
+  /** For the end of the process: writes waiting lines before it returns. */
   flushSync(): void;
 }
 
-/** Characters collected before a write ... */
+/** Characters that cause a write. */
 const ENOUGH = 65_536;
-/** ... or the longest that a line waits, in milliseconds. */
+/** The longest wait of a line, ms. */
 const WAIT_MS = 100;
-/** Characters that may wait; beyond them lines are dropped, and their number is logged. */
+/** Characters that may wait; further lines are dropped, and their number is logged. */
 const MOST = 16_777_216;
-/** Pause before a full pipe is tried again, in milliseconds. */
+/** ms until a full pipe is tried again. */
 const FULL_MS = 10;
-/** Tries of `flushSync` on a full pipe: about a second. */
+/** Attempts of `flushSync` on a full pipe: about a second. */
 const FULL_TRIES = 100;
-/** No reader is left. After any other error, such as a full disk, lines may be written later. */
+/** No reader is left. After any other error, such as a full disk, later writes may succeed. */
 const OVER: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EBADF']);
-/** Pause after any other error, in milliseconds. */
+/** ms until the next attempt after any other error. */
 const TROUBLE_MS = 1_000;
 
 /**
- * Writes lines to a file descriptor, and what waits when the process exits; only a kill loses lines. After
- * `process.exit` in the middle of a write, lines may stand twice.
+ * Also writes waiting lines when the process exits; only a kill loses lines. `process.exit` during a write may repeat
+ * lines.
  */
 export function openLogDestination(fd: number): LogDestination {
   let waiting = '';
   let dropped = 0;
   let current: Buffer | undefined;
   let from = 0;
-  /** No reader is left. */
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
   let trying: NodeJS.Timeout | undefined;

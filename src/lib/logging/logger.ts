@@ -1,10 +1,10 @@
-/** The structured log: one JSON object a line, never with a secret, a body or a whole gift id. */
+/** The structured log: one JSON object per line, never with a secret, a body or a whole gift id. */
 import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino';
 import { shortened } from '../quotedText.js';
 import { currentTime } from '../clock.js';
 import { openLogDestination } from './destination.js';
 
-/** How many characters of a gift's id or shortcode are shown. */
+/** Shown characters of a gift's id or shortcode. */
 const SEEN = 6;
 /** Deeper values are left out. */
 const DEPTH = 4;
@@ -46,7 +46,7 @@ const SECRET = new Set([
   'requestbody',
   'responsebody',
 ]);
-/** Keys of values that are, or hold, gift ids and shortcodes. */
+/** Keys of values that are or contain gift ids and shortcodes. */
 const CARRIES_GIFT_IDS = new Set([
   'path',
   'url',
@@ -65,16 +65,13 @@ const GIFT_ID = /(?<![0-9A-Za-z])(?:[0-9a-f]{20}|[0-9A-Za-z]{16})(?![0-9A-Za-z])
 const GIFT_ID_IN_TEXT = /(?<![0-9A-Za-z])(?:[0-9a-f]{20}|[0-9A-HJKMNP-TV-Z]{16})(?![0-9A-Za-z])/g;
 
 export interface LoggerSettings {
-  /** The lowest level written, in pino's words. */
+  /** pino's name of the lowest level written. */
   readonly level: string;
   /** Default: standard output, buffered. */
   readonly destination?: DestinationStream;
 }
 
-/**
- * A path, stream name or text with every gift id and shortcode cut to 6 characters, and without its query: a whole one
- * gives access to the gift.
- */
+/** Cuts gift ids and shortcodes to 6 characters, since a whole one gives access to the gift, and drops the query. */
 export function cutGiftIds(path: string): string {
   const query = path.indexOf('?');
   const bare = query < 0 ? path : path.slice(0, query);
@@ -96,7 +93,7 @@ type Treatment = 'shown' | 'cut' | 'gift ids';
 
 const treatments = new Map<string, Treatment>();
 
-/** Regardless of the key's spelling; cached, since there are few keys. */
+/** Ignores the key's spelling. Cached, since there are few keys. */
 function treatmentOf(key: string): Treatment {
   const known = treatments.get(key);
   if (known !== undefined) return known;
@@ -106,7 +103,7 @@ function treatmentOf(key: string): Treatment {
   return made;
 }
 
-/** Other fields of an error may hold anything, so they are left out. */
+/** Other fields of an error may contain anything, so they are left out. */
 function errorShape(error: Error, depth: number): Record<string, unknown> {
   const code = (error as { code?: unknown }).code;
   return {
@@ -139,7 +136,7 @@ function cleanValue(treatment: Treatment, value: unknown, depth: number): unknow
   }
 }
 
-/** The object without what a log must not hold; the same object where nothing is changed. */
+/** The same object where nothing is removed. */
 function clean(object: Record<string, unknown>, depth: number = DEPTH): Record<string, unknown> {
   let result: Record<string, unknown> | undefined;
   for (const key of Object.keys(object)) {
@@ -152,17 +149,14 @@ function clean(object: Record<string, unknown>, depth: number = DEPTH): Record<s
   return result ?? object;
 }
 
-/**
- * Makes the process's logger. Lines are written a few milliseconds later; `fatal` and the end of the process write at
- * once.
- */
+/** Lines are written some milliseconds later, on `fatal` and at the end of the process at once. */
 export function createLogger(settings: LoggerSettings): Logger {
   const options: LoggerOptions = {
     level: settings.level,
     base: null,
     timestamp: () => `,"time":"${currentTime()}"`,
     formatters: { level: (label) => ({ level: label }), log: (object) => clean(object) },
-    // Errors are plain objects by then.
+    // Errors are already plain objects.
     serializers: { err: (value: unknown) => value },
   };
   const logger = pino(options, settings.destination ?? openLogDestination(1));

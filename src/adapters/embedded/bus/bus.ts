@@ -1,7 +1,6 @@
 /**
- * The embedded bus: by calls within a process, and over a Unix domain socket to the other processes of the same data
- * folder. One process is the broker, the others connect to it. When it ends, another takes over within a second and all
- * connect again.
+ * The embedded bus. It uses calls within a process, and a Unix domain socket between the processes of one data folder.
+ * One process is the broker. When it ends, another takes over within a second and all connect again.
  */
 import { chmodSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -19,20 +18,18 @@ const RETRY_MS = 20;
 const OPEN_WITHIN_MS = 10_000;
 
 export interface EmbeddedBusOptions {
-  /** The data folder. */
   readonly dir: string;
-  /** Errors beside a request: handlers of published messages that throw, invalid frames, lost connections. */
+  /** Errors outside requests: handlers of published messages that throw, invalid frames, lost connections. */
   readonly onError: (error: unknown) => void;
 }
 
-/** This process's part in the bus: as broker, or connected to it. */
 interface Attachment {
-  /** Resolves when it ended without `close`. */
+  /** Resolves when it ends without `close`. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
 }
 
-/** Connected when it resolves. @throws Error when the folder can't be used. */
+/** Resolves once connected. @throws Error when the folder can't be used */
 export async function openEmbeddedBus({ dir, onError }: EmbeddedBusOptions): Promise<Bus> {
   const rendezvous = openRendezvous(dir);
   const client = openBusClient(onError);
@@ -95,7 +92,7 @@ export async function openEmbeddedBus({ dir, onError }: EmbeddedBusOptions): Pro
   };
 }
 
-/** @throws Error when the socket can't be bound; the claim is given up then. */
+/** @throws Error when the socket can't be bound; the claim is released then */
 async function becomeBroker(
   rendezvous: Rendezvous,
   client: BusClient,
@@ -149,7 +146,7 @@ async function becomeBroker(
   };
 }
 
-/** `undefined`: there is no broker. */
+/** `undefined`: no broker answers. */
 async function joinBroker(
   rendezvous: Rendezvous,
   client: BusClient,
@@ -201,7 +198,7 @@ function reach(path: string): Promise<Socket | undefined> {
   });
 }
 
-/** Hands frames on in order, outside the sender's call, and lets the event loop turn in between. */
+/** Passes frames on in order, outside the sender's call. A long queue yields to the event loop. */
 function inTurn(take: (frame: Frame) => void): (frame: Frame) => void {
   let waiting: Frame[] = [];
   let at = 0;

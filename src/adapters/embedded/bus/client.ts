@@ -1,4 +1,4 @@
-/** A process's client of the embedded bus: its handlers and open requests, over changing connections to the broker. */
+/** One process's client of the embedded bus. It outlives its connections to the broker. */
 import { deferred } from '../../../lib/async/deferred.js';
 import { within } from '../../../lib/async/within.js';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../../ports/bus.js';
@@ -16,14 +16,12 @@ export interface BrokerConnection {
   congested(): Promise<void> | undefined;
 }
 
-/** The port's methods, and those of the connection. */
 export interface BusClient extends Pick<Bus, 'request' | 'serve' | 'publish' | 'subscribe' | 'ping'> {
-  /** Announces every service and subscription on the new connection. */
   attach(connection: BrokerConnection): void;
-  /** The connection is lost: requests sent over it end as unavailable, with an unknown outcome. */
+  /** Requests sent over the lost connection end as unavailable, with an unknown outcome. */
   detach(): void;
   readonly receive: (frame: Frame) => void;
-  /** Takes nothing new, lets running handlers finish (at most 5 s), ends open requests. */
+  /** Refuses new work, lets running handlers finish (at most 5 s), then ends open requests. */
   close(): Promise<void>;
 }
 
@@ -35,7 +33,7 @@ interface Open {
 
 const NOTHING = '';
 
-/** Not connected at first. `onError`: errors of handlers of published messages, and invalid frames. */
+/** @param onError errors of handlers of published messages, and invalid frames */
 export function openBusClient(onError: (error: unknown) => void): BusClient {
   const open = new Map<number, Open>();
   let connection: BrokerConnection | undefined;
@@ -85,8 +83,8 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
     });
 
   /**
-   * Resolves when the broker has taken all frames so far, or the connection is lost; the next one announces them again.
-   * A busy broker takes them later, and no process need fail for that.
+   * Resolves when the broker has processed all frames so far, or the connection is lost: the next one announces all
+   * again. A busy broker processes them later, so a missed deadline is no failure.
    */
   const taken = async (): Promise<void> => {
     if (connection === undefined) return;

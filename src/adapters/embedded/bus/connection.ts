@@ -1,10 +1,7 @@
-/** A socket between two processes of the embedded bus, as frames. */
 import type { Socket } from 'node:net';
 import { encodeFrame, type Frame, frameReader } from './frames.js';
 
-/**
- * A peer that takes nothing for so long is disconnected, so that it holds up no other; it connects again when it can.
- */
+/** Disconnects a peer that reads nothing for this long, so that it delays no other. It can connect again. */
 const STALL_MS = 5_000;
 
 export interface Connection {
@@ -19,11 +16,10 @@ export interface Connection {
 export interface ConnectionEvents {
   readonly onFrame: (frame: Frame) => void;
   readonly onClose: () => void;
-  /** Invalid frames, and what ended the connection. */
+  /** Invalid frames, and the reason for a lost connection. */
   readonly onError: (error: Error) => void;
 }
 
-/** `stallMs`: how long the other side may take nothing. */
 export function openConnection(
   socket: Socket,
   { onFrame, onClose, onError }: ConnectionEvents,
@@ -45,7 +41,7 @@ export function openConnection(
   socket.on('error', onError);
   void closed.then(onClose);
 
-  /** Frames of one turn leave in one system call. */
+  /** Sends the frames of one turn in one system call. */
   const gather = (): void => {
     if (corked) return;
     corked = true;

@@ -1,11 +1,10 @@
 /**
- * Frames of the embedded bus: a header (JSON) and a body (the payload's JSON, which the broker never parses). On a
- * socket a frame is its length and its header's length (4 bytes each, big endian), header, body; the first length
- * counts all that follows it.
+ * Frames of the embedded bus: a JSON header and a body, the payload's JSON, which the broker never parses. On a socket:
+ * two lengths (4 bytes each, big endian), header, body. The first counts all bytes after it, the second the header.
  */
 import { MAX_PAYLOAD_BYTES } from '../../busPayload.js';
 
-/** `i` numbers a question of its asker, `s` is a subject, `q` a queue group, `m` a message for people. */
+/** `i` numbers a client's requests, `s` is a subject, `q` a queue group, `m` a message for people. */
 export type Header =
   | { readonly t: 'serve' | 'unserve'; readonly s: string; readonly q: string }
   | { readonly t: 'sub' | 'unsub' | 'pub'; readonly s: string }
@@ -57,10 +56,7 @@ class BrokenStreamError extends Error {
 }
 
 export interface FrameReader {
-  /**
-   * The frames completed by these bytes; an invalid one is handed to `onRefused` and skipped.
-   * @throws BrokenStreamError
-   */
+  /** An invalid frame is passed to `onRefused` and skipped. @throws BrokenStreamError */
   read(chunk: Buffer): Frame[];
 }
 

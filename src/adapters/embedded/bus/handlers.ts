@@ -1,21 +1,19 @@
-/** The services and subscriptions of a bus client, and its handlers at work. */
 import { bodyOf, payloadOf } from '../../busPayload.js';
 import type { Header } from './frames.js';
 
 export type Tell = (header: Header, body?: string) => void;
-/** A function of its own for each service. */
+/** Compared by identity: each service needs its own function. */
 export type Handler = (payload: unknown) => Promise<object>;
-/** A function of its own for each subscription. */
+/** Compared by identity: each subscription needs its own function. */
 export type Listener = (payload: unknown) => void;
 
 export interface Handlers {
-  /** Serves, and announces a new service. @returns ends it: true where the service is withdrawn with that */
+  /** @returns ends it, and returns whether that withdrew the service from the broker */
   serve(subject: string, queue: string, handler: Handler): () => boolean;
-  /** Listens, and announces a new subscription. @returns ends it: true where the subscription is withdrawn with that */
+  /** @returns ends it, and returns whether that withdrew the subscription from the broker */
   subscribe(subject: string, listener: Listener): () => boolean;
-  /** Announces everything on a new connection. */
   announce(): void;
-  /** Withdraws everything. Resolves when the handlers at work have ended. */
+  /** Withdraws everything. Resolves when running handlers have ended. */
   close(): Promise<unknown>;
   asked(header: Extract<Header, { t: 'ask' }>, body: string): void;
   heard(subject: string, body: string): void;
@@ -27,7 +25,6 @@ export function openHandlers(tell: Tell, onError: (error: unknown) => void): Han
   const listeners = new Map<string, Set<Listener>>();
   const running = new Set<Promise<void>>();
 
-  /** Reports an invalid message once. */
   function received(body: string, subject: string): unknown {
     try {
       return payloadOf(body, subject);

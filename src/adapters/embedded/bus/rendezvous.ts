@@ -1,7 +1,6 @@
 /**
- * The rendezvous of the processes of one data folder: the socket's path, and who may open it. The broker holds the
- * exclusive lock of `bus.lock`, which the operating system frees with the process. So only one process at a time
- * removes or binds the socket, and a stale one is taken over safely.
+ * The rendezvous of the processes of one data folder. The broker holds the exclusive lock of `bus.lock`, which the
+ * operating system frees with the process. So only one process at a time removes or binds the socket.
  */
 import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,28 +14,27 @@ import { Sqlite } from '../driver.js';
 import { type FileLock, openFileLock } from '../fileLock.js';
 import { DataFileError, isDamage, unavailableOf } from '../sqlite.js';
 
-/** Socket addresses hold 104 bytes on some systems, the closing zero included. */
+/** Some systems allow 104 bytes, including the closing zero. */
 const MAX_SOCKET_PATH = 100;
 
 export interface Rendezvous {
-  /** Tries to become the broker. @returns whether this process now is. */
+  /** @returns whether this process is now the broker */
   claim(): boolean;
   release(): void;
   /**
-   * For the broker: the path to bind, cleared of an earlier broker's socket.
-   * @throws DataFileError when a file stands there; EngineError when no short path is free
+   * For the broker: the path to bind, after an earlier broker's socket is removed.
+   * @throws DataFileError when another file has that name; EngineError when no short path is free
    */
   prepare(): string;
-  /** For clients: the path of the broker's socket. */
   address(): string;
   close(): void;
 }
 
-/** @throws DataFileError when the folder can't be written; `claim` throws one when `bus.lock` is another file. */
+/** @throws DataFileError when the folder can't be written; from `claim` when `bus.lock` is another file */
 export function openRendezvous(dir: string): Rendezvous {
   const file = join(dir, 'bus.lock');
   const lock = openLock(dir, file);
-  // Links followed: all paths to the folder have one rendezvous.
+  // Resolved links: all paths to the folder share one rendezvous.
   const folder = realpathSync(dir);
   const near = join(folder, 'bus.sock');
   const record = join(dir, 'bus.path');
@@ -46,7 +44,7 @@ export function openRendezvous(dir: string): Rendezvous {
       try {
         return lock.claim();
       } catch (error) {
-        // A full or read-only disk says nothing about the file. Moving a held lock away would make two buses.
+        // A full or read-only disk does not make it a foreign file. Moving a held lock away would split the bus.
         if (error instanceof Sqlite.SqliteError && !isDamage(error)) throw unavailableOf(error, file);
         throw new DataFileError(file, "is not the bus's lock file", 'move it away', { cause: error });
       }
@@ -99,9 +97,9 @@ function cleared(path: string): string {
   return path;
 }
 
-/** A short folder for the socket, below TMPDIR or /tmp. @throws EngineError where there can be none */
+/** A folder below TMPDIR or /tmp. @throws EngineError where neither is possible */
 function shortFolder(dir: string): string {
-  // Not `userInfo`, which fails for a user without a name.
+  // `userInfo` fails for a user without a name.
   const uid = process.getuid?.() ?? -1;
   const name = `gift-${createHash('sha256').update(dir).digest('hex').slice(0, 16)}-${uid}`;
   const faults: string[] = [];

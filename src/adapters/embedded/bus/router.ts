@@ -1,17 +1,17 @@
-/** Routes frames in the broker's process. Every client, its own too, is a peer. */
+/** Routes frames in the broker's process. Every client is a peer, also the broker's own. */
 import type { Frame, Header } from './frames.js';
 
 export interface Peer {
   send(frame: Frame): void;
-  /** Resolves when the peer has taken what waits for it, or is gone; `undefined` while little waits. */
+  /** Resolves when the send buffer is empty or the peer is gone; `undefined` while the buffer has room. */
   congested(): Promise<void> | undefined;
-  /** Reads no frames of the peer until then: it sends to a congested one. */
+  /** Stops reading the peer's frames until then: backpressure for a sender to a congested peer. */
   hold(until: Promise<void>): void;
 }
 
 export interface Router {
   receive(from: Peer, frame: Frame): void;
-  /** Removes a peer with what it served and asked; requests it was asked are answered `gone`. */
+  /** Removes the peer's services and requests. Requests that it was to answer end as `gone`. */
   leave(peer: Peer): void;
 }
 
@@ -91,7 +91,7 @@ export function openRouter(onRefused: (error: Error) => void): Router {
     }
   };
 
-  /** A peer will not answer; when it was the last one, the requester is told. */
+  /** The last peer that can't answer ends the request. */
   const missed = (from: Peer, { request }: Ask, gone: boolean): void => {
     request.gone ||= gone;
     if (request.open === 0 || --request.open > 0) return;

@@ -1,5 +1,6 @@
 /**
- * Group commit: many appends in one transaction, each judged by its own expected revision, all durable by one fsync.
+ * Group commit: many appends in one transaction, each checked against its own expected revision, all durable by one
+ * fsync.
  */
 import type { Database } from 'better-sqlite3';
 import type { ExpectedRevision } from '../../../ports/eventStore.js';
@@ -9,7 +10,7 @@ import { forgetPages, isDamage, unavailableOf, VALUE } from '../sqlite.js';
 import { beginWriting, breathe, LOCK_WAIT_MS } from '../writeLock.js';
 import { sealMark } from './log.js';
 
-/** An append on its way to the writer. An array, since thousands a second cross threads. */
+/** An array, since thousands a second cross threads. */
 export type AppendRequest = readonly [
   /** Also in its outcome. */
   sequence: number,
@@ -21,10 +22,10 @@ export type AppendRequest = readonly [
 
 export const FIELDS = 5;
 
-/** A group takes what waits, but little more than this, so that its first append need not wait long. */
+/** Ends a group of waiting appends, so that the first does not wait long. A message may exceed it a little. */
 export const GROUP = { appends: 1_000, bytes: 8_000_000 };
 
-/** In characters: near enough to bytes to bound a group. */
+/** In characters, close enough to bytes. */
 export function sizeOf(fields: readonly string[]): number {
   let size = 0;
   for (const field of fields) size += field.length;
@@ -46,7 +47,6 @@ export type AppendOutcome =
       readonly sequence: number;
       readonly kind: 'failed';
       readonly message: string;
-      /** SQLite's, of its own errors. */
       readonly code?: string;
       readonly outcomeUnknown: boolean;
     };
@@ -57,13 +57,11 @@ export interface GroupCommitOptions {
 }
 
 /**
- * Returns the function that commits a group. It answers every append and throws nothing. A fault of the engine fails
- * the whole group (nothing was written), any other only the append that caused it.
- * An append whose expectation fails is a repeat when exactly its ids stand right after the expected revision; it is
- * answered as the first time. With `'any'` its first id is searched in the whole stream, which takes time in a long
+ * Returns the function that commits a group. It answers every append and throws nothing. An engine fault, a lock held
+ * by others for `lockWaitMs` or a refusal of `guard` fails the whole group, with nothing written; any other error fails
+ * one append. A failed expectation is a repeat when exactly the append's ids follow the expected revision; its answer
+ * is that of the first time. With `'any'` the whole stream is searched for the first id, which takes time in a long
  * one.
- * A group also fails when other processes keep the file locked for `lockWaitMs`, or when `guard` refuses. The
- * connection itself waits for no lock any more.
  */
 export function groupCommit(
   database: Database,
@@ -92,7 +90,7 @@ export function groupCommit(
     'INSERT INTO events (position, stream, revision, type, id, at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
   );
 
-  /** Position of the last of exactly these events right after `revision`; `undefined` when others stand there. */
+  /** Position of the last of exactly these events right after `revision`; `undefined` when others follow. */
   function repeated(stream: string, revision: number, fields: readonly string[]): number | undefined {
     const count = fields.length / FIELDS;
     const stored = after.all(stream, revision, count);
@@ -131,15 +129,15 @@ export function groupCommit(
     return { sequence, kind: 'appended', revision: actual + count, position: lastPosition + count };
   }
 
-  // `beginWriting` waits.
+  // `beginWriting` waits instead.
   database.pragma('busy_timeout = 0');
-  /** How long the last group held the file's lock, and when it was released, ms. */
+  /** How long the last group held the lock, and when it was released, ms. */
   let held = 0;
   let freed = 0;
 
   function commitGroup(appends: readonly AppendRequest[]): AppendOutcome[] {
     let committing = false;
-    // Here, not right after the last group, whose answers would have waited.
+    // Not right after the last group, whose answers would have waited.
     breathe(held, performance.now() - freed);
     try {
       guard.refuse();
@@ -152,7 +150,7 @@ export function groupCommit(
       let last = end.get()!;
       const outcomes = appends.map((append) => {
         const outcome = appendOne(append, last);
-        // A repeat answers an earlier position.
+        // A repeat has an earlier position.
         if (outcome.kind === 'appended') last = Math.max(last, outcome.position);
         return outcome;
       });
@@ -167,8 +165,7 @@ export function groupCommit(
       forgetPages(database, error);
       if (appends.length > 1 && concernsOne(error, file)) return appends.flatMap((append) => commitGroup([append]));
       const { message, code } = error as Error & { code?: string };
-      // A frame that was written but perhaps not synced may be found after a crash. On a full disk it was never
-      // written.
+      // After a crash a frame may be found that was written but not synced. On a full disk it was never written.
       const outcomeUnknown = committing && code !== 'SQLITE_FULL';
       return appends.map(([sequence]) => ({
         sequence,
@@ -183,7 +180,7 @@ export function groupCommit(
   return commitGroup;
 }
 
-/** One append of a group may be the cause: by its content, or a damaged page that it alone needs. */
+/** By its content, or a damaged page that it alone needs. */
 function concernsOne(error: unknown, file: string): boolean {
   if (error instanceof Sqlite.SqliteError && isDamage(error)) return true;
   try {

@@ -1,4 +1,4 @@
-/** The event store of one machine: a file `events.db` in the data folder, shared by its processes. */
+/** The event store of one machine: `events.db` in the data folder, shared by processes. */
 import { resolve } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { batchedAnswers } from '../../../lib/async/tickBatcher.js';
@@ -27,17 +27,16 @@ import { openRecentAppends } from './recentAppends.js';
 import { watchLogTail } from './logTail.js';
 import { openEventWriter } from './writer.js';
 
-/** Page cache in KiB, for the inner pages of the index: a stream is then found with a read or two. */
+/** Page cache in KiB, for the inner pages of the index: one or two reads then find a stream. */
 const CACHE_KIB = 16_000;
 
-/** Streams read in one turn: some 2 ms. */
+/** About 2 ms. */
 const STREAMS_AT_ONCE = 100;
 
 /**
- * Opens the log in a data folder, or creates one. A worker thread writes appends, many with one fsync; this thread
- * reads, in slices of a few ms.
- * @throws DataFileError when the file is not a whole event log of this program, when it is gone while read models of
- * one exist, or the folder can't be used; UnavailableError when the disk is full.
+ * A worker thread writes, many appends with one fsync; this thread reads, in slices of a few ms.
+ * @throws DataFileError when the file is damaged, foreign, or missing beside read models made from it, or the folder
+ * can't be used; UnavailableError when the disk is full
  */
 export async function openEmbeddedEventStore({
   dir,
@@ -45,7 +44,7 @@ export async function openEmbeddedEventStore({
   longLived = false,
 }: EmbeddedStoreOptions): Promise<EventStore> {
   const file = eventLogFile(resolve(dir));
-  // It would read files that are open.
+  // It would read open files.
   if (!openElsewhere) refuseLostLog(file);
   const database = openEventLog(file, { readonly: true, openElsewhere });
   database.pragma(`cache_size = -${CACHE_KIB}`);
@@ -60,7 +59,7 @@ export async function openEmbeddedEventStore({
     if (kind === 'wanted') logTail.look();
   });
   let closing: Promise<void> | undefined;
-  /** The log's end, shared by all calls of one moment. */
+  /** Shared by all calls of one microtask turn. */
   let asked: { readonly end: Position | undefined } | undefined;
 
   function refuseWhenClosed(): void {

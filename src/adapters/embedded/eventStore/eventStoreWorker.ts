@@ -1,4 +1,4 @@
-/** The thread that writes the event log, so that requests never block on an fsync. */
+/** Writes the event log on its own thread, so that requests never block on an fsync. */
 import { workerData } from 'node:worker_threads';
 import { moveNow } from '../checkpoint.js';
 import { checkpointer } from '../checkpointer.js';
@@ -7,12 +7,9 @@ import { serveThread, type ThreadData } from '../thread.js';
 import { type AppendOutcome, type AppendRequest, GROUP, groupCommit, sizeOf } from './commit.js';
 import { openEventLog } from './log.js';
 
-/**
- * Pages written before the WAL is moved into the file. Appends touch pages of streams at random and inner pages of the
- * index again and again; these are moved once a checkpoint.
- */
+/** Pages written between checkpoints. Inner pages of the index are written often, but moved once per checkpoint. */
 const PAGES = 4_000;
-/** From so many pages on, where the checkpoint's thread can't keep up, the next group moves them first. */
+/** From this WAL length on, when the checkpointer can't keep up, the next commit moves the pages itself. */
 const MOST_PAGES = 10_000;
 const PAGE_BYTES = 4_096;
 const INNER_PAGES = 4;
@@ -20,10 +17,10 @@ const INNER_PAGES = 4;
 function serve(data: ThreadData): void {
   const { file, opened } = data;
   const database = openEventLog(file, { openElsewhere: true });
-  // Room for the inner pages of the index. A larger cache costs more than it saves: after an index page was split,
-  // SQLite walks all cached pages at the commit.
+  // For the inner pages of the index. A larger cache costs more than it saves: SQLite walks all cached pages at the
+  // commit after an index page was split.
   database.pragma('cache_size = -4000');
-  // A group may touch more pages than are cached: they stay in memory until its commit.
+  // Keeps a group's pages in memory until its commit, also more than the cache holds.
   database.pragma('cache_spill = OFF');
   database.pragma(`wal_autocheckpoint = ${MOST_PAGES}`);
   database.pragma('journal_size_limit = 67108864');
@@ -35,7 +32,7 @@ function serve(data: ThreadData): void {
   async function close(): Promise<void> {
     guard.close();
     await checkpoints.close();
-    // Without waiting for readers: the last connection to the file moves what they hold back.
+    // Without waiting for readers: the last connection to the file moves the rest.
     moveNow(database);
     database.close();
   }
@@ -58,7 +55,7 @@ function serve(data: ThreadData): void {
   void checkpoints.loaded.then(thread.ready);
 }
 
-/** About how many pages a group writes: a page of the index for each append, the events, and inner pages. */
+/** About: an index page for each append, the events, and inner pages. */
 function pagesOf(appends: number, bytes: number): number {
   return appends + bytes / PAGE_BYTES + INNER_PAGES;
 }

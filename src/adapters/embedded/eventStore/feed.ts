@@ -1,4 +1,3 @@
-/** `readAll` and `follow` over the embedded log: batches of matching events, a slice at a time. */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { EventBatch, EventFilter, Position, ReadOptions, RecordedEvent } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
@@ -9,10 +8,10 @@ import type { RecentAppends } from './recentAppends.js';
 import type { LogTail } from './logTail.js';
 
 const DEFAULT_BATCH = 1_000;
-/** A batch also ends after so many characters. */
+/** A batch also ends at this many characters. */
 const BATCH_SIZE = 4_000_000;
 const TURN_MS = 5;
-/** Positions passed over in a slice, adapted to about a turn. */
+/** Positions scanned in a slice, adapted to take about a turn. */
 const SPAN = { first: 1_024, least: 64, most: 131_072 };
 const SLICE_ROWS = 1_000;
 const RETRY_MS = 250;
@@ -21,13 +20,13 @@ export interface FeedOptions {
   readonly reader: EventReader;
   /** Absent: the feed ends at the log's end. */
   readonly logTail?: LogTail;
-  /** Events that a follower takes from memory; absent: everything is read. */
+  /** Saves followers reading from the file. */
   readonly recentAppends?: RecentAppends;
-  /** True once the store is closed: the feed ends without touching the reader. */
+  /** Then the feed ends without touching the reader. */
   readonly closed: () => boolean;
 }
 
-/** `readAll`, or with a log tail `follow`, which tries again for ever while the engine is unavailable. */
+/** `readAll`, or `follow` where there is a log tail. `follow` retries for ever while the engine is unavailable. */
 export async function* feed(
   after: Position | undefined,
   filter: EventFilter,
@@ -64,7 +63,7 @@ export async function* feed(
     return undefined;
   }
 
-  /** `undefined` when not all of it is in memory. */
+  /** `undefined` when memory lacks a part. */
   function rememberedBatch(): EventBatch | undefined {
     const slice = recentAppends?.after(position, batchSize, matches);
     return slice === undefined
@@ -89,7 +88,7 @@ export async function* feed(
     } catch (error) {
       if (logTail === undefined || !(error instanceof UnavailableError)) throw error;
       onTrouble?.(error);
-      // Rejects when the signal aborts it; the loop looks at the signal next.
+      // Rejects when the signal aborts it.
       await sleep(RETRY_MS, undefined, { ref: false, ...(signal === undefined ? {} : { signal }) }).catch(
         () => undefined,
       );
@@ -98,8 +97,8 @@ export async function* feed(
 }
 
 /**
- * Resolves at once, or after the event loop has turned, where this reader and the user of its batches had their time. A
- * reader that has waited lets the turn end, too: under load one batch then takes all of the turn's appends.
+ * Yields to the event loop after `TURN_MS`. A reader that has waited also lets the turn end: under load one batch then
+ * takes all appends of the turn.
  */
 function turns(): () => Promise<void> {
   let since = performance.now();

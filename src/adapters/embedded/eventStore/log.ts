@@ -1,4 +1,3 @@
-/** The event log's file: its schema, and the form of positions. */
 import { randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,9 +15,7 @@ export function eventLogFile(dir: string): string {
   return join(dir, 'events.db');
 }
 
-/**
- * Refuses a folder with read models but no event log: a new log must not pass for the lost one. @throws DataFileError
- */
+/** A new log must not pass for the lost one of existing read models. @throws DataFileError */
 export function refuseLostLog(file: string): void {
   // In this order: a process that creates both makes the log first.
   if (!hasReadStore(dirname(file)) || !isEmpty(file) || !isEmpty(`${file}-wal`)) return;
@@ -33,7 +30,7 @@ function isEmpty(file: string): boolean {
   return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
-/** Opens the event log, or creates one with a new log id. @throws DataFileError, UnavailableError as `openDatabase` */
+/** Creates a missing log, with a new id. @throws DataFileError, UnavailableError as `openDatabase` */
 export function openEventLog(file: string, mode: { readonly?: boolean; openElsewhere?: boolean }): Database {
   return openDatabase(file, {
     kind: 'event log',
@@ -44,7 +41,7 @@ export function openEventLog(file: string, mode: { readonly?: boolean; openElsew
   });
 }
 
-// The columns of filters stand before data, so that skipped rows are not read whole. The writer assigns positions: a
+// Filter columns come before data: SQLite reads skipped rows only so far. The writer assigns positions, so that a
 // rolled back transaction leaves no gap.
 function create(database: Database): void {
   database.exec(`
@@ -64,22 +61,21 @@ function create(database: Database): void {
   database.prepare(`INSERT INTO meta (name, value) VALUES ('logId', ?)`).run(randomUUID());
 }
 
-/** @throws DataFileError when the log has none. */
+/** @throws DataFileError when the log has none */
 export function logIdOf(database: Database, file: string): string {
   const logId = database.prepare<[], string>(`SELECT value FROM meta WHERE name = 'logId'`).pluck().get();
   if (logId === undefined) throw new DataFileError(file, 'has lost its log id', 'restore it from a backup');
   return logId;
 }
 
-/** Whether the log is sealed, as the connection sees it. For an append, ask within its transaction. */
+/** Reads the mark each time. To refuse an append, call it in the append's transaction. */
 export function sealMark(database: Database): () => boolean {
   const mark = database.prepare<[], string>(`SELECT value FROM meta WHERE name = 'sealedAt'`).pluck();
   return () => mark.get() !== undefined;
 }
 
 /**
- * Seals the log for good, over a connection of its own, after the transaction under way. This thread must have the file
- * open.
+ * Seals for good, after the running transaction. This thread must have the file open.
  * @throws UnavailableError, DataFileError
  */
 export function sealEventLog(file: string): void {
@@ -98,12 +94,12 @@ export function positionOf(number: number): Position {
   return ZEROS.slice(digits.length) + digits;
 }
 
-/** 16 digits, from 0 to 2^53-1, the greatest exact number. */
+/** At most 2^53-1, the greatest exact number. */
 export function isPosition(text: string): boolean {
   return /^[0-9]{16}$/.test(text) && Number(text) <= Number.MAX_SAFE_INTEGER;
 }
 
-/** 0, before all events, for `undefined`. @throws RangeError when it is not a position of this engine. */
+/** `undefined`, before all events, is 0. @throws RangeError for another engine's position */
 export function numberOf(position: Position | undefined): number {
   if (position === undefined) return 0;
   if (!isPosition(position)) throw new RangeError(`not a position of the embedded event store: ${position}`);

@@ -1,17 +1,13 @@
-/** Wakes waiters when the log grows: at once for appends of this thread, by polling for those of others. */
-
 /**
- * Polling interval while somebody waits, in ms: an append of another process must be seen within 50. A projector on a
- * worker thread polls too, unless a reader waits for it (`signals.ts`): folding several groups of appends at once costs
- * less.
+ * ms: appends of other processes must be noticed within 50. A projector on a worker thread polls too, unless a reader
+ * waits for it (`signals.ts`): several groups of appends are cheaper to fold at once.
  */
 const POLL_MS = 20;
 
 export interface LogTail {
   /**
-   * Resolves when the log has grown past `position`, the signal is aborted, the tail is closed, or the log's end can't
-   * be read.
-   * @param own only this thread has appended lately, so that the next poll may find appends of others
+   * Resolves when the log grows past `position`, the signal aborts, the tail is closed, or the log's end can't be read.
+   * @param own only this thread has appended lately: the end is not read now, and the next poll finds appends of others
    */
   past(position: number, signal: AbortSignal | undefined, own?: boolean): Promise<void>;
   grew(position: number): void;
@@ -19,12 +15,12 @@ export interface LogTail {
   close(): void;
 }
 
-/** One timer for all waiters, and none without them. It doesn't keep the process alive. */
+/** Appends of this thread wake at once, others by polling. One timer for all waiters; it keeps no process alive. */
 export function watchLogTail(end: () => number): LogTail {
   const waiting = new Map<() => void, number>();
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
-  /** The end as this thread knows it. */
+  /** The end as far as this thread appended. */
   let grown = 0;
 
   function grew(position: number): void {

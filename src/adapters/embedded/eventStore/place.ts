@@ -1,4 +1,4 @@
-/** Puts a new event log into a data folder as a whole, so that no process ever finds half of one. */
+/** Moves a new event log into a data folder as a whole, so that no process ever finds half of one. */
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { linkFile } from '../../../lib/files/folderErrors.js';
@@ -6,7 +6,7 @@ import { keepOwner } from '../../../lib/files/keepOwner.js';
 import { syncFolder } from '../../../lib/files/syncFolder.js';
 import { eventLogFile } from './log.js';
 
-/** A folder within the data folder, on the same disk, for a log under construction. */
+/** Within the data folder, so on the same disk. */
 export function prepareEventLog(dataDir: string): { readonly dir: string; remove(): void } {
   const dir = mkdtempSync(join(dataDir, 'restoring-'));
   keepOwner(dir);
@@ -14,8 +14,8 @@ export function prepareEventLog(dataDir: string): { readonly dir: string; remove
 }
 
 /**
- * Puts the closed log of `dir` into the data folder, on disk when it returns.
- * @throws Error with the code EEXIST when the data folder has a log by now, which stays
+ * Moves the closed log of `dir` into the data folder, durably.
+ * @throws Error with the code EEXIST when the data folder now has a log, which stays
  */
 export function placeEventLog(dir: string, dataDir: string): void {
   const made = eventLogFile(dir);

@@ -1,4 +1,3 @@
-/** Reads the event log on the thread that has opened it, in short slices. */
 import type { Database, Statement } from 'better-sqlite3';
 import type { EventFilter, RecordedEvent } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
@@ -7,13 +6,12 @@ import { afterPrefix } from '../../prefix.js';
 import { forgetPages, unavailableOf, VALUE } from '../sqlite.js';
 import { positionOf } from './log.js';
 
-/** Characters of texts that end a slice (some 5 ms to parse). */
+/** Characters that end a slice: about 5 ms to parse. */
 const SLICE_SIZE = 1_000_000;
 const STREAM_SLICE = 500;
 /** Most streams are shorter, and reading all rows at once is faster than one by one. */
 const SHORT_STREAM = 8;
 
-/** As stored; data and metadata are JSON. */
 export type EventRow = readonly [
   position: number,
   stream: string,
@@ -29,29 +27,25 @@ const COLUMNS = 'position, stream, revision, type, id, at, data, metadata';
 
 export interface Slice {
   readonly events: RecordedEvent[];
-  /** The last position looked at. */
+  /** The last position scanned. */
   readonly through: number;
   /** In characters. */
   readonly size: number;
 }
 
-/** Reads the events after `after` up to `through`, at most `limit` that match. */
+/** After `after` up to `through`, at most `limit` matching events. */
 export type Scan = (after: number, through: number, limit: number) => Slice;
 
-/** The event log as one connection sees it, with positions as numbers. Everything here throws UnavailableError. */
+/** Reads on this thread, with positions as numbers. Every method throws UnavailableError. */
 export interface EventReader {
   end(): number;
-  /** Position of the stream's last event; 0 while it has none. */
+  /** 0 for an empty stream. */
   lastOf(stream: string): number;
-  /**
-   * The first or last position after `after` and up to `through` whose event's time is within these; 0: there is none.
-   */
+  /** The first or last position with a time from `from` to `to`; 0 where there is none. */
   timedWithin(edge: 'first' | 'last', after: number, through: number, from: string, to: string): number;
-  /**
-   * Adds events of the stream from revision `from` on to `into`, at most `limit`. @returns whether there may be more.
-   */
+  /** Adds at most `limit` events to `into`. @returns whether there may be more */
   readStream(stream: string, from: number, limit: number, into: RecordedEvent[]): boolean;
-  /** All reads of `work` share a snapshot, which costs more to begin and end than reading a short stream. */
+  /** One snapshot for all reads of `work`: a snapshot costs more than reading a short stream. */
   together(work: () => void): void;
   scan(filter: EventFilter): Scan;
 }

@@ -1,36 +1,30 @@
-/** The last events that this process has appended: its own followers need not read them from the file. */
+/** The latest appends of this process, which its followers need not read from the file. */
 import type { RecordedEvent } from '../../../ports/eventStore.js';
 import { FIELDS, sizeOf } from './commit.js';
 import { eventOf, type EventRow } from './reader.js';
 
-/** The most events, and characters of their texts, in memory. */
+/** `size`: characters of data and metadata. */
 const MOST = { events: 1_024, size: 4_000_000 };
 
 export interface StoredAppend {
   readonly stream: string;
-  /** Of its last event. */
   readonly revision: number;
   readonly position: number;
   readonly fields: readonly string[];
 }
 
 export interface RecentSlice {
-  /** Those that match; every follower is given the same objects. */
+  /** The matching ones. All followers share these objects. */
   readonly events: RecordedEvent[];
   readonly through: number;
-  /** Nothing later is in memory: that event was the log's end when it was stored. */
+  /** The slice ends where memory ends: at the log's end when that event was stored. */
   readonly last: boolean;
 }
 
 export interface RecentAppends {
-  /**
-   * Adds a stored append, in log order. Where another process has appended in between, everything before is forgotten.
-   */
+  /** In log order. An append of another process in between clears everything before. */
   add(append: StoredAppend): void;
-  /**
-   * At most `limit` matching events after a position; `undefined` where not all of it is in memory, or there is
-   * nothing.
-   */
+  /** `undefined` where memory lacks a part of what follows `position`, or nothing follows. */
   after(position: number, limit: number, matches: (stream: string, type: string) => boolean): RecentSlice | undefined;
 }
 
@@ -46,7 +40,7 @@ export function openRecentAppends(): RecentAppends {
   let first = 1;
   let size = 0;
 
-  /** Down to half, so that each is moved about once. */
+  /** Down to half, so that each entry is copied about once. */
   function makeRoom(): void {
     if (kept.length <= MOST.events && size <= MOST.size) return;
     let count = 0;

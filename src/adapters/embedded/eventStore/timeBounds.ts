@@ -1,16 +1,16 @@
-/** Finds the part of the log that holds a span of time, whatever the order of times in the log, in slices. */
+/** Finds the part of the log that holds a span of time. Times need not be in log order. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventReader } from './reader.js';
 
-/** Events of one slice: some 5 ms. */
+/** About 5 ms. */
 const SLICE = 10_000;
 
-/** Before and after every possible time of an event (ISO 8601, four digits of a year). */
+/** Below and above every ISO 8601 time with a four-digit year. */
 export const FIRST_TIME = '';
 export const LAST_TIME = '~';
 
 /**
- * The first and the last position after `after` whose event's time is within these; `undefined`: none is.
+ * The first and last matching position after `after`; `undefined` where there is none.
  * @param stillOpen throws where the log was closed meanwhile
  * @throws UnavailableError, DataFileError
  */

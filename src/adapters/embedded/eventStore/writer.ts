@@ -1,7 +1,4 @@
-/**
- * The writer client of the event log: sends the appends of a tick to the writing thread, in one message, or two where
- * there are many.
- */
+/** Sends the appends of a tick to the writing thread in one message, or two where there are many. */
 import { Worker } from 'node:worker_threads';
 import {
   type Appended,
@@ -25,25 +22,25 @@ export interface EventWriter {
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
   appendInOrder(appends: readonly StreamAppend[]): Promise<void>;
   readonly loaded: Promise<void>;
-  /** Starts another thread where one has died. @throws UnavailableError until that one works */
+  /** As `ThreadClient.ping`. */
   ping(): void;
-  /** Ends the thread once all appends are answered; nothing may be appended any more. */
+  /** Ends the thread once all appends are answered. No append may follow. */
   close(): Promise<void>;
 }
 
 export interface EventWriterOptions {
-  /** A connection of this thread must have the event log open all the while. */
+  /** A connection of this thread must keep the event log open. */
   readonly data: ThreadData;
-  /** Called with each stored append, in log order, before its answer. */
+  /** Each stored append, in log order, before its answer. */
   readonly onStored: (append: StoredAppend) => void;
-  /** Called with the last position of each stored group. */
+  /** The last position of each stored group. */
   readonly onGrown: (position: number) => void;
   readonly script?: URL;
 }
 
 /**
- * So many appends are sent before the turn ends where the writer is idle: under load it writes them while others are
- * being decided. Fewer would not be worth an fsync.
+ * An idle writer gets this many appends before the turn ends, and writes while others are decided. Fewer are not worth
+ * an fsync.
  */
 const AHEAD = 16;
 
@@ -55,10 +52,7 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * The first append starts the thread, unless the process is long-lived: a process that only reads has none. After a
- * thread has died, the next append or `ping` starts another.
- */
+/** The first append starts the thread, unless long-lived: a process that only reads has none. */
 export function openEventWriter({
   data,
   onStored,
@@ -123,13 +117,13 @@ export function openEventWriter({
     ping: thread.ping,
     async append(stream, events, expected) {
       const stored = add(stream, events, expected);
-      // The writer has answered everything sent before.
+      // The writer is idle: it has answered everything sent.
       if (waiting.size() >= AHEAD && waiting.size() === pending.size) waiting.flush();
       return stored;
     },
     async appendInOrder(appends) {
       for (let next = 0; next < appends.length;) {
-        // One message is one transaction: all of it is stored, or nothing. The next message waits for that.
+        // One message is one transaction, stored as a whole or not at all. The next waits for it.
         waiting.flush();
         const outcomes: Promise<Appended>[] = [];
         do {
@@ -148,7 +142,6 @@ export function openEventWriter({
   };
 }
 
-/** @throws EventTooLargeError */
 function fieldsOf(events: readonly NewEvent[]): string[] {
   const fields: string[] = [];
   let bytes = 0;

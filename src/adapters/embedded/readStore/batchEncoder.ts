@@ -1,4 +1,4 @@
-/** Encodes batches as messages for the writer, a slice at a time: a large batch must not hold up the event loop. */
+/** Encodes batches for the writer in slices: a large batch must not block the event loop. */
 import {
   MAX_BATCH_BYTES,
   type CollectionSpec,
@@ -15,28 +15,28 @@ import type { EncodedBatch, EncodedCorrection } from './messages.js';
 
 export interface BatchEncoder {
   /**
-   * Resolves once everything is committed. @throws Error when a batch is over the port's limits; errors of the writer
+   * Resolves once everything is committed. @throws Error when a batch exceeds the port's limits; errors of the writer
    */
   write(batches: readonly WriteBatch[]): Promise<void>;
 }
 
-/** The longest encoding in one turn of the event loop, by all calls together, in ms. */
+/** ms per turn of the event loop, shared by all calls. */
 const TURN_MS = 4;
 const STRIDE = 32;
 
 export function createBatchEncoder(writer: Pick<WriterClient, 'call' | 'send' | 'sent' | 'deaths'>): BatchEncoder {
   let lastCall = 0;
-  /** When encoding began in this turn; `undefined`: not yet. */
+  /** When encoding started in this turn; `undefined`: not yet. */
   let turnBegan: number | undefined;
   let previous: Promise<unknown> = Promise.resolve();
 
-  /** Sends all parts. Resolves to the answer still to come, so that the next call need not wait for it. */
+  /** Sends all parts. The next call need not wait for the answer. */
   async function encode(batches: readonly WriteBatch[]): Promise<{ readonly done: Promise<void> }> {
     const call = ++lastCall;
     const deaths = writer.deaths();
     let parts: EncodedBatch[] = [];
     let fault: { readonly error: unknown } | undefined;
-    /** A writer that has died took the earlier parts with it: later ones must not bring a checkpoint past them. */
+    /** A dead writer took the earlier parts with it: later ones must not move a checkpoint past them. */
     function refuseIfTorn(): void {
       if (writer.deaths() !== deaths)
         throw new UnavailableError('the read store: its writer ended', { outcomeUnknown: true });
@@ -52,7 +52,7 @@ export function createBatchEncoder(writer: Pick<WriterClient, 'call' | 'send' | 
       for (const batch of batches) await encodeBatch(batch, turn, (part) => parts.push(part));
       refuseIfTorn();
     } catch (error) {
-      // Earlier documents may be written; without a checkpoint that changes nothing.
+      // Earlier documents may be written, which is harmless without a checkpoint.
       parts = [];
       fault = { error };
     }
@@ -105,7 +105,6 @@ export function createBatchEncoder(writer: Pick<WriterClient, 'call' | 'send' | 
   };
 }
 
-/** @throws Error when there are more than the port allows */
 export function encodeCorrections(collection: CollectionSpec, corrections: readonly Correction[]): EncodedCorrection[] {
   refuseTooMany(collection, corrections, 'corrections');
   const { columns } = layoutOf(collection);

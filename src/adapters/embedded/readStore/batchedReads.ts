@@ -1,6 +1,6 @@
 /**
- * Look-ups of documents by id, batched by turn of the event loop. Many are sent to a worker thread, so that this thread
- * has its time for requests. Few are read here, which is faster than a message there and back.
+ * Look-ups by id, batched by turn of the event loop. A worker thread answers many, which leaves this thread free for
+ * requests. Few are read here, which is faster than a message and its answer.
  */
 import type { Worker } from 'node:worker_threads';
 import { tickBatcher } from '../../../lib/async/tickBatcher.js';
@@ -14,7 +14,7 @@ import { documentOf } from './reader.js';
 export interface BatchedReads {
   get(collection: CollectionSpec, id: string): Promise<StoredDocument | undefined>;
   readonly loaded: Promise<void>;
-  /** Ends the thread after its answers. From now on this thread reads everything. */
+  /** Ends the thread after its answers. Later reads happen here. */
   close(): Promise<void>;
 }
 
@@ -22,16 +22,15 @@ export interface BatchedReadsOptions {
   readonly read: (layout: Layout, id: string) => StoredDocument | undefined;
   /** Documents in memory, up to date. @throws errors of `read` */
   readonly memory: () => Memory;
-  /** Starts the thread; `undefined`: no processor is free for one. Look-ups of a thread that dies are made here. */
+  /** `undefined`: no processor is free for a thread. */
   readonly start: (() => Worker) | undefined;
-  /** Whether the thread is started now, not by the first large batch. Default false. */
   readonly longLived?: boolean;
   /**
-   * Called with the error that ended the thread. Everything can be read here, more slowly, and a fault of the file
-   * shows there.
+   * Receives the error that ended the thread. This thread then reads instead, more slowly, and meets any fault of the
+   * file.
    */
   readonly onDeath: (error: Error) => void;
-  /** The least time between two starts of the thread, in ms; default 5,000. */
+  /** The least time between two starts of the thread, ms; default 5,000. */
   readonly restartMs?: number;
 }
 
@@ -42,21 +41,21 @@ interface Lookup {
   readonly reject: (error: unknown) => void;
 }
 
-/** Look-ups sent to the thread, in the order of its answer, and the memory's age then. */
+/** In the order of the thread's answers. `age`: the memory's, when asked. */
 interface Question {
   readonly lookups: readonly Lookup[];
   readonly age: number;
 }
 
-/** Look-ups of a turn that are worth a message. */
+/** From this many look-ups a message pays. */
 const MANY = 8;
-/** The most of a turn or a message: less than 2 ms of reading. */
+/** The most look-ups of a turn or message: less than 2 ms of reading. */
 const AT_ONCE = 100;
-/** The most messages that wait for the thread. */
+/** The most unanswered messages. */
 const UNDER_WAY = 8;
 const RESTART_MS = 5_000;
 
-/** The first large batch starts the thread, unless it is to be there from the beginning. */
+/** The first large batch starts the thread, unless `longLived`. */
 export function openBatchedReads({
   read,
   memory,
@@ -114,7 +113,6 @@ export function openBatchedReads({
     }
   }
 
-  /** Asks the thread for documents that are not in memory, where they are many. */
   function askThread(taken: readonly Lookup[]): void {
     const unknown = new Map<Layout, Lookup[]>();
     let age = 0;

@@ -1,24 +1,21 @@
-/** Waiters for projections to reach a position: thousands, with one timer, and none without waiters. */
+/** Serves thousands of waiters with one timer, and no timer without waiters. */
 import type { Position } from '../../../ports/eventStore.js';
 
 export interface CheckpointWaiters {
-  /** This process, on any of its threads, has written a projection up to here. */
+  /** This process, on any of its threads, has stored this checkpoint. */
   advanced(projection: string, position: Position): void;
   forget(projection: string): void;
-  /**
-   * Resolves true once the projection is at or past `position`, false after `timeoutMs` or when closed. @throws errors
-   * of `stored`
-   */
+  /** False after `timeoutMs` or when closed. @throws errors of `stored` */
   reached(projection: string, position: Position, timeoutMs: number): Promise<boolean>;
   close(): void;
 }
 
-/** How writes of others are noticed. */
+/** Detects writes of other connections. */
 export interface Stored {
   /** Changes whenever another connection has written. */
   version(): number;
   checkpoint(projection: string): Position | undefined;
-  /** Called when a waiter begins to wait: with the first of a turn of the event loop, and once more after the last. */
+  /** Called for the first waiter of a turn of the event loop, and once more at its end if others came. */
   wanted(): void;
 }
 
@@ -29,14 +26,14 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** How often writes of others are looked for, and the accuracy of timeouts, in ms. */
+/** ms between checks for others' writes; also the accuracy of timeouts. */
 const LOOK_MS = 10;
 
 export function createCheckpointWaiters(stored: Stored): CheckpointWaiters {
   const known = new Map<string, Position>();
-  /** By projection, the lowest position first. */
+  /** By projection, lowest position first. */
   const waiting = new Map<string, Waiter[]>();
-  /** Projections written by this process: the timer is early enough for writes of others. */
+  /** Projections that this process writes: a waiter need not read their checkpoints at once. */
   const own = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   /** Whether waiters were announced in this turn, and more came since. */
@@ -64,7 +61,7 @@ export function createCheckpointWaiters(stored: Stored): CheckpointWaiters {
 
   function wait(projection: string, waiter: Waiter): void {
     const waiters = waiting.get(projection) ?? [];
-    // Earlier writes of others were looked at without this projection.
+    // Earlier checks left this projection out.
     if (waiters.length === 0) version = undefined;
     // Positions nearly always rise.
     const after = waiters.findLastIndex(({ position }) => position <= waiter.position);
@@ -82,7 +79,7 @@ export function createCheckpointWaiters(stored: Stored): CheckpointWaiters {
     announced = 'once';
     stored.wanted();
     setImmediate(() => {
-      // The projector may have looked before the events of later waiters were there.
+      // The projector may have looked before the events of later waiters were stored.
       if (announced === 'more') stored.wanted();
       announced = undefined;
     });
@@ -133,7 +130,7 @@ export function createCheckpointWaiters(stored: Stored): CheckpointWaiters {
     async reached(projection, position, timeoutMs) {
       const last = known.get(projection);
       if (last !== undefined && last >= position) return true;
-      // Another waiter for no more than that: the file was looked at just now and soon will be again.
+      // A waiter for an earlier position: the checkpoint was read just now, and will be soon.
       const first = waiting.get(projection)?.[0];
       const looked = own.has(projection) || (first !== undefined && first.position <= position);
       if ((timeoutMs <= 0 || !looked) && look(projection, position)) return true;

@@ -1,4 +1,3 @@
-/** The file of the embedded read store, and the settings of its connections. */
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { openDatabase, standsThere } from '../sqlite.js';
@@ -7,34 +6,32 @@ export const READ_STORE_FILE = 'read.db';
 
 const FILE = { kind: 'read store', applicationId: 0x47665265, version: 1, create: createTables } as const;
 
-/** Page cache of a reader in KiB, for inner pages of the indexes. */
+/** KiB, for inner pages of the indexes. */
 const READER_CACHE_KIB = 24_000;
-/**
- * While few documents are written at a time. SQLite walks all cached pages at a commit after an index page was split.
- */
+/** KiB, for small writes. SQLite walks all cached pages at a commit after an index page was split. */
 const WRITER_CACHE_KIB = 4_000;
-/** While whole collections are folded at full speed: cached pages need not be read again. */
+/** KiB, for rebuilds, which then read fewer pages again. */
 const FOLDING_CACHE_KIB = 32_000;
-/** Pages after which the next group moves the WAL into the file; with few documents at a time it is moved sooner. */
+/** Pages at which the next commit moves the WAL into the file. Small writes move it sooner. */
 const CHECKPOINT_PAGES = 16_000;
-/** After a long write the WAL shrinks to so many bytes. */
+/** A longer WAL shrinks to this many bytes. */
 const WAL_BYTES = 80_000_000;
 
 export function hasReadStore(dir: string): boolean {
   return standsThere(join(dir, READ_STORE_FILE), FILE);
 }
 
-/** `openElsewhere`: another thread of the process has one already. @throws DataFileError, UnavailableError */
+/** `openElsewhere`: another thread of this process has one open. @throws DataFileError, UnavailableError */
 export function openReader(file: string, { openElsewhere = false } = {}): Database {
   const database = openDatabase(file, { ...FILE, readonly: true, openElsewhere });
   database.pragma(`cache_size = -${READER_CACHE_KIB}`);
   return database;
 }
 
-/** The writer's connection, on its thread; the reader is open already. @throws DataFileError, UnavailableError */
+/** On the writer's thread, after `openReader`. @throws DataFileError, UnavailableError */
 export function openWriter(file: string): Database {
   const database = openDatabase(file, { ...FILE, openElsewhere: true });
-  // The log can restore everything here: a power cut may take the last moments, in order, and nothing else.
+  // A power cut may lose the last moments, in order and nothing else; the log restores them.
   database.pragma('synchronous = NORMAL');
   makeRoom(database, 'few');
   database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
@@ -43,7 +40,7 @@ export function openWriter(file: string): Database {
   return database;
 }
 
-/** Sizes the writer's cache for writes of few documents, or of many, at a time. */
+/** Sizes the writer's cache for writes of few or many documents at a time. */
 export function makeRoom(database: Database, writes: 'few' | 'many'): void {
   database.pragma(`cache_size = -${writes === 'few' ? WRITER_CACHE_KIB : FOLDING_CACHE_KIB}`);
 }

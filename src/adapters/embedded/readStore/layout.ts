@@ -1,4 +1,4 @@
-/** A collection in SQLite: one table a version, one column a field of an index. */
+/** A collection in SQLite: a table per version, a column per indexed field. */
 import type { Database } from 'better-sqlite3';
 import type { CollectionSpec, Scalar } from '../../../ports/readStore.js';
 import {
@@ -15,13 +15,13 @@ export interface FieldColumn {
   readonly column: string;
 }
 
-/** The table of one version of a collection. Plain data, which crosses threads. */
+/** Plain data, which crosses threads. */
 export interface Layout {
-  /** `gifts@3`, for messages and its checkpoint. */
+  /** As in messages and checkpoints: `gifts@3`. */
   readonly name: string;
   readonly table: string;
   readonly columns: readonly FieldColumn[];
-  /** `fields` without `id`; the SQL index ends with the id, so that ties are already in order. */
+  /** `fields` lacks `id`; the SQL index ends with it, so that ties are in order. */
   readonly indexes: readonly {
     readonly name: string;
     readonly fields: readonly string[];
@@ -31,16 +31,13 @@ export interface Layout {
   readonly key: string;
 }
 
-/**
- * Booleans are stored as blobs, which sort after strings: SQLite has none, and a number in their place would equal a
- * number.
- */
+/** Booleans become blobs, which sort after strings: SQLite has none, and 1 would equal `true`. */
 export type SqlScalar = string | number | Uint8Array | null;
 
 const FALSE = new Uint8Array([0]);
 const TRUE = new Uint8Array([1]);
 
-/** @throws Error when its name or version can't be part of a table's name. */
+/** @throws Error when name or version can't be part of a table's name */
 export const layoutOf = rememberedLayouts(makeLayout);
 
 export function versionsOf(database: Database, name: string): number[] {
@@ -73,7 +70,7 @@ function makeLayout(collection: CollectionSpec): Layout {
   return { ...layout, key: JSON.stringify(layout) };
 }
 
-/** SQLite ignores case in names of columns. */
+/** SQLite ignores case in column names. */
 function columnOf(field: string): string {
   return quoted(`f:${field.replaceAll(/[A-Z^]/g, (letter) => `^${letter.toLowerCase()}`)}`);
 }

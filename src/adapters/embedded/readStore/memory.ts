@@ -1,6 +1,4 @@
-/**
- * Documents kept in memory, on the thread that has opened the store, as long as nothing is written to their collection.
- */
+/** Documents in memory, on the thread that opened the store, until their collection is written. */
 import { LRUCache } from 'lru-cache';
 import type { StoredDocument } from '../../../ports/readStore.js';
 import type { Layout } from './layout.js';
@@ -8,28 +6,28 @@ import type { Layout } from './layout.js';
 export interface Memory {
   known(layout: Layout, id: string): StoredDocument | undefined;
   /**
-   * Keeps a document that was asked for before. `since`: the `age` when it was read; it may be outdated if anything was
-   * forgotten since.
+   * Keeps a document from its second look-up on.
+   * @param since the `age` when it was read: after a later `forget` it may be outdated and is not kept
    */
   remember(layout: Layout, document: StoredDocument, since: number): void;
-  /** Forgets a collection (`gifts@3`), since documents of it were written. */
+  /** Documents of the collection (`gifts@3`) were written. */
   forget(collection: string): void;
   age(): number;
 }
 
 /**
- * Documents of one collection. Only a second look-up keeps one: a million gifts looked up once would drive out those
- * that are joined again and again.
+ * Documents per collection. A million gifts looked up once must not drive out those that are joined again and again, so
+ * only a second look-up keeps one.
  */
 const REMEMBERED = 20_000;
-/** Ids known to have been asked for lately, by their hashes: a power of two. */
+/** Recently requested ids, by hash: a power of two. */
 const ASKED = 65_536;
-/** Collections, a quarter of a MB each: twice as many as read models, since each build has its own. */
+/** A quarter of a MB each. Twice the number of read models, since each build has its own. */
 const COLLECTIONS = 16;
 
 interface Collection {
   readonly documents: LRUCache<string, StoredDocument>;
-  /** The hash of the last id asked for, by the hash's last bits. */
+  /** The last requested id's hash, by the hash's low bits. */
   readonly asked: Int32Array;
 }
 

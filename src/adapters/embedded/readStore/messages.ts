@@ -1,21 +1,17 @@
-/** Messages between the thread that has opened the store and its threads for writes and look-ups, all plain data. */
+/** Messages between the thread that opened the store and its threads, all plain data. */
 import type { Checkpoint, Scalar } from '../../../ports/readStore.js';
 import type { ThreadFault } from '../sqlite.js';
 import type { Layout } from './layout.js';
 
 export interface EncodedBatch {
   readonly layout: Layout;
-  /**
-   * One document after another: id, position, body (JSON), then the layout's columns. One flat array crosses threads
-   * fastest.
-   */
+  /** id, position, body (JSON) and the layout's columns of each document. One flat array crosses threads fastest. */
   readonly rows: readonly Scalar[];
   readonly checkpoint?: Checkpoint;
 }
 
 /**
- * A part of one `write`. After a failed part later ones are not written: a checkpoint must not get ahead of its
- * documents.
+ * A part of one `write`. After a failed part later parts are not written: a checkpoint must not precede its documents.
  */
 export interface WritePart {
   readonly kind: 'write';
@@ -38,7 +34,7 @@ export type RecordRequest =
 export interface EncodedCorrection {
   readonly id: string;
   readonly expected: string | undefined;
-  /** As in `EncodedBatch`; `undefined`: the document is deleted. */
+  /** As in `EncodedBatch`; `undefined` deletes the document. */
   readonly row: readonly Scalar[] | undefined;
 }
 
@@ -57,7 +53,7 @@ export type WriterRequest =
   | { readonly kind: 'deactivate'; readonly name: string; readonly version: number }
   | { readonly kind: 'bind'; readonly logId: string };
 
-/** A request and its number in the answer; 0: no answer is wanted. */
+/** `id` 0 wants no answer. */
 export interface Numbered {
   readonly id: number;
   readonly request: WriterRequest;
@@ -72,7 +68,6 @@ export interface Answer {
 export type LookupQuestion = readonly { readonly table: string; readonly ids: readonly string[] }[];
 
 /**
- * Position and body (JSON) of one document after another, `undefined` twice where there is none. `undefined` alone: the
- * thread could not read.
+ * Position and body (JSON) of each document, `undefined` twice for a missing one. `undefined` alone: the read failed.
  */
 export type LookupAnswer = readonly (string | undefined)[] | undefined;

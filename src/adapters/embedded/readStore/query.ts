@@ -14,9 +14,8 @@ type Bounds = Extract<Condition, { gt?: Scalar }>;
 const OPERATORS = { gte: '>=', gt: '>', lte: '<=', lt: '<' } as const;
 
 /**
- * What follows `FROM` for a query, without order and page.
- * @throws Error when its fields, those of `sort` too, are not the first fields of one index, or for an unknown
- * operator.
+ * The text after `FROM`, without order and page.
+ * @throws Error when its fields, those of `sort` too, are not the first fields of one index, or for an unknown operator
  */
 export function whereOf(layout: Layout, query: Query): Sql {
   const where = conditionsOf(layout.name, layout.indexes, query);
@@ -30,7 +29,7 @@ export function whereOf(layout: Layout, query: Query): Sql {
   return { text: `${layout.table}${terms.length === 0 ? '' : ` WHERE ${terms.join(' AND ')}`}`, parameters };
 }
 
-/** Ties are in the order of their ids, backward where the last field is. */
+/** Ties are in the order of ids, descending where the last field is. */
 export function pageOf(layout: Layout, query: Query): Sql {
   const sort = query.sort ?? [];
   const order = sort.map(([field, direction]) => `${columnOf(layout, field)} ${direction === 1 ? 'ASC' : 'DESC'}`);
@@ -54,7 +53,7 @@ function termOf(layout: Layout, field: string, condition: Condition): Sql {
   return between(column, condition);
 }
 
-/** Strings and numbers are one JSON parameter, so that any number of them makes the same statement. */
+/** One JSON parameter for all strings and numbers keeps the statement the same for any number of them. */
 function anyOf(column: string, values: readonly Scalar[]): Sql {
   const plain = values.filter((value) => typeof value === 'string' || typeof value === 'number');
   const terms = plain.length === 0 ? [] : [`${column} IN (SELECT value FROM json_each(?))`];
@@ -74,7 +73,9 @@ function beginsWith(column: string, prefix: string): Sql {
   return { text: `${column} >= ${VALUE} AND ${column} < ${VALUE}`, parameters: [prefix, end] };
 }
 
-/** A bound matches only its own type: SQLite would go on from numbers (up to '') to strings (up to x'') to booleans. */
+/**
+ * A bound matches only its own type: SQLite would continue from numbers (up to '') to strings (up to x'') to booleans.
+ */
 function between(column: string, bounds: Bounds): Sql {
   const terms: string[] = [];
   const parameters: SqlScalar[] = [];

@@ -1,6 +1,5 @@
 /**
- * The embedded read store: documents and records in one SQLite file. The thread that opens it reads, helped by a thread
- * for many look-ups; another one writes.
+ * Documents and records in one SQLite file. The opening thread reads, with a thread for many look-ups; another writes.
  */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
@@ -27,16 +26,16 @@ import { DOCUMENTS_VERSIONS } from './tables.js';
 import { createCheckpointWaiters } from './checkpointWaiters.js';
 
 export interface EmbeddedReadStoreOptions extends EmbeddedStoreOptions {
-  /** For faults that callers do not notice. */
+  /** For faults that callers do not see. */
   readonly logger?: Logger | undefined;
 }
 
 /**
- * Opens the read store of a data folder, which several processes may share. Writes survive a killed process. A power
- * cut may take the last ones, but never a document without the checkpoints after it. A collection that was never made
- * reads as empty; writing to it makes it, without secondary indexes.
- * @throws DataFileError when the file is foreign, damaged or newer than this program; it is left as it was.
- * @throws UnavailableError when the disk is full or the file is locked.
+ * Several processes may share the store. Writes survive a killed process. A power cut may lose the last ones, but never
+ * a document without the checkpoints after it. A missing collection reads as empty, and the first write creates it
+ * without secondary indexes.
+ * @throws DataFileError when the file is foreign, damaged or newer than this program; it is left unchanged
+ * @throws UnavailableError when the disk is full or the file is locked
  */
 export async function openEmbeddedReadStore({
   dir,
@@ -48,7 +47,7 @@ export async function openEmbeddedReadStore({
   const database = openReader(file, { openElsewhere });
   const data = threadData(file, longLived);
   const snapshot = readSnapshot(database);
-  // Reads after an answer must find what it says is written.
+  // Reads after an answer must find its writes.
   const writer = openWriterClient(
     () => thread('readStoreWorker.js'),
     (fault) => errorOfFault(fault, file),
@@ -97,7 +96,7 @@ export async function openEmbeddedReadStore({
       : new UnavailableError('the read store is closed', { cause: error });
   }
 
-  /** The versions, of the file and of each collection, of the documents in memory. */
+  /** Of the documents in memory: the file's version, and each collection's. */
   let seen: number | undefined;
   const seenDocuments = new Map<string, string>();
 

@@ -1,4 +1,4 @@
-/** The thread for look-ups. Each message is answered from a snapshot of its own. */
+/** The thread for look-ups: one snapshot per message. */
 import { workerData } from 'node:worker_threads';
 import type { Statement } from 'better-sqlite3';
 import { Sqlite } from '../driver.js';
@@ -32,7 +32,7 @@ const lookUp = database.transaction((asked: LookupQuestion): (string | undefined
   return found;
 });
 
-/** @returns `undefined` where the engine fails: the asking thread then reads by itself and meets the error. */
+/** @returns `undefined` where the engine fails: the asking thread then reads for itself and meets the error */
 function answerTo(asked: LookupQuestion): LookupAnswer {
   try {
     return lookUp(asked);

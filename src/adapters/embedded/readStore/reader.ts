@@ -1,6 +1,4 @@
-/**
- * Reads documents on the calling thread: SQLite answers from its cache faster than a message reaches another thread.
- */
+/** Reads on the calling thread: SQLite's cache answers faster than another thread. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database, Statement } from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
@@ -10,7 +8,7 @@ import { Sqlite } from '../driver.js';
 import { layoutOf, type Layout, type SqlScalar } from './layout.js';
 import { pageOf, whereOf } from './query.js';
 
-/** The reads of the port. A missing collection is empty. */
+/** A missing collection is empty. */
 export interface Reader {
   get(layout: Layout, id: string): StoredDocument | undefined;
   getMany<B extends Body>(
@@ -25,14 +23,10 @@ type Row = readonly [id: string, position: string, body: string];
 
 /** Documents read between two turns of the event loop: about 2 ms. */
 const CHUNK = 256;
-/**
- * A page up to this size is read at once, as of one moment: a document that moved meanwhile would make the next page
- * skip others.
- */
+/** Up to this size a page is read at once: a document that moved meanwhile would make the next page skip others. */
 const PAGE = 1_024;
 const STATEMENTS = 300;
 
-/** @param database the reader's connection. */
 export function createReader(database: Database): Reader {
   const statements = new LRUCache<string, Statement<SqlScalar[]>>({ max: STATEMENTS });
   const gets = new WeakMap<Layout, Statement<[string], Row>>();
@@ -95,8 +89,7 @@ export function createReader(database: Database): Reader {
         }
         return documents;
       }
-      // The ids of a long result are of one moment; their documents are read in turns, without those that a repair
-      // deletes meanwhile.
+      // Long results take their ids from one moment and read the documents in turns, without those deleted meanwhile.
       const ids = rows<readonly [string]>(`SELECT id FROM ${where.text}${page.text}`, parameters).map(([id]) => id);
       return (await getMany<B>(layout, ids)).filter((document) => document !== undefined);
     },
@@ -107,7 +100,6 @@ export function createReader(database: Database): Reader {
   };
 }
 
-/** An `UnreadableBody` where the row is damaged. */
 export function documentOf<B extends Body>([id, position, body]: Row): StoredDocument<B> {
   return { id, position, body: storedBodyOf(body) as B };
 }

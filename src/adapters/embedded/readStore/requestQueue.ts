@@ -1,17 +1,17 @@
-/** Requests to the read store's writer in the order in which they are carried out, and their answers. */
+/** Requests to the read store's writer in execution order, and their answers. */
 import type { ThreadFault } from '../sqlite.js';
 import type { Answer, Numbered } from './messages.js';
 
 export interface RequestQueue {
   add(requests: readonly Numbered[]): void;
   empty(): boolean;
-  /** The next request that has not failed already. */
+  /** Skips and fails requests with a `faultBefore`. */
   next(): Numbered | undefined;
-  /** Why a request can't be carried out: an earlier part of its write has failed. */
+  /** The fault of an earlier part of the same write. */
   faultBefore(numbered: Numbered): ThreadFault | undefined;
   fail(numbered: Numbered, fault: ThreadFault): void;
   answer(made: readonly Answer[]): void;
-  /** The answers since the last call, without those that no caller wants. */
+  /** Since the last call, without those that no caller wants. */
   takeAnswers(): Answer[];
 }
 
@@ -19,7 +19,7 @@ export function openRequestQueue(): RequestQueue {
   /** Changes to records go first: requests wait for them, and they are small. */
   const urgent: Numbered[] = [];
   const others: Numbered[] = [];
-  /** Writes with a failed part, and its fault, until their last part has come. */
+  /** Faults of failed writes, by call, until their last part. */
   const failed = new Map<number, ThreadFault>();
   let answers: Answer[] = [];
 

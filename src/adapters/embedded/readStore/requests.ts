@@ -1,4 +1,4 @@
-/** Carries out requests to the read store's writer, within the caller's transaction. */
+/** Executes requests to the read store's writer, within the caller's transaction. */
 import type { Database } from 'better-sqlite3';
 import type { Answer, Numbered, WriterRequest } from './messages.js';
 import { recordsTable } from './records.js';
@@ -7,18 +7,18 @@ import { DOCUMENTS_CHANGED, tablesOf } from './tables.js';
 export interface Requests {
   /** Starts a transaction's list of changed collections. */
   begin(): void;
-  /** @returns an upper bound of its changes. */
+  /** @returns an upper bound of its changes */
   execute(numbered: Numbered, made: Answer[]): number;
-  /** At the end of a transaction: counts changed collections, and deletes expired records now and then. */
+  /** Before the commit: counts changed collections, and sometimes deletes expired records. */
   end(): void;
-  /** The transaction was rolled back. */
+  /** After a rollback. */
   forget(): void;
 }
 
-/** How often expired records are deleted, in ms, while anything is written. */
+/** ms between deletions of expired records, while anything is written. */
 const SWEEP_MS = 10_000;
 
-/** @param now milliseconds since the epoch, to decide what has expired */
+/** @param now milliseconds since the epoch, for expiry */
 export function openRequests(database: Database, now: () => number): Requests {
   const tables = tablesOf(database);
   const records = recordsTable(database);
@@ -54,7 +54,7 @@ export function openRequests(database: Database, now: () => number): Requests {
     }
   }
 
-  /** @returns whether the version is in use now. */
+  /** @returns whether the version is now active */
   function swap({ name, version, expected }: Extract<WriterRequest, { kind: 'activate' }>): boolean {
     const before = active.get(name);
     if (before === version) return true;

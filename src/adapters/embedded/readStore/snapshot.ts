@@ -1,18 +1,18 @@
 /**
- * Reads of one turn of the event loop share a snapshot: beginning and ending one costs SQLite more than reading a
- * document. It lasts until the turn ends or `renew` is called, so that it never hides newer data for longer.
+ * Reads of one turn of the event loop share a snapshot: a snapshot costs SQLite more than reading a document. It ends
+ * with the turn or with `renew`, so that it never hides newer data for longer.
  */
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../driver.js';
 
 export interface Snapshot {
-  /** Reads share a snapshot until the turn ends. @returns whether it is a new one. */
+  /** @returns whether the snapshot is new */
   hold(): boolean;
-  /** The next read takes a new snapshot: to be called before newer data is announced. */
+  /** Call it before newer data is announced: the next read takes a new snapshot. */
   renew(): void;
 }
 
-/** @param database the reader's connection; nothing else begins transactions on it. */
+/** @param database the reader's connection, without other transactions */
 export function readSnapshot(database: Database): Snapshot {
   const begin = database.prepare('BEGIN');
   const end = database.prepare('COMMIT');
@@ -24,7 +24,7 @@ export function readSnapshot(database: Database): Snapshot {
     try {
       end.run();
     } catch (error) {
-      // A damaged file or a failing disk. Nothing was written; the next read meets the same error and throws it.
+      // A damaged file or failing disk. The next read meets the same error and throws it.
       if (!(error instanceof Sqlite.SqliteError)) throw error;
     }
   };

@@ -1,40 +1,37 @@
-/** The tables of collections, on the writer's connection. Every function runs within the caller's transaction. */
+/** The tables of collections, on the writer's connection, within the caller's transaction. */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Scalar } from '../../../ports/readStore.js';
 import { sqlScalar, type Layout, type SqlScalar } from './layout.js';
 import type { EncodedBatch, EncodedCorrection } from './messages.js';
 
-/** Counts a transaction that changes documents of a collection (`gifts@3`), within it. */
+/** Run in each transaction that changes documents of a collection (`gifts@3`). */
 export const DOCUMENTS_CHANGED = `INSERT INTO setting (name, value) VALUES ('documents:' || ?, '1') ON CONFLICT (name) DO UPDATE SET value = CAST(value + 1 AS TEXT)`;
 
 /**
- * A number for each collection that rises when its documents may have changed. The file's own version changes with
- * every record, and one collection changes far more often than another.
+ * Rises with changes to a collection's documents. SQLite's own version rises with every record, for all collections.
  */
 export const DOCUMENTS_VERSIONS = `SELECT substr(name, 11), value FROM setting WHERE name GLOB 'documents:*'`;
 
 export interface Tables {
-  /** Makes what is missing, and fills a new index's column from the stored documents. */
+  /** Creates missing parts, and fills a new index's column from stored documents. */
   ensure(layout: Layout, deferIndexes: boolean): void;
   drop(layout: Layout): void;
-  /** Writes the documents, then the checkpoint, skipping older ones. Makes the table where it is missing. */
+  /** Writes the documents, then the checkpoint, skipping older ones. Creates a missing table. */
   write(batch: EncodedBatch): void;
   /**
-   * Repairs documents by compare-and-set of their positions. Makes the table where it is missing. @returns of each
-   * whether it was repaired.
+   * Repairs documents by compare-and-set of their positions. Creates a missing table. @returns whether each was
+   * repaired
    */
   correct(layout: Layout, corrections: readonly EncodedCorrection[]): boolean[];
-  /** Forgets prepared statements: a transaction was rolled back, or another process changed the tables. */
+  /** Drops prepared statements: a transaction was rolled back, or another process changed the tables. */
   forget(): void;
 }
 
 /** Statements with the parameters id, position, body, columns. */
 interface Plan {
-  /**
-   * Inserts a document, or replaces one of a lower position with equal columns: SQLite then leaves the indexes alone.
-   */
+  /** Inserts, or replaces a lower position with equal columns: SQLite then leaves the indexes alone. */
   readonly put: Statement<SqlScalar[]>;
-  /** Replaces one of a lower position; absent where there are no columns. */
+  /** Replaces a lower position; absent where there are no columns. */
   readonly replace?: Statement<SqlScalar[]>;
 }
 
@@ -49,7 +46,7 @@ export function tablesOf(database: Database): Tables {
 
   function ensure(layout: Layout, deferIndexes: boolean): void {
     const { table, columns, indexes } = layout;
-    // Without types: SQLite would turn a number that is compared with a TEXT column into a string.
+    // Without types: SQLite would convert a number compared with a TEXT column to a string.
     const declared = [
       'id NOT NULL PRIMARY KEY',
       'position TEXT NOT NULL',
@@ -117,11 +114,11 @@ export function tablesOf(database: Database): Tables {
   };
 }
 
-/** In the order of ids, which is the order of the index. */
+/** In the order of ids, which is that of the index. */
 function writeAll({ put, replace }: Plan, rows: readonly Scalar[], width: number): void {
   const starts: number[] = [];
   for (let start = 0; start < rows.length; start += width) starts.push(start);
-  // The sort is stable: of equal ids the first goes first.
+  // The sort is stable: equal ids keep their order.
   starts.sort((a, b) =>
     (rows[a] as string) < (rows[b] as string) ? -1 : (rows[a] as string) > (rows[b] as string) ? 1 : 0,
   );

@@ -1,4 +1,4 @@
-/** The writer of the embedded read store, on its own thread: commits requests in their order, in groups. */
+/** Commits requests in their order, in groups. */
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../driver.js';
 import { FilesGoneError, UNGUARDED, type WriteGuard } from '../openedFiles.js';
@@ -16,33 +16,30 @@ export interface WriterPort {
 }
 
 export interface Writer {
-  /** Commits until nothing is left, including requests that come meanwhile. */
+  /** Commits all requests, also those that arrive meanwhile. */
   run(requests: readonly Numbered[]): void;
 }
 
-/** Limits of a transaction, in changes and in ms: other requests and processes wait meanwhile. */
+/** Limits of a transaction, in changes and ms: other requests and processes wait meanwhile. */
 const GROUP_CHANGES = 20_000;
 const GROUP_MS = 50;
 /**
- * Changes after which the WAL is moved into the file, once so many small groups have come in a row. During the large
- * groups of a rebuild, pages would be moved again and again.
+ * Changes between checkpoints, once `SMALL_GROUPS_IN_A_ROW` have come. The large groups of a rebuild would move the
+ * same pages again and again.
  */
 const CHECKPOINT_CHANGES = 4_000;
 const SMALL_GROUPS_IN_A_ROW = 10;
 const SMALL_GROUP_CHANGES = 1_000;
-/**
- * After so many small groups in a row, some seconds under load, no rebuild runs at full speed: the writer's cache
- * shrinks.
- */
+/** After this many, some seconds under load, no rebuild runs at full speed: the writer's cache shrinks. */
 const SMALL_GROUPS = 1_000;
 export interface WriterOptions {
-  /** Milliseconds since the epoch, to decide what has expired. */
+  /** Milliseconds since the epoch, for expiry. */
   readonly now?: () => number;
   readonly lockWaitMs?: number;
   readonly guard?: Pick<WriteGuard, 'refuse' | 'confirm'>;
 }
 
-/** A request fails when another process keeps the file locked for `lockWaitMs`, or when `guard` refuses. */
+/** Requests fail when another process locks the file for `lockWaitMs`, or when `guard` refuses. */
 export function createWriter(
   database: Database,
   port: WriterPort,
@@ -57,7 +54,10 @@ export function createWriter(
   let lastGroup = 0;
   let smallGroups = SMALL_GROUPS;
 
-  /** Commits `work`, which returns the number of its changes. @returns its answers, which may be sent now. */
+  /**
+   * @param work returns an upper bound of its changes
+   * @returns its answers, which may be sent now
+   */
   function transaction(work: (made: Answer[]) => number): Answer[] {
     const made: Answer[] = [];
     requests.begin();
@@ -70,7 +70,7 @@ export function createWriter(
       lastGroup = changes;
       return made;
     } catch (error) {
-      // A full disk has ended the transaction already.
+      // A full disk has already ended the transaction.
       if (database.inTransaction) rollback.run();
       requests.forget();
       throw error;
@@ -83,7 +83,7 @@ export function createWriter(
     if (roomy !== smallGroups < SMALL_GROUPS) makeRoom(database, roomy ? 'few' : 'many');
   }
 
-  /** One transaction of the requests that are there and come meanwhile. When it fails, each request is tried alone. */
+  /** One transaction of all waiting and arriving requests. When it fails, each request is tried alone. */
   function commitGroup(): void {
     const taken: Numbered[] = [];
     try {

@@ -1,4 +1,4 @@
-/** The writer client of the read store: sends the requests of a turn of the event loop in one message. */
+/** Sends the requests of a turn of the event loop to the writer in one message. */
 import type { Worker } from 'node:worker_threads';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { tickBatcher } from '../../../lib/async/tickBatcher.js';
@@ -7,15 +7,15 @@ import { threadClient } from '../thread.js';
 import type { Answer, Numbered, WriterRequest } from './messages.js';
 
 export interface WriterClient {
-  /** Asks and waits for the answer. @throws UnavailableError, or the error of the fault */
+  /** Resolves to the answer. @throws UnavailableError, or the error of the fault */
   call<R>(request: WriterRequest): Promise<R>;
   send(request: WriterRequest): void;
-  /** Resolves when every request so far was sent: in the next turn of the event loop. */
+  /** Resolves in the next turn of the event loop, when all earlier requests were sent. */
   sent(): Promise<void>;
   readonly loaded: Promise<void>;
-  /** Starts another thread where one has died. @throws UnavailableError until that one works */
+  /** As `ThreadClient.ping`. */
   ping(): void;
-  /** How many threads have died: the next one does not repeat what one left undone. */
+  /** Dead threads so far. The next thread does not repeat their unfinished work. */
   deaths(): number;
   close(): Promise<void>;
 }
@@ -26,8 +26,8 @@ interface Pending {
 }
 
 /**
- * Starts the writer's thread, and another after it has died; unanswered requests then fail with an unknown outcome.
- * @param answering called before the answers of the writer are handed out
+ * After the thread has died, unanswered requests fail with an unknown outcome, and another one starts.
+ * @param answering called before each message of answers
  */
 export function openWriterClient(
   start: () => Worker,
@@ -46,7 +46,7 @@ export function openWriterClient(
     onEnd(failure) {
       for (const { reject } of pending.values()) reject(failure);
       pending.clear();
-      // These requests have failed, so no other thread may carry them out.
+      // These requests have failed, so no other thread may execute them.
       outbox.clear();
       deaths += 1;
     },
@@ -67,7 +67,7 @@ export function openWriterClient(
     }
   }
 
-  /** Immediates run in their order, so this one follows the requests of the turn. */
+  /** Immediates run in order, so this one follows the requests of the turn. */
   function sent(): Promise<void> {
     return new Promise((resolve) => void setImmediate(resolve));
   }
