@@ -1,16 +1,13 @@
-/** Subjects and payloads of every bus: JSON of bounded length. */
 import { RemoteError } from '../ports/bus.js';
 
 export const MAX_PAYLOAD_BYTES = 1_000_000;
 
 const SUBJECT = /^[\w-]+(?:\.[\w-]+)*$/;
 
-/** @throws TypeError */
 export function checkSubject(subject: string): void {
   if (!SUBJECT.test(subject)) throw new TypeError(`not a subject: ${JSON.stringify(subject)}`);
 }
 
-/** @throws RangeError when the payload is too long */
 export function bodyOf(payload: object): string {
   const body = JSON.stringify(payload);
   if (Buffer.byteLength(body) > MAX_PAYLOAD_BYTES) throw new RangeError(`a message of over ${MAX_PAYLOAD_BYTES} bytes`);

@@ -10,7 +10,7 @@ const MAX_KEY_LENGTH = 200;
 
 const OPERATORS = new Set(['in', 'prefix', 'gte', 'gt', 'lte', 'lt']);
 
-/** As in messages and checkpoints: `gifts@3`. @throws Error when it can't be part of a stored name */
+/** `gifts@3`. @throws Error when it can't be part of a stored name */
 export function collectionNameOf({ name, version }: CollectionSpec): string {
   if (!/^[a-z0-9_]+$/.test(name))
     throw new Error(`collection name ${JSON.stringify(name)}: only lower-case letters, digits and _`);
@@ -32,7 +32,7 @@ export function versionsAmong(stored: readonly string[], name: string): number[]
     .sort((a, b) => a - b);
 }
 
-/** Makes each collection's layout once, by object identity: collections are constants. */
+/** By object identity: collections are constants. */
 export function rememberedLayouts<L>(make: (collection: CollectionSpec) => L): (collection: CollectionSpec) => L {
   const layouts = new WeakMap<CollectionSpec, L>();
   return (collection) => {
@@ -103,7 +103,6 @@ export function refuseTooMany(collection: CollectionSpec, documents: readonly un
   );
 }
 
-/** @throws Error when the key is too long or the value is not JSON */
 export function recordJson(key: string, value: unknown): string {
   if (key.length > MAX_KEY_LENGTH)
     throw new Error(`a record's key has at most ${MAX_KEY_LENGTH} characters, not ${key.length}`);

@@ -1,7 +1,4 @@
-/**
- * Hashes of passwords and client secrets: argon2id with OWASP's parameters (19 MiB, 2 passes, 1 lane), as PHC strings,
- * computed off the event loop.
- */
+/** Argon2id with OWASP's parameters (19 MiB, 2 passes, 1 lane), as PHC strings, computed off the event loop. */
 import { hash, verify } from '@node-rs/argon2';
 
 /** Argon2id is the library's default, which a test checks: the constant can't be imported under `isolatedModules`. */

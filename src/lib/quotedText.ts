@@ -3,7 +3,6 @@ export function shortened(text: string, most = 64): string {
   return text.length <= most ? text : `${text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-/** Replaces everything but printable ASCII by `?`. */
 export function inAscii(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, '?');
 }

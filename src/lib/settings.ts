@@ -1,5 +1,3 @@
-/** A table says once what is read, checked and documented of a setting. */
-
 /** `undefined`: absent or empty. */
 export type ReadText = (name: string) => string | undefined;
 
@@ -9,7 +7,7 @@ export type Kind<T> = (text: string, fault: (words: string) => void) => T | unde
 export interface Setting<T, D extends T | undefined = T | undefined> {
   readonly name: string;
   readonly kind: Kind<T>;
-  /** The value of an absent variable; `undefined`: the setting is optional. */
+  /** `undefined`: the setting is optional. */
   readonly fallback: D;
   /** In words (`PAYMENTS is stripe`): where it holds, an absent variable is a fault. */
   readonly requiredWhere?: string;
@@ -22,22 +20,19 @@ export type Settings = Readonly<Record<string, Setting<unknown>>>;
 type Always<S extends Settings> = { [K in keyof S]: undefined extends S[K]['fallback'] ? never : K }[keyof S];
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 
-/** Checked values; absent optional settings have no key. */
 export type Values<S extends Settings> = { readonly [K in Always<S>]: ValueOf<S[K]> } & {
   readonly [K in Exclude<keyof S, Always<S>>]?: ValueOf<S[K]>;
 };
 
-/** @param shown the default in words, where the value itself says too little */
+/** @param shown the default in words, where the value says too little */
 export function setting<T>(name: string, kind: Kind<T>, fallback: T, meaning: string, shown?: string): Setting<T, T> {
   return { name, kind, fallback, shown: { fallback: shown ?? String(fallback), meaning } };
 }
 
-/** @param shown the meaning of an absent variable */
 export function optional<T>(name: string, kind: Kind<T>, meaning: string, shown = 'none'): Setting<T, undefined> {
   return { name, kind, fallback: undefined, shown: { fallback: shown, meaning } };
 }
 
-/** @param where the condition in words */
 export function required(name: string, kind: Kind<string>, where: string, meaning: string): Setting<string, string> {
   return {
     name,

@@ -1,4 +1,4 @@
-/** Checks strings from outside for unpaired surrogates, at which later strict parsers fail (I-JSON, RFC 7493 2.1). */
+/** Unpaired surrogates stop later strict parsers (I-JSON, RFC 7493 2.1). */
 import { unescape } from 'node:querystring';
 
 /** Follows the name of a field. */
@@ -6,7 +6,7 @@ export const HALF_A_CHARACTER = 'must not have half of a character (an unpaired 
 
 /**
  * The path of the first string or name with an unpaired surrogate in parsed JSON: `.purchase.receivers[3].name`, or
- * `''` for the value itself; `undefined` where all are valid. In a name the surrogate becomes U+FFFD.
+ * `''` for the value itself. In a name the surrogate becomes U+FFFD.
  */
 export function malformedPlace(value: unknown): string | undefined {
   // A list instead of recursion: a body may be nested as deep as it is long.
@@ -34,10 +34,7 @@ const mayHoldText = (value: unknown): boolean =>
 /** The bytes of a surrogate, which no valid UTF-8 contains. */
 const ENCODED_SURROGATE = /%ed%[ab][\da-f]/i;
 
-/**
- * The name of the first parameter of a query or form with a percent-encoded surrogate; `undefined` where there is none.
- * @param text without `?`
- */
+/** Its decoded name. @param text a query or form, without `?` */
 export function malformedParameter(text: string): string | undefined {
   if (!ENCODED_SURROGATE.test(text)) return undefined;
   const [name = ''] =

@@ -1,10 +1,9 @@
-/** Requests of process managers to the notification worker. */
 import type { Channel } from '../domain/notification.js';
 import { attempt, id, object, text, workerRequest, yes } from './workerRequest.js';
 
 /**
- * Notify a gift's receiver, once for this gift and attempt. Personal: `to` (a phone number in E.164, or device tokens),
- * `message`, `sender_name`. `locale` null: English.
+ * Once for this gift and attempt. Personal: `to` (a phone number in E.164, or device tokens), `message`, `sender_name`.
+ * `locale` null: English.
  */
 export interface SendRequest {
   readonly gift_id: string;
@@ -28,12 +27,11 @@ export type SendReply =
   | { readonly outcome: 'failed'; readonly cause: string; readonly simulated: boolean };
 
 /**
- * Asks for the outcome of an attempt. `started_at` (ISO 8601, UTC): it can't have been sent before. Personal: `to`, the
- * receiver's present address (empty: none).
+ * `started_at` (ISO 8601, UTC): it can't have been sent before. Personal: `to`, the receiver's present address (empty:
+ * none).
  */
 export interface SendLookup {
   readonly gift_id: string;
-  /** As in `SendRequest`. */
   readonly attempt?: number;
   readonly started_at: string;
   readonly channel: Channel;
@@ -44,7 +42,6 @@ export interface SendLookup {
 /** `never`: no worker has tried to send it, so sending it is safe; `unknown`: it may have been sent. */
 export type SendLookupReply = SendReply | { readonly outcome: 'never' | 'unknown' };
 
-/** The gift's id, with the attempt's number from the second on. */
 export function notificationKey({ gift_id, attempt = 1 }: Pick<SendRequest, 'gift_id' | 'attempt'>): string {
   return attempt === 1 ? gift_id : `${gift_id}/${attempt}`;
 }

@@ -1,9 +1,9 @@
-/** Requests to the payment worker. Money is pence. */
+/** Money is pence. */
 import { attempt, id, object, workerRequest, yes } from './workerRequest.js';
 
 /**
- * Take `amount` from the payment method, once for this transaction. `customer`: the card processor's customer id.
- * `started_at` (ISO 8601, UTC): when this was first requested; providers forget it a day later.
+ * Once for this transaction. `customer`: the card processor's customer id. `started_at` (ISO 8601, UTC): when this was
+ * first requested; providers forget it a day later.
  */
 export interface ChargeRequest {
   readonly transaction_id: string;
@@ -36,7 +36,7 @@ export interface AuthenticationReply {
   readonly simulated: boolean;
 }
 
-/** Asks for the outcome of a charge. `payment_id` null: not known. */
+/** `payment_id` null: not known. */
 export interface ChargeLookup {
   readonly transaction_id: string;
   readonly payment_id: string | null;
@@ -55,7 +55,6 @@ export interface ChargeCancellation {
   readonly code: string;
 }
 
-/** Asks for the buyer's data to authenticate. */
 export interface PaymentActionRequest {
   readonly transaction_id: string;
   readonly payment_id: string;
@@ -69,7 +68,6 @@ export type PaymentActionReply =
   | { readonly outcome: 'action'; readonly client_secret: string; readonly waiting: boolean }
   | { readonly outcome: 'unknown' };
 
-/** Asks for the transaction of a payment. */
 export interface PaymentSearch {
   readonly payment_id: string;
 }
@@ -79,9 +77,9 @@ export type PaymentSearchReply =
   { readonly outcome: 'found'; readonly transaction_id: string } | { readonly outcome: 'unknown' };
 
 /**
- * Give `amount` (at least 1) of a charge back, once for this refund and attempt. A further attempt follows only after
- * the one before was refused, or certainly never reached the provider. `provider`, `charge_id`: from the charge's
- * reply. `started_at` (ISO 8601, UTC): when this attempt was first requested.
+ * `amount` is at least 1. Once for this refund and attempt: a further attempt follows only after the one before was
+ * refused, or certainly never reached the provider. `provider`, `charge_id`: from the charge's reply. `started_at` (ISO
+ * 8601, UTC): when this attempt was first requested.
  */
 export interface RefundRequest {
   readonly refund_id: string;
@@ -105,7 +103,6 @@ export type RefundReply =
     }
   | { readonly outcome: 'refused'; readonly provider: string; readonly code: string; readonly simulated: boolean };
 
-/** Asks for the outcome of an attempt. `started_at` (ISO 8601, UTC): when it was first requested. */
 export interface RefundLookup {
   readonly refund_id: string;
   readonly attempt: number;

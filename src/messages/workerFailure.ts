@@ -10,10 +10,7 @@ export function isFailure(reply: { readonly outcome: string }): reply is WorkerF
   return reply.outcome === 'retry_later' || reply.outcome === 'impossible';
 }
 
-/**
- * Nothing was done: ask again after at least `afterMs` milliseconds. `limited`: by a limit of our own, so it is never
- * given up.
- */
+/** As `retry_later`. */
 export class RetryLaterError extends Error {
   override readonly name = 'RetryLaterError';
   readonly afterMs: number;

@@ -1,17 +1,15 @@
-/** The shape and the checks of requests that workers answer on the bus. */
 import { Ajv, type Schema, type ValidateFunction } from 'ajv';
 import { OWN_SCHEMAS } from '../lib/schemaOptions.js';
 import type { WorkerFailure } from './workerFailure.js';
 
 export interface WorkerRequest<Q extends object, R extends object> {
   readonly subject: string;
-  /** The queue group: one worker of each group gets the request. */
+  /** One worker of each queue group gets the request. */
   readonly queue: string;
   readonly request: Check<Q>;
   readonly reply: Check<R | WorkerFailure>;
 }
 
-/** A malformed message. Names the field, never its value. */
 export class MalformedMessageError extends Error {
   override readonly name = 'MalformedMessageError';
 }
@@ -33,10 +31,7 @@ function check<T>(what: string, schema: Schema): Check<T> {
 
 type Properties = Readonly<Record<string, unknown>>;
 
-/**
- * @param answers the properties of each outcome
- * @param extra optional ones of any outcome
- */
+/** @param extra optional properties of any outcome */
 export function workerRequest<Q extends object, R extends object>(
   subject: string,
   queue: string,

@@ -1,4 +1,3 @@
-/** Shows plain numbers through prom-client, which names, checks and writes the samples. */
 import type { Metric, Registry } from 'prom-client';
 import type { Histogram } from './histogram.js';
 
@@ -28,7 +27,6 @@ export interface Exposition {
   histogram(text: MetricText, read: () => Iterable<readonly [labels: LabelValues, histogram: Histogram]>): void;
 }
 
-/** @throws Error when a name is taken */
 export function exposition(registry: Registry): Exposition {
   const register = (
     type: 'counter' | 'gauge' | 'histogram',

@@ -2,7 +2,7 @@
 const DURATION_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
 export interface Histogram {
-  /** Upper bounds of the buckets, ascending, without the last one (everything). */
+  /** Ascending upper bounds, without the last bucket (everything). */
   readonly bounds: readonly number[];
   /** By bucket, not cumulative; the last is above every bound. */
   readonly counts: Float64Array;

@@ -18,10 +18,7 @@ export interface Metrics {
   readonly requests: RequestTally;
   readonly providers: ProviderCallWatch;
   measure(engines: Engines): Engines;
-  /**
-   * Adds the state of the installation and of this process's followers. Call it once.
-   * @param processes `undefined` where this process runs no process managers
-   */
+  /** Call it once. @param processes `undefined` where this process runs no process managers */
   watch(
     engines: Engines,
     projections: readonly Projection[],

@@ -1,4 +1,4 @@
-/** This process: event loop, memory, processor time and disk, by the names that dashboards for Node know. */
+/** Names are those that dashboards for Node know. */
 import { statfs } from 'node:fs/promises';
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Exposition } from './exposition.js';

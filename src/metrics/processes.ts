@@ -1,7 +1,6 @@
 import type { ProcessStatus, StepStatus } from '../processors/runner/status.js';
 import type { Exposition, Sample } from './exposition.js';
 
-/** @param read `undefined` where this process runs no process managers */
 export function showProcesses(show: Exposition, read: () => ProcessStatus | undefined): void {
   const one = (value: (status: ProcessStatus) => number | undefined) => (): readonly Sample[] => {
     const status = read();

@@ -1,8 +1,8 @@
-/** Requests by route pattern and status. Once a route was answered, counting allocates nothing. */
+/** Once a route was answered, counting allocates nothing. */
 import type { Exposition } from './exposition.js';
 import { type Histogram, histogram } from './histogram.js';
 
-/** @param route the route's pattern; absent: no route of ours */
+/** @param route a pattern; absent: no route of ours */
 export type RequestTally = (method: string, route: string | undefined, status: number, milliseconds: number) => void;
 
 /** Any other method, which a client may make up, counts as `other`. */

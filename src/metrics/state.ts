@@ -1,7 +1,4 @@
-/**
- * The state of the installation, read from its engines at most once a second. Any process shows it, also when the
- * leader is dead.
- */
+/** Read from the engines at most once a second. Any process shows it, also when the leader is dead. */
 import { within } from '../lib/async/within.js';
 import type { Engines } from '../ports/engines.js';
 import { FEED_TYPES } from '../processors/managers.js';
@@ -14,7 +11,6 @@ import type { Exposition, MetricText, Sample } from './exposition.js';
 import { buildPosition, logProgress, modelBuilds } from '../ops/status/buildStatus.js';
 import { parkedWork } from '../ops/status/parkedWork.js';
 
-/** ms for which all requests share the state. */
 const FRESH_MS = 1_000;
 /** ms after which an engine's value is left out. */
 const DEADLINE_MS = 1_500;

@@ -4,7 +4,7 @@ import { inSpan, type SpanDescription, tracingOn } from './spans.js';
 /** Larger batches, read while catching up, belong to no trace. */
 const LOOKED_AT = 64;
 
-/** Part of the trace of the batch's events, or linked to each of several traces. */
+/** Part of the events' trace, or linked to each of several. */
 export async function inBatchSpan(
   names: readonly string[],
   events: readonly RecordedEvent[],

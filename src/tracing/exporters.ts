@@ -3,12 +3,11 @@
 /** An empty variable counts as absent. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The values of `OTEL_TRACES_EXPORTER`. */
 export const EXPORTERS = ['otlp', 'console', 'zipkin', 'none'] as const;
 
 const OTLP_ADDRESSES = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'];
 
-/** In order; empty where no traces are wanted. */
+/** Empty where no traces are wanted. */
 export function exportersWanted(env: Environment): readonly string[] {
   const value = (name: string): string => env[name]?.trim() ?? '';
   const named = value('OTEL_TRACES_EXPORTER')
@@ -19,7 +18,6 @@ export function exportersWanted(env: Environment): readonly string[] {
   return named.length === 0 && OTLP_ADDRESSES.some((name) => value(name) !== '') ? ['otlp'] : named;
 }
 
-/** Named exporters that the SDK would silently skip. */
 export function unknownExporters(env: Environment): readonly string[] {
   return exportersWanted(env).filter((one) => !EXPORTERS.some((known) => known === one));
 }

@@ -51,7 +51,6 @@ const readable: Kind<undefined> = (text, fault) => {
   }
 };
 
-/** For all signals, or only for traces. */
 const forTraces = (name: string, check: Kind<unknown>): [string, Kind<unknown>][] => [
   [`OTEL_EXPORTER_OTLP_${name}`, check],
   [`OTEL_EXPORTER_OTLP_TRACES_${name}`, check],

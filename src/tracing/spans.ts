@@ -1,7 +1,6 @@
 /**
- * Spans, where tracing is on; off, the default, each costs one comparison. A trace leads from a request over its events
- * to the notification: as a W3C `traceparent` (https://www.w3.org/TR/trace-context/) in events' metadata and with bus
- * messages' payloads.
+ * Off by default, at the cost of one comparison each. A trace leads from a request over its events to the notification:
+ * as a W3C `traceparent` (https://www.w3.org/TR/trace-context/) in events' metadata and with bus messages' payloads.
  */
 
 /** Never personal, never secret, no whole gift id (docs/decisions.md#access-records). */
@@ -11,11 +10,10 @@ export interface SpanDescription {
   readonly name: string;
   readonly kind?: 'internal' | 'server' | 'client' | 'consumer';
   readonly attributes?: Readonly<Record<string, Attribute>>;
-  /** Its parent's `traceparent`; default: the current span. An invalid one starts a trace. */
+  /** A `traceparent`; default: the current span. An invalid one starts a trace. */
   readonly parent?: string | undefined;
-  /** Request headers that name the parent instead, in any form that the propagators understand. */
+  /** Name the parent instead, in any form that the propagators understand. */
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
-  /** `traceparent`s of related spans. */
   readonly links?: readonly string[];
 }
 
@@ -27,7 +25,6 @@ export interface Span {
 }
 
 export interface Tracing {
-  /** An error of `work` marks the span, and is rethrown. */
   run<T>(description: SpanDescription, work: (span: Span) => Promise<T>): Promise<T>;
   current(): string | undefined;
 }
@@ -46,7 +43,6 @@ export async function inSpan<T>(describe: () => SpanDescription, work: (span: Sp
   return active === undefined ? work(NO_SPAN) : active.run(describe(), work);
 }
 
-/** The current span's `traceparent`, where tracing is on. */
 export function currentTrace(): string | undefined {
   return active?.current();
 }

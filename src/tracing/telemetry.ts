@@ -10,7 +10,6 @@ import { exportersWanted } from './exporters.js';
 import { type Span, type SpanDescription, switchTracing, type Tracing } from './spans.js';
 
 const FLUSH_MS = 1_000;
-/** The least time between two log lines about failing exports, ms. */
 const COMPLAIN_EVERY_MS = 60_000;
 
 export interface TelemetryOptions {
@@ -19,8 +18,7 @@ export interface TelemetryOptions {
 }
 
 /**
- * Starts sending traces where this process's environment asks for it. Called once per thread, before anything traced is
- * opened.
+ * Call it once per thread, before anything traced is opened.
  * @returns a handle whose `close` sends the rest within 1 s; `undefined` where no traces are wanted
  */
 export async function startTelemetry({
@@ -42,7 +40,6 @@ export async function startTelemetry({
       .merge(resources.resourceFromAttributes({ 'service.name': 'gift-commerce', 'service.version': version })),
     // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win. Command line, user and host are not exported.
     resourceDetectors: [resources.envDetector],
-    // Metrics are at /metrics, the log on standard output.
     metricReaders: [],
     logRecordProcessors: [],
     instrumentations: [],

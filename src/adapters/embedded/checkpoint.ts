@@ -7,10 +7,7 @@ export interface Moved {
   readonly checkpointed: number;
 }
 
-/**
- * Moves WAL pages into their file, without waiting for readers. `undefined` on a disk fault, which the next write
- * reports.
- */
+/** Waits for no reader. `undefined` on a disk fault, which the next write reports. */
 export function moveNow(database: Database): Moved | undefined {
   try {
     const [moved] = database.pragma('wal_checkpoint(PASSIVE)') as [Moved];

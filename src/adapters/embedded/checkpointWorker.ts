@@ -3,7 +3,6 @@ import { moveNow } from './checkpoint.js';
 import { Sqlite } from './driver.js';
 import { serveThread, type ThreadData } from './thread.js';
 
-/** Repeats for pages added meanwhile, until at most this many are left. */
 const FEW_PAGES = 64;
 const PASSES = 8;
 

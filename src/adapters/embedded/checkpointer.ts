@@ -5,7 +5,7 @@ import { moveNow } from './checkpoint.js';
 import { type ThreadData, threadClient } from './thread.js';
 
 export interface Checkpointer {
-  /** Does nothing while a move runs. Never throws: pages that can't be moved now are moved later. */
+  /** Does nothing while a move runs. Never throws. */
   move(): void;
   readonly loaded: Promise<void>;
   /** Ends the thread after its current work; the connection must stay open until then. */

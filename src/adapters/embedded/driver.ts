@@ -1,7 +1,7 @@
 /**
  * better-sqlite3 13 needs Node-API 10 (Node 22.14). Version 12 runs on Node 20, but ends the process on Node 24.19 and
- * later when a statement is collected (`RemoveEnvironmentCleanupHook … (env) != nullptr`). Both write the same files
- * and have the same interface.
+ * later when a statement is collected (`RemoveEnvironmentCleanupHook … (env) != nullptr`). Both have the same interface
+ * and file format.
  */
 import { createRequire } from 'node:module';
 import type BetterSqlite3 from 'better-sqlite3';
@@ -25,7 +25,6 @@ export function driversFor({ node, napi }: NodeVersions): readonly [DriverName, 
     : ['better-sqlite3-napi', 'better-sqlite3'];
 }
 
-/** @throws Error naming what to install; any error of an installed driver */
 export function firstInstalled<T>(drivers: readonly DriverName[], load: (name: DriverName) => T): T {
   for (const name of drivers) {
     try {

@@ -3,18 +3,16 @@ import { keepOwner } from '../../lib/files/keepOwner.js';
 import { Sqlite } from './driver.js';
 
 export interface FileLock {
-  /**
-   * @returns whether this process now has the lock
-   * @throws the engine's error where the file is not such a lock or can't be written
-   */
+  /** @throws the engine's error where the file is no such lock or can't be written */
   claim(): boolean;
   release(): void;
   close(): void;
 }
 
 /**
- * Locks between processes of one machine; the operating system frees them with the process. A lock is an empty SQLite
- * file (mode 0600, so that no other user can hold it), created where missing. @throws the engine's error
+ * An empty SQLite file (mode 0600, so that no other user can hold it) as a lock between processes of one machine. The
+ * operating system frees it with the process.
+ * @throws the engine's error
  */
 export function openFileLock(file: string): FileLock {
   makeFile(file);

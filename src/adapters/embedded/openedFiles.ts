@@ -11,13 +11,11 @@ import { moveNow } from './checkpoint.js';
 /** The file, its WAL, and the WAL's index, which holds the locks between processes. */
 const ENDINGS = ['', '-wal', '-shm'] as const;
 
-/** Inode numbers in the order of `ENDINGS`, unique while the database is open. Plain data, to pass to threads. */
+/** Inode numbers in the order of `ENDINGS`, unique while the database is open. */
 export type OpenedFiles = readonly (number | undefined)[];
 
-/** A file of an open database was removed or replaced: writes would be lost at the next start. */
 export class FilesGoneError extends Error {
   override readonly name = 'FilesGoneError';
-  /** Crosses threads with the message, like the engine's codes. */
   static readonly code = 'GIFT_FILES_GONE';
   readonly code = FilesGoneError.code;
 }
@@ -42,7 +40,7 @@ export interface WriteGuard {
   close(): void;
 }
 
-/** The interval of checks without writes, ms: saves a removed WAL before the process can be killed. */
+/** ms between checks without writes: saves a removed WAL before the process can be killed. */
 const LOOK_MS = 250;
 
 export function guardWrites(database: Database, file: string, opened: OpenedFiles): WriteGuard {
@@ -58,10 +56,7 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
     }
   }
 
-  /**
-   * Moves a WAL without a name into the file. @returns false where another process has started a new WAL, whose pages
-   * count
-   */
+  /** @returns false where another process has started a new WAL, whose pages count */
   function bringHome(): boolean {
     if (inodeOf(file) !== opened[0] || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
       return false;
@@ -73,7 +68,6 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
     try {
       look();
     } catch {
-      // The next write and readiness report the fault.
       bringHome();
     }
   }, LOOK_MS).unref();

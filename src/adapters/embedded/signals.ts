@@ -9,7 +9,6 @@ export type Signal =
   | { readonly kind: 'stored'; readonly checkpoints: readonly Checkpoint[] };
 
 export interface Signals {
-  /** Does nothing once closed. */
   tell(signal: Signal): void;
   close(): void;
 }

@@ -22,9 +22,8 @@ export interface DatabaseOptions {
   readonly applicationId: number;
   /** This program's schema (`user_version`), from 1; a file with a higher one is refused. */
   readonly version: number;
-  /** Creates the tables of a new file, in the transaction that also marks it. */
   readonly create: (database: Database) => void;
-  /** Refuses writes on this connection (`query_only`); a missing file is still created. */
+  /** With `query_only`; a missing file is still created. */
   readonly readonly?: boolean;
   /** Another thread of this process keeps the file open. Then reading its header would drop that thread's locks. */
   readonly openElsewhere?: boolean;
@@ -50,8 +49,8 @@ const LOOKS = 4;
 const LOOK_AGAIN_MS = 25;
 
 /**
- * Opens a data file, created (mode 0600, its folder 0700) where missing, with a WAL, no memory map and a page cache of
- * 2 MB. Waits 5 s for a lock. Takes milliseconds whatever the file's size: deep damage shows only when it is read.
+ * Created (mode 0600, its folder 0700) where missing. Waits 5 s for a lock. Takes milliseconds whatever the file's
+ * size: deep damage shows only when it is read.
  * @throws DataFileError when the file is foreign, damaged or of a newer schema; it is left unchanged
  * @throws UnavailableError when the disk is full, or another process holds the file locked
  */
@@ -79,7 +78,7 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
   return database;
 }
 
-/** Whether a data file with this mark exists, by its header alone; false where it can't be read. */
+/** By the header alone; false where it can't be read. */
 export function standsThere(file: string, { applicationId }: Pick<DatabaseOptions, 'applicationId'>): boolean {
   if (isOpen(file)) return true;
   try {
@@ -90,8 +89,8 @@ export function standsThere(file: string, { applicationId }: Pick<DatabaseOption
 }
 
 /**
- * An SQLite error of an open file in the port's terms: a full disk, a lock, an I/O error, or damage. All may pass:
- * lasting damage is found when the file is opened. @throws any error that isn't the engine's
+ * Full disk, lock, I/O error and damage may all pass: lasting damage is found when the file is opened.
+ * @throws any error that isn't the engine's
  */
 export function unavailableOf(error: unknown, file: string): UnavailableError {
   if (error instanceof FilesGoneError)
@@ -109,7 +108,6 @@ export function unavailableOf(error: unknown, file: string): UnavailableError {
   return new UnavailableError(`${file}: ${error.message} (${error.code})`, { cause: error, publicReason });
 }
 
-/** By the beginning of the code. */
 const PUBLIC_REASONS: readonly (readonly [code: RegExp, words: string])[] = [
   [/^SQLITE_FULL/, 'its disk is full'],
   [/^SQLITE_IOERR/, 'its disk fails, or takes no more'],
@@ -135,7 +133,6 @@ export interface ThreadFault {
   readonly code?: string;
 }
 
-/** The same error as if thrown on this thread. */
 export function errorOfFault({ message, code }: ThreadFault, file: string): Error {
   if (code === undefined) return new Error(message);
   try {
@@ -221,7 +218,7 @@ function refuseUnlessOurs(file: string, options: DatabaseOptions): void {
   }
 }
 
-/** Reads the ends of the tables. Retries on apparent damage: a bad read may pass. */
+/** Reads the ends of the tables, again on apparent damage: a bad read may pass. */
 function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: boolean }): Database {
   for (let look = 1; ; look++) {
     const database = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS, readonly: mode.readonly });
@@ -249,7 +246,7 @@ function waitToLookAgain(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS);
 }
 
-/** Checks size and header (https://www.sqlite.org/fileformat2.html#the_database_header) without changing the file. */
+/** https://www.sqlite.org/fileformat2.html#the_database_header */
 function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefined {
   const moveAway = 'move it away, or name another folder in DATA_DIR';
   let header: Buffer;
@@ -282,7 +279,7 @@ function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefine
   return undefined;
 }
 
-/** 100 bytes, padded with zeros. Never of an open file: see `isOpen`. */
+/** Padded with zeros. Never of an open file: see `isOpen`. */
 function headerOf(file: string): Buffer {
   const header = Buffer.alloc(100);
   const descriptor = openSync(file, 'r');

@@ -5,7 +5,6 @@ import { type OpenedFiles, openedFiles } from './openedFiles.js';
 export interface ThreadData {
   readonly file: string;
   readonly opened: OpenedFiles;
-  /** See `EmbeddedStoreOptions.longLived`. */
   readonly longLived: boolean;
 }
 
@@ -45,7 +44,6 @@ export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: Th
   let ready = false;
   let wanted = false;
   let closing = false;
-  /** Set while the thread is down. */
   let failure: UnavailableError | undefined;
   let loading = atOnce;
   let hasLoaded: () => void = () => undefined;
@@ -124,12 +122,11 @@ export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: Th
 export interface ThreadServer<M, A> {
   ready(): void;
   answer(answer: A): void;
-  /** A message that has already arrived. */
   receive(): M | undefined;
   closing(): boolean;
 }
 
-/** Handles each message until the thread is to end; then `close` releases everything. */
+/** On `close` of the client, calls `close` after the current message. */
 export function serveThread<M, A>(handle: (message: M) => void, close: () => Promise<void> | void): ThreadServer<M, A> {
   const port = parentPort!;
   let closing = false;

@@ -1,11 +1,10 @@
 /**
- * The write lock of a file that processes share, without starvation. SQLite itself retries ever more rarely, and a busy
+ * The write lock of a file that processes share, without starvation: SQLite itself retries ever more rarely, and a busy
  * writer releases the lock only for an instant.
  */
 import type { Statement } from 'better-sqlite3';
 import { Sqlite } from './driver.js';
 
-/** ms */
 export const LOCK_WAIT_MS = 5_000;
 const RETRY_MS = 1;
 /** After a longer transaction, ms, other processes get `BREATH_MS` to take the lock. */
@@ -20,7 +19,7 @@ function sleep(ms: number): void {
 }
 
 /**
- * Starts a write transaction; blocks the thread until then.
+ * Blocks the thread.
  * @param begin BEGIN IMMEDIATE, with busy_timeout 0
  * @param until by `performance.now()`
  * @throws the engine's error: SQLITE_BUSY after `until`, any other at once

@@ -15,7 +15,7 @@ interface Guarded extends AppendTarget {
 export type Append = (stream: string, events: readonly EncodedEvent[], expected: ExpectedRevision) => Promise<Appended>;
 
 /**
- * Appends that start with the same event run one after the other. The server silently drops a repeat of an append that
+ * Appends that start with the same event run one after the other: the server silently drops a repeat of an append that
  * is not replicated yet, and reports it only after 2 s. (A repeat of another process is dropped, too, and retried.)
  */
 export function appendsTo({ appender, reads }: AppendTarget, refuseWhenSealed: () => Promise<void>): Append {
@@ -49,7 +49,7 @@ export function appendsTo({ appender, reads }: AppendTarget, refuseWhenSealed: (
 }
 
 /**
- * One attempt; another with the same events and expectation is safe, whatever the outcome of this one.
+ * May be called again with the same events and expectation, whatever the outcome.
  * @throws LogSealedError; ConflictError when other events are stored there; EventTooLargeError, StreamDeletedError,
  * UnavailableError
  */
@@ -70,7 +70,7 @@ async function appendOnce(
   return standing;
 }
 
-/** A restarted server no longer recognises such a repeat, so the stream is searched for the ids first. */
+/** A restarted server does not recognise such a repeat, so the stream is searched for the ids first. */
 async function appendAnywhere(
   { appender, reads, refuseWhenSealed }: Guarded,
   stream: string,

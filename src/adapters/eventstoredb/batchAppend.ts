@@ -1,4 +1,4 @@
-/** Appends over one long call, many at once. Correlation ids match the answers. */
+/** Many appends at once over one long call; correlation ids match the answers. */
 import { randomUUID } from 'node:crypto';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
@@ -38,7 +38,6 @@ interface Session {
   readonly pending: Map<string, Pending>;
 }
 
-/** Settles each append within `timeoutMs`. */
 export function openAppender(connection: Connection, timeoutMs: number): Appender {
   let session: Session | undefined;
 

@@ -8,10 +8,9 @@ import type { Vetting } from './version.js';
 export type Call = ClientReadableStream<unknown> | ClientDuplexStream<unknown, unknown>;
 
 /**
- * The parts of the client in use: address, discovery, credentials, and the connection of its streams service. The
- * client's own calls break the port's guarantees. Appends of all clients of a process share one map, so the end of one
- * connection rejects another's appends, and a late answer ends the process. A subscription reports that it has caught
- * up while events wait in its buffer. `readAll` drops its filter.
+ * The parts of the client in use. Its own calls break the port's guarantees. Appends of all clients of a process share
+ * one map, so the end of one connection rejects another's appends, and a late answer ends the process. A subscription
+ * reports that it has caught up while events wait in its buffer. `readAll` drops its filter.
  */
 interface Inside {
   GRPCStreamCreator<T extends Call>(
@@ -31,37 +30,32 @@ export interface ConnectionOptions {
    * Distinguishes this connection: the library lets connections with equal settings share one socket and its 100 calls.
    */
   readonly ordinal: number;
-  /** Checks the server before its first call. */
   readonly vetting: Vetting;
-  /** The longest wait for the server's version, ms. */
+  /** For the server's version. */
   readonly timeoutMs: number;
 }
 
 /** Calls go to the leader: another node may lack an append that was just answered. */
 export interface Connection {
-  /**
-   * Starts a call on an accepted server. Errors are the client library's: see `failureOf`.
-   * @throws UnsafeServerError
-   */
+  /** Errors are the client library's (see `failureOf`), and UnsafeServerError. */
   call<T extends Call>(
     start: (client: StreamsClient, metadata: Metadata, options: CallOptions) => T,
   ): Promise<Heard<T>>;
-  /** Ends running calls and frees the socket. */
   close(): Promise<void>;
 }
 
 export interface Heard<T extends Call> {
   readonly call: T;
   /**
-   * Reports that an answer is overdue since `since` (as `performance.now`). A connection that received nothing since
-   * then is replaced: its calls end, and the next call opens a new socket.
+   * An answer is overdue since `since` (as `performance.now`). If the connection received nothing since then, it is
+   * replaced: its calls end, and the next call opens a new socket.
    */
   silent(since: number): void;
 }
 
-/** ms between pings of an idle connection: the least that the client accepts without a warning. */
+/** Between pings of an idle connection: the least that the client accepts without a warning. */
 const KEEP_ALIVE_MS = 10_000;
-/** The longest wait for the ping's answer, ms. Each connection's differs by one. */
+/** Each connection's differs by one ms. */
 const KEEP_ALIVE_ANSWER_MS = 3_000;
 /** Replacements of a connection before its settings repeat. */
 const RENEWALS = 100;
@@ -125,7 +119,6 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
   };
 }
 
-/** A keep-alive in the address takes precedence. */
 function withKeepAlive(url: string, answerMs: number): string {
   let full = url.trim().replace(/\/+$/, '');
   for (const [name, ms] of [

@@ -1,4 +1,3 @@
-/** EventStoreDB or KurrentDB, 23.10 or later: an event store for several machines. */
 import type { Logger } from 'pino';
 import { type EventStore, type NewEvent, EventTooLargeError, MAX_APPEND_BYTES } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -22,16 +21,17 @@ export interface EventStoreDbOptions {
    * May contain credentials.
    */
   readonly url: string;
-  /** For readers of the log that lose the server and find it again. */
+  /** For lost and regained connections of readers. */
   readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined;
-  /** The longest silence of the server within a call, ms; default 5,000. */
+  /** The longest silence of the server within a call; default 5,000. */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 5_000;
 
 /**
- * Opens the log, or creates one. Retries failed reads and appends for some seconds, and followers for ever.
+ * EventStoreDB or KurrentDB, 23.10 or later; creates a missing log. Retries failed reads and appends for some seconds,
+ * and followers for ever.
  * @throws EventStoreDbError when the address can't be read, or access or the server's version is refused;
  * UnavailableError when the server does not answer
  */

@@ -1,4 +1,3 @@
-/** Translates errors of the client library and the server to the port's. */
 import { UnavailableError } from '../../ports/unavailable.js';
 
 const CODE = {
@@ -10,7 +9,7 @@ const CODE = {
   unauthenticated: 16,
 };
 
-/** The library throws different classes for appends and reads, so only gRPC's fields are used. */
+/** The library throws different classes for appends and reads; only gRPC's fields are common. */
 interface GrpcError {
   readonly code?: number;
   readonly details?: string;
@@ -26,7 +25,7 @@ export class UnsafeServerError extends UnavailableError {
   }
 }
 
-/** The server ended a subscription that was slower than the appends: subscribe again. */
+/** The subscription was slower than the appends: subscribe again. */
 export class TooSlowError extends UnavailableError {}
 
 /** By another program: the service deletes nothing. */
@@ -42,7 +41,7 @@ export function isDeadline(error: unknown): boolean {
 
 export interface FailureContext {
   readonly stream?: string;
-  /** The call writes: its outcome is unknown, unless the error shows that it was never sent. */
+  /** Then the outcome is unknown, unless the error shows that the call was never sent. */
   readonly writes?: boolean;
 }
 

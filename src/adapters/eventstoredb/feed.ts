@@ -1,4 +1,4 @@
-/** `readAll` and `follow`: consecutive subscriptions that together deliver the log once and in order. */
+/** Consecutive subscriptions deliver the log once and in order. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventBatch, EventFilter, Position, ReadOptions } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -13,7 +13,7 @@ import { type Subscription, subscribed } from './subscription.js';
 
 const DEFAULT_BATCH = 1_000;
 const PAUSE = { first: 50, most: 2_000 };
-/** Failures in a row that end `readAll`; a follower never gives up. */
+/** In a row. */
 const READ_ALL_TRIES = 5;
 
 export interface FeedSource extends Pick<Pool, 'lease'> {
@@ -59,7 +59,6 @@ export async function* feed(
     return batch;
   }
 
-  /** Up to the log's end when the server has caught up. */
   async function* upToEnd(end: Position): AsyncGenerator<EventBatch, void> {
     if (narrow === undefined) return yield advance({ events: [], position: end, caughtUp: true });
     const { connection, release } = source.lease();
@@ -96,7 +95,6 @@ export async function* feed(
     }
   }
 
-  /** Later appends, until the live end fails. */
   async function* live(from: LiveTail): AsyncGenerator<EventBatch, void> {
     const reader = await from.read(position, matches);
     const end = (): void => reader.end();

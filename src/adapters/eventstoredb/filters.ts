@@ -6,14 +6,13 @@ const SYSTEM_MARK = '$';
 /** Holds the log's id and its seal, which readers never see. */
 export const LOG_STREAM = 'giftLog';
 
-/** The server filters by one of both only, so `matcher` filters again. */
+/** The server filters by one of both, so `matcher` filters again. */
 export interface ServerFilter {
   readonly on: 'type' | 'stream';
-  /** In .NET's syntax. The server's prefix lists compare by language, which misses and adds names with accents. */
+  /** The server's prefix lists compare by language, which misses and adds names with accents. */
   readonly regex: string;
 }
 
-/** Everything but the server's own streams. */
 export const ALL_OURS: ServerFilter = { on: 'stream', regex: '^[^$]' };
 
 export function serverFilter({ types, streams }: EventFilter): ServerFilter | undefined {
@@ -28,7 +27,7 @@ export function matcher(filter: EventFilter): (stream: string, type: string) => 
   return (stream, type) => !stream.startsWith(SYSTEM_MARK) && stream !== LOG_STREAM && wanted(stream, type);
 }
 
-/** A text as a regular expression, with all but plain letters and digits escaped. */
+/** .NET's syntax: escapes all but plain letters and digits. */
 function literal(text: string): string {
   let escaped = '';
   for (let index = 0; index < text.length; index++) {

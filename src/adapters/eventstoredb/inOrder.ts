@@ -1,13 +1,13 @@
-/** Appends in log order over one call, which the server handles in sequence, without waiting for each. */
 import type { StreamAppend } from '../../ports/eventStore.js';
 import type { Append } from './appends.js';
 import type { EncodedEvent } from './records.js';
 
-/** Unanswered appends, and bytes of their events: behind a slow disk they must not outlast the server's timeout. */
+/** Unanswered appends and their bytes: behind a slow disk they must not outlast the server's timeout. */
 const GROUP = { appends: 256, bytes: 4_000_000 };
 
 /**
- * Each group waits for all answers to the one before. Nothing is retried, so that no late repeat follows later appends.
+ * The server handles the appends of one call in sequence. Each group waits for all answers to the one before. Nothing
+ * is retried, so that no late repeat follows later appends.
  * @throws the error of the first append that failed, after the whole group is answered
  */
 export async function appendGroups(

@@ -1,6 +1,6 @@
 /**
- * The live end of the log: one subscription for all followers of a store, with a window of its last events. The server
- * then sends each event once per process.
+ * One subscription for all followers of a store, with a window of its last events: the server sends each event once per
+ * process.
  */
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -26,10 +26,7 @@ export interface TailReader extends Pick<Subscription, 'end'> {
 }
 
 export interface LiveTail {
-  /**
-   * Matching events after a position.
-   * @throws TooSlowError where the window starts later; else the subscription's failure (see `failureOf`)
-   */
+  /** @throws TooSlowError where the window starts later; else the subscription's failure (see `failureOf`) */
   read(after: Position | undefined, matches: (stream: string, type: string) => boolean): Promise<TailReader>;
 }
 
@@ -53,7 +50,6 @@ interface Source extends Pick<Pool, 'lease'> {
   readonly timeoutMs: number;
 }
 
-/** Subscribed while at least one follower reads. */
 export function openLiveTail(source: Source): LiveTail {
   let current: Promise<Window> | undefined;
 
@@ -100,7 +96,6 @@ async function openWindow({ lease, timeoutMs }: Source, after: Position | undefi
   return window;
 }
 
-/** Moves batches into the window until the subscription ends. */
 async function fill(window: Window, timeoutMs: number): Promise<void> {
   try {
     while (window.failure === undefined) {
@@ -114,7 +109,7 @@ async function fill(window: Window, timeoutMs: number): Promise<void> {
       window.waking.wake();
     }
   } catch (error) {
-    // Only followers whose filter matches an event that is no JSON may fail by it. As too slow, each reads on with its
+    // Only a follower whose filter matches an event that is no JSON may fail by it. As too slow, each reads on with its
     // own filter.
     const failure =
       error instanceof UnavailableError ? error : new TooSlowError('the live end can not be read', { cause: error });
@@ -135,7 +130,7 @@ function trim(window: Window): void {
   }
 }
 
-/** Ends the subscription for all readers, which may still read the window. */
+/** Readers may still read the window. */
 function fail(window: Window, failure: Error): void {
   if (window.failure !== undefined) return;
   window.failure = failure;

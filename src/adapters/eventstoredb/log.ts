@@ -1,4 +1,3 @@
-/** The log's id: an event in a stream of its own. */
 import { randomUUID } from 'node:crypto';
 import type { AppendTarget } from './appends.js';
 import { withRetries } from './attempts.js';
@@ -6,13 +5,13 @@ import { AccessRefusedError, UnsafeServerError } from './failures.js';
 import { LOG_STREAM } from './filters.js';
 import { encode } from './records.js';
 
-/** Wrong settings of this EventStoreDB; `message` says what to change. */
+/** `message` says what to change in the settings. */
 export class EventStoreDbError extends Error {
   override readonly name = 'EventStoreDbError';
 }
 
 /**
- * Creates a missing log id; of concurrent creations one wins.
+ * The log's id, in a stream of its own. Of concurrent creations one wins.
  * @throws EventStoreDbError when the server's version or access is refused; UnavailableError when it does not answer
  */
 export async function establishLog({ appender, reads }: AppendTarget): Promise<string> {

@@ -1,4 +1,4 @@
-/** One connection for appends and reads, others for subscriptions, each far below its 100 calls. */
+/** Subscriptions have their own connections, each far below its 100 calls. */
 import { type Connection, openConnection } from './connection.js';
 import { openVetting } from './version.js';
 
@@ -21,7 +21,6 @@ export interface PoolOptions {
   readonly onUnknownVersion: () => void;
 }
 
-/** @throws Error (the client's) when the address can't be read */
 export function openPool({ url, timeoutMs, onUnknownVersion }: PoolOptions): Pool {
   const shared = { url, timeoutMs, vetting: openVetting(onUnknownVersion) };
   const main = openConnection({ ...shared, ordinal: 0 });

@@ -8,16 +8,14 @@ import { ALL_OURS, LOG_STREAM } from './filters.js';
 import { type ServerRecord, decode, isOurs, isPosition, positionOf, streamOf, typeOf } from './records.js';
 import { readLogBack, readStream, readStreamBack } from './requests.js';
 
-/** More reads wait here. A connection carries 100 calls, and further ones would wait silently. */
+/** A connection carries 100 calls, and further ones would wait silently. */
 const READS_AT_ONCE = 50;
 const PAGE = 500;
 
 /** Each throws UnavailableError after `timeoutMs` without data, or when the server can't be reached. */
 export interface Reads {
   stream(stream: string, from: number, limit: number): Promise<RecordedEvent[]>;
-  /**
-   * Revision and position of the last event, where exactly these events are stored in sequence from revision `from` on.
-   */
+  /** The last event's, where exactly these events are stored in sequence from revision `from` on. */
   standing(
     stream: string,
     ids: readonly string[],
@@ -25,12 +23,11 @@ export interface Reads {
   ): Promise<{ revision: number; position: Position } | undefined>;
   /** Searches from the stream's end. */
   revisionOf(stream: string, id: string): Promise<number | undefined>;
-  /** Revision of the stream's last event; -1 when there is none. */
+  /** -1 for an empty stream. */
   last(stream: string): Promise<number>;
   lastOf(stream: string): Promise<Position | undefined>;
   end(): Promise<Position | undefined>;
   reaches(position: Position): Promise<boolean>;
-  /** Ends running and waiting reads. */
   close(): void;
 }
 
@@ -164,7 +161,6 @@ async function over(
   }
 }
 
-/** Gives at most `count` at once, in the order of requests. */
 function openSlots(count: number): { take(): Promise<() => void>; close(): void } {
   const waiting: { resolve: () => void; reject: (error: Error) => void }[] = [];
   let free = count;

@@ -8,7 +8,7 @@ export type ServerRecord = ReadResp.ReadEvent.RecordedEvent;
 /** 2^63-1: the server's positions are signed, and never negative. */
 const LAST_POSITION = '9223372036854775807';
 
-/** A commit position in fixed width, so that byte order is log order; `undefined` where no event can have it. */
+/** In fixed width, so that byte order is log order; `undefined` where no event can have the position. */
 export function possiblePosition(commit: string): Position | undefined {
   const position = commit.padStart(LAST_POSITION.length, '0');
   return isPosition(position) ? position : undefined;
@@ -22,12 +22,11 @@ export function positionOf(commit: string): Position {
   return position;
 }
 
-/** 19 digits, from 0 to 2^63-1. */
 export function isPosition(text: string): boolean {
   return /^[0-9]{19}$/.test(text) && text <= LAST_POSITION;
 }
 
-/** The server's form. @throws RangeError for another engine's position */
+/** @throws RangeError for another engine's position */
 export function commitOf(position: Position): string {
   if (!isPosition(position)) throw new RangeError(`not a position of EventStoreDB: ${position}`);
   return BigInt(position).toString();
@@ -42,7 +41,7 @@ export interface EncodedEvent {
 
 const AT = '{"at":"';
 
-/** Metadata starts with `at`, which can then be read without parsing all of it. */
+/** Metadata starts with `at`, so that reading `at` needs no parsing. */
 export function encode({ id, type, at, data, metadata }: NewEvent): EncodedEvent & { readonly bytes: number } {
   const dataBytes = Buffer.from(JSON.stringify(data));
   const rest = JSON.stringify(metadata);
@@ -79,7 +78,7 @@ export function decode(record: ServerRecord, stream: string, type: string): Reco
   });
 }
 
-/** When the server stored the event (.NET ticks of 100 ns). Other programs' events lack `at`. */
+/** In .NET ticks of 100 ns. Other programs' events lack `at`. */
 function createdAt(record: ServerRecord): string {
   return new Date(Number(BigInt(String(record.getMetadataMap().get('created'))) / 10_000n)).toISOString();
 }

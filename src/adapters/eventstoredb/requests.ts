@@ -19,7 +19,6 @@ export function readStream(stream: string, from: number, limit: number): ReadReq
   );
 }
 
-/** Backward from a revision, or from the end. */
 export function readStreamBack(stream: string, limit: number, from?: number): ReadReq {
   const at =
     from === undefined ? streamAt(stream).setEnd(new shared.Empty()) : streamAt(stream).setRevision(String(from));
@@ -28,7 +27,7 @@ export function readStreamBack(stream: string, limit: number, from?: number): Re
   );
 }
 
-/** Backward from the end. Without `filter`, the server's own events are included. */
+/** Without `filter`, the server's own events are included. */
 export function readLogBack(filter: ServerFilter | undefined, limit: number): ReadReq {
   return read((options) => {
     const back = options
@@ -39,7 +38,6 @@ export function readLogBack(filter: ServerFilter | undefined, limit: number): Re
   });
 }
 
-/** After an event's commit position, or from the start. */
 export function subscribe(after: string | undefined, filter: ServerFilter): ReadReq {
   const from = new Options.AllOptions();
   if (after === undefined) from.setStart(new shared.Empty());

@@ -1,6 +1,6 @@
 /**
- * The log's seal: a second event in the stream of the log's id. EventStoreDB itself still takes appends, so every
- * process checks for the event.
+ * The log's seal: a second event in the stream of the log's id. EventStoreDB still takes appends, so every process
+ * checks for it.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,13 +9,12 @@ import type { AppendTarget } from './appends.js';
 import { LOG_STREAM } from './filters.js';
 import { encode } from './records.js';
 
-/** The longest time between a check for the seal and an append, ms. */
+/** The longest time between a check and an append. */
 const FRESH_MS = 1_000;
 
-/** Its methods throw UnavailableError. */
 export interface Seal {
   sealed(): Promise<boolean>;
-  /** Before an append is sent: mostly answered from memory. @throws LogSealedError */
+  /** Mostly answered from memory. @throws LogSealedError */
   refuseWhenSealed(): Promise<void>;
   /** Sets the seal, and waits until every process has noticed it or stopped appending. */
   seal(): Promise<void>;
@@ -34,7 +33,6 @@ export function openSeal({ appender, reads }: AppendTarget, timeoutMs: number): 
     return found;
   }
 
-  /** Shared by concurrent callers. */
   async function lookOnce(): Promise<boolean> {
     looking ??= look().finally(() => {
       looking = undefined;

@@ -1,4 +1,3 @@
-/** A subscription with a bounded inbox of events, in the server's order. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { ClientReadableStream } from '@grpc/grpc-js';
@@ -14,14 +13,13 @@ import { decode, isOurs, positionOf, streamOf, typeOf } from './records.js';
 const BATCH_BYTES = 4_000_000;
 /** The least size of the inbox. */
 const LEAST_READY = 64;
-/** ms of collecting events before the log's end is reached: large batches are cheaper. */
+/** Before the log's end, events are collected: large batches are cheaper. */
 const GATHER_MS = 50;
 
 export interface Taken {
   readonly events: RecordedEvent[];
   /** Of the last event received, matching or not; `undefined` when only progress reports came. */
   readonly position: Position | undefined;
-  /** Of the events' data. */
   readonly bytes: number;
   /** The server has caught up, and the inbox is empty. */
   readonly caughtUp: boolean;
@@ -29,13 +27,13 @@ export interface Taken {
 
 export interface Subscription {
   /**
-   * Up to `most` events, as soon as there are events, the position has advanced, or the log's end is reached.
+   * Resolves as soon as there are events, the position has advanced, or the log's end is reached.
    * @returns `undefined` when nothing came for `waitMs`, or the subscription was ended
    * @throws the failure that ended it (see `failureOf`), after the inbox is empty; SyntaxError for an event that is not
    * JSON
    */
   take(most: number, waitMs: number): Promise<Taken | undefined>;
-  /** Replaces the connection if it received nothing for this long. */
+  /** As `Heard.silent`, for the last `ms`. */
   silent(ms: number): void;
   end(): void;
 }
@@ -95,8 +93,7 @@ export async function subscribed(
         size: ours ? record.getData_asU8().length : 0,
       });
     } else if (response.hasCheckpoint()) {
-      // Positions of checkpoints are never used: some servers name impossible ones, or ones beyond unread events
-      // (docs/traps.md).
+      // Checkpoints' positions are never used: some are impossible, or beyond unread events (docs/traps.md).
       enqueue({ event: undefined, position: undefined, size: 0 });
     } else if (response.hasCaughtUp()) endReached = true;
     else if (response.hasFellBehind()) endReached = live = false;

@@ -1,4 +1,3 @@
-/** Accepted servers: each connection first asks for the server's version. */
 import features from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import type { SupportedMethods } from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
@@ -11,7 +10,7 @@ type Version = readonly [major: number, minor: number, patch: number];
 const LEAST: Version = [23, 10, 0];
 
 /**
- * Versions whose checkpoints may lead a filtered reader past unread events: by a position that no event can have
+ * Their checkpoints may lead a filtered reader past unread events: by a position that no event can have
  * (kurrent-io/KurrentDB, pull request 4892), or that of an event not yet scanned (issue 4970).
  */
 const FAULTY: readonly { readonly from: Version; readonly mended: Version }[] = [
@@ -22,7 +21,7 @@ const FAULTY: readonly { readonly from: Version; readonly mended: Version }[] = 
 const UNIMPLEMENTED = 12;
 
 /**
- * @param said the server's version; builds from source may report none, or 0.0.0
+ * @param said builds from source may report no version, or 0.0.0
  * @returns false where there is none: then no fault is known
  * @throws UnsafeServerError naming the version to take
  */
@@ -45,17 +44,15 @@ function before(one: Version, other: Version): boolean {
   return place !== -1 && one[place]! < other[place]!;
 }
 
-/** Checks the server behind a channel, once per connection. */
+/** Checks the server once per connection. */
 export interface Vetting {
   /**
-   * Settles once the server is accepted.
    * @param call credentials and deadline
    * @throws UnsafeServerError; gRPC's own error when the server does not answer
    */
   vet(channel: Channel, call: [Metadata, CallOptions]): Promise<void>;
 }
 
-/** @param onUnknown called for a server without a version */
 export function openVetting(onUnknown: () => void): Vetting {
   const vetted = new WeakMap<Channel, Promise<void>>();
 

@@ -1,4 +1,3 @@
-/** The client for MONGODB_URL, and faults of that setting in its user's words. */
 import {
   MongoClient,
   MongoCompatibilityError,
@@ -10,7 +9,6 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { EngineError, NoAnswerError } from '../../lib/engineError.js';
 
 const SETTING = 'MONGODB_URL';
-/** Where the address names none. */
 const DEFAULT_DATABASE = 'gift';
 const AUTHENTICATION_FAILED = 18;
 const UNAUTHORIZED = 13;
@@ -32,7 +30,6 @@ export interface Address {
   readonly newClient: () => MongoClient;
 }
 
-/** @throws EngineError */
 export function addressOf(url: string): Address {
   const newClient = (): MongoClient => new MongoClient(url, OPTIONS);
   let database;

@@ -6,9 +6,9 @@ import type { MongoDocument } from './layout.js';
 /** Reads the state after the call. @throws UnavailableError */
 export type LookUp = (collection: string, id: string) => Promise<MongoDocument | undefined>;
 
-/** Running requests per collection; later look-ups wait, and are sent together. */
+/** Per collection; later look-ups wait, and share a request. */
 const UNDER_WAY = 2;
-/** Documents per request: they are parsed in one turn of the event loop. */
+/** One answer is parsed in one turn of the event loop. */
 const MOST = 100;
 
 interface Asked {

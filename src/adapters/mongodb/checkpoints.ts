@@ -1,4 +1,4 @@
-/** Checkpoints and their waiters: one repeated query serves thousands. */
+/** One repeated query serves thousands of waiters. */
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Positioned } from './guarded.js';

@@ -13,7 +13,6 @@ import {
 } from './layout.js';
 import { BULK_MS, INDEX_MS, type Database, type Connection } from './connection.js';
 
-/** The fields that all stored documents have extracted for indexes. */
 interface FieldsMeta {
   readonly _id: string;
   readonly fields: readonly string[];
@@ -22,8 +21,8 @@ interface FieldsMeta {
 const PAGE = 1_000;
 
 /**
- * Creates a missing collection, extracts newly indexed fields of stored documents, and creates the indexes unless
- * `deferIndexes`. @throws EngineError when an index of the same name differs
+ * Also extracts newly indexed fields of stored documents.
+ * @throws EngineError when an index of the same name differs
  */
 export async function ensureCollection(connection: Connection, layout: Layout, deferIndexes: boolean): Promise<void> {
   await connection.write(async ({ db }) => db.createCollection(layout.collection).catch(ignoring(isPresent)), BULK_MS);
@@ -59,10 +58,10 @@ export async function versionsOf(connection: Connection, name: string): Promise<
   );
 }
 
-/** `expireAfterSeconds`: seconds from the indexed date until a document expires. */
+/** Documents expire so many seconds after the indexed date. */
 export type WantedIndex = MongoIndex & { readonly expireAfterSeconds?: number };
 
-/** Creates missing indexes and checks all. @throws EngineError when one of the same name differs */
+/** @throws EngineError when an index of the same name differs */
 export async function ensureIndexes(
   connection: Connection,
   collection: string,

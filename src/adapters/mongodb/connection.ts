@@ -9,15 +9,14 @@ import { LateError, failureOf, foundNoServer, wasClosed } from './failures.js';
 export const CALL_MS = 5_000;
 /** For a command of up to 1,000 documents, or a long answer. */
 export const BULK_MS = 20_000;
-/** For an index over a whole collection. */
 export const INDEX_MS = 1_800_000;
 
 const MISSES = 2;
 /** ms that a new client has to find its server. */
 const PATIENCE_MS = 2_000;
-/** ms that closing waits for running calls. */
+/** For running calls. */
 const CLOSE_MS = 5_000;
-/** ms until a call fails whose connection the driver may have destroyed: otherwise it would wait for ever. */
+/** A call whose connection the driver destroyed may hang for ever. */
 const GIVEN_UP_MS = 2_000;
 
 /** Acknowledged writes are in the journals of a majority; reads use only the primary, which has them. */
@@ -32,7 +31,7 @@ export interface Database {
 }
 
 export interface Connection {
-  /** For calls without changes. @throws UnavailableError when the call fails or `deadlineMs` passes */
+  /** @throws UnavailableError when the call fails or `deadlineMs` passes */
   read<T>(work: (database: Database) => Promise<T>, deadlineMs?: number): Promise<T>;
   /**
    * @throws UnavailableError, whose outcome is unknown unless nothing was sent; other errors when the server refuses
@@ -44,7 +43,6 @@ export interface Connection {
 }
 
 export interface ConnectionOptions {
-  /** Connects when first used. */
   readonly newClient: () => MongoClient;
   readonly database: string;
   readonly logger?: Logger | undefined;
@@ -115,7 +113,7 @@ export function openConnection({ newClient, database, logger }: ConnectionOption
     }
   }
 
-  /** The driver nearly always recovers by itself, but not always, and never when a client's first connection failed. */
+  /** The driver recovers by itself, but not always, and never when a client's first connection failed. */
   function missed(session: Session, error: unknown): void {
     misses += 1;
     if (
@@ -149,7 +147,6 @@ export function openConnection({ newClient, database, logger }: ConnectionOption
   };
 }
 
-/** Fails the calls that still run after `GIVEN_UP_MS`. */
 function giveUp(underWay: Set<Call>): void {
   const calls = [...underWay];
   if (calls.length === 0) return;

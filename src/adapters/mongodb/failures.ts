@@ -37,12 +37,11 @@ export function wasClosed(error: unknown): boolean {
   );
 }
 
-/** No server was found, or no connection was free (an error that the driver doesn't export). */
 function isNotSent(error: unknown): boolean {
   return foundNoServer(error) || (error instanceof MongoError && error.name === 'MongoWaitQueueTimeoutError');
 }
 
-/** The driver passes on an error of a socket that the server has just closed: `EPIPE`, `ECONNRESET`, `ERR_STREAM_…`. */
+/** An error of a socket that the server has just closed: `EPIPE`, `ECONNRESET`, `ERR_STREAM_…`. */
 function isConnectionError(error: unknown): error is NodeJS.ErrnoException {
   return (
     error instanceof Error &&

@@ -10,7 +10,7 @@ export interface Positioned {
 /**
  * Writes each of `documents` (each id once) where its id is free, or its stored position lower. Ordered ids keep two
  * such commands from waiting for each other. A taken id means a newer document, or one that another client inserted at
- * the same moment. That one may be older, so these are written again, without inserting.
+ * the same moment. The latter may be older, so these are written again, without inserting.
  */
 export async function writeGuarded<D extends Positioned>(
   connection: Connection,

@@ -1,4 +1,3 @@
-/** The read store in MongoDB: a collection for each version of a read model, and three small ones. */
 import type { IndexDirection } from 'mongodb';
 import type { CollectionSpec, Scalar, StoredDocument } from '../../ports/readStore.js';
 import { collectionNameOf, rememberedLayouts, scalarOf, storedNameOf } from '../readStoreRules.js';
@@ -11,14 +10,13 @@ export interface MongoDocument {
   readonly p: string;
   /** Body. */
   readonly b: string;
-  /** Indexed fields (`keyOf`), without values that queries can't find. */
+  /** Without values that queries can't find. */
   readonly [key: `f_${string}`]: Scalar;
 }
 
 /** `_id` is the projection, `p` its position. */
 export const CHECKPOINTS = 'checkpoints';
 export const RECORDS = 'records';
-/** Pointers, the id of the bound log, and extracted fields of collections. */
 export const META = 'meta';
 
 export interface FieldKey {
@@ -42,7 +40,6 @@ export interface Layout {
   readonly indexes: readonly MongoIndex[];
 }
 
-/** @throws Error when name or version can't be part of a collection's name */
 export const layoutOf = rememberedLayouts(makeLayout);
 
 /** `$` and `.` have a meaning in MongoDB's keys. */

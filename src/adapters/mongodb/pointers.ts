@@ -1,4 +1,3 @@
-/** The active versions, and the log that filled the store. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReadStore } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -19,7 +18,7 @@ interface Binding {
 }
 
 const LOG = 'log';
-/** Attempts, and ms between them, until a majority of the servers has another process's binding. */
+/** Until a majority of the servers has another process's binding. */
 const ATTEMPTS = 20;
 const PAUSE_MS = 50;
 
@@ -31,10 +30,7 @@ export function createPointers(connection: Connection): Pointers {
     return pointer?.version;
   }
 
-  /**
-   * @param before the pointer's expected versions; `undefined`: any
-   * @returns whether it was set
-   */
+  /** @param before `undefined`: any version */
   async function set(
     name: string,
     version: number,

@@ -6,10 +6,7 @@ import { type Layout, type MongoDocument, keyOf } from './layout.js';
 
 type Operators = Readonly<Record<string, Scalar | readonly Scalar[]>>;
 
-/**
- * `undefined`: nothing can match.
- * @throws Error when its fields, those of `sort` too, are not the first fields of one index, or for an unknown operator
- */
+/** `undefined`: nothing can match. @throws Error as `conditionsOf` */
 export function filterOf(layout: Layout, query: Query): Filter<MongoDocument> | undefined {
   const filter: Record<string, Operators> = {};
   for (const [field, condition] of conditionsOf(layout.name, layout.declared, query)) {
@@ -31,7 +28,6 @@ export function sortOf(query: Query): Sort {
   return sort;
 }
 
-/** A range, for which MongoDB uses an index. */
 export function prefixOf(prefix: string): { readonly $gte: string; readonly $lt?: string } {
   const end = afterPrefix(prefix);
   return end === undefined ? { $gte: prefix } : { $gte: prefix, $lt: end };
@@ -45,7 +41,6 @@ function operatorsOf(condition: Condition): Operators | undefined {
   const operators: Record<string, Scalar> = {};
   for (const [name, bound] of Object.entries(condition) as [string, Scalar | undefined][]) {
     if (bound === undefined) continue;
-    // No value is beyond null, and only null equals it.
     if (bound === null && !name.endsWith('e')) return undefined;
     if (bound === null) operators['$eq'] = null;
     else operators[`$${name}`] = bound;

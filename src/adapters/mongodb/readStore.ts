@@ -14,7 +14,6 @@ import { writeBatches } from './writer.js';
 export interface MongoReadStoreOptions {
   /** `mongodb://` or `mongodb+srv://`, with the database (default `gift`). */
   readonly url: string;
-  /** For long losses of the server. */
   readonly logger?: Logger | undefined;
 }
 

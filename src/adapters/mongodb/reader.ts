@@ -9,9 +9,8 @@ import { filterOf, sortOf } from './query.js';
 
 export type Reader = Pick<ReadStore, 'get' | 'getMany' | 'find' | 'count'>;
 
-/** Documents per answer: parsing them takes about 5 ms of the event loop. */
+/** About 5 ms of parsing. */
 const ANSWER = 1_000;
-/** Concurrent requests of one `getMany`. */
 const SIDE_BY_SIDE = 4;
 
 export function createReader(connection: Connection): Reader {

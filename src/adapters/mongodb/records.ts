@@ -17,11 +17,10 @@ interface MongoRecord {
 }
 
 const NEVER = new Date(8.64e15);
-/** For a put without expectation, when the record appears or disappears meanwhile: hardly ever twice. */
+/** The record may appear or disappear between two steps: hardly ever twice. */
 const ATTEMPTS = 20;
 const ANSWER = 1_000;
 
-/** The server deletes expired records, some time later. */
 export async function ensureRecords(connection: Connection): Promise<void> {
   await ensureIndexes(connection, RECORDS, [{ name: 'e', key: { e: 1 }, expireAfterSeconds: 0 }]);
 }
@@ -32,7 +31,6 @@ export function createRecords(connection: Connection): Records {
     database.collection<MongoRecord>(RECORDS);
   const alive = (): { readonly e: { readonly $gt: Date } } => ({ e: { $gt: new Date() } });
 
-  /** The first version, where the record is missing or expired. */
   async function create(_id: string, value: { readonly v: string; readonly e: Date }): Promise<1 | undefined> {
     return connection.write(async (database) => {
       try {
@@ -49,7 +47,6 @@ export function createRecords(connection: Connection): Records {
     });
   }
 
-  /** `undefined`: there is no record. */
   async function replace(_id: string, value: { readonly v: string; readonly e: Date }): Promise<number | undefined> {
     const changed = await connection.write((database) =>
       records(database).findOneAndUpdate(

@@ -13,7 +13,7 @@ const MAX_COMMAND_BYTES = 2_000_000;
 const OVERHEAD = 200;
 
 /**
- * Writes the documents of each collection in order, then each projection's highest checkpoint.
+ * Documents first, then the checkpoints.
  * @throws Error when a batch exceeds the port's limits; errors of the connection
  */
 export async function writeBatches(connection: Connection, batches: readonly WriteBatch[]): Promise<void> {
@@ -44,7 +44,7 @@ async function writeCollection(connection: Connection, batches: readonly WriteBa
   }
 }
 
-/** Keeps the newest document of each id. @throws Error when the bodies exceed the port's limit */
+/** Keeps the newest document of each id. */
 export function commandsOf(layout: Layout, documents: readonly StoredDocument[]): MongoDocument[][] {
   const newest = new Map<string, MongoDocument>();
   let bytes = 0;

@@ -1,7 +1,4 @@
-/**
- * The bus on NATS: reconnects for ever, drains when it closes. Installations may share a server, since every subject
- * carries the log's id.
- */
+/** Installations may share a server, since every subject carries the log's id. */
 import { type Msg, NatsError, type Subscription, headers } from 'nats';
 import { within } from '../../lib/async/within.js';
 import { type Bus, RemoteError, type Unsubscribe } from '../../ports/bus.js';
@@ -10,18 +7,16 @@ import { bodyOf, checkSubject, payloadOf } from '../busPayload.js';
 import { connected } from './connection.js';
 import { openAsking, openSigns } from './signs.js';
 
-/** UTF-16 code units of a handler's error message. */
 const MAX_FAILURE_LENGTH = 300;
 const DRAIN_MS = 5_000;
 const PING_MS = 1_000;
-/** The reply header with the reason of a failed request. */
 const FAILED = 'Gift-Failed';
 
 export interface NatsBusOptions {
   /** `nats://` or `tls://` addresses, comma-separated; the first may contain user and password, or a token. */
   readonly url: string;
   readonly logId: string;
-  /** Errors outside requests: handlers of published messages that throw, invalid messages, lost connections. */
+  /** Errors outside requests: handlers of published messages, invalid messages, lost connections. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -81,7 +76,6 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     };
   };
 
-  /** Resolves when the server has everything sent. @throws UnavailableError with the message `otherwise` */
   const flushed = async (otherwise: string): Promise<void> => {
     const failed = (cause?: unknown): never => {
       throw new UnavailableError(otherwise, { outcomeUnknown: true, cause });

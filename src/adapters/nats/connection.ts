@@ -1,4 +1,3 @@
-/** The connection to NATS_URL, and faults of that setting in its user's words. */
 import { connect, type NatsConnection, NatsError } from 'nats';
 import { EngineError, NoAnswerError } from '../../lib/engineError.js';
 
@@ -6,7 +5,6 @@ const SETTING = 'NATS_URL';
 /** The oldest tested server. Before 2.2 there are no headers, and no answer for a subject without responders. */
 const LEAST_VERSION = [2, 9] as const;
 
-/** Reconnects for ever. Parameter and errors are those of `openNatsBus`. */
 export async function connected(url: string): Promise<NatsConnection> {
   const servers = url.split(',').map((one) => new URL(one.trim()));
   const [first] = servers;

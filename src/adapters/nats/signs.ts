@@ -7,11 +7,11 @@ import { LRUCache } from 'lru-cache';
 import { createInbox, headers, type Msg, type NatsConnection, type Subscription } from 'nats';
 import { DeadlineError, NoRespondersError } from '../../ports/bus.js';
 
-/** ms until a running handler signals, first and then again. */
+/** ms until a running handler signals. */
 const SIGN_MS = { first: 100, next: 500 };
-/** ms until a request without answer or signal is sent to the group again. */
+/** ms without answer or signal. */
 const AGAIN_MS = 400;
-/** ms without a further signal after which a handler counts as dead. */
+/** ms after a handler's last signal. */
 const SILENT_MS = 2_000;
 const TICK_MS = 50;
 /** Requests that are recognised when sent again. */
@@ -114,7 +114,6 @@ export function openAsking(connection: NatsConnection, connected: () => boolean)
 
 export interface Signs {
   known(message: Msg): boolean;
-  /** Signals until `work` has ended. */
   during(message: Msg, work: Promise<void>): Promise<void>;
 }
 
@@ -123,7 +122,7 @@ export function openSigns(): Signs {
   return {
     known(message) {
       const reply = message.reply ?? '';
-      // A message without a reply address is never sent again.
+      // Without a reply address a message is never sent again.
       if (reply === '') return false;
       const again = taken.has(reply);
       taken.set(reply, true);

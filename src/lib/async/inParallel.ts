@@ -1,6 +1,6 @@
 /**
- * Starts `work` for the items in order, at most `limit` at a time. After a failure, or once `signal` aborts, it starts
- * no further item and waits for the running ones. An abort is no error.
+ * After a failure, or once `signal` aborts, starts no further item and waits for the running ones. An abort is no
+ * error.
  * @throws the first failure in the order of the runs
  */
 export async function inParallel<T>(

@@ -1,6 +1,6 @@
 /**
- * Shares answers that are outdated at once, such as a log's end: each caller's question is asked after its call. Calls
- * of one turn of the event loop, or made while a question runs, share the next one, and its failure.
+ * For answers that are outdated at once, such as a log's end: each caller's question is asked after its call. Calls of
+ * one turn of the event loop, or made while a question runs, share the next one, and its failure.
  */
 export function inTurns<T>(ask: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> | undefined;

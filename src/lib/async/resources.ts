@@ -2,11 +2,13 @@ export interface Closeable {
   close(): Promise<void> | void;
 }
 
-/** Closes open resources last in, first out, each once, also after failures. */
+/**
+ * Closed last in, first out, each once, also after failures.
+ * @throws AggregateError with every failure
+ */
 export interface Resources {
   add<T extends Closeable>(resource: T): T;
   add<T>(resource: T, close: (resource: T) => Promise<void>): T;
-  /** @throws AggregateError with every failure, once all have been tried */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Long loops in slices, between which the event loop turns. */
+/** Between slices, the event loop turns. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 const SLICE_MS = 5;
@@ -6,7 +6,6 @@ const SLICE_MS = 5;
 export const LOW_PRIORITY_SLICE_MS = 3;
 
 export interface Slices {
-  /** Starts a slice after other work or a wait. */
   start(): void;
   /** The slice is over: `await rest()`. With small steps, checking every few dozen is enough. */
   due(): boolean;
@@ -27,7 +26,6 @@ export function slices(ms = SLICE_MS): Slices {
   };
 }
 
-/** Yields to the event loop after each slice. An error of `each` ends it. */
 export async function inSlices<T>(items: Iterable<T>, each: (item: T, index: number) => void): Promise<void> {
   const time = slices();
   let index = 0;

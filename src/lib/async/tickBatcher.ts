@@ -1,15 +1,14 @@
-/** Does the work of one turn of the event loop together at its end: code and data stay in the processor's caches. */
+/** The work of one turn of the event loop is done together at its end: code and data stay in the processor's caches. */
 import { LOW_PRIORITY_SLICE_MS, slices } from './slices.js';
 
 export interface TickBatcher<T> {
   add(item: T): number;
   size(): number;
-  /** Takes the waiting items before the end of the turn. */
   flush(): void;
   clear(): void;
 }
 
-/** @param take receives the waiting items in order, and returns those left for the next turn */
+/** @param take returns the items left for the next turn */
 export function tickBatcher<T>(take: (items: T[]) => T[] | undefined): TickBatcher<T> {
   let waiting: T[] = [];
   let scheduled = false;
@@ -55,13 +54,13 @@ interface Asked<Q, A> {
 }
 
 export interface BatchedAnswersOptions {
-  /** The most questions per turn; the end of a slice (`slices.ts`) ends it too. */
+  /** Per turn; a used-up slice ends it too. */
   readonly atOnce: number;
-  /** Runs the work of one turn; its own errors fail every question of the turn. */
+  /** Its own errors fail every question of the turn. */
   readonly around?: (work: () => void) => void;
 }
 
-/** In order, at the end of the turn. An error of `answer` fails only its question. */
+/** An error of `answer` fails only its question. */
 export function batchedAnswers<Q, A>(
   answer: (question: Q) => A,
   { atOnce, around = (work) => work() }: BatchedAnswersOptions,

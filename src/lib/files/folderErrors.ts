@@ -1,4 +1,4 @@
-/** Why a folder takes no files, where the system's error says too little. */
+/** Explains faults where the system's error says too little. */
 import { linkSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { EngineError } from '../engineError.js';
@@ -16,7 +16,6 @@ function fileSystemOf(
   }
 }
 
-/** Fault and remedy where the file system is out of inodes. */
 export function noInodes(folder: string): string | undefined {
   const system = fileSystemOf(folder);
   // File systems without a count report 0 for both.
@@ -24,7 +23,6 @@ export function noInodes(folder: string): string | undefined {
   return `no inodes are free on the file system of ${folder} (df -i shows it): remove files there that nobody needs`;
 }
 
-/** Fault and remedy where the file system is out of inodes or blocks. */
 export function exhausted(folder: string): string | undefined {
   const system = fileSystemOf(folder);
   return (
@@ -38,7 +36,7 @@ export function exhausted(folder: string): string | undefined {
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /**
- * Gives a file a second name, which must be free. @param link replaced in tests
+ * The new name must be free.
  * @throws EngineError naming DATA_DIR where the file system has no hard links; else the system's error, such as EEXIST
  */
 export function linkFile(from: string, to: string, link = linkSync): void {

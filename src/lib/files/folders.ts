@@ -18,9 +18,8 @@ export function temporaryFolder(prefix: string): string {
 }
 
 /**
- * With mode 0700, and missing parents. Node's own `recursive` never ends where the parent takes no folders, as in
- * /proc.
- * @returns whether it was missing. @throws the file system's errors
+ * Mode 0700. Node's own `recursive` never ends where the parent takes no folders, as in /proc.
+ * @returns whether it was missing
  */
 export function makeFolder(folder: string): boolean {
   try {

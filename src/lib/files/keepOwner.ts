@@ -2,8 +2,8 @@ import { lchownSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Files that root makes in another user's folder must be usable by the service's own user, the folder's owner. Does
- * nothing unless this process runs as root. @throws the file system's errors
+ * As root, gives a new file, folder or socket to the owner of its folder: the service's own user must be able to use
+ * it.
  */
 export function keepOwner(path: string): void {
   if (process.geteuid?.() !== 0) return;

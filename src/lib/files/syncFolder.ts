@@ -1,9 +1,6 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 
-/**
- * Makes new, linked or renamed names survive a power cut: a folder is written separately from its files.
- * @throws the file system's errors
- */
+/** Makes new names survive a power cut: a folder is written separately from its files. */
 export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
   try {

@@ -1,27 +1,23 @@
-/** Writes many log lines at once, off the event loop: a slow reader must not slow requests down. */
+/** Many lines per write, off the event loop: a slow reader must not slow requests down. */
 import { write, writeSync } from 'node:fs';
 import { currentTime } from '../clock.js';
 
 export interface LogDestination {
-  /** Takes one line with its end. Never throws, never waits. */
+  /** Never throws, never waits. */
   write(line: string): void;
-  /** For the end of the process: writes waiting lines before it returns. */
+  /** For the end of the process. */
   flushSync(): void;
 }
 
-/** Characters that cause a write. */
 const ENOUGH = 65_536;
-/** The longest wait of a line, ms. */
 const WAIT_MS = 100;
-/** Characters that may wait; further lines are dropped, and their number is logged. */
+/** In characters; further lines are dropped, and their number is logged. */
 const MOST = 16_777_216;
-/** ms until a full pipe is tried again. */
 const FULL_MS = 10;
-/** Attempts of `flushSync` on a full pipe: about a second. */
+/** About a second. */
 const FULL_TRIES = 100;
 /** No reader is left. After any other error, such as a full disk, later writes may succeed. */
 const OVER: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EBADF']);
-/** ms until the next attempt after any other error. */
 const TROUBLE_MS = 1_000;
 
 /**

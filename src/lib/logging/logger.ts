@@ -4,11 +4,8 @@ import { shortened } from '../quotedText.js';
 import { currentTime } from '../clock.js';
 import { openLogDestination } from './destination.js';
 
-/** Shown characters of a gift's id or shortcode. */
 const SEEN = 6;
-/** Deeper values are left out. */
 const DEPTH = 4;
-/** Longer texts and lists are cut. */
 const MAX_TEXT = 2_000;
 const MAX_LIST = 50;
 
@@ -67,7 +64,6 @@ const GIFT_ID_IN_TEXT = /(?<![0-9A-Za-z])(?:[0-9a-f]{20}|[0-9A-HJKMNP-TV-Z]{16})
 export interface LoggerSettings {
   /** pino's name of the lowest level written. */
   readonly level: string;
-  /** Default: standard output, buffered. */
   readonly destination?: DestinationStream;
 }
 
@@ -136,7 +132,6 @@ function cleanValue(treatment: Treatment, value: unknown, depth: number): unknow
   }
 }
 
-/** The same object where nothing is removed. */
 function clean(object: Record<string, unknown>, depth: number = DEPTH): Record<string, unknown> {
   let result: Record<string, unknown> | undefined;
   for (const key of Object.keys(object)) {
@@ -149,7 +144,7 @@ function clean(object: Record<string, unknown>, depth: number = DEPTH): Record<s
   return result ?? object;
 }
 
-/** Lines are written some milliseconds later, on `fatal` and at the end of the process at once. */
+/** Writes lines some milliseconds later, but on `fatal` and at the end of the process at once. */
 export function createLogger(settings: LoggerSettings): Logger {
   const options: LoggerOptions = {
     level: settings.level,

@@ -19,7 +19,7 @@ const OPEN_WITHIN_MS = 10_000;
 
 export interface EmbeddedBusOptions {
   readonly dir: string;
-  /** Errors outside requests: handlers of published messages that throw, invalid frames, lost connections. */
+  /** Errors outside requests: handlers of published messages, invalid frames, lost connections. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -29,7 +29,6 @@ interface Attachment {
   close(): Promise<void>;
 }
 
-/** Resolves once connected. @throws Error when the folder can't be used */
 export async function openEmbeddedBus({ dir, onError }: EmbeddedBusOptions): Promise<Bus> {
   const rendezvous = openRendezvous(dir);
   const client = openBusClient(onError);
@@ -92,7 +91,7 @@ export async function openEmbeddedBus({ dir, onError }: EmbeddedBusOptions): Pro
   };
 }
 
-/** @throws Error when the socket can't be bound; the claim is released then */
+/** @throws Error when the socket can't be bound, after releasing the claim */
 async function becomeBroker(
   rendezvous: Rendezvous,
   client: BusClient,

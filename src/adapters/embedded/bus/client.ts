@@ -12,7 +12,6 @@ const PING_MS = 1_000;
 
 export interface BrokerConnection {
   send(frame: Frame): void;
-  /** Resolves when there is room again; `undefined` while there is. */
   congested(): Promise<void> | undefined;
 }
 

@@ -1,14 +1,12 @@
 import type { Socket } from 'node:net';
 import { encodeFrame, type Frame, frameReader } from './frames.js';
 
-/** Disconnects a peer that reads nothing for this long, so that it delays no other. It can connect again. */
+/** Disconnects a peer that reads nothing for this long, so that it delays no other. */
 const STALL_MS = 5_000;
 
 export interface Connection {
   send(frame: Frame): void;
-  /** Resolves when the other side has taken what waits for it, or is gone; `undefined` while little waits. */
   congested(): Promise<void> | undefined;
-  /** Reads nothing more until then. */
   hold(until: Promise<void>): void;
   end(): Promise<void>;
 }
@@ -16,7 +14,6 @@ export interface Connection {
 export interface ConnectionEvents {
   readonly onFrame: (frame: Frame) => void;
   readonly onClose: () => void;
-  /** Invalid frames, and the reason for a lost connection. */
   readonly onError: (error: Error) => void;
 }
 

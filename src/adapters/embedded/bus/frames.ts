@@ -1,6 +1,6 @@
 /**
- * Frames of the embedded bus: a JSON header and a body, the payload's JSON, which the broker never parses. On a socket:
- * two lengths (4 bytes each, big endian), header, body. The first counts all bytes after it, the second the header.
+ * A frame is a JSON header and a body, the payload's JSON, which the broker never parses. On a socket: two lengths (4
+ * bytes each, big endian), header, body. The first counts all bytes after it, the second the header.
  */
 import { MAX_PAYLOAD_BYTES } from '../../busPayload.js';
 
@@ -14,7 +14,6 @@ export type Header =
   | { readonly t: 'rep' | 'none'; readonly i: number }
   | { readonly t: 'gone' | 'drop' | 'ping' | 'pong'; readonly i: number };
 
-/** `body` is `''` where there is none. */
 export interface Frame {
   readonly header: Header;
   readonly body: string;
@@ -56,7 +55,7 @@ class BrokenStreamError extends Error {
 }
 
 export interface FrameReader {
-  /** An invalid frame is passed to `onRefused` and skipped. @throws BrokenStreamError */
+  /** Passes an invalid frame to `onRefused`. @throws BrokenStreamError */
   read(chunk: Buffer): Frame[];
 }
 

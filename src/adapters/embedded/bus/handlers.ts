@@ -2,15 +2,14 @@ import { bodyOf, payloadOf } from '../../busPayload.js';
 import type { Header } from './frames.js';
 
 export type Tell = (header: Header, body?: string) => void;
-/** Compared by identity: each service needs its own function. */
+/** Compared by identity, as listeners are: each service needs its own function. */
 export type Handler = (payload: unknown) => Promise<object>;
-/** Compared by identity: each subscription needs its own function. */
 export type Listener = (payload: unknown) => void;
 
 export interface Handlers {
-  /** @returns ends it, and returns whether that withdrew the service from the broker */
+  /** @returns ends it, and returns whether the service was withdrawn from the broker */
   serve(subject: string, queue: string, handler: Handler): () => boolean;
-  /** @returns ends it, and returns whether that withdrew the subscription from the broker */
+  /** @returns ends it, and returns whether the subscription was withdrawn from the broker */
   subscribe(subject: string, listener: Listener): () => boolean;
   announce(): void;
   /** Withdraws everything. Resolves when running handlers have ended. */
@@ -19,7 +18,6 @@ export interface Handlers {
   heard(subject: string, body: string): void;
 }
 
-/** @param onError errors of listeners, and invalid messages */
 export function openHandlers(tell: Tell, onError: (error: unknown) => void): Handlers {
   const services = new Map<string, Map<string, Handler[]>>();
   const listeners = new Map<string, Set<Listener>>();

@@ -1,6 +1,6 @@
 /**
- * The rendezvous of the processes of one data folder. The broker holds the exclusive lock of `bus.lock`, which the
- * operating system frees with the process. So only one process at a time removes or binds the socket.
+ * The broker holds the exclusive lock of `bus.lock`, which the operating system frees with the process. So only one
+ * process at a time removes or binds the socket.
  */
 import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -97,7 +97,6 @@ function cleared(path: string): string {
   return path;
 }
 
-/** A folder below TMPDIR or /tmp. @throws EngineError where neither is possible */
 function shortFolder(dir: string): string {
   // `userInfo` fails for a user without a name.
   const uid = process.getuid?.() ?? -1;

@@ -1,11 +1,11 @@
-/** Routes frames in the broker's process. Every client is a peer, also the broker's own. */
+/** Every client is a peer, also the broker's own. */
 import type { Frame, Header } from './frames.js';
 
 export interface Peer {
   send(frame: Frame): void;
   /** Resolves when the send buffer is empty or the peer is gone; `undefined` while the buffer has room. */
   congested(): Promise<void> | undefined;
-  /** Stops reading the peer's frames until then: backpressure for a sender to a congested peer. */
+  /** Stops reading the peer's frames until then: backpressure on senders to a congested peer. */
   hold(until: Promise<void>): void;
 }
 
@@ -91,7 +91,6 @@ export function openRouter(onRefused: (error: Error) => void): Router {
     }
   };
 
-  /** The last peer that can't answer ends the request. */
   const missed = (from: Peer, { request }: Ask, gone: boolean): void => {
     request.gone ||= gone;
     if (request.open === 0 || --request.open > 0) return;

@@ -1,7 +1,4 @@
-/**
- * Group commit: many appends in one transaction, each checked against its own expected revision, all durable by one
- * fsync.
- */
+/** Group commit: many appends in one transaction, each with its own expected revision, all durable by one fsync. */
 import type { Database } from 'better-sqlite3';
 import type { ExpectedRevision } from '../../../ports/eventStore.js';
 import { Sqlite } from '../driver.js';
@@ -12,17 +9,16 @@ import { sealMark } from './log.js';
 
 /** An array, since thousands a second cross threads. */
 export type AppendRequest = readonly [
-  /** Also in its outcome. */
   sequence: number,
   stream: string,
   expected: ExpectedRevision,
-  /** Five for each event: type, id, at, data (JSON), metadata (JSON). */
+  /** Per event: type, id, at, data (JSON), metadata (JSON). */
   fields: readonly string[],
 ];
 
 export const FIELDS = 5;
 
-/** Ends a group of waiting appends, so that the first does not wait long. A message may exceed it a little. */
+/** Bounds a group, so that its first append does not wait long. */
 export const GROUP = { appends: 1_000, bytes: 8_000_000 };
 
 /** In characters, close enough to bytes. */
@@ -57,11 +53,10 @@ export interface GroupCommitOptions {
 }
 
 /**
- * Returns the function that commits a group. It answers every append and throws nothing. An engine fault, a lock held
- * by others for `lockWaitMs` or a refusal of `guard` fails the whole group, with nothing written; any other error fails
- * one append. A failed expectation is a repeat when exactly the append's ids follow the expected revision; its answer
- * is that of the first time. With `'any'` the whole stream is searched for the first id, which takes time in a long
- * one.
+ * The returned function answers every append and throws nothing. An engine fault, a lock held by others for
+ * `lockWaitMs` or a refusal of `guard` fails the whole group, with nothing written; any other error fails one append. A
+ * failed expectation is a repeat when exactly the append's ids follow the expected revision; its answer is that of the
+ * first time. With `'any'` the whole stream is searched for the first id.
  */
 export function groupCommit(
   database: Database,
@@ -90,7 +85,6 @@ export function groupCommit(
     'INSERT INTO events (position, stream, revision, type, id, at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
   );
 
-  /** Position of the last of exactly these events right after `revision`; `undefined` when others follow. */
   function repeated(stream: string, revision: number, fields: readonly string[]): number | undefined {
     const count = fields.length / FIELDS;
     const stored = after.all(stream, revision, count);
@@ -131,7 +125,7 @@ export function groupCommit(
 
   // `beginWriting` waits instead.
   database.pragma('busy_timeout = 0');
-  /** How long the last group held the lock, and when it was released, ms. */
+  /** Duration and end of the last group's lock, ms. */
   let held = 0;
   let freed = 0;
 

@@ -1,4 +1,3 @@
-/** The event store of one machine: `events.db` in the data folder, shared by processes. */
 import { resolve } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { batchedAnswers } from '../../../lib/async/tickBatcher.js';
@@ -27,7 +26,7 @@ import { openRecentAppends } from './recentAppends.js';
 import { watchLogTail } from './logTail.js';
 import { openEventWriter } from './writer.js';
 
-/** Page cache in KiB, for the inner pages of the index: one or two reads then find a stream. */
+/** KiB: with the index's inner pages cached, one or two reads find a stream. */
 const CACHE_KIB = 16_000;
 
 /** About 2 ms. */

@@ -17,10 +17,9 @@ const INNER_PAGES = 4;
 function serve(data: ThreadData): void {
   const { file, opened } = data;
   const database = openEventLog(file, { openElsewhere: true });
-  // For the inner pages of the index. A larger cache costs more than it saves: SQLite walks all cached pages at the
-  // commit after an index page was split.
+  // A larger cache costs more than it saves: SQLite walks all cached pages at the commit after an index page was split.
   database.pragma('cache_size = -4000');
-  // Keeps a group's pages in memory until its commit, also more than the cache holds.
+  // Keeps a group's pages in memory until its commit.
   database.pragma('cache_spill = OFF');
   database.pragma(`wal_autocheckpoint = ${MOST_PAGES}`);
   database.pragma('journal_size_limit = 67108864');
@@ -55,7 +54,7 @@ function serve(data: ThreadData): void {
   void checkpoints.loaded.then(thread.ready);
 }
 
-/** About: an index page for each append, the events, and inner pages. */
+/** An estimate: an index page for each append, the events, and inner pages. */
 function pagesOf(appends: number, bytes: number): number {
   return appends + bytes / PAGE_BYTES + INNER_PAGES;
 }

@@ -8,7 +8,7 @@ import type { RecentAppends } from './recentAppends.js';
 import type { LogTail } from './logTail.js';
 
 const DEFAULT_BATCH = 1_000;
-/** A batch also ends at this many characters. */
+/** In characters. */
 const BATCH_SIZE = 4_000_000;
 const TURN_MS = 5;
 /** Positions scanned in a slice, adapted to take about a turn. */
@@ -20,13 +20,11 @@ export interface FeedOptions {
   readonly reader: EventReader;
   /** Absent: the feed ends at the log's end. */
   readonly logTail?: LogTail;
-  /** Saves followers reading from the file. */
   readonly recentAppends?: RecentAppends;
-  /** Then the feed ends without touching the reader. */
   readonly closed: () => boolean;
 }
 
-/** `readAll`, or `follow` where there is a log tail. `follow` retries for ever while the engine is unavailable. */
+/** With a log tail, `follow`, which retries for ever while the engine is unavailable. */
 export async function* feed(
   after: Position | undefined,
   filter: EventFilter,
@@ -63,7 +61,6 @@ export async function* feed(
     return undefined;
   }
 
-  /** `undefined` when memory lacks a part. */
   function rememberedBatch(): EventBatch | undefined {
     const slice = recentAppends?.after(position, batchSize, matches);
     return slice === undefined

@@ -30,7 +30,6 @@ function isEmpty(file: string): boolean {
   return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
-/** Creates a missing log, with a new id. @throws DataFileError, UnavailableError as `openDatabase` */
 export function openEventLog(file: string, mode: { readonly?: boolean; openElsewhere?: boolean }): Database {
   return openDatabase(file, {
     kind: 'event log',
@@ -41,8 +40,8 @@ export function openEventLog(file: string, mode: { readonly?: boolean; openElsew
   });
 }
 
-// Filter columns come before data: SQLite reads skipped rows only so far. The writer assigns positions, so that a
-// rolled back transaction leaves no gap.
+// Filter columns come before data, which SQLite then does not read for skipped rows. The writer assigns positions, so
+// that a rolled back transaction leaves no gap.
 function create(database: Database): void {
   database.exec(`
     CREATE TABLE events (
@@ -61,7 +60,6 @@ function create(database: Database): void {
   database.prepare(`INSERT INTO meta (name, value) VALUES ('logId', ?)`).run(randomUUID());
 }
 
-/** @throws DataFileError when the log has none */
 export function logIdOf(database: Database, file: string): string {
   const logId = database.prepare<[], string>(`SELECT value FROM meta WHERE name = 'logId'`).pluck().get();
   if (logId === undefined) throw new DataFileError(file, 'has lost its log id', 'restore it from a backup');
@@ -74,10 +72,7 @@ export function sealMark(database: Database): () => boolean {
   return () => mark.get() !== undefined;
 }
 
-/**
- * Seals for good, after the running transaction. This thread must have the file open.
- * @throws UnavailableError, DataFileError
- */
+/** Seals for good. This thread must have the file open. @throws UnavailableError, DataFileError */
 export function sealEventLog(file: string): void {
   const database = openEventLog(file, { openElsewhere: true });
   try {

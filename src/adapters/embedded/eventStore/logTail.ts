@@ -7,7 +7,7 @@ const POLL_MS = 20;
 export interface LogTail {
   /**
    * Resolves when the log grows past `position`, the signal aborts, the tail is closed, or the log's end can't be read.
-   * @param own only this thread has appended lately: the end is not read now, and the next poll finds appends of others
+   * @param own only this thread has appended lately: skips reading the log's end
    */
   past(position: number, signal: AbortSignal | undefined, own?: boolean): Promise<void>;
   grew(position: number): void;
@@ -15,12 +15,11 @@ export interface LogTail {
   close(): void;
 }
 
-/** Appends of this thread wake at once, others by polling. One timer for all waiters; it keeps no process alive. */
+/** Appends of this thread wake at once, others by polling. Keeps no process alive. */
 export function watchLogTail(end: () => number): LogTail {
   const waiting = new Map<() => void, number>();
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
-  /** The end as far as this thread appended. */
   let grown = 0;
 
   function grew(position: number): void {

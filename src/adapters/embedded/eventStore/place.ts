@@ -1,4 +1,4 @@
-/** Moves a new event log into a data folder as a whole, so that no process ever finds half of one. */
+/** A new event log appears in a data folder as a whole, so that no process ever finds half of one. */
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { linkFile } from '../../../lib/files/folderErrors.js';
@@ -13,10 +13,7 @@ export function prepareEventLog(dataDir: string): { readonly dir: string; remove
   return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
 }
 
-/**
- * Moves the closed log of `dir` into the data folder, durably.
- * @throws Error with the code EEXIST when the data folder now has a log, which stays
- */
+/** Durable. @throws Error with the code EEXIST when the data folder now has a log, which stays */
 export function placeEventLog(dir: string, dataDir: string): void {
   const made = eventLogFile(dir);
   // The last connection has moved everything into the file itself.

@@ -6,10 +6,10 @@ import { afterPrefix } from '../../prefix.js';
 import { forgetPages, unavailableOf, VALUE } from '../sqlite.js';
 import { positionOf } from './log.js';
 
-/** Characters that end a slice: about 5 ms to parse. */
+/** In characters: about 5 ms to parse. */
 const SLICE_SIZE = 1_000_000;
 const STREAM_SLICE = 500;
-/** Most streams are shorter, and reading all rows at once is faster than one by one. */
+/** Most streams are shorter, and `all` is faster than `iterate`. */
 const SHORT_STREAM = 8;
 
 export type EventRow = readonly [
@@ -27,25 +27,22 @@ const COLUMNS = 'position, stream, revision, type, id, at, data, metadata';
 
 export interface Slice {
   readonly events: RecordedEvent[];
-  /** The last position scanned. */
   readonly through: number;
-  /** In characters. */
   readonly size: number;
 }
 
-/** After `after` up to `through`, at most `limit` matching events. */
 export type Scan = (after: number, through: number, limit: number) => Slice;
 
-/** Reads on this thread, with positions as numbers. Every method throws UnavailableError. */
+/** Positions are numbers. Every method throws UnavailableError. */
 export interface EventReader {
   end(): number;
   /** 0 for an empty stream. */
   lastOf(stream: string): number;
   /** The first or last position with a time from `from` to `to`; 0 where there is none. */
   timedWithin(edge: 'first' | 'last', after: number, through: number, from: string, to: string): number;
-  /** Adds at most `limit` events to `into`. @returns whether there may be more */
+  /** @returns whether there may be more */
   readStream(stream: string, from: number, limit: number, into: RecordedEvent[]): boolean;
-  /** One snapshot for all reads of `work`: a snapshot costs more than reading a short stream. */
+  /** All reads of `work` share a snapshot, which costs more than reading a short stream. */
   together(work: () => void): void;
   scan(filter: EventFilter): Scan;
 }
@@ -97,7 +94,7 @@ export function eventReader(database: Database, file: string): EventReader {
         const first = Math.min(limit, SHORT_STREAM);
         const beginning = stream.all(name, from, first);
         if (beginning.length < first || first === limit) {
-          // Large events end a slice early: then there is more.
+          // Large events end a slice early.
           return take(beginning, into).count < beginning.length;
         }
         const rows = Math.min(limit, STREAM_SLICE);

@@ -14,7 +14,7 @@ export interface StoredAppend {
 }
 
 export interface RecentSlice {
-  /** The matching ones. All followers share these objects. */
+  /** All followers share these objects. */
   readonly events: RecordedEvent[];
   readonly through: number;
   /** The slice ends where memory ends: at the log's end when that event was stored. */
@@ -24,7 +24,7 @@ export interface RecentSlice {
 export interface RecentAppends {
   /** In log order. An append of another process in between clears everything before. */
   add(append: StoredAppend): void;
-  /** `undefined` where memory lacks a part of what follows `position`, or nothing follows. */
+  /** `undefined` where memory lacks a part, or nothing follows. */
   after(position: number, limit: number, matches: (stream: string, type: string) => boolean): RecentSlice | undefined;
 }
 
@@ -35,7 +35,6 @@ interface Kept {
 }
 
 export function openRecentAppends(): RecentAppends {
-  /** Without a gap, the first at position `first`. */
   let kept: Kept[] = [];
   let first = 1;
   let size = 0;

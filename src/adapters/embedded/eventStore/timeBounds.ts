@@ -1,4 +1,4 @@
-/** Finds the part of the log that holds a span of time. Times need not be in log order. */
+/** Times need not be in log order. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventReader } from './reader.js';
 
@@ -9,11 +9,7 @@ const SLICE = 10_000;
 export const FIRST_TIME = '';
 export const LAST_TIME = '~';
 
-/**
- * The first and last matching position after `after`; `undefined` where there is none.
- * @param stillOpen throws where the log was closed meanwhile
- * @throws UnavailableError, DataFileError
- */
+/** `undefined` where no event matches. @param stillOpen throws where the log was closed meanwhile */
 export async function timeBounds(
   reader: Pick<EventReader, 'end' | 'timedWithin'>,
   from: string,

@@ -22,18 +22,15 @@ export interface EventWriter {
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
   appendInOrder(appends: readonly StreamAppend[]): Promise<void>;
   readonly loaded: Promise<void>;
-  /** As `ThreadClient.ping`. */
   ping(): void;
-  /** Ends the thread once all appends are answered. No append may follow. */
   close(): Promise<void>;
 }
 
 export interface EventWriterOptions {
   /** A connection of this thread must keep the event log open. */
   readonly data: ThreadData;
-  /** Each stored append, in log order, before its answer. */
+  /** In log order, before the append's answer. */
   readonly onStored: (append: StoredAppend) => void;
-  /** The last position of each stored group. */
   readonly onGrown: (position: number) => void;
   readonly script?: URL;
 }

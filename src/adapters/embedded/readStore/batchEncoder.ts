@@ -1,4 +1,4 @@
-/** Encodes batches for the writer in slices: a large batch must not block the event loop. */
+/** Encodes in slices: a large batch must not block the event loop. */
 import {
   MAX_BATCH_BYTES,
   type CollectionSpec,
@@ -14,23 +14,20 @@ import type { WriterClient } from './writerClient.js';
 import type { EncodedBatch, EncodedCorrection } from './messages.js';
 
 export interface BatchEncoder {
-  /**
-   * Resolves once everything is committed. @throws Error when a batch exceeds the port's limits; errors of the writer
-   */
+  /** @throws Error when a batch exceeds the port's limits; errors of the writer */
   write(batches: readonly WriteBatch[]): Promise<void>;
 }
 
-/** ms per turn of the event loop, shared by all calls. */
+/** Per turn of the event loop, over all calls. */
 const TURN_MS = 4;
 const STRIDE = 32;
 
 export function createBatchEncoder(writer: Pick<WriterClient, 'call' | 'send' | 'sent' | 'deaths'>): BatchEncoder {
   let lastCall = 0;
-  /** When encoding started in this turn; `undefined`: not yet. */
   let turnBegan: number | undefined;
   let previous: Promise<unknown> = Promise.resolve();
 
-  /** Sends all parts. The next call need not wait for the answer. */
+  /** Resolves when all parts are sent: the next call need not wait for the answer. */
   async function encode(batches: readonly WriteBatch[]): Promise<{ readonly done: Promise<void> }> {
     const call = ++lastCall;
     const deaths = writer.deaths();

@@ -14,23 +14,19 @@ import { documentOf } from './reader.js';
 export interface BatchedReads {
   get(collection: CollectionSpec, id: string): Promise<StoredDocument | undefined>;
   readonly loaded: Promise<void>;
-  /** Ends the thread after its answers. Later reads happen here. */
   close(): Promise<void>;
 }
 
 export interface BatchedReadsOptions {
   readonly read: (layout: Layout, id: string) => StoredDocument | undefined;
-  /** Documents in memory, up to date. @throws errors of `read` */
+  /** Up to date. @throws errors of `read` */
   readonly memory: () => Memory;
   /** `undefined`: no processor is free for a thread. */
   readonly start: (() => Worker) | undefined;
   readonly longLived?: boolean;
-  /**
-   * Receives the error that ended the thread. This thread then reads instead, more slowly, and meets any fault of the
-   * file.
-   */
+  /** This thread then reads instead, more slowly, and meets any fault of the file. */
   readonly onDeath: (error: Error) => void;
-  /** The least time between two starts of the thread, ms; default 5,000. */
+  /** Between two starts of the thread; default 5,000. */
   readonly restartMs?: number;
 }
 
@@ -41,21 +37,19 @@ interface Lookup {
   readonly reject: (error: unknown) => void;
 }
 
-/** In the order of the thread's answers. `age`: the memory's, when asked. */
+/** `age`: the memory's, when asked. */
 interface Question {
   readonly lookups: readonly Lookup[];
   readonly age: number;
 }
 
-/** From this many look-ups a message pays. */
+/** Fewer look-ups are not worth a message. */
 const MANY = 8;
-/** The most look-ups of a turn or message: less than 2 ms of reading. */
+/** Less than 2 ms of reading. */
 const AT_ONCE = 100;
-/** The most unanswered messages. */
 const UNDER_WAY = 8;
 const RESTART_MS = 5_000;
 
-/** The first large batch starts the thread, unless `longLived`. */
 export function openBatchedReads({
   read,
   memory,

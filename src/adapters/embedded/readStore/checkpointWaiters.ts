@@ -1,4 +1,4 @@
-/** Serves thousands of waiters with one timer, and no timer without waiters. */
+/** Serves thousands of waiters with one timer. */
 import type { Position } from '../../../ports/eventStore.js';
 
 export interface CheckpointWaiters {
@@ -10,7 +10,6 @@ export interface CheckpointWaiters {
   close(): void;
 }
 
-/** Detects writes of other connections. */
 export interface Stored {
   /** Changes whenever another connection has written. */
   version(): number;
@@ -33,10 +32,9 @@ export function createCheckpointWaiters(stored: Stored): CheckpointWaiters {
   const known = new Map<string, Position>();
   /** By projection, lowest position first. */
   const waiting = new Map<string, Waiter[]>();
-  /** Projections that this process writes: a waiter need not read their checkpoints at once. */
+  /** A waiter for these need not read the checkpoint at once. */
   const own = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
-  /** Whether waiters were announced in this turn, and more came since. */
   let announced: 'once' | 'more' | undefined;
   let version: number | undefined;
 

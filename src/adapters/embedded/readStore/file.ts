@@ -6,29 +6,25 @@ export const READ_STORE_FILE = 'read.db';
 
 const FILE = { kind: 'read store', applicationId: 0x47665265, version: 1, create: createTables } as const;
 
-/** KiB, for inner pages of the indexes. */
 const READER_CACHE_KIB = 24_000;
-/** KiB, for small writes. SQLite walks all cached pages at a commit after an index page was split. */
+/** SQLite walks all cached pages at a commit after an index page was split. */
 const WRITER_CACHE_KIB = 4_000;
-/** KiB, for rebuilds, which then read fewer pages again. */
+/** Rebuilds then read fewer pages again. */
 const FOLDING_CACHE_KIB = 32_000;
-/** Pages at which the next commit moves the WAL into the file. Small writes move it sooner. */
+/** For long WALs of rebuilds: after small writes the checkpointer moves pages sooner. */
 const CHECKPOINT_PAGES = 16_000;
-/** A longer WAL shrinks to this many bytes. */
 const WAL_BYTES = 80_000_000;
 
 export function hasReadStore(dir: string): boolean {
   return standsThere(join(dir, READ_STORE_FILE), FILE);
 }
 
-/** `openElsewhere`: another thread of this process has one open. @throws DataFileError, UnavailableError */
 export function openReader(file: string, { openElsewhere = false } = {}): Database {
   const database = openDatabase(file, { ...FILE, readonly: true, openElsewhere });
   database.pragma(`cache_size = -${READER_CACHE_KIB}`);
   return database;
 }
 
-/** On the writer's thread, after `openReader`. @throws DataFileError, UnavailableError */
 export function openWriter(file: string): Database {
   const database = openDatabase(file, { ...FILE, openElsewhere: true });
   // A power cut may lose the last moments, in order and nothing else; the log restores them.
@@ -40,7 +36,6 @@ export function openWriter(file: string): Database {
   return database;
 }
 
-/** Sizes the writer's cache for writes of few or many documents at a time. */
 export function makeRoom(database: Database, writes: 'few' | 'many'): void {
   database.pragma(`cache_size = -${writes === 'few' ? WRITER_CACHE_KIB : FOLDING_CACHE_KIB}`);
 }

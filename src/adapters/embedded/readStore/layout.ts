@@ -1,4 +1,4 @@
-/** A collection in SQLite: a table per version, a column per indexed field. */
+/** A table per version of a collection, a column per indexed field. */
 import type { Database } from 'better-sqlite3';
 import type { CollectionSpec, Scalar } from '../../../ports/readStore.js';
 import {
@@ -11,7 +11,6 @@ import {
 
 export interface FieldColumn {
   readonly field: string;
-  /** Quoted for SQL. */
   readonly column: string;
 }
 
@@ -37,7 +36,6 @@ export type SqlScalar = string | number | Uint8Array | null;
 const FALSE = new Uint8Array([0]);
 const TRUE = new Uint8Array([1]);
 
-/** @throws Error when name or version can't be part of a table's name */
 export const layoutOf = rememberedLayouts(makeLayout);
 
 export function versionsOf(database: Database, name: string): number[] {

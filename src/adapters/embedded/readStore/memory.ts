@@ -5,19 +5,15 @@ import type { Layout } from './layout.js';
 
 export interface Memory {
   known(layout: Layout, id: string): StoredDocument | undefined;
-  /**
-   * Keeps a document from its second look-up on.
-   * @param since the `age` when it was read: after a later `forget` it may be outdated and is not kept
-   */
+  /** @param since the `age` when it was read: after a later `forget` it may be outdated and is not kept */
   remember(layout: Layout, document: StoredDocument, since: number): void;
-  /** Documents of the collection (`gifts@3`) were written. */
   forget(collection: string): void;
   age(): number;
 }
 
 /**
- * Documents per collection. A million gifts looked up once must not drive out those that are joined again and again, so
- * only a second look-up keeps one.
+ * Documents per collection, kept from their second look-up on: a million gifts looked up once must not drive out those
+ * that are joined again and again.
  */
 const REMEMBERED = 20_000;
 /** Recently requested ids, by hash: a power of two. */
@@ -27,7 +23,6 @@ const COLLECTIONS = 16;
 
 interface Collection {
   readonly documents: LRUCache<string, StoredDocument>;
-  /** The last requested id's hash, by the hash's low bits. */
   readonly asked: Int32Array;
 }
 

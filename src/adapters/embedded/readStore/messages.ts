@@ -1,4 +1,4 @@
-/** Messages between the thread that opened the store and its threads, all plain data. */
+/** Plain data between the store's threads. */
 import type { Checkpoint, Scalar } from '../../../ports/readStore.js';
 import type { ThreadFault } from '../sqlite.js';
 import type { Layout } from './layout.js';
@@ -10,9 +10,7 @@ export interface EncodedBatch {
   readonly checkpoint?: Checkpoint;
 }
 
-/**
- * A part of one `write`. After a failed part later parts are not written: a checkpoint must not precede its documents.
- */
+/** After a failed part later parts are not written: a checkpoint must not precede its documents. */
 export interface WritePart {
   readonly kind: 'write';
   readonly call: number;

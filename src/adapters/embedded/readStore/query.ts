@@ -14,7 +14,6 @@ type Bounds = Extract<Condition, { gt?: Scalar }>;
 const OPERATORS = { gte: '>=', gt: '>', lte: '<=', lt: '<' } as const;
 
 /**
- * The text after `FROM`, without order and page.
  * @throws Error when its fields, those of `sort` too, are not the first fields of one index, or for an unknown operator
  */
 export function whereOf(layout: Layout, query: Query): Sql {
@@ -53,7 +52,7 @@ function termOf(layout: Layout, field: string, condition: Condition): Sql {
   return between(column, condition);
 }
 
-/** One JSON parameter for all strings and numbers keeps the statement the same for any number of them. */
+/** One JSON parameter keeps the statement the same for any number of values. */
 function anyOf(column: string, values: readonly Scalar[]): Sql {
   const plain = values.filter((value) => typeof value === 'string' || typeof value === 'number');
   const terms = plain.length === 0 ? [] : [`${column} IN (SELECT value FROM json_each(?))`];

@@ -26,7 +26,6 @@ import { DOCUMENTS_VERSIONS } from './tables.js';
 import { createCheckpointWaiters } from './checkpointWaiters.js';
 
 export interface EmbeddedReadStoreOptions extends EmbeddedStoreOptions {
-  /** For faults that callers do not see. */
   readonly logger?: Logger | undefined;
 }
 
@@ -34,8 +33,8 @@ export interface EmbeddedReadStoreOptions extends EmbeddedStoreOptions {
  * Several processes may share the store. Writes survive a killed process. A power cut may lose the last ones, but never
  * a document without the checkpoints after it. A missing collection reads as empty, and the first write creates it
  * without secondary indexes.
- * @throws DataFileError when the file is foreign, damaged or newer than this program; it is left unchanged
- * @throws UnavailableError when the disk is full or the file is locked
+ * @throws DataFileError when the file is foreign, damaged or newer than this program; UnavailableError when the disk is
+ * full or the file is locked
  */
 export async function openEmbeddedReadStore({
   dir,
@@ -96,7 +95,7 @@ export async function openEmbeddedReadStore({
       : new UnavailableError('the read store is closed', { cause: error });
   }
 
-  /** Of the documents in memory: the file's version, and each collection's. */
+  /** The file's and the collections' versions of the documents in memory. */
   let seen: number | undefined;
   const seenDocuments = new Map<string, string>();
 
@@ -121,7 +120,6 @@ export async function openEmbeddedReadStore({
     }
   }
 
-  /** Reads the present state, not the turn's snapshot. */
   function readNow<T>(work: () => T): T {
     snapshot.renew();
     return read(work);

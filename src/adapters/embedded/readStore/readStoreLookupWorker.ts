@@ -1,4 +1,3 @@
-/** The thread for look-ups: one snapshot per message. */
 import { workerData } from 'node:worker_threads';
 import type { Statement } from 'better-sqlite3';
 import { Sqlite } from '../driver.js';
@@ -32,7 +31,7 @@ const lookUp = database.transaction((asked: LookupQuestion): (string | undefined
   return found;
 });
 
-/** @returns `undefined` where the engine fails: the asking thread then reads for itself and meets the error */
+/** `undefined` where the engine fails: the asking thread then reads for itself and meets the error. */
 function answerTo(asked: LookupQuestion): LookupAnswer {
   try {
     return lookUp(asked);

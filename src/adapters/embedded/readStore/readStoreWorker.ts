@@ -1,4 +1,3 @@
-/** Writes the read store on its own thread, and answers in the order of its commits. */
 import { workerData } from 'node:worker_threads';
 import { checkpointer } from '../checkpointer.js';
 import { guardWrites } from '../openedFiles.js';

@@ -21,9 +21,9 @@ export interface Reader {
 
 type Row = readonly [id: string, position: string, body: string];
 
-/** Documents read between two turns of the event loop: about 2 ms. */
+/** About 2 ms. */
 const CHUNK = 256;
-/** Up to this size a page is read at once: a document that moved meanwhile would make the next page skip others. */
+/** A page is read at once: a document that moved meanwhile would make the next page skip others. */
 const PAGE = 1_024;
 const STATEMENTS = 300;
 

@@ -1,4 +1,4 @@
-/** Records in SQLite. The writer's transaction decides compare-and-set, so it holds across processes. */
+/** The writer's transaction decides compare-and-set, so it holds across processes. */
 import type { Database } from 'better-sqlite3';
 import type { Records, StoredRecord } from '../../../ports/readStore.js';
 import { afterPrefix } from '../../prefix.js';
@@ -10,11 +10,11 @@ const SWEEP_ROWS = 200;
 
 const ALIVE = `(expires_at IS NULL OR expires_at > ${VALUE})`;
 
-/** Runs within the caller's transaction. Times are milliseconds since the epoch. */
+/** Within the caller's transaction. Times are milliseconds since the epoch. */
 export interface RecordsTable {
   /** @returns a put's new version (`undefined`: not as expected), or whether a record was deleted */
   change(request: RecordRequest, now: number): number | undefined | boolean;
-  /** Deletes some expired records. @returns whether there may be more */
+  /** @returns whether there may be more */
   sweep(now: number): boolean;
 }
 
@@ -46,7 +46,6 @@ export function recordsTable(database: Database): RecordsTable {
 }
 
 export interface RecordsAccess {
-  /** Reads on the reader's connection, with errors of the port. */
   readonly read: <T>(work: () => T) => T;
   readonly change: <T>(request: RecordRequest) => Promise<T>;
 }

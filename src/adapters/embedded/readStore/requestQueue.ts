@@ -1,17 +1,14 @@
-/** Requests to the read store's writer in execution order, and their answers. */
 import type { ThreadFault } from '../sqlite.js';
 import type { Answer, Numbered } from './messages.js';
 
 export interface RequestQueue {
   add(requests: readonly Numbered[]): void;
   empty(): boolean;
-  /** Skips and fails requests with a `faultBefore`. */
   next(): Numbered | undefined;
   /** The fault of an earlier part of the same write. */
   faultBefore(numbered: Numbered): ThreadFault | undefined;
   fail(numbered: Numbered, fault: ThreadFault): void;
   answer(made: readonly Answer[]): void;
-  /** Since the last call, without those that no caller wants. */
   takeAnswers(): Answer[];
 }
 

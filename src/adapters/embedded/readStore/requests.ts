@@ -1,21 +1,20 @@
-/** Executes requests to the read store's writer, within the caller's transaction. */
+/** Runs within the caller's transaction. */
 import type { Database } from 'better-sqlite3';
 import type { Answer, Numbered, WriterRequest } from './messages.js';
 import { recordsTable } from './records.js';
 import { DOCUMENTS_CHANGED, tablesOf } from './tables.js';
 
 export interface Requests {
-  /** Starts a transaction's list of changed collections. */
   begin(): void;
   /** @returns an upper bound of its changes */
   execute(numbered: Numbered, made: Answer[]): number;
-  /** Before the commit: counts changed collections, and sometimes deletes expired records. */
+  /** Before the commit. */
   end(): void;
   /** After a rollback. */
   forget(): void;
 }
 
-/** ms between deletions of expired records, while anything is written. */
+/** While anything is written. */
 const SWEEP_MS = 10_000;
 
 /** @param now milliseconds since the epoch, for expiry */
@@ -54,7 +53,6 @@ export function openRequests(database: Database, now: () => number): Requests {
     }
   }
 
-  /** @returns whether the version is now active */
   function swap({ name, version, expected }: Extract<WriterRequest, { kind: 'activate' }>): boolean {
     const before = active.get(name);
     if (before === version) return true;

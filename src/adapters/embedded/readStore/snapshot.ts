@@ -1,6 +1,6 @@
 /**
- * Reads of one turn of the event loop share a snapshot: a snapshot costs SQLite more than reading a document. It ends
- * with the turn or with `renew`, so that it never hides newer data for longer.
+ * Reads of one turn of the event loop share a snapshot, which costs SQLite more than reading a document. It ends with
+ * the turn or with `renew`, so that it never hides newer data for longer.
  */
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../driver.js';

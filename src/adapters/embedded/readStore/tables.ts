@@ -1,27 +1,21 @@
-/** The tables of collections, on the writer's connection, within the caller's transaction. */
+/** Runs on the writer's connection, within the caller's transaction. */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Scalar } from '../../../ports/readStore.js';
 import { sqlScalar, type Layout, type SqlScalar } from './layout.js';
 import type { EncodedBatch, EncodedCorrection } from './messages.js';
 
-/** Run in each transaction that changes documents of a collection (`gifts@3`). */
 export const DOCUMENTS_CHANGED = `INSERT INTO setting (name, value) VALUES ('documents:' || ?, '1') ON CONFLICT (name) DO UPDATE SET value = CAST(value + 1 AS TEXT)`;
 
-/**
- * Rises with changes to a collection's documents. SQLite's own version rises with every record, for all collections.
- */
+/** Versions of the collections' documents. SQLite's own version rises with every record, for all collections. */
 export const DOCUMENTS_VERSIONS = `SELECT substr(name, 11), value FROM setting WHERE name GLOB 'documents:*'`;
 
 export interface Tables {
-  /** Creates missing parts, and fills a new index's column from stored documents. */
+  /** Also fills a new index's column from stored documents. */
   ensure(layout: Layout, deferIndexes: boolean): void;
   drop(layout: Layout): void;
-  /** Writes the documents, then the checkpoint, skipping older ones. Creates a missing table. */
+  /** Documents first, then the checkpoint, skipping older ones. Creates a missing table. */
   write(batch: EncodedBatch): void;
-  /**
-   * Repairs documents by compare-and-set of their positions. Creates a missing table. @returns whether each was
-   * repaired
-   */
+  /** Creates a missing table. @returns whether each was repaired */
   correct(layout: Layout, corrections: readonly EncodedCorrection[]): boolean[];
   /** Drops prepared statements: a transaction was rolled back, or another process changed the tables. */
   forget(): void;
@@ -31,7 +25,6 @@ export interface Tables {
 interface Plan {
   /** Inserts, or replaces a lower position with equal columns: SQLite then leaves the indexes alone. */
   readonly put: Statement<SqlScalar[]>;
-  /** Replaces a lower position; absent where there are no columns. */
   readonly replace?: Statement<SqlScalar[]>;
 }
 
@@ -114,7 +107,6 @@ export function tablesOf(database: Database): Tables {
   };
 }
 
-/** In the order of ids, which is that of the index. */
 function writeAll({ put, replace }: Plan, rows: readonly Scalar[], width: number): void {
   const starts: number[] = [];
   for (let start = 0; start < rows.length; start += width) starts.push(start);

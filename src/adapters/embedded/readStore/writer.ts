@@ -1,4 +1,3 @@
-/** Commits requests in their order, in groups. */
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../driver.js';
 import { FilesGoneError, UNGUARDED, type WriteGuard } from '../openedFiles.js';
@@ -16,7 +15,6 @@ export interface WriterPort {
 }
 
 export interface Writer {
-  /** Commits all requests, also those that arrive meanwhile. */
   run(requests: readonly Numbered[]): void;
 }
 
@@ -54,10 +52,7 @@ export function createWriter(
   let lastGroup = 0;
   let smallGroups = SMALL_GROUPS;
 
-  /**
-   * @param work returns an upper bound of its changes
-   * @returns its answers, which may be sent now
-   */
+  /** @param work returns the number of its changes */
   function transaction(work: (made: Answer[]) => number): Answer[] {
     const made: Answer[] = [];
     requests.begin();
@@ -83,7 +78,7 @@ export function createWriter(
     if (roomy !== smallGroups < SMALL_GROUPS) makeRoom(database, roomy ? 'few' : 'many');
   }
 
-  /** One transaction of all waiting and arriving requests. When it fails, each request is tried alone. */
+  /** When a group fails, each of its requests is tried alone. */
   function commitGroup(): void {
     const taken: Numbered[] = [];
     try {

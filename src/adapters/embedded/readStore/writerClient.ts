@@ -1,4 +1,3 @@
-/** Sends the requests of a turn of the event loop to the writer in one message. */
 import type { Worker } from 'node:worker_threads';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { tickBatcher } from '../../../lib/async/tickBatcher.js';
@@ -7,15 +6,13 @@ import { threadClient } from '../thread.js';
 import type { Answer, Numbered, WriterRequest } from './messages.js';
 
 export interface WriterClient {
-  /** Resolves to the answer. @throws UnavailableError, or the error of the fault */
+  /** @throws UnavailableError, or the error of the fault */
   call<R>(request: WriterRequest): Promise<R>;
   send(request: WriterRequest): void;
-  /** Resolves in the next turn of the event loop, when all earlier requests were sent. */
   sent(): Promise<void>;
   readonly loaded: Promise<void>;
-  /** As `ThreadClient.ping`. */
   ping(): void;
-  /** Dead threads so far. The next thread does not repeat their unfinished work. */
+  /** A new thread does not repeat a dead one's unfinished work. */
   deaths(): number;
   close(): Promise<void>;
 }
@@ -26,7 +23,7 @@ interface Pending {
 }
 
 /**
- * After the thread has died, unanswered requests fail with an unknown outcome, and another one starts.
+ * Unanswered requests of a dead thread fail with an unknown outcome.
  * @param answering called before each message of answers
  */
 export function openWriterClient(
