@@ -59,7 +59,7 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.is((await store.append(newStream(), [event()], 'any')).revision, 0);
   },
 
-  async 'where the log can be asked without a round trip, it tells at once of what was appended'(store) {
+  async 'a log without a round trip answers at once with what was appended'(store) {
     const { local } = store;
     assert.is(local !== undefined, store.engine === 'embedded', 'only what is on this machine');
     if (local === undefined) return;
@@ -72,9 +72,7 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.is(local.end(), await store.end());
   },
 
-  async 'elsewhere it is asked for the last event of a stream, and for its end, and knows at once of what was appended'(
-    store,
-  ) {
+  async 'a log with a round trip answers last event and end with what was just appended'(store) {
     assert.is(store.lastOf === undefined, store.local !== undefined, 'what is not on this machine');
     if (store.lastOf === undefined) return;
     const [stream, other] = [newStream(), newStream()];
@@ -112,7 +110,7 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.equal({ ...fromLog }, { ...read });
   },
 
-  async 'a wrong expectation is a conflict that tells the actual revision, and writes nothing'(store) {
+  async 'a wrong expectation is a conflict with the actual revision, and writes nothing'(store) {
     const stream = newStream();
     assert.equal(await conflictOf(store.append(stream, [event()], 0)), { stream, expected: 0, actual: -1 });
     const first = events(3);
@@ -173,7 +171,7 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     );
   },
 
-  async 'appends made in order stand in that order, whatever their streams, and again change nothing'(store) {
+  async 'appends in order are stored in that order in all streams, and repeats change nothing'(store) {
     // An engine may lack it.
     if (store.appendInOrder === undefined) return;
     const start = await store.end();

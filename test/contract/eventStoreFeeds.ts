@@ -26,9 +26,7 @@ async function readAfter(
 /** The port's guarantees of `readAll` and `follow`. */
 export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
   // First, so that it meets a log that holds nothing yet, where the server is a new one.
-  async 'a feed that nothing matches stays within the log, from its beginning on, and what is kept of it misses nothing'(
-    store,
-  ) {
+  async 'a feed without matches stays within the log, and its stored position misses nothing'(store) {
     const type = newStream('Matched');
     const filter = { types: [type] };
     const ending = new AbortController();

@@ -126,10 +126,7 @@ async function surviving(store: EventStore, trouble: () => Promise<void>): Promi
 }
 
 const PROMISES: Readonly<Record<string, Check>> = {
-  async 'writers and followers go on by themselves after the server was killed, and nothing is lost or written twice'(
-    store,
-    { server },
-  ) {
+  async 'writers and followers recover from a killed server, without loss or repetition'(store, { server }) {
     await surviving(store, async () => {
       for (let kills = 0; kills < 3; kills++) {
         await server.down();
@@ -151,7 +148,7 @@ const PROMISES: Readonly<Record<string, Check>> = {
     });
   },
 
-  async 'everything asked of a server that is gone is refused in time, and works again when it is back'(
+  async 'calls of a server that is gone are refused in time, and work again when it is back'(
     store,
     { server, timeoutMs },
   ) {
@@ -175,7 +172,7 @@ const PROMISES: Readonly<Record<string, Check>> = {
     await store.ping();
   },
 
-  async 'an append to a silent server is given up in time with an unknown outcome; the same call again stores it once'(
+  async 'an append to a silent server ends in time, outcome unknown; a repeat stores it once'(
     store,
     { server, timeoutMs },
   ) {
@@ -201,10 +198,7 @@ const PROMISES: Readonly<Record<string, Check>> = {
     assert.equal(idsOf(await store.read(open)), idsOf(second));
   },
 
-  async 'a repeat after the server was killed and started again is no second append, whatever was expected'(
-    store,
-    { server },
-  ) {
+  async 'a repeat after a restart of the server is no second append, whatever was expected'(store, { server }) {
     const appends = (['none', 'any', 0] as const).map((expected) => ({
       expected,
       stream: newStream(),

@@ -38,7 +38,7 @@ export function eventStoreSealContract(name: string, open: () => Promise<SealFix
 }
 
 const PROMISES: Readonly<Record<string, (fixture: SealFixture) => Promise<void>>> = {
-  async 'a sealed log refuses every append, by whoever has it open, and nothing else'({ store, other }) {
+  async 'a sealed log refuses every append, of every process, and nothing else'({ store, other }) {
     const stream = newStream();
     const first = events(3);
     await store.append(stream, first, 'none');

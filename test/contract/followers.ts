@@ -23,9 +23,7 @@ const BUS = { request: () => Promise.reject(new NoRespondersError('payments.char
 
 /** Guarantees of every follower of this engine's log. */
 export const FOLLOWER_PROMISES: Readonly<Record<string, Promised>> = {
-  async 'process managers, projector and charge outcomes come back by themselves from a feed that ends with any error'(
-    store,
-  ) {
+  async 'process managers, projector and charge outcomes recover from any error of a feed'(store) {
     const dir = mkdtempSync(join(tmpdir(), 'gift-followers-'));
     const { events, breakFeeds } = breakable(store);
     const open = resources();
@@ -81,7 +79,7 @@ export const FOLLOWER_PROMISES: Readonly<Record<string, Promised>> = {
     }
   },
 
-  async 'a follower is told while it waits at the end of a log on which nothing happens'(store) {
+  async 'a follower is notified while it waits at the end of an idle log'(store) {
     const ended = new AbortController();
     const told: (Error | undefined)[] = [];
     const following = (async () => {

@@ -60,10 +60,7 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     assert.is(await store.get(collection, 'two'), undefined);
   },
 
-  async 'a document that was damaged where it is stored is told for it, alone, and can be put right'(
-    store,
-    { damage },
-  ) {
+  async 'a damaged stored document alone is reported as unreadable, and can be repaired'(store, { damage }) {
     const collection = await filled(
       store,
       Array.from({ length: 6 }, (_, n) => ({ n })),
@@ -138,7 +135,7 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     );
   },
 
-  async 'many documents looked up at once, while they are written, are each as new as what was answered before'(store) {
+  async 'look-ups during writes are each as new as the earlier answers'(store) {
     const collection = newCollection();
     await store.ensure(collection);
     const ids = Array.from({ length: 40 }, (_, n) => `d${n}`);
@@ -478,7 +475,7 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     assert.is(await other.active(name), 2);
   },
 
-  async 'activate compares what is in use with what is expected: of many one swaps, and what was thought of an outdated version changes nothing'(
+  async 'activate compares and sets: of many one swaps, and an outdated expectation changes nothing'(
     store,
     { second },
   ) {
@@ -602,10 +599,7 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     assert.not.ok(await tooFar);
   },
 
-  async 'reached notices it for what this client wrote before, too, and while something else is waited for'(
-    store,
-    { second },
-  ) {
+  async 'reached notices other clients for its own projections, and during other waits'(store, { second }) {
     const other = await second();
     const [mine, another] = [newCollection(), newCollection()];
     for (const collection of [mine, another]) await store.ensure(collection);

@@ -6,10 +6,7 @@ import { at, batch, doc, idsOf, newCollection, rejectionOf } from '../support/en
 
 /** The port's guarantees of corrections and of stored versions. */
 export const CORRECTION_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
-  async 'correct replaces, removes and makes documents at whatever position, where it finds what it expects'(
-    store,
-    { second },
-  ) {
+  async 'correct replaces, removes and creates documents of any position, if the expectation holds'(store, { second }) {
     const collection = newCollection([['n', 'flag']]);
     await store.ensure(collection);
     await store.write([
@@ -105,7 +102,7 @@ export const CORRECTION_PROMISES: Readonly<Record<string, ReadStorePromised>> = 
     assert.match((await rejectionOf(store.correct(collection, many))).message, '1001');
   },
 
-  async 'the versions that are stored are told'(store, { second }) {
+  async 'the stored versions are listed'(store, { second }) {
     const collection = newCollection([['n']]);
     assert.equal(await store.versions(collection.name), []);
     for (const version of [2_000_001, 3, 10]) await store.ensure({ ...collection, version });

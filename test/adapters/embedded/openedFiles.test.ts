@@ -123,7 +123,7 @@ for (const name of ['events.db', 'events.db-shm']) {
   });
 }
 
-test('does not write over a WAL that another process has begun', async ({ dir, log }) => {
+test('does not write over a WAL that another process has started', async ({ dir, log }) => {
   await log.append('before', [event()], 'none');
   rmSync(join(dir, 'events.db-wal'));
   writeFileSync(join(dir, 'events.db-wal'), 'of somebody else');

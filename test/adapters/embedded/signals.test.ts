@@ -25,7 +25,7 @@ test.after.each((context) => {
   rmSync(context.dir, { recursive: true });
 });
 
-test('reaches all others of the folder, nobody of another folder, and nobody once closed', async ({ dir }) => {
+test('reaches all others of the folder, none of another folder, and none once closed', async ({ dir }) => {
   const heard: string[] = [];
   const one = openSignals(dir, ({ kind }) => heard.push(`one ${kind}`));
   const two = openSignals(join(dir, '.'), ({ kind }) => heard.push(`two ${kind}`));

@@ -287,7 +287,7 @@ test('leaves the outcome of a bulk write unknown whose connection was lost', () 
   assert.not.ok((failureOf(unfound, true) as UnavailableError).outcomeUnknown, 'nobody was found to send it to');
 });
 
-test('tells a taken _id from another taken value, whatever the value', () => {
+test('distinguishes a taken _id from another taken value, whatever the value', () => {
   assert.equal(duplicateIdsOf(bulkError({ errors: [taken(3), taken(5)] })), [3, 5]);
   assert.equal(
     duplicateIdsOf(

@@ -7,7 +7,7 @@ import { mongoFixture } from '../../support/engines/readStoreMongo.js';
 const TEST_SERVER_DEVIATIONS = {
   'strings compare by bytes, whatever the characters':
     'the test server compares strings by UTF-16 units; MongoDB by bytes',
-  'many documents looked up at once, while they are written, are each as new as what was answered before':
+  'look-ups during writes are each as new as the earlier answers':
     'the test server may show a document half written, one field of it older than another; MongoDB shows it whole',
 };
 /** The test server looks at every document for every write that has a guard: the time goes with the square. */

@@ -254,7 +254,7 @@ if (ownMissing === undefined) {
     await close();
   });
 
-  test('never says of a delivered request that nobody took it', async ({ server, logId }) => {
+  test('never reports a delivered request as without responders', async ({ server, logId }) => {
     const { asker, one, other, close } = await members(server.url, logId);
     await one.serve('work', 'q', async () => ({}));
     one.freeze();

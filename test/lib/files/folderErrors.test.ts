@@ -17,7 +17,7 @@ testWhere(
   test,
   probe !== undefined,
   NO_MOUNT,
-  'no inodes, however much room there is: the cause is named, by whatever step of the start meets it',
+  'names a lack of inodes as the cause, in every step of the start, despite free space',
   async () => {
     // The disk's own folder is one of them: after so many more files nothing can be made.
     for (const free of [0, 1, 2, 3, 4, 5, 6, 7]) {

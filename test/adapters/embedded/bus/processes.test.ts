@@ -242,7 +242,7 @@ test('asks no handler that has just gone', async ({ open }) => {
   assert.is((await refusal(answer)).name, 'NoRespondersError');
 });
 
-test('refuses and reports invalid bytes, while everybody else goes on', async ({ dir, open, errors }) => {
+test('refuses and reports invalid bytes, while other connections go on', async ({ dir, open, errors }) => {
   const bus = await open();
   await bus.serve('who', 'who', async () => ({ by: 'me' }));
   /** Says it. @returns whether the bus has hung up by the time that `heard` holds */

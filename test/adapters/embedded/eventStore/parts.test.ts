@@ -528,7 +528,7 @@ test('reads streams of large events whole, few or many, also from within and up 
     }
   }));
 
-test('matches what begins with a prefix at the end of all characters', () =>
+test('matches a prefix that ends with the last characters of Unicode', () =>
   inFolder(async ({ open }) => {
     const store = await open();
     const names = ['\u{10FFFF}', '\u{10FFFF}x', 'a\u{10FFFF}b', 'b', '\uD7FFa', '\uE000'];

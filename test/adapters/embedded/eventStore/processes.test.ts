@@ -33,7 +33,7 @@ async function withProcesses(
   }
 }
 
-test('creates one log where several processes begin at the same time', () =>
+test('creates one log where several processes start at the same time', () =>
   inFolder(async ({ dir }) => {
     await withProcesses(dir, 4, async (processes) => {
       assert.is(new Set(processes.map(({ logId }) => logId)).size, 1);

@@ -36,7 +36,7 @@ test('seals for processes that have the log open, and after everything was close
     assert.is((await eventsOf(again.readAll(undefined))).length, 1);
   }));
 
-test('stays open when sealing fails; a closed store neither seals nor tells', () =>
+test('stays open when sealing fails; a closed store neither seals nor answers', () =>
   inFolder(async ({ dir, open }) => {
     const store = await open();
     await store.append('a', [event()], 'none');
