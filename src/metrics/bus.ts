@@ -27,7 +27,7 @@ export function measuredBus(bus: Bus, show: Exposition): Bus {
   show.counter(
     {
       name: 'gift_worker_answers_total',
-      help: 'What workers answered on the bus, by subject and outcome; later and impossible: they could not, error: nobody knows',
+      help: 'Answers of workers on the bus, by subject and outcome; retry_later, impossible: nothing was done; error: unknown',
       labels: ['subject', 'outcome'],
     },
     answers.samples,
