@@ -1,14 +1,9 @@
-/** Serves thousands of waiters with one timer. */
 import type { Position } from '../../../ports/eventStore.js';
+import type { ReadStore } from '../../../ports/readStore.js';
+import { checkpointWaiters, type CheckpointWaiters } from '../../checkpointWaiters.js';
 
-export interface CheckpointWaiters {
-  /** This process, on any of its threads, has stored this checkpoint. */
-  advanced(projection: string, position: Position): void;
-  forget(projection: string): void;
-  /** False after `timeoutMs` or when closed. @throws errors of `stored` */
-  reached(projection: string, position: Position, timeoutMs: number): Promise<boolean>;
-  close(): void;
-}
+export interface StoredCheckpointWaiters
+  extends Pick<CheckpointWaiters, 'advanced' | 'forget' | 'close'>, Pick<ReadStore, 'reached'> {}
 
 export interface Stored {
   /** Changes whenever another connection has written. */
@@ -18,55 +13,28 @@ export interface Stored {
   wanted(): void;
 }
 
-interface Waiter {
-  readonly position: Position;
-  readonly deadline: number;
-  readonly resolve: (reached: boolean) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** ms between checks for others' writes; also the accuracy of timeouts. */
-const LOOK_MS = 10;
-
-export function createCheckpointWaiters(stored: Stored): CheckpointWaiters {
-  const known = new Map<string, Position>();
-  /** By projection, lowest position first. */
-  const waiting = new Map<string, Waiter[]>();
-  /** A waiter for these need not read the checkpoint at once. */
+export function createCheckpointWaiters(stored: Stored): StoredCheckpointWaiters {
+  const waiters = checkpointWaiters(lookForAll);
+  /** Projections that this process writes, on any of its threads: a waiter need not read their checkpoints at once. */
   const own = new Set<string>();
-  let timer: NodeJS.Timeout | undefined;
   let announced: 'once' | 'more' | undefined;
   let version: number | undefined;
-
-  function stands(projection: string, position: Position): void {
-    const last = known.get(projection);
-    if (last !== undefined && last >= position) return;
-    known.set(projection, position);
-    const waiters = waiting.get(projection);
-    if (waiters === undefined) return;
-    const still = waiters.findIndex((waiter) => waiter.position > position);
-    const woken = still === -1 ? waiters.splice(0) : waiters.splice(0, still);
-    if (waiters.length === 0) waiting.delete(projection);
-    for (const { resolve } of woken) resolve(true);
-  }
 
   function look(projection: string, position: Position): boolean {
     const checkpoint = stored.checkpoint(projection);
     if (checkpoint === undefined) return false;
-    stands(projection, checkpoint);
+    waiters.advanced(projection, checkpoint);
     return checkpoint >= position;
   }
 
-  function wait(projection: string, waiter: Waiter): void {
-    const waiters = waiting.get(projection) ?? [];
-    // Earlier checks left this projection out.
-    if (waiters.length === 0) version = undefined;
-    // Positions nearly always rise.
-    const after = waiters.findLastIndex(({ position }) => position <= waiter.position);
-    waiters.splice(after + 1, 0, waiter);
-    waiting.set(projection, waiters);
-    timer ??= setInterval(tick, LOOK_MS);
-    announce();
+  function lookForAll(): void {
+    try {
+      const now = stored.version();
+      if (now !== version) for (const projection of waiters.projections()) look(projection, '');
+      version = now;
+    } catch (error) {
+      waiters.fail(waiters.projections(), error);
+    }
   }
 
   function announce(): void {
@@ -83,63 +51,25 @@ export function createCheckpointWaiters(stored: Stored): CheckpointWaiters {
     });
   }
 
-  function tick(): void {
-    try {
-      const now = stored.version();
-      if (now !== version) for (const projection of waiting.keys()) look(projection, '');
-      version = now;
-    } catch (error) {
-      endAll(({ reject }) => reject(error));
-    }
-    expire(performance.now());
-    if (waiting.size === 0) stop();
-  }
-
-  function expire(now: number): void {
-    for (const [projection, waiters] of waiting) {
-      const left = waiters.filter(({ deadline }) => deadline > now);
-      if (left.length === waiters.length) continue;
-      if (left.length === 0) waiting.delete(projection);
-      else waiting.set(projection, left);
-      for (const { deadline, resolve } of waiters) if (deadline <= now) resolve(false);
-    }
-  }
-
-  function endAll(end: (waiter: Waiter) => void): void {
-    const all = [...waiting.values()];
-    waiting.clear();
-    for (const waiters of all) for (const waiter of waiters) end(waiter);
-  }
-
-  function stop(): void {
-    clearInterval(timer);
-    timer = undefined;
-    version = undefined;
-  }
-
   return {
     advanced(projection, position) {
       own.add(projection);
-      stands(projection, position);
+      waiters.advanced(projection, position);
     },
-    forget(projection) {
-      known.delete(projection);
-    },
+    forget: waiters.forget,
     async reached(projection, position, timeoutMs) {
-      const last = known.get(projection);
-      if (last !== undefined && last >= position) return true;
+      if (waiters.known(projection, position)) return true;
       // A waiter for an earlier position: the checkpoint was read just now, and will be soon.
-      const first = waiting.get(projection)?.[0];
-      const looked = own.has(projection) || (first !== undefined && first.position <= position);
+      const lowest = waiters.lowest(projection);
+      const looked = own.has(projection) || (lowest !== undefined && lowest <= position);
       if ((timeoutMs <= 0 || !looked) && look(projection, position)) return true;
       if (timeoutMs <= 0) return false;
-      return new Promise((resolve, reject) => {
-        wait(projection, { position, deadline: performance.now() + timeoutMs, resolve, reject });
-      });
+      // Earlier checks left this projection out.
+      if (lowest === undefined) version = undefined;
+      const reached = waiters.wait(projection, position, timeoutMs);
+      announce();
+      return reached;
     },
-    close() {
-      stop();
-      endAll(({ resolve }) => resolve(false));
-    },
+    close: waiters.close,
   };
 }
