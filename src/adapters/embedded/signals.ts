@@ -5,8 +5,7 @@ import type { Checkpoint } from '../../ports/readStore.js';
 
 export type Signal =
   /** A reader waits for a read model to reach the log's end. */
-  | { readonly kind: 'wanted' }
-  | { readonly kind: 'stored'; readonly checkpoints: readonly Checkpoint[] };
+  { readonly kind: 'wanted' } | { readonly kind: 'stored'; readonly checkpoints: readonly Checkpoint[] };
 
 export interface Signals {
   tell(signal: Signal): void;

@@ -1,6 +1,7 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Database } from 'better-sqlite3';
+import { blockThread } from '../../lib/async/blockThread.js';
 import { exhausted, noInodes } from '../../lib/files/folderErrors.js';
 import { keepOwner } from '../../lib/files/keepOwner.js';
 import { makeFolder } from '../../lib/files/folders.js';
@@ -119,7 +120,7 @@ const PUBLIC_REASONS: readonly (readonly [code: RegExp, words: string])[] = [
 
 /** After apparent damage: cached pages may come from a bad read. */
 export function forgetPages(database: Database, error: unknown): void {
-  if (!(error instanceof Sqlite.SqliteError && isDamage(error)) || !database.open) return;
+  if (!isDamage(error) || !database.open) return;
   try {
     database.exec('PRAGMA shrink_memory');
   } catch (late) {
@@ -145,8 +146,8 @@ export function errorOfFault({ message, code }: ThreadFault, file: string): Erro
   }
 }
 
-export function isDamage(error: SqliteError): boolean {
-  return /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
+export function isDamage(error: unknown): error is SqliteError {
+  return error instanceof Sqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
 /** SQLite would use the umask's mode. The -wal and -shm take mode and owner of the file. */
@@ -209,7 +210,7 @@ function refuseUnlessOurs(file: string, options: DatabaseOptions): void {
     const fault = faultOfHeader(file, options);
     if (fault === undefined) break;
     if (look === LOOKS) throw refusal(file, fault);
-    waitToLookAgain();
+    blockThread(LOOK_AGAIN_MS);
   }
   // A writable connection would move the WAL into a damaged file when closed.
   if (hasWal(file)) {
@@ -229,21 +230,15 @@ function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: 
       return database;
     } catch (error) {
       database.close();
-      if (look === LOOKS || !(error instanceof Sqlite.SqliteError && isDamage(error)))
-        throw refusalOf(error, file, options);
-      waitToLookAgain();
+      if (look === LOOKS || !isDamage(error)) throw refusalOf(error, file, options);
+      blockThread(LOOK_AGAIN_MS);
     }
   }
 }
 
 function refusalOf(error: unknown, file: string, { kind }: DatabaseOptions): Error {
-  if (error instanceof Sqlite.SqliteError && isDamage(error))
-    return refusal(file, { problem: `is damaged (${error.message})`, remedy: remedyOf(kind) });
+  if (isDamage(error)) return refusal(file, { problem: `is damaged (${error.message})`, remedy: remedyOf(kind) });
   return unavailableOf(error, file);
-}
-
-function waitToLookAgain(): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS);
 }
 
 /** https://www.sqlite.org/fileformat2.html#the_database_header */

@@ -3,6 +3,7 @@
  * writer releases the lock only for an instant.
  */
 import type { Statement } from 'better-sqlite3';
+import { blockThread } from '../../lib/async/blockThread.js';
 import { Sqlite } from './driver.js';
 
 export const LOCK_WAIT_MS = 5_000;
@@ -11,12 +12,6 @@ const RETRY_MS = 1;
 const LONG_MS = 25;
 /** More than `RETRY_MS`. */
 const BREATH_MS = 2;
-
-const pause = new Int32Array(new SharedArrayBuffer(4));
-
-function sleep(ms: number): void {
-  Atomics.wait(pause, 0, 0, ms);
-}
 
 /**
  * Blocks the thread.
@@ -31,13 +26,13 @@ export function beginWriting(begin: Statement, until: number): void {
       return;
     } catch (error) {
       if (!isBusy(error) || performance.now() >= until) throw error;
-      sleep(RETRY_MS);
+      blockThread(RETRY_MS);
     }
   }
 }
 
 export function breathe(heldMs: number, agoMs = 0): void {
-  if (heldMs > LONG_MS && agoMs < BREATH_MS) sleep(BREATH_MS - agoMs);
+  if (heldMs > LONG_MS && agoMs < BREATH_MS) blockThread(BREATH_MS - agoMs);
 }
 
 function isBusy(error: unknown): boolean {

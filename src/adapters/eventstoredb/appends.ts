@@ -82,7 +82,7 @@ async function appendAnywhere(
   const standing = place === undefined ? undefined : await reads.standing(stream, ids, place);
   if (standing !== undefined) return standing;
   let answer = await appender.send(stream, events, 'any');
-  // The server knows some of the ids. Naming the revision prevents that; in a deleted stream only the server knows it.
+  // The server knows some of the ids, and refuses `any`. Only it knows the revision of a deleted stream.
   while (answer.kind === 'conflict')
     answer = await appender.send(stream, events, answer.actual === -1 ? 'none' : answer.actual);
   return appendedOf(answer, reads);

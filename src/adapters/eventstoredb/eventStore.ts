@@ -113,12 +113,7 @@ export async function openEventStoreDb({
     async append(stream, events, expected) {
       refuseWhenClosed();
       const encoded = encodedAll(events);
-      return finished(
-        withRetries(
-          async () => appendOnce(stream, encoded, expected),
-          () => closing !== undefined,
-        ),
-      );
+      return finished(repeating(async () => appendOnce(stream, encoded, expected)));
     },
 
     async appendInOrder(appends) {

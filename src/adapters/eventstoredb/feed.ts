@@ -1,5 +1,5 @@
 /** Consecutive subscriptions deliver the log once and in order. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '../../lib/async/pause.js';
 import type { EventBatch, EventFilter, Position, ReadOptions } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { pauses } from './attempts.js';
@@ -13,7 +13,7 @@ import { type Subscription, subscribed } from './subscription.js';
 
 const DEFAULT_BATCH = 1_000;
 const PAUSE = { first: 50, most: 2_000 };
-/** In a row. */
+/** Failures in a row that end `readAll`. */
 const READ_ALL_TRIES = 5;
 
 export interface FeedSource extends Pick<Pool, 'lease'> {
@@ -46,7 +46,7 @@ export async function* feed(
   let failures = 0;
   let troubled = false;
   let saidCaughtUp = false;
-  let pause = pauses(PAUSE);
+  let nextPause = pauses(PAUSE);
   if (after !== undefined) commitOf(after);
 
   function advance(batch: EventBatch): EventBatch {
@@ -55,7 +55,7 @@ export async function* feed(
     if (troubled) onTrouble?.(undefined);
     troubled = false;
     failures = 0;
-    pause = pauses(PAUSE);
+    nextPause = pauses(PAUSE);
     return batch;
   }
 
@@ -147,8 +147,7 @@ export async function* feed(
         if (tail !== undefined) tell?.(error);
       }
       // A slow reader is no failure of the server: resubscribes at once, unless the last try brought no batch.
-      if (!(error instanceof TooSlowError) || failures > 1)
-        await sleep(pause(), undefined, { signal: stop }).catch(() => undefined);
+      if (!(error instanceof TooSlowError) || failures > 1) await pause(nextPause(), stop);
     }
   }
 }

@@ -6,7 +6,7 @@ const SYSTEM_MARK = '$';
 /** Holds the log's id and its seal, which readers never see. */
 export const LOG_STREAM = 'giftLog';
 
-/** The server filters by one of both, so `matcher` filters again. */
+/** The server filters by types or streams, not both, so `matcher` filters again. */
 export interface ServerFilter {
   readonly on: 'type' | 'stream';
   /** The server's prefix lists compare by language, which misses and adds names with accents. */

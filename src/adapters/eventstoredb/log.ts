@@ -3,7 +3,7 @@ import type { AppendTarget } from './appends.js';
 import { withRetries } from './attempts.js';
 import { AccessRefusedError, UnsafeServerError } from './failures.js';
 import { LOG_STREAM } from './filters.js';
-import { encode } from './records.js';
+import { type EncodedEvent, encode } from './records.js';
 
 /** `message` says what to change in the settings. */
 export class EventStoreDbError extends Error {
@@ -27,20 +27,18 @@ export async function establishLog({ appender, reads }: AppendTarget): Promise<s
   }
 
   async function create(): Promise<string> {
-    const commandId = randomUUID();
-    const created = encode({
-      id: commandId,
-      type: 'LogCreated',
-      at: new Date().toISOString(),
-      data: { logId: randomUUID() },
-      metadata: { commandId, correlationId: commandId, by: {} },
-    });
-    await appender.send(LOG_STREAM, [created], 'none');
+    await appender.send(LOG_STREAM, [logEvent('LogCreated', { logId: randomUUID() })], 'none');
     const logId = await logIdOf(reads);
     if (logId === undefined)
       throw new EventStoreDbError(`the stream ${LOG_STREAM} of EventStoreDB does not tell the log's id: restore it`);
     return logId;
   }
+}
+
+export function logEvent(type: string, data: object): EncodedEvent {
+  const id = randomUUID();
+  const at = new Date().toISOString();
+  return encode({ id, type, at, data, metadata: { commandId: id, correlationId: id, by: {} } });
 }
 
 async function logIdOf(reads: AppendTarget['reads']): Promise<string | undefined> {

@@ -31,6 +31,12 @@ export interface Reads {
   close(): void;
 }
 
+interface Identified {
+  readonly id: string;
+  readonly revision: number;
+  readonly commit: string;
+}
+
 export function openReads(connection: Connection, timeoutMs: number): Reads {
   const slots = openSlots(READS_AT_ONCE);
   const running = new Set<(error: Error) => void>();
@@ -51,8 +57,8 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
     }
   }
 
-  async function idsOf(request: ReadReq, stream: string): Promise<{ id: string; revision: number; commit: string }[]> {
-    const found: { id: string; revision: number; commit: string }[] = [];
+  async function idsOf(request: ReadReq, stream: string): Promise<Identified[]> {
+    const found: Identified[] = [];
     await run(request, stream, (record) => {
       found.push({
         id: record.getId()!.getString(),
@@ -62,6 +68,9 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
     });
     return found;
   }
+
+  const newest = async (stream: string): Promise<Identified | undefined> =>
+    (await idsOf(readStreamBack(stream, 1), stream))[0];
 
   return {
     async stream(stream, from, limit) {
@@ -89,10 +98,10 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
       }
     },
     async last(stream) {
-      return (await idsOf(readStreamBack(stream, 1), stream))[0]?.revision ?? -1;
+      return (await newest(stream))?.revision ?? -1;
     },
     async lastOf(stream) {
-      const last = (await idsOf(readStreamBack(stream, 1), stream))[0];
+      const last = await newest(stream);
       return last === undefined ? undefined : positionOf(last.commit);
     },
     async end() {

@@ -2,12 +2,11 @@
  * The log's seal: a second event in the stream of the log's id. EventStoreDB still takes appends, so every process
  * checks for it.
  */
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LogSealedError } from '../../ports/eventStore.js';
 import type { AppendTarget } from './appends.js';
 import { LOG_STREAM } from './filters.js';
-import { encode } from './records.js';
+import { logEvent } from './log.js';
 
 /** The longest time between a check and an append. */
 const FRESH_MS = 1_000;
@@ -52,16 +51,8 @@ export function openSeal({ appender, reads }: AppendTarget, timeoutMs: number): 
       if (await lookOnce()) throw new LogSealedError();
     },
     async seal() {
-      const commandId = randomUUID();
-      const mark = encode({
-        id: commandId,
-        type: 'LogSealed',
-        at: new Date().toISOString(),
-        data: {},
-        metadata: { commandId, correlationId: commandId, by: {} },
-      });
       // A conflict means that it is sealed already.
-      await appender.send(LOG_STREAM, [mark], 0);
+      await appender.send(LOG_STREAM, [logEvent('LogSealed', {})], 0);
       found = true;
       await sleep(FRESH_MS + timeoutMs);
     },

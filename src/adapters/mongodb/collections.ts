@@ -58,7 +58,7 @@ export async function versionsOf(connection: Connection, name: string): Promise<
   );
 }
 
-/** Documents expire so many seconds after the indexed date. */
+/** `expireAfterSeconds` count from the indexed date. */
 export type WantedIndex = MongoIndex & { readonly expireAfterSeconds?: number };
 
 /** @throws EngineError when an index of the same name differs */

@@ -14,7 +14,7 @@ export const INDEX_MS = 1_800_000;
 const MISSES = 2;
 /** ms that a new client has to find its server. */
 const PATIENCE_MS = 2_000;
-/** For running calls. */
+/** The longest wait for running calls. */
 const CLOSE_MS = 5_000;
 /** A call whose connection the driver destroyed may hang for ever. */
 const GIVEN_UP_MS = 2_000;

@@ -23,9 +23,9 @@ export function createReader(connection: Connection): Reader {
   ): Promise<void> {
     const found = await connection.read((database) => {
       const filter: Filter<MongoDocument> = { _id: { $in: ids } };
-      return all(database.collection<MongoDocument>(collection).find(filter, { batchSize: ids.length + 1 }));
+      return all<B>(database.collection<MongoDocument>(collection).find(filter, { batchSize: ids.length + 1 }));
     });
-    for (const document of found) into.set(document._id, documentOf<B>(document));
+    for (const document of found) into.set(document.id, document);
   }
 
   return {
@@ -51,12 +51,7 @@ export function createReader(connection: Connection): Reader {
       if (filter === undefined || limit === 0) return [];
       const options = { sort: sortOf(query), skip, batchSize: ANSWER, ...(limit === undefined ? {} : { limit }) };
       return connection.read(
-        async (database) => {
-          const cursor = database.collection<MongoDocument>(layout.collection).find(filter, options);
-          const documents: StoredDocument<B>[] = [];
-          await each(cursor, (document) => documents.push(documentOf<B>(document)));
-          return documents;
-        },
+        (database) => all<B>(database.collection<MongoDocument>(layout.collection).find(filter, options)),
         limit !== undefined && limit <= ANSWER ? CALL_MS : BULK_MS,
       );
     },
@@ -72,15 +67,12 @@ export function createReader(connection: Connection): Reader {
   };
 }
 
-async function all<D>(cursor: FindCursor<D>): Promise<D[]> {
-  const documents: D[] = [];
-  await each(cursor, (document) => documents.push(document));
-  return documents;
-}
-
-async function each<D>(cursor: FindCursor<D>, take: (document: D) => void): Promise<void> {
+async function all<B extends Body>(cursor: FindCursor<MongoDocument>): Promise<StoredDocument<B>[]> {
+  const documents: StoredDocument<B>[] = [];
   try {
-    while (await cursor.hasNext()) for (const document of cursor.readBufferedDocuments()) take(document);
+    while (await cursor.hasNext())
+      for (const document of cursor.readBufferedDocuments()) documents.push(documentOf<B>(document));
+    return documents;
   } finally {
     // An exhausted cursor holds nothing; a failed one may wait for a silent server.
     cursor.close().catch(() => undefined);

@@ -24,10 +24,6 @@ export interface NatsBusOptions {
 export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Promise<Bus> {
   const connection = await connected(url);
   const prefix = `gift.${logId}.`;
-  const subjectOf = (subject: string): string => {
-    checkSubject(subject);
-    return prefix + subject;
-  };
   const running = new Set<Promise<void>>();
   const subscriptions = new Set<Subscription>();
   let closing: Promise<void> | undefined;
@@ -45,6 +41,12 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
 
   const refuseWhenClosed = (): void => {
     if (closing !== undefined || connection.isClosed()) throw new UnavailableError('the bus is closed');
+  };
+
+  const nameOf = (subject: string): string => {
+    checkSubject(subject);
+    refuseWhenClosed();
+    return prefix + subject;
   };
 
   const received = (message: Msg): unknown => {
@@ -97,8 +99,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
   return {
     engine: 'nats',
     async request<R>(subject: string, payload: object, { timeoutMs }: { timeoutMs: number }): Promise<R> {
-      const name = subjectOf(subject);
-      refuseWhenClosed();
+      const name = nameOf(subject);
       const body = bodyOf(payload);
       try {
         const reply = await asking.request(name, subject, body, timeoutMs);
@@ -112,8 +113,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
       }
     },
     async serve(subject, queue, handler) {
-      const name = subjectOf(subject);
-      refuseWhenClosed();
+      const name = nameOf(subject);
       return take(
         connection.subscribe(name, {
           queue,
@@ -130,14 +130,12 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
       );
     },
     async publish(subject, payload) {
-      const name = subjectOf(subject);
-      refuseWhenClosed();
+      const name = nameOf(subject);
       connection.publish(name, bodyOf(payload));
       await flushed('NATS did not take the message');
     },
     async subscribe(subject, handler) {
-      const name = subjectOf(subject);
-      refuseWhenClosed();
+      const name = nameOf(subject);
       return take(
         connection.subscribe(name, {
           callback(error, message) {

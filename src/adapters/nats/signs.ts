@@ -9,9 +9,9 @@ import { DeadlineError, NoRespondersError } from '../../ports/bus.js';
 
 /** ms until a running handler signals. */
 const SIGN_MS = { first: 100, next: 500 };
-/** ms without answer or signal. */
+/** ms without answer or signal after which the group gets the request again. */
 const AGAIN_MS = 400;
-/** ms after a handler's last signal. */
+/** ms after its last signal when a handler counts as dead. */
 const SILENT_MS = 2_000;
 const TICK_MS = 50;
 /** Requests that are recognised when sent again. */

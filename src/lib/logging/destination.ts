@@ -1,5 +1,6 @@
 /** Many lines per write, off the event loop: a slow reader must not slow requests down. */
 import { write, writeSync } from 'node:fs';
+import { blockThread } from '../async/blockThread.js';
 import { currentTime } from '../clock.js';
 
 export interface LogDestination {
@@ -92,7 +93,7 @@ export function openLogDestination(fd: number): LogDestination {
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return failed(error as NodeJS.ErrnoException);
         if (tries++ >= FULL_TRIES) return close();
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_MS);
+        blockThread(FULL_MS);
       }
     }
   }

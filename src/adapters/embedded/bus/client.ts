@@ -1,19 +1,17 @@
 /** One process's client of the embedded bus. It outlives its connections to the broker. */
 import { deferred } from '../../../lib/async/deferred.js';
 import { within } from '../../../lib/async/within.js';
-import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../../ports/bus.js';
+import { type Bus, DeadlineError, NoRespondersError, RemoteError, type Unsubscribe } from '../../../ports/bus.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { bodyOf, checkSubject, payloadOf } from '../../busPayload.js';
 import type { Frame, Header } from './frames.js';
 import { openHandlers } from './handlers.js';
+import type { Peer } from './router.js';
 
 const DRAIN_MS = 5_000;
 const PING_MS = 1_000;
 
-export interface BrokerConnection {
-  send(frame: Frame): void;
-  congested(): Promise<void> | undefined;
-}
+export type BrokerConnection = Pick<Peer, 'send' | 'congested'>;
 
 export interface BusClient extends Pick<Bus, 'request' | 'serve' | 'publish' | 'subscribe' | 'ping'> {
   attach(connection: BrokerConnection): void;
@@ -42,6 +40,9 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
 
   const tell = (header: Header, body = NOTHING): void => connection?.send({ header, body });
   const handlers = openHandlers(tell, onError);
+
+  const uncongested = (): BrokerConnection | undefined =>
+    connection?.congested() === undefined ? connection : undefined;
 
   const connectionWithRoom = async (): Promise<BrokerConnection> => {
     for (;;) {
@@ -77,9 +78,12 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
         entry.sent = true;
         over.send({ header: header(id), body });
       };
-      if (connection !== undefined && connection.congested() === undefined) send(connection);
+      const ready = uncongested();
+      if (ready !== undefined) send(ready);
       else void connectionWithRoom().then(send);
     });
+
+  const pingBroker = (): Promise<string> => ask('ping', (i) => ({ t: 'ping', i }), NOTHING, PING_MS);
 
   /**
    * Resolves when the broker has processed all frames so far, or the connection is lost: the next one announces all
@@ -88,10 +92,17 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
   const taken = async (): Promise<void> => {
     if (connection === undefined) return;
     try {
-      await ask('ping', (i) => ({ t: 'ping', i }), NOTHING, PING_MS);
+      await pingBroker();
     } catch (error) {
       if (!(error instanceof UnavailableError || error instanceof DeadlineError)) throw error;
     }
+  };
+
+  const announced = async (end: () => boolean): Promise<Unsubscribe> => {
+    await taken();
+    return async () => {
+      if (end()) await taken();
+    };
   };
 
   const refuseWhenClosed = (): void => {
@@ -112,21 +123,14 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
       refuseWhenClosed();
       checkSubject(subject);
       checkSubject(queue);
-      const end = handlers.serve(subject, queue, (payload) => handler(payload as never));
-      await taken();
-      return async () => {
-        if (end()) await taken();
-      };
+      return announced(handlers.serve(subject, queue, (payload) => handler(payload as never)));
     },
 
     async publish(subject, payload) {
       refuseWhenClosed();
       checkSubject(subject);
       const body = bodyOf(payload);
-      const over =
-        connection !== undefined && connection.congested() === undefined
-          ? connection
-          : await within(connectionWithRoom(), PING_MS, () => undefined);
+      const over = uncongested() ?? (await within(connectionWithRoom(), PING_MS, () => undefined));
       if (over === undefined) throw new UnavailableError('no connection to the bus');
       over.send({ header: { t: 'pub', s: subject }, body });
     },
@@ -134,17 +138,13 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
     async subscribe(subject, handler) {
       refuseWhenClosed();
       checkSubject(subject);
-      const end = handlers.subscribe(subject, (payload) => handler(payload as never));
-      await taken();
-      return async () => {
-        if (end()) await taken();
-      };
+      return announced(handlers.subscribe(subject, (payload) => handler(payload as never)));
     },
 
     async ping() {
       refuseWhenClosed();
       if (connection === undefined) throw new UnavailableError('no connection to the bus');
-      await ask('ping', (i) => ({ t: 'ping', i }), NOTHING, PING_MS);
+      await pingBroker();
     },
 
     attach(opened) {

@@ -1,13 +1,11 @@
 import type { Socket } from 'node:net';
 import { encodeFrame, type Frame, frameReader } from './frames.js';
+import type { Peer } from './router.js';
 
 /** Disconnects a peer that reads nothing for this long, so that it delays no other. */
 const STALL_MS = 5_000;
 
-export interface Connection {
-  send(frame: Frame): void;
-  congested(): Promise<void> | undefined;
-  hold(until: Promise<void>): void;
+export interface Connection extends Peer {
   end(): Promise<void>;
 }
 

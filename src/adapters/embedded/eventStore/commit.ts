@@ -1,7 +1,6 @@
 /** Group commit: many appends in one transaction, each with its own expected revision, all durable by one fsync. */
 import type { Database } from 'better-sqlite3';
 import type { ExpectedRevision } from '../../../ports/eventStore.js';
-import { Sqlite } from '../driver.js';
 import { UNGUARDED, type WriteGuard } from '../openedFiles.js';
 import { forgetPages, isDamage, unavailableOf, VALUE } from '../sqlite.js';
 import { beginWriting, breathe, LOCK_WAIT_MS } from '../writeLock.js';
@@ -176,7 +175,7 @@ export function groupCommit(
 
 /** By its content, or a damaged page that it alone needs. */
 function concernsOne(error: unknown, file: string): boolean {
-  if (error instanceof Sqlite.SqliteError && isDamage(error)) return true;
+  if (isDamage(error)) return true;
   try {
     unavailableOf(error, file);
     return false;

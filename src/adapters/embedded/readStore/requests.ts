@@ -14,7 +14,7 @@ export interface Requests {
   forget(): void;
 }
 
-/** While anything is written. */
+/** Between deletions of expired records, while anything is written. */
 const SWEEP_MS = 10_000;
 
 /** @param now milliseconds since the epoch, for expiry */
