@@ -1,4 +1,3 @@
-/** Composition of the HTTP API: authentication, commands, read models, routers. */
 import type Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Resources } from '../lib/async/resources.js';
@@ -42,22 +41,18 @@ export interface ApiOptions {
   readonly models: ReadModels;
   readonly tokenKeys: readonly string[];
   readonly hash: KeyedHash;
-  /** Without a trailing slash. */
   readonly publicUrl: string;
   readonly version: string;
   readonly logger: Logger;
-  /** The followers of this process. */
   readonly followers: Pick<Followers, 'start'>;
-  /** Their health, for the status. */
   readonly own: OwnParts;
-  /** Answers `/healthz` and `/readyz` here; absent: another listener does. */
+  /** Absent: another listener answers `/healthz` and `/readyz`. */
   readonly readiness?: Readiness;
-  /** Shown at `/metrics` here; absent: another listener does. */
   readonly metrics?: Metrics;
   readonly onAnswer?: OnAnswer;
 }
 
-/** `open` closes what it opens. @throws UnavailableError */
+/** @throws UnavailableError */
 export async function createApi(options: ApiOptions, open: Resources): Promise<Koa> {
   const { config, engines, models, hash, publicUrl, logger, followers } = options;
   const catalogue = open.add(openCatalogueView({ model: models.catalogue, followers }));
@@ -153,7 +148,7 @@ function withCatalogue(readiness: Readiness, catalogue: CatalogueView): Readines
       if (!(error instanceof UnavailableError)) throw error;
       ready = false;
     }
-    // A catalogue that can't be read any more is reported by its follower.
+    // Once the catalogue is read, its follower reports later failures.
     const detail = ready ? (parts['catalogue']?.detail ?? 'works') : 'has not been read yet';
     return {
       parts: { ...parts, catalogue: { ready: ready && parts['catalogue']?.ready !== false, detail } },

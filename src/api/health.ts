@@ -1,13 +1,13 @@
 /**
- * `/healthz`: the process is alive. `/readyz`: its engines answer and what it serves has caught up. Neither needs a
- * token (docs/decisions.md#environment-variables).
+ * `/healthz`: alive. `/readyz`: engines answer and read models have caught up. Neither needs a token
+ * (docs/decisions.md#environment-variables).
  */
 import type { Middleware } from 'koa';
 import { HttpError } from './pipeline/errors.js';
 
 export interface PartHealth {
   readonly ready: boolean;
-  /** What it is, or what is wrong; never an address. */
+  /** Never an address. */
   readonly detail: string;
 }
 

@@ -1,4 +1,4 @@
-/** `/metrics` for Prometheus. Needs no token (docs/decisions.md#environment-variables) and shows nothing personal. */
+/** Needs no token (docs/decisions.md#environment-variables) and shows nothing personal. */
 import type { Middleware } from 'koa';
 import type { Metrics } from '../metrics/metrics.js';
 import { HttpError } from './pipeline/errors.js';

@@ -1,9 +1,6 @@
-/**
- * Access tokens: JWTs signed with HS256. A token names its session and its user; everything else is looked up at each
- * request. A signature is checked once, then remembered until the token expires.
- */
+/** JWTs signed with HS256, naming session and user. A checked signature is remembered until the token expires. */
 import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
-// Only this part: the whole package takes twice as long to load.
+// The whole package takes twice as long to load.
 import { JOSEError, JWKSNoMatchingKey } from 'jose/errors';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
@@ -11,7 +8,7 @@ import { LRUCache } from 'lru-cache';
 
 export interface AccessClaims {
   readonly sessionId: string;
-  /** The number of its token pair in the session, from 0. */
+  /** From 0 in its session. */
   readonly pair: number;
   /** Absent: a client's own token. */
   readonly userId?: string;
@@ -21,23 +18,19 @@ export interface AccessClaims {
 
 export interface AccessTokens {
   sign(claims: AccessClaims): Promise<string>;
-  /** The claims of a token that was checked before and has not expired. */
   remembered(token: string): AccessClaims | undefined;
-  /** The claims; `undefined` for a token that is not ours, changed, or expired. */
+  /** `undefined` for a forged or expired token. */
   verify(token: string): Promise<AccessClaims | undefined>;
 }
 
-/** Ours have about 300 characters. Longer ones are not hashed. */
+/** Our tokens have about 300 characters. Longer ones are not hashed. */
 const MAX_TOKEN_LENGTH = 2_048;
 const REMEMBERED = 20_000;
 const MIN_KEY_BYTES = 32;
-/** Keeps access tokens apart from other tokens under the same key. */
+/** Distinguishes access tokens from others under the same key. */
 const TYPE = 'at+jwt';
 
-/**
- * Of `keys` the first signs, all verify.
- * @throws Error without a key, and for one of less than 32 bytes
- */
+/** The first key signs, all verify. @throws Error without a key, or for a key of less than 32 bytes */
 export function accessTokens(keys: readonly string[], now: () => number): AccessTokens {
   const known = new Map<string, KeyObject>();
   for (const key of keys) {

@@ -1,7 +1,4 @@
-/**
- * The accounts behind a session: its client and user, while they are active and have the credentials with which it
- * began.
- */
+/** The accounts behind a session, while they are active and have the credentials of the login. */
 import { accountStream } from '../../domain/account.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -17,45 +14,36 @@ import { within } from '../../lib/async/within.js';
 import { FRESH_MS, type FreshCache, freshCache } from './freshCache.js';
 import type { Session } from './rotation.js';
 
-/** The client, and the user unless it is the client's own session. */
 export interface SessionAccounts {
   readonly client: ClientDocument;
   readonly user?: UserDocument;
 }
 
-/** Looks accounts up. Every method throws UnavailableError where the read model can't answer. */
 export interface Accounts {
   client(id: string): Promise<ClientDocument | undefined>;
   user(id: string): Promise<UserDocument | undefined>;
-  /** The user with this HMAC of a name. */
   userNamed(usernameHash: string): Promise<UserDocument | undefined>;
   /**
-   * Whether the log holds nothing newer against the account: another secret, a disabling. Asked before tokens are
-   * handed out, once the caller has proved who it is: the read model may be behind. Where the log can't be reached
-   * within a second, the read model decides.
+   * Whether the log has no newer secret or disabling, which the read model may lack. Without the log, the read model
+   * decides after a second.
    */
   isCurrent(document: UserDocument | ClientDocument): Promise<boolean>;
   /**
-   * Waits until the read model shows the log's present end. Asked before every refusal of a login, whatever was wrong,
-   * so that the time taken doesn't tell which names exist: a model that is behind proves nothing. Where the log can't
-   * be reached, the read model decides.
-   * @throws UnavailableError where the read model is behind for another second
+   * Waits for the log's present end before every refusal of a login: otherwise the time taken would reveal which names
+   * exist. Without the log, the read model decides.
+   * @throws UnavailableError when still behind after a second
    */
   wholeLogShown(): Promise<void>;
-  /** The remembered accounts behind the session; `undefined`: ask `behind`. */
+  /** `undefined`: not remembered; ask `behind`. */
   known(session: Session): SessionAccounts | undefined;
-  /**
-   * The accounts behind the session, at most `FRESH_MS` old; `undefined` where one is inactive or has other credentials
-   * than when it began.
-   */
+  /** At most `FRESH_MS` old. `undefined`: an account is inactive or its credentials have changed since the login. */
   behind(session: Session): Promise<SessionAccounts | undefined>;
 }
 
 const NOBODY = { value: undefined };
-/** How long the log is waited for, ms. While it hangs, logins still work. */
+/** How long to wait for the log, ms. While the log hangs, logins still work. */
 const LOG_MS = 1_000;
 const CACHED = 10_000;
-/** No account has a longer id. */
 const MAX_ID_LENGTH = 64;
 
 export interface AccountSources {
@@ -63,7 +51,6 @@ export interface AccountSources {
   readonly log: Pick<EventStore, 'read' | 'end'>;
 }
 
-/** `now`: milliseconds. */
 export function accounts({ model, log }: AccountSources, now: () => number): Accounts {
   const client = async (id: string): Promise<ClientDocument | undefined> => {
     const document = id.length > MAX_ID_LENGTH ? undefined : await model.get(`client-${id}`);
@@ -89,7 +76,7 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
         throw error;
       });
       const account = (foldDocument(accountsProjection, events, stream) ?? document) as UserDocument | ClientDocument;
-      // Not the credential's number: the read model of another release may count it differently.
+      // Compares secrets, not credential numbers: the read model of another release may count those differently.
       return account.active && secretOf(account) === secretOf(document);
     },
     async wholeLogShown() {
@@ -119,7 +106,7 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
   };
 }
 
-/** The accounts behind the session; `undefined` where they have changed since it began. */
+/** `undefined`: an account has changed since the session's start. */
 export function sessionAccounts(
   session: Session,
   client: ClientDocument | undefined,

@@ -1,16 +1,14 @@
-/** The address of a request's caller, as far as it can be believed. */
 import ipaddr from 'ipaddr.js';
 
 type Network = ReturnType<typeof ipaddr.parseCIDR>;
 
-/** The caller's address from the connection's peer and `X-Forwarded-For`. */
 export type CallerAddress = (peer: string | undefined, forwardedFor: string | undefined) => string;
 
 /**
- * Where the peer is a trusted proxy, its `X-Forwarded-For` is read from the end: the last hop that is no trusted proxy
- * is the caller. A hop that is no address ends the reading, and the proxy that reported it is taken. IPv4-mapped IPv6
- * addresses are their IPv4 addresses; a port is left out. `unknown` without a peer (a Unix socket).
- * @throws Error where one of `trustedProxies` is no CIDR
+ * Reads a trusted proxy's `X-Forwarded-For` from the end: the last hop that is no trusted proxy is the caller. At a
+ * malformed hop, the caller is the proxy that reported it. IPv4-mapped IPv6 addresses become IPv4; ports are dropped.
+ * `unknown` without a peer (a Unix socket).
+ * @throws Error for a malformed CIDR
  */
 export function callerAddress(trustedProxies: readonly string[]): CallerAddress {
   const trusted = trustedProxies.map(normalisedNetwork);
@@ -37,12 +35,12 @@ function normalisedNetwork(cidr: string): Network {
     : [address, bits];
 }
 
-/** What counts as one address where attempts are counted: a /64 of IPv6, which one subscriber has; an IPv4 address. */
+/** The unit that throttling counts: an IPv4 address, or a /64 of IPv6, which one subscriber has. */
 export function networkOf(address: string): string {
   return ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.networkAddressFromCIDR(`${address}/64`).toString() : address;
 }
 
-/** Reads `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80` and a zone. */
+/** Accepts `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`, and a zone. */
 function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const bare = text
     .trim()

@@ -1,4 +1,3 @@
-/** Composition of authentication: tokens, sessions, throttling and the token endpoint. */
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
@@ -18,31 +17,29 @@ import { throttle } from './throttle.js';
 
 export interface AuthOptions {
   readonly accounts: ReadModel<AccountDocument>;
-  /** Read before tokens are handed out: the read model may be behind. */
+  /** The read model may be behind. */
   readonly log: Pick<EventStore, 'read' | 'end'>;
-  /** Holds sessions and counters. */
   readonly records: Records;
-  /** Secret, each at least 32 bytes. The first signs, all verify. */
+  /** Secret, each at least 32 bytes. */
   readonly tokenKeys: readonly string[];
   readonly hash: KeyedHash;
   readonly ttl: Lifetimes;
-  /** CIDRs whose `X-Forwarded-For` is believed. */
+  /** CIDRs of proxies with a reliable `X-Forwarded-For`. */
   readonly trustedProxies: readonly string[];
-  /** Milliseconds since the epoch; default `Date.now`. */
+  /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
 
 export interface Auth {
   readonly recognise: Authenticator['recognise'];
   readonly authenticate: Authenticator['authenticate'];
-  /** The address that throttling counts a request by. */
   readonly address: CallerAddress;
   router(routerOf: RouterMaker): SubjectRouter;
-  /** Waits for the password checks under way. */
+  /** Waits for running password checks. */
   close(): Promise<void>;
 }
 
-/** @throws Error where a token key is too short, or a trusted proxy is no CIDR */
+/** @throws Error for a short token key, or a proxy that is no CIDR */
 export function createAuth(options: AuthOptions): Auth {
   const { records, hash, ttl, now = Date.now } = options;
   const address = callerAddress(options.trustedProxies);

@@ -1,4 +1,3 @@
-/** The caller of a request, by its access token. */
 import { copyWith } from '../../domain/copyWith.js';
 import type { RouteCaller } from '../pipeline/route.js';
 import { HttpError } from '../pipeline/errors.js';
@@ -10,26 +9,24 @@ import type { Accounts, SessionAccounts } from './accountStatus.js';
 
 export interface Authenticator {
   /**
-   * The remembered sender of this `Authorization` header; synchronous, since nearly every request ends here.
-   * `undefined`: ask `authenticate`.
-   * @throws HttpError forbidden as `authenticate` does
+   * A remembered caller; `undefined`: ask `authenticate`. Synchronous, because nearly every request ends here.
+   * @throws HttpError forbidden
    */
   recognise(header: string | undefined, need: RouteCaller): Principal | undefined;
   /**
-   * The sender of this `Authorization` header. Nothing is looked up where a route needs no caller.
+   * Anonymous where the route needs no caller.
    * @throws HttpError authentication_failed without a valid token, forbidden for a client's token where a user's is
    * needed; UnavailableError
    */
   authenticate(header: string | undefined, need: RouteCaller): Promise<Principal>;
   /**
-   * The client whose own token this header carries.
+   * The client of a client's own token.
    * @throws HttpError authentication_failed, also for a user's token; UnavailableError
    */
   client(header: string | undefined): Promise<SessionAccounts['client']>;
 }
 
 const ANONYMOUS: Principal = { kind: 'anonymous' };
-/** `Bearer` in any case (RFC 9110), and a token of RFC 6750's alphabet. */
 const BEARER = /^bearer +([\w\-.~+/]+=*) *$/i;
 
 export function authenticator(deps: { tokens: AccessTokens; sessions: Sessions; accounts: Accounts }): Authenticator {
@@ -64,7 +61,6 @@ export function authenticator(deps: { tokens: AccessTokens; sessions: Sessions; 
   };
 }
 
-/** @throws HttpError forbidden */
 function principalOf({ client, user }: SessionAccounts, sessionId: string, need: RouteCaller): Principal {
   if (user !== undefined) return { kind: 'user', clientId: client.id, sessionId, user };
   if (need === 'user') throw new HttpError('forbidden');
@@ -73,6 +69,6 @@ function principalOf({ client, user }: SessionAccounts, sessionId: string, need:
 
 function tokenOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
-  // The usual spelling; the look-up checks the rest.
+  // The usual spelling of a JWT; the look-up checks the rest.
   return header.startsWith('Bearer ey') ? header.slice(7) : BEARER.exec(header)?.[1];
 }

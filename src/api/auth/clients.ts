@@ -1,4 +1,3 @@
-/** Proof of a client's identity. */
 import { createHmac, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { ClientDocument } from '../../projections/accounts.js';
@@ -9,18 +8,17 @@ import type { Throttle } from './throttle.js';
 
 export interface ClientCredentials {
   readonly id: string;
-  /** The secret, in each way it may have been meant (see `readBasic`). */
+  /** All possible readings (see `readBasic`). */
   readonly secrets: readonly string[];
 }
 
-/** How long a correct secret is not hashed again. */
+/** How long a correct secret stays remembered. */
 const REMEMBERED_MS = 300_000;
 const REMEMBERED = 1_000;
 
 /**
- * Authenticates clients. A client refreshes all day with one secret, so a correct one is remembered for some minutes:
- * in memory, as an HMAC under a key of this process, with the client's credential number. So a new secret or a
- * disabling counts at once.
+ * A correct secret is remembered in memory, as an HMAC under a key of this process, with the client's credential
+ * number: clients refresh often, and a new secret or a disabling still counts at once.
  */
 export function clientAuthentication(options: {
   accounts: Accounts;
@@ -28,10 +26,7 @@ export function clientAuthentication(options: {
   throttle: Throttle;
   now: () => number;
 }): {
-  /**
-   * The active client with this secret.
-   * @throws HttpError authentication_failed, too_many_requests
-   */
+  /** @throws HttpError authentication_failed, too_many_requests */
   authenticate(credentials: ClientCredentials, address: string): Promise<ClientDocument>;
 } {
   const { accounts, passwords, throttle, now } = options;
@@ -66,12 +61,12 @@ export function clientAuthentication(options: {
 }
 
 /**
- * The credentials of an HTTP Basic header; `undefined` for another scheme. RFC 6749 2.3.1 wants both form-encoded,
- * which many clients forget, so the secret is taken as it is, too.
- * @throws HttpError authentication_failed where it is malformed
+ * `undefined` for another scheme. RFC 6749 2.3.1 demands form-encoding, which many clients forget: the secret counts as
+ * it stands, too.
+ * @throws HttpError authentication_failed for a malformed header
  */
 export function readBasic(header: string | undefined): ClientCredentials | undefined {
-  // `\S` after the spaces: otherwise many spaces would be split in every possible way.
+  // `\S` after the spaces avoids quadratic backtracking.
   const parts = /^basic(?: +(\S+))? *$/i.exec(header ?? '');
   if (parts === null) return undefined;
   const text = Buffer.from(parts[1] ?? '', 'base64').toString('utf8');
@@ -81,7 +76,6 @@ export function readBasic(header: string | undefined): ClientCredentials | undef
   return { id: formDecoded(text.slice(0, colon)), secrets: [...new Set([secret, formDecoded(secret)])] };
 }
 
-/** The one answer to every fault of credentials or tokens. */
 export function authenticationFailed(): HttpError {
   return new HttpError('authentication_failed', { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
@@ -90,7 +84,7 @@ function formDecoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
-    // Not encoded: the `%` is a character of its own.
+    // A literal `%`.
     return text;
   }
 }

@@ -1,21 +1,20 @@
-/** Short-lived cache of look-ups: a busy key is looked up once in `maxAgeMs`, and a change shows that much later. */
+/** Short-lived cache: at most one look-up of a key in `maxAgeMs`, so changes show that much later. */
 import { LRUCache } from 'lru-cache';
 
-/** How long a session, user or client is believed, ms. With everything else, changes count within a second. */
+/** How long a session, user or client stays fresh, ms. Together with other delays, changes count within a second. */
 export const FRESH_MS = 500;
 
 export interface FreshCache<V> {
-  /** What was looked up less than `maxAgeMs` ago; `undefined`: call `load`. */
+  /** `undefined`: missing or stale; call `load`. */
   peek(key: string): { readonly value: V } | undefined;
-  /** Looks it up, once for all callers meanwhile. */
+  /** One look-up for all concurrent callers. */
   load(key: string): Promise<V>;
-  /** Stores a known value. */
   set(key: string, value: V): void;
-  /** Forgets it, and discards a look-up under way. */
+  /** Also discards a look-up under way. */
   forget(key: string): void;
 }
 
-/** A cache of at most `max` entries, each served for `maxAgeMs` from the start of its look-up. `now`: milliseconds. */
+/** An entry's age counts from the start of its look-up. `now`: milliseconds. */
 export function freshCache<V>(options: {
   max: number;
   maxAgeMs: number;

@@ -1,17 +1,12 @@
-/** Bounded concurrency: a few run at once, the others wait in order. */
 import { HttpError } from '../pipeline/errors.js';
 
 export interface Gate {
-  /**
-   * Runs `work` in its turn.
-   * @throws HttpError too_many_requests when too many wait already; whatever `work` throws
-   */
+  /** @throws HttpError too_many_requests at a full queue; errors of `work` */
   run<T>(work: () => Promise<T>): Promise<T>;
-  /** Whether nothing runs or waits. */
   idle(): boolean;
 }
 
-/** `width` run at once, at most `places` wait. */
+/** At most `width` run at once, at most `places` wait. */
 export function gate(width: number, places: number): Gate {
   let running = 0;
   const waiting: (() => void)[] = [];
@@ -23,7 +18,7 @@ export function gate(width: number, places: number): Gate {
       try {
         return await work();
       } finally {
-        // The place is handed over without being free in between: a newcomer can't overtake.
+        // Hands the slot over without freeing it, so that a newcomer can't overtake.
         const next = waiting.shift();
         if (next === undefined) running -= 1;
         else next();
@@ -33,7 +28,7 @@ export function gate(width: number, places: number): Gate {
   };
 }
 
-/** A gate for every key, one at once. A key without work takes no memory. */
+/** Idle keys take no memory. */
 export function keyedGate(places: number): { run<T>(key: string, work: () => Promise<T>): Promise<T> } {
   const gates = new Map<string, Gate>();
   return {

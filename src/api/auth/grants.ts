@@ -1,4 +1,3 @@
-/** The three grants of the token endpoint, and what each proves before it hands out tokens. */
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { normaliseUsername, opaqueString } from '../../domain/precis.js';
 import type { ClientDocument } from '../../projections/accounts.js';
@@ -11,22 +10,16 @@ import { type Accounts, sessionAccounts } from './accountStatus.js';
 import type { Throttle } from './throttle.js';
 
 /**
- * Each throws HttpError authentication_failed for every fault of what it was given, too_many_requests, and
- * UnavailableError. `address` is the caller's, for throttling.
+ * Every method throws HttpError authentication_failed, too_many_requests, and UnavailableError. `address` is for
+ * throttling.
  */
 export interface Grants {
-  /** @throws HttpError too_many_requests where this address is locked out for now */
+  /** @throws HttpError too_many_requests for an address over its limit */
   checkAddress(address: string): Promise<void>;
-  /** The client whose own token is in the `Authorization` header. */
   loginClient(header: string | undefined): Promise<ClientDocument>;
-  /** Logs a client in on its own behalf. */
   clientCredentials(credentials: ClientCredentials, address: string): Promise<TokenPair>;
-  /**
-   * Logs a user in.
-   * @throws HttpError forbidden where the password is right and the client may not log this user in
-   */
+  /** @throws HttpError forbidden where the password is right and the client may not log this user in */
   password(client: ClientDocument, username: string, password: string, address: string): Promise<TokenPair>;
-  /** Trades a refresh token for the next pair. */
   refresh(credentials: ClientCredentials, refreshToken: string, address: string): Promise<TokenPair>;
 }
 
@@ -40,7 +33,7 @@ export function grants(deps: {
   hash: KeyedHash;
 }): Grants {
   const { authenticator, accounts, clients, passwords, sessions, throttle, hash } = deps;
-  /** Refuses only once the read model shows the whole log. */
+  /** Repeats a refusal once the read model shows the whole log. */
   const onceShown = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
@@ -62,9 +55,9 @@ export function grants(deps: {
     async password(client, username, password, address) {
       const usernameHash = hash('username', normaliseUsername(username));
       const user = await accounts.userNamed(usernameHash);
-      // A hash that was made elsewhere may be of the password as typed (RFC 8265 composes it).
+      // A hash made elsewhere may be of the password as typed (RFC 8265 composes it).
       const candidates = [...new Set([opaqueString(password), password])];
-      // An inactive user's right password counts as a wrong one; otherwise the counters would tell.
+      // An inactive user's right password counts as a failure: otherwise the counters would reveal it.
       const right = await throttle.attempt(
         { address, usernameHash },
         async (reserve) =>

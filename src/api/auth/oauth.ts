@@ -1,4 +1,4 @@
-/** `POST /oauth/token` (docs/contract.md#authentication, docs/decisions.md#grants). */
+/** docs/contract.md#authentication, docs/decisions.md#grants */
 import { HttpError } from '../pipeline/errors.js';
 import type { Answer, Call, Route, Schema } from '../pipeline/route.js';
 import { bodyValidator } from '../pipeline/validation.js';
@@ -45,7 +45,7 @@ const CLIENT_BASIC = grant(
   { client_id: CLIENT_ID },
   { title: 'client_credentials with HTTP Basic', required: [] },
 );
-/** Every body. The schema of the grant it names finds the other faults, after the token which that grant needs. */
+/** For all grants. A grant's own schema is checked after the client's token. */
 const ANY: Schema = { type: 'object', properties: { grant_type: { type: 'string' } }, required: ['grant_type'] };
 
 const TOKENS: Schema = {
@@ -144,15 +144,15 @@ export function oauthRoutes(grants: Grants): Route[] {
   ];
 }
 
-/** Parameters without a value count as absent (RFC 6749 3.2), in JSON and forms. */
+/** Parameters without a value count as absent (RFC 6749 3.2), in JSON as in forms. */
 function withoutEmpty(body: Call['body']): Call['body'] {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== ''));
 }
 
 /**
- * The client's proof: HTTP Basic where it is sent; the body may then repeat the client's id (RFC 6749 2.3.1).
- * @throws HttpError authentication_failed where it names another
+ * The body may repeat the client's id of HTTP Basic (RFC 6749 2.3.1).
+ * @throws HttpError authentication_failed for two different ids
  */
 function credentialsOf(
   { client_id = '', client_secret = '' }: Fields,

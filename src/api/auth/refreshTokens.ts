@@ -1,15 +1,15 @@
 /**
- * Refresh tokens: `{session id}.{256 random bits}.{tag}`, opaque to everybody else. Only their hash is stored. The tag
- * proves that a token was made here: a spent one that comes back revokes its session, an invented one costs no look-up.
+ * `{session id}.{256 random bits}.{tag}`; only the hash is stored. The tag proves that a token is ours: a spent token
+ * revokes its session, an invented one costs no look-up.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 
 export interface RefreshToken {
-  /** Secret: what its holder keeps. */
+  /** Secret. */
   readonly text: string;
   readonly sessionId: string;
-  /** SHA-256 of the text, base64url; stored. */
+  /** SHA-256 of the text, base64url. */
   readonly hash: string;
 }
 
@@ -18,7 +18,7 @@ export function newRefreshToken(sessionId: string, tag: KeyedHash): RefreshToken
   return made(sessionId, `${body}.${tag('refresh', body)}`);
 }
 
-/** The token as its holder sent it; `undefined` where it was not made here. */
+/** `undefined` for a forged token. */
 export function readRefreshToken(text: string, tag: KeyedHash): RefreshToken | undefined {
   const parts = /^(([\w-]{22})\.[\w-]{43})\.([\w-]{22})$/.exec(text);
   const [, body = '', sessionId = '', given = ''] = parts ?? [];

@@ -1,4 +1,4 @@
-/** Sessions of logins, kept as records. Losing them only logs people out. */
+/** Sessions of logins, stored as records. Losing them only logs people out. */
 import { randomBytes } from 'node:crypto';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { Records, StoredRecord } from '../../ports/readStore.js';
@@ -9,46 +9,43 @@ import { FRESH_MS, freshCache } from './freshCache.js';
 import { newRefreshToken, readRefreshToken, type RefreshToken } from './refreshTokens.js';
 import { decideRefresh, type Session } from './rotation.js';
 
-/** In seconds. */
 export interface Lifetimes {
   readonly access: number;
   readonly refresh: number;
-  /** From its login on. */
+  /** From the login on. */
   readonly session: number;
 }
 
 export interface TokenPair {
   readonly accessToken: string;
-  /** Seconds. */
   readonly expiresIn: number;
   /** Absent: the client's own session. */
   readonly refreshToken?: string;
 }
 
-/** Every method throws UnavailableError where the records can't be reached. */
+/** Every method throws UnavailableError without the records. */
 export interface Sessions {
-  /** Starts a session and hands out its first pair. Without a user: the client's own. */
+  /** Hands out the first pair. Without a user: the client's own session. */
   start(client: ClientDocument, user?: UserDocument): Promise<TokenPair>;
   /**
-   * The next pair for a refresh token; `undefined` where it is refused. A token spent before its grace ends its
-   * session. `isValid`: whether the session's client and user are still valid.
+   * The next pair; `undefined` for a refused token. A token spent before its grace ends its session. `isValid`: whether
+   * the session's client and user are still valid.
    */
   refresh(
     token: string,
     client: string,
     isValid: (session: Session) => Promise<boolean>,
   ): Promise<TokenPair | undefined>;
-  /** The remembered session of an access token, at most `FRESH_MS` old; `undefined`: ask `use`. */
+  /** At most `FRESH_MS` old; `undefined`: ask `use`. */
   inUse(claims: AccessClaims): Session | undefined;
-  /** The session of an access token, at most `FRESH_MS` old; `undefined` where it has ended. */
+  /** At most `FRESH_MS` old; `undefined`: the session has ended. */
   use(claims: AccessClaims): Promise<Session | undefined>;
 }
 
 const CACHED = 10_000;
-/** Lost compare-and-sets in a row that are a fault of the store. */
+/** More lost compare-and-sets in a row are a fault of the store. */
 const MAX_TURNS = 1_000;
 
-/** `now`: milliseconds. */
 export function sessions(options: {
   records: Records;
   tokens: AccessTokens;
@@ -64,7 +61,7 @@ export function sessions(options: {
     look: async (key) => records.get<Session>(key),
   });
 
-  /** Seconds since the epoch, whole as an access token's `exp`: nothing outlives its session. */
+  /** In whole seconds, as a token's `exp`: no token outlives its session. */
   const sessionEnd = (startedAt: number): number => Math.floor(startedAt / 1000) + ttl.session;
   const accessExpiry = (startedAt: number): number =>
     Math.min(Math.floor(now() / 1000) + ttl.access, sessionEnd(startedAt));
@@ -147,7 +144,7 @@ export function sessions(options: {
       const known = cache.peek(key);
       let record = known === undefined ? await cache.load(key) : known.value;
       if (record !== undefined && record.value.pair < claims.pair) {
-        // It was handed out meanwhile, perhaps by another process.
+        // Another process may have issued this pair meanwhile.
         cache.forget(key);
         record = await cache.load(key);
       }
@@ -156,14 +153,11 @@ export function sessions(options: {
   };
 }
 
-/** Whether the token is its session's user's, of a pair that was handed out. */
 function mayAct(session: Session, claims: AccessClaims): boolean {
   return session.user === (claims.userId ?? null) && claims.pair <= session.pair;
 }
 
-/**
- * The 2 is the version of the record's shape: a session in another shape does not exist, and its user logs in again.
- */
+/** `2` is the version of the record's shape: sessions of another shape count as ended. */
 function keyOf(sessionId: string): string {
   return `session/2/${sessionId}`;
 }

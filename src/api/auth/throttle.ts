@@ -1,7 +1,6 @@
 /**
- * Slows guessing down (docs/decisions.md#throttling). Within 15 minutes: 10 failures in a row for one username from one
- * address, 100 for one username, 100 from one address. Unknown names count like others, so that nothing tells whether a
- * user exists.
+ * Throttling of guesses (docs/decisions.md#throttling). Unknown names count, too: otherwise the limit would reveal
+ * which users exist.
  */
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
@@ -13,24 +12,23 @@ import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
 
 const WINDOW_SECONDS = 900;
 const LIMITS = { pair: 10, username: 100, address: 100 };
-/** How many attempts for one username from one address wait for each other at most. */
+/** Queue for one username from one address. */
 const PLACES = 50;
 
 export interface Attempt {
   readonly address: string;
-  /** HMAC of the username; absent for a client. */
+  /** Absent for a client. */
   readonly usernameHash?: string;
 }
 
-/** The counters of all processes. Every method throws UnavailableError where the records can't be reached. */
+/** Counters shared by all processes. Every method throws UnavailableError without the records. */
 export interface Throttle {
-  /** @throws HttpError too_many_requests, with Retry-After, where one of the attempt's counters is full */
+  /** @throws HttpError too_many_requests, with Retry-After, at a full counter */
   check(attempt: Attempt): Promise<void>;
   /**
-   * Runs one attempt; returns what `verify` said. `verify` calls `reserve` just before it looks at the secret: from
-   * then on the attempt counts as a failure until it has succeeded, so that concurrent attempts can't outrun the
-   * counters. A success clears the username's counters and takes back the address's charge. An attempt that throws is
-   * not counted.
+   * `verify` calls `reserve` just before it checks the secret: from then on the attempt counts as a failure until it
+   * succeeds, so that concurrent attempts can't exceed the limits. A success clears the username's counters and refunds
+   * the address's charge. An attempt that throws does not count.
    * @throws HttpError too_many_requests
    */
   attempt(attempt: Attempt, verify: (reserve: () => Promise<void>) => Promise<boolean>): Promise<boolean>;
@@ -39,11 +37,10 @@ export interface Throttle {
 interface Counter {
   readonly limiter: RecordsLimiter;
   readonly key: string;
-  /** A success clears it; otherwise a success only takes back its own charge. */
+  /** Cleared by a success; other counters only lose this attempt's charge. */
   readonly cleared: boolean;
 }
 
-/** `now`: milliseconds. */
 export function throttle(records: Records, hash: KeyedHash, now: () => number): Throttle {
   const limiter = (name: keyof typeof LIMITS): RecordsLimiter =>
     new RecordsLimiter({ records, now, keyPrefix: `throttle-${name}`, points: LIMITS[name], duration: WINDOW_SECONDS });
@@ -105,7 +102,7 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
         }
         return succeeded;
       };
-      // One after another: right passwords sent at once would count as failures for each other.
+      // In turn: otherwise concurrent right passwords would count as failures for each other.
       return attempt.usernameHash === undefined ? run() : turns.run(counters[0]?.key ?? '', run);
     },
   };

@@ -1,9 +1,6 @@
 import type { Principal } from '../auth/principal.js';
 
-/**
- * The calling user's id; `undefined` for a client, which sees what is visible to everyone
- * (docs/decisions.md#sellable-products).
- */
+/** `undefined` for a client, which sees the products visible to everyone (docs/decisions.md#sellable-products). */
 export function callerId(principal: Principal): string | undefined {
   return principal.kind === 'user' ? principal.user.id : undefined;
 }

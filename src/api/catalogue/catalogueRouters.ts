@@ -1,4 +1,3 @@
-/** The routers of the catalogue. */
 import type { CatalogueView } from '../../projections/catalogue/view.js';
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
 import { brandRoutes } from './brands.js';
@@ -6,13 +5,11 @@ import { categoryRoutes } from './categories.js';
 import { productRoutes } from './products.js';
 import { tileRoutes } from './tiles.js';
 
-/** What they work with. `publicUrl`: without a trailing slash. */
 export interface CatalogueDeps {
   readonly catalogue: CatalogueView;
   readonly publicUrl: string;
 }
 
-/** The routers. */
 export function catalogueRouters(routerOf: RouterMaker, deps: CatalogueDeps): SubjectRouter[] {
   return [
     routerOf('/api/v2/products', productRoutes(deps)),

@@ -1,4 +1,4 @@
-/** Categories of products (docs/contract.md#list-categories). */
+/** docs/contract.md#list-categories */
 import { inSlices } from '../../lib/async/slices.js';
 import type { Category } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
@@ -112,7 +112,7 @@ export function categoryRoutes({
   ];
 }
 
-/** `products.brand` implies `products`: every step of a path is embedded. */
+/** `products.brand` implies `products`. */
 async function embedding(
   state: Catalogue,
   categories: readonly Category[],

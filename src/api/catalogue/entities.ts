@@ -1,12 +1,11 @@
 /**
- * The catalogue's entries as the API shows them (docs/contract.md#entities). `visible_to` is never shown: it names
- * other users. `userId` is the caller's; `undefined`: a client, which sees what is visible to everyone.
+ * Entries as the API shows them (docs/contract.md#entities). `visible_to` stays hidden: it names other users. `userId`
+ * is `undefined` for a client.
  */
 import type { Brand, Category, Integration, Product, Segment, Store } from '../../domain/catalogue.js';
 import { pounds } from '../../domain/money.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 
-/** A product (docs/contract.md#product). `sale_price` is pence, `price` pounds with two decimals. */
 export interface ProductEntity {
   readonly id: string;
   readonly brand_id: string;
@@ -20,7 +19,6 @@ export interface ProductEntity {
   readonly valid_days: number;
 }
 
-/** A brand (docs/contract.md#brand). */
 export interface BrandEntity {
   readonly id: string;
   readonly name: string;
@@ -34,7 +32,6 @@ export interface BrandEntity {
   readonly consolidated_products: readonly string[];
 }
 
-/** A category (docs/contract.md#category). */
 export interface CategoryEntity {
   readonly id: string;
   readonly name: string;
@@ -44,7 +41,7 @@ export interface CategoryEntity {
   readonly products: readonly string[];
 }
 
-/** A store (docs/contract.md#store). Degrees, WGS 84. */
+/** Degrees, WGS 84. */
 export interface StoreEntity {
   readonly id: string;
   readonly brand_id: string;
@@ -55,7 +52,7 @@ export interface StoreEntity {
   readonly latitude: number;
 }
 
-/** A voucher segment (docs/contract.md#segment). `expiry` is in days. */
+/** `expiry` is in days. */
 export interface SegmentEntity {
   readonly id: string;
   readonly name: string;
@@ -64,7 +61,6 @@ export interface SegmentEntity {
   readonly configuration: Readonly<Record<string, unknown>>;
 }
 
-/** A brand's main integration method (docs/contract.md#integration). */
 export interface IntegrationEntity {
   readonly id: string;
   readonly name: string;
@@ -85,7 +81,6 @@ export function productEntity(product: Product): ProductEntity {
   };
 }
 
-/** Lists the ids of those of its products that the caller may see. */
 export function brandEntity(catalogue: Catalogue, brand: Brand, userId: string | undefined): BrandEntity {
   return {
     id: brand.id,
@@ -101,15 +96,11 @@ export function brandEntity(catalogue: Catalogue, brand: Brand, userId: string |
   };
 }
 
-/** The brand's own products that the caller may see. */
 export function ownProducts(catalogue: Catalogue, brand: Brand, userId: string | undefined): readonly Product[] {
   return catalogue.productsOf(brand.id).filter((product) => catalogue.sellable(product, userId));
 }
 
-/**
- * The consolidated products that the brand accepts and the caller may see; a consolidated brand accepts none
- * (docs/contract.md#brand).
- */
+/** A consolidated brand accepts none (docs/contract.md#brand). */
 export function consolidatedProducts(
   catalogue: Catalogue,
   brand: Brand,
@@ -118,7 +109,6 @@ export function consolidatedProducts(
   return brand.consolidated === 1 ? [] : sellableProducts(catalogue, brand.consolidated_products, userId);
 }
 
-/** Lists the ids of those of its products that the caller may see. */
 export function categoryEntity(catalogue: Catalogue, category: Category, userId: string | undefined): CategoryEntity {
   return {
     id: category.id,
@@ -130,7 +120,7 @@ export function categoryEntity(catalogue: Catalogue, category: Category, userId:
   };
 }
 
-/** The products that the caller may see, in the order of `ids`. */
+/** In the order of `ids`. */
 export function sellableProducts(
   catalogue: Catalogue,
   ids: readonly string[],

@@ -1,4 +1,4 @@
-/** Products (docs/contract.md#list-products): active, of an active brand, and visible to the caller. */
+/** docs/contract.md#list-products */
 import { inSlices } from '../../lib/async/slices.js';
 import type { Product } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';

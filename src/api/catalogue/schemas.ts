@@ -1,9 +1,8 @@
-/** Schemas of catalogue entities and tiles, with examples (docs/contract.md#entities, docs/decisions.md#tile-pins). */
+/** Schemas and examples (docs/contract.md#entities, docs/decisions.md#tile-pins). */
 import type { Schema } from '../pipeline/route.js';
 
 const ID = { type: 'string', description: 'An identifier.' } as const;
 
-/** An entity that always has all of its fields, and no others. */
 export function entity(title: string, properties: Readonly<Record<string, Schema>>): Schema {
   return { title, type: 'object', additionalProperties: false, required: Object.keys(properties), properties };
 }
@@ -77,7 +76,6 @@ export const integrationSchema = entity('Integration', {
 
 const DEGREES = { type: 'number', description: 'Degrees, WGS 84.' } as const;
 
-/** In degrees. */
 const boxSchema = entity('Box', { west: DEGREES, south: DEGREES, east: DEGREES, north: DEGREES });
 
 const storePinSchema = entity('StorePin', {
@@ -104,10 +102,7 @@ export const tileSchema = entity('Tile', {
   pins: { type: 'array', items: { oneOf: [storePinSchema, clusterPinSchema] } },
 });
 
-/**
- * The schema of `{data}` with a single entity or a list, and the embedded kinds where the route embeds; their
- * `description` says when they are there.
- */
+/** `{data}` with an entity or a list, and the embedded kinds; their `description` says when they are there. */
 export function dataSchema(data: Schema, embedded?: Schema): Schema {
   return {
     type: 'object',
@@ -120,7 +115,6 @@ export function dataSchema(data: Schema, embedded?: Schema): Schema {
   };
 }
 
-/** The schema of `embedded` with lists of these kinds. */
 export function embeddedSchema(kinds: Readonly<Record<string, Schema>>): Schema {
   const properties: Record<string, Schema> = {};
   for (const [kind, items] of Object.entries(kinds)) properties[kind] = { type: 'array', items };
@@ -131,7 +125,6 @@ export function listSchema(items: Schema): Schema {
   return { type: 'array', items };
 }
 
-/** The examples belong together. */
 export const productExample = {
   id: 'product-flat-white',
   brand_id: 'brand-kettle-and-crumb',
@@ -185,7 +178,6 @@ export const segmentExample = {
   configuration: {},
 };
 
-/** The tile of that store, with a cluster of others. */
 export const tileExample = {
   id: '16/32745/21790',
   bounds: { west: -0.1263427734375, south: 51.512161249555156, east: -0.120849609375, north: 51.51557978375591 },

@@ -1,6 +1,6 @@
 /**
- * Product search (docs/contract.md#list-products, docs/decisions.md#product-search): tolerates typing errors, word
- * prefixes, missing accents, signs within names and scripts without spaces. Best match first.
+ * Product search (docs/contract.md#list-products, docs/decisions.md#product-search), best match first. Tolerates typing
+ * errors, prefixes, missing accents, signs within names and scripts without spaces.
  */
 import { setImmediate } from 'node:timers/promises';
 import MiniSearch, { type SearchOptions, type SearchResult } from 'minisearch';
@@ -10,22 +10,18 @@ import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 
 /** In characters. */
 export const MAX_QUERY = 200;
-/** Further words cost more without a better result, and are ignored. */
+/** More words cost time without a better result; they are ignored. */
 const MAX_WORDS = 8;
-/** Longer words are cut, in the index and the query. */
+/** Longer words are cut, in index and query. */
 const MAX_LETTERS = 32;
-/** Shorter ones would be prefixes of too many joined words: they must match one whole. */
+/** Shorter words would be prefixes of too many joined words: they must match a whole one. */
 const MIN_JOINED = 5;
 
-/**
- * Searches states of the catalogue. A state's index is made in slices at its first search, and kept as long as the
- * state.
- */
+/** A state's index is made in slices at its first search, and lasts as long as the state. */
 export interface ProductSearch {
   /**
-   * Wanted products whose name, description or brand's name match the text, best match first; a text without a letter
-   * or digit matches none. How exact a match must be is decided among the wanted products: what a caller may not see or
-   * has filtered out hides no other product.
+   * By name, description and brand's name, best match first; a text without a letter or digit matches nothing.
+   * Exactness is judged among the wanted products: hidden products hide no others.
    */
   find(catalogue: Catalogue, text: string, wanted: (product: Product) => boolean): Promise<readonly Product[]>;
 }
@@ -45,7 +41,7 @@ export function productSearch(): ProductSearch {
 }
 
 interface Entry {
-  /** The product's place in `products`. */
+  /** The index in `products`. */
   readonly id: number;
   readonly name: string;
   readonly description: string;
@@ -55,7 +51,7 @@ interface Entry {
 interface Index {
   readonly products: readonly Product[];
   readonly words: MiniSearch<Entry>;
-  /** Names with neighbouring words joined; made when first needed. */
+  /** With neighbouring words joined; made on demand. */
   joined(): Promise<MiniSearch<Entry>>;
 }
 
@@ -78,7 +74,7 @@ async function buildIndex(catalogue: Catalogue): Promise<Index> {
   return { products, words, joined: async () => (joined ??= made(['name'], joinedWords)) };
 }
 
-/** Letters that Unicode doesn't decompose into base and accent. */
+/** Letters that Unicode does not decompose into base and accent. */
 const LIGATURES: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
@@ -95,7 +91,6 @@ const LIGATURES: Readonly<Record<string, string>> = {
 const UNSPACED =
   '\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Hang}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}\\p{scx=Tibt}';
 const IS_UNSPACED = new RegExp(`^[${UNSPACED}]`, 'u');
-/** Splits at the border between both kinds of letters. */
 const OF_ONE_KIND = new RegExp(`[${UNSPACED}]+|[^${UNSPACED}]+`, 'gu');
 
 /** Lower case, without accents and apostrophes. Korean syllables stay whole. */
@@ -120,7 +115,7 @@ function pairsOf(row: string): string[] {
 
 const wordsOfRow = (row: string): readonly string[] => (IS_UNSPACED.test(row) ? pairsOf(row) : [cut(row)]);
 
-/** Runs of letters and digits, those of scripts without spaces apart. */
+/** Also split by kind of script. */
 function rowsOf(part: string): string[] {
   const rows = part.match(/[\p{L}\p{N}]+/gu) ?? [];
   return isAscii(part) ? rows : rows.flatMap((row) => row.match(OF_ONE_KIND) ?? []);
@@ -128,12 +123,12 @@ function rowsOf(part: string): string[] {
 
 const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
 
-/** Parts between spaces, each as its runs of letters: `AT&T` has two. */
+/** `AT&T` is one part with two runs. */
 const partsOf = (text: string): string[][] => folded(text).split(/\s+/u).map(rowsOf);
 
 /**
- * The words of a text as indexed. A name with signs (`AT&T`, `7-Up`) is also one word; so is the last letter of a
- * script without spaces, which starts no pair.
+ * A name with signs (`AT&T`, `7-Up`) is also one word. The last letter of a script without spaces starts no pair, so it
+ * is a word, too.
  */
 function indexedWords(text: string): string[] {
   const words: string[] = [];
@@ -147,7 +142,6 @@ function indexedWords(text: string): string[] {
   return words;
 }
 
-/** Two and three neighbouring words as one. */
 function joinedWords(text: string): string[] {
   const words = partsOf(text)
     .flat()
@@ -159,16 +153,14 @@ function wordsOf(text: string): string[] {
   return [...new Set(partsOf(text).flat().flatMap(wordsOfRow))].slice(0, MAX_WORDS);
 }
 
-/** The score, and how many words matched. */
 interface Match {
   score: number;
   words: number;
 }
 
-/** By place in the list. */
 type Scores = Map<number, Match>;
 
-/** First all words with few errors; then without spaces or hyphens; then with more errors; at last any of the words. */
+/** First all words with few errors; then without spaces or hyphens; then with more errors; finally any of the words. */
 async function findIn(
   { products, words, joined }: Index,
   query: readonly string[],
@@ -195,7 +187,7 @@ async function findIn(
   return inOrder(matches, products);
 }
 
-/** A prefix says more than a word with an error. */
+/** A prefix counts more than a word with an error. */
 const WEIGHTS = {
   boost: { name: 3, description: 1, brand: 0.5 },
   weights: { prefix: 0.6, fuzzy: 0.3 },
@@ -207,14 +199,14 @@ const CLOSE = {
   fuzzy: (word: string) => (word.length >= 8 ? 2 : word.length >= 4 ? 1 : false),
 } satisfies SearchOptions;
 const WHOLE = { ...WEIGHTS, prefix: false, fuzzy: false } satisfies SearchOptions;
-/** Two errors, which include two swapped letters. */
+/** Two errors, such as two swapped letters. */
 const LOOSE = {
   ...WEIGHTS,
   prefix: true,
   fuzzy: (word: string) => (word.length >= 4 ? 2 : false),
 } satisfies SearchOptions;
 
-/** Matches of a word, and of words that the name writes as one; each product once. */
+/** Each product once. */
 function withJoined(
   close: ReadonlyMap<string, readonly SearchResult[]>,
   joined: MiniSearch<Entry>,
@@ -227,7 +219,7 @@ function withJoined(
   };
 }
 
-/** Pauses after each word, so that a search of many words never holds up other requests. */
+/** Pauses after each word, so that long searches never block other requests. */
 async function scoresOf(query: readonly string[], found: (word: string) => readonly SearchResult[]): Promise<Scores> {
   const scores: Scores = new Map();
   for (const word of query) {

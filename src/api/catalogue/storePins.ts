@@ -1,7 +1,4 @@
-/**
- * The pins of the map (docs/decisions.md#tile-pins): stores, or clusters of them at some zoom. Only stores of brands
- * that are active and visible to the caller are shown.
- */
+/** Pins of the map (docs/decisions.md#tile-pins). */
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
@@ -12,12 +9,12 @@ import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { placeOf, type Box, type Place } from './tileGrid.js';
 
 export const MAX_GRANULARITY = 20;
-/** How many sets of visible brands are remembered for one state of the catalogue. */
+/** For each state of the catalogue. */
 const REMEMBERED = 32;
-/** Stores sorted at once, in a millisecond or two. */
+/** Stores sorted at once, in 1 to 2 ms. */
 const A_RUN = 2_000;
 
-/** A store on the map. Degrees. */
+/** Degrees. */
 export interface StorePin {
   readonly id: string;
   readonly type: 'store';
@@ -27,10 +24,7 @@ export interface StorePin {
   readonly latitude: number;
 }
 
-/**
- * At least two neighbouring stores: how many, their centre, and their area in degrees. The id is the same for the same
- * stores and granularity.
- */
+/** Coordinates in degrees. The same stores and granularity have the same id. */
 export interface ClusterPin {
   readonly id: string;
   readonly type: 'cluster';
@@ -45,11 +39,11 @@ export interface PlacedPin {
   readonly pin: StorePin | ClusterPin;
 }
 
-/** Makes pins, and keeps them as long as the catalogue's state. */
+/** Pins are cached as long as the catalogue's state. */
 export interface StorePins {
   /**
-   * All pins that the caller (a user's id; `undefined`: a client) may see: stores, or with a granularity (0 to 20)
-   * stores and clusters. Each store is in exactly one.
+   * All pins visible to the caller (a user's id; `undefined`: a client): stores, or with a granularity (0 to 20) stores
+   * and clusters. Each store is in exactly one pin.
    */
   of(catalogue: Catalogue, userId: string | undefined, granularity: number | undefined): Promise<readonly PlacedPin[]>;
 }
@@ -71,7 +65,7 @@ export function storePins(): StorePins {
 type PinsByGranularity = (granularity: number | undefined) => Promise<readonly PlacedPin[]>;
 type CatalogueState = (userId: string | undefined, granularity: number | undefined) => Promise<readonly PlacedPin[]>;
 
-/** Callers who see the same brands share their pins; nearly all see the same ones. */
+/** Callers with the same visible brands share their pins; nearly all see the same brands. */
 function catalogueState(catalogue: Catalogue): CatalogueState {
   const brands = [...catalogue.brands.values()];
   const restricted = brands.filter((brand) => brand.visible_to !== null);
@@ -87,7 +81,7 @@ function catalogueState(catalogue: Catalogue): CatalogueState {
   };
 }
 
-/** In the order of their ids: the same stores make the same clusters. */
+/** Sorted by id: the same stores make the same clusters. */
 async function storesShown(
   catalogue: Catalogue,
   brands: readonly Brand[],
@@ -101,7 +95,7 @@ async function storesShown(
   await inSlices(range(0, stores.length, A_RUN), (at) => {
     for (const store of stores.slice(at, at + A_RUN).sort(inOrder)) runs.push(store);
   });
-  // Merges the sorted runs; sorting all stores at once would hold up other requests.
+  // Merges sorted runs; one sort of all stores would block other requests.
   return runs.sort(inOrder);
 }
 
@@ -109,7 +103,7 @@ function* range(from: number, to: number, step: number): Generator<number> {
   for (let at = from; at < to; at += step) yield at;
 }
 
-/** The pins of these stores by granularity, each made once, also for concurrent callers. */
+/** Each made once, also for concurrent callers. */
 function pinsOf(shown: Promise<readonly Store[]>): PinsByGranularity {
   const single = shown.then(async (stores) => {
     const pins: PlacedPin[] = [];
@@ -142,12 +136,11 @@ function storePin(store: Store): StorePin {
   };
 }
 
-/** The library's data of a store: its place in the list. */
 interface Member {
   readonly index: number;
 }
 
-/** Clusters this zoom alone, with pauses for other requests. */
+/** Clusters for this zoom alone. */
 async function clusteredPins(
   stores: readonly Store[],
   single: readonly PlacedPin[],

@@ -1,21 +1,18 @@
-/**
- * Geometry of map tiles (docs/decisions.md#covering-tiles): parsing the box, its covering tiles, the tile of a point.
- * Degrees are WGS 84.
- */
+/** Geometry of map tiles (docs/decisions.md#covering-tiles). Degrees are WGS 84. */
 import { pointToTileFraction, tileToBBOX } from '@mapbox/tilebelt';
 
 /** The edge of Web Mercator; latitudes beyond are clamped. */
 const MAX_LATITUDE = 85.0511;
 const MAX_ZOOM = 18;
 const MAX_TILES = 64;
-/** The largest number below 1: the 180th meridian belongs to the last column, not to the first. */
+/** The largest number below 1: the 180th meridian belongs to the last column, not the first. */
 const BELOW_ONE = 1 - 2 ** -53;
 
-/** Digits on both sides of the decimal point: neither `51` nor `.5`, `5.` or `5e0`. */
+/** Needs digits on both sides of the decimal point: not `51`, `.5`, `5.` or `5e0`. */
 const NUMBER = '(-?\\d{1,3}\\.\\d+)';
 const BOX = new RegExp(`^${NUMBER},${NUMBER}:${NUMBER},${NUMBER}$`);
 
-/** In degrees. `west` over `east`: it crosses the antimeridian. */
+/** Degrees. `west` > `east`: the box crosses the antimeridian. */
 export interface Box {
   readonly west: number;
   readonly south: number;
@@ -29,7 +26,7 @@ export interface Place {
   readonly y: number;
 }
 
-/** Tiles of one zoom: `columns` from `west` on, wrapping past the last column; rows from `top` to the south. */
+/** Tiles of one zoom: `columns` eastwards from `west`, wrapping past the last column; `rows` southwards from `top`. */
 export interface TileGrid {
   readonly z: number;
   readonly west: number;
@@ -39,8 +36,7 @@ export interface TileGrid {
 }
 
 /**
- * Reads `x,y:x,y`: longitude and latitude of the western and the eastern point; `undefined` where it is malformed or
- * out of range.
+ * Reads `x,y:x,y`: longitude and latitude of the western and the eastern point; `undefined`: malformed or out of range.
  */
 export function parseBox(text: string): Box | undefined {
   const numbers = BOX.exec(text)?.slice(1).map(Number);
@@ -53,11 +49,11 @@ export function parseBox(text: string): Box | undefined {
 export function placeOf(longitude: number, latitude: number): Place {
   const clamped = Math.min(MAX_LATITUDE, Math.max(-MAX_LATITUDE, latitude));
   const [, y] = pointToTileFraction(longitude, clamped, 0);
-  // The library's x wraps at 180 degrees, and already a rounding error before.
+  // The library's x wraps at 180 degrees, and a rounding error before.
   return { x: Math.min(BELOW_ONE, longitude / 360 + 0.5), y };
 }
 
-/** The tiles that cover the box, at the largest zoom with at most 64 of them, never over 18. */
+/** At the largest zoom with at most 64 tiles, never over 18. */
 export function coveringGrid(box: Box): TileGrid {
   const start = placeOf(box.west, box.north);
   const end = placeOf(box.east, box.south);
@@ -67,7 +63,7 @@ export function coveringGrid(box: Box): TileGrid {
   return grid;
 }
 
-/** Scaling by a power of two is exact, so a point's tile is the same wherever it is computed. */
+/** Scaling by a power of two is exact, so `tileIndex` finds the same tile. */
 function gridAt(z: number, start: Place, end: Place, crossing: boolean): TileGrid {
   const size = 2 ** z;
   const west = Math.floor(start.x * size);
@@ -76,7 +72,7 @@ function gridAt(z: number, start: Place, end: Place, crossing: boolean): TileGri
   return { z, west, columns: Math.min(size, east - west + 1), top, rows: Math.floor(end.y * size) - top + 1 };
 }
 
-/** The index of a point's tile, row by row; -1 outside of the grid. */
+/** Row by row; -1 outside of the grid. */
 export function tileIndex(grid: TileGrid, place: Place): number {
   const size = 2 ** grid.z;
   const row = Math.floor(place.y * size) - grid.top;
@@ -85,13 +81,13 @@ export function tileIndex(grid: TileGrid, place: Place): number {
   return column < grid.columns ? row * grid.columns + column : -1;
 }
 
-/** Its name `z/x/y` and its bounds in degrees. */
+/** `id` is `z/x/y`. */
 export interface TileAddress {
   readonly id: string;
   readonly bounds: Box;
 }
 
-/** Row by row from the north-west, as `tileIndex` counts. */
+/** Row by row from the north-west, in the order of `tileIndex`. */
 export function tilesOf(grid: TileGrid): TileAddress[] {
   const size = 2 ** grid.z;
   const tiles: TileAddress[] = [];

@@ -1,4 +1,4 @@
-/** Map tiles of stores (docs/contract.md#list-map-tiles, docs/decisions.md#map-tiles). */
+/** docs/contract.md#list-map-tiles, docs/decisions.md#map-tiles */
 import { inSlices } from '../../lib/async/slices.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
 import { HttpError } from '../pipeline/errors.js';

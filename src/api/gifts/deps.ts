@@ -7,16 +7,14 @@ import { HttpError } from '../pipeline/errors.js';
 import type { EarlyCall } from '../pipeline/route.js';
 import type { GiftModels } from './join.js';
 
-/** Commands, read models and addresses of the routes of gifts and transactions. */
 export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
   readonly questions: PaymentQuestions;
-  /** Without a trailing slash. */
   readonly publicUrl: string;
   /** The present, ISO 8601, UTC. */
   now(): string;
 }
 
-/** The signed-in user of a route with caller `user`. */
+/** @throws HttpError forbidden for a client */
 export function userOf({ principal }: EarlyCall): UserDocument {
   if (principal.kind !== 'user') throw new HttpError('forbidden');
   return principal.user;

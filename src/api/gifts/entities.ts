@@ -1,7 +1,4 @@
-/**
- * Gifts, redemptions, messages and vouchers as the API shows them (docs/contract.md#entities;
- * docs/decisions.md#gift-fields).
- */
+/** Entities as the API shows them (docs/contract.md#entities; docs/decisions.md#gift-fields). */
 import { callerOf } from '../../commands/loadGift.js';
 import type { Segment } from '../../domain/catalogue.js';
 import { isSomebody } from '../../domain/gift/events.js';
@@ -14,7 +11,7 @@ import { type SegmentEntity, segmentEntity } from '../catalogue/entities.js';
 import { plainTime } from '../representation/times.js';
 import { expiryOf, type JoinedGift } from './join.js';
 
-/** `gift_status`, `status` and `status_code` (docs/decisions.md#gift-status). */
+/** docs/decisions.md#gift-status */
 const STATUS = {
   pending: ['pending', 2, 'PE'],
   received: ['sent', 5, 'SE'],
@@ -32,29 +29,25 @@ function statusOf({ gift, transaction }: JoinedGift): keyof typeof STATUS {
   return isReceived(gift) ? 'received' : 'unclaimed';
 }
 
-/** Whether it was sent to somebody, or claimed. */
 function isReceived({ receiver, claimed_by }: JoinedGift['gift']): boolean {
   return isSomebody(receiver) || claimed_by !== undefined;
 }
 
 /**
- * Shown to the owner, and to a buyer who named that user, but not one who got the gift since: a purchase must not tell
- * who owns a number (docs/decisions.md#shown-receiver).
+ * The owner, and a buyer who named that user, see the receiver. The buyer does not see a later receiver: a purchase
+ * must not reveal who owns a number (docs/decisions.md#shown-receiver).
  */
 function receiverShown({ gift, transaction, owner }: JoinedGift, userId: string): string {
   if (isReceived(gift) && owner === userId) return userId;
   return transaction.buyer_id === userId && gift.reassigned_at === undefined ? (gift.receiver.user_id ?? '') : '';
 }
 
-/** Who looks, when, and where the service is reached. */
 export interface Viewer {
   readonly user: UserDocument;
-  /** ISO 8601, UTC. */
   readonly now: string;
   readonly publicUrl: string;
 }
 
-/** A gift (docs/contract.md#gift). */
 export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer): object {
   const { id, gift, transaction } = joined;
   const [gift_status, status, status_code] = STATUS[statusOf(joined)];
@@ -100,16 +93,15 @@ export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer)
   };
 }
 
-/** A redemption (docs/contract.md#redemption). */
 export function redemptionEntity(giftId: string, redemption: RedemptionDocument): object {
   const { id, redeemed, created_at, updated_at, location_id } = redemption;
   return { id, gift_id: giftId, redeemed, creation_at: created_at, updated_at, location_id };
 }
 
-/** A gift's message (docs/contract.md#message). There are no conversations: `conversation_id` is empty. */
+/** There are no conversations: `conversation_id` is empty (docs/contract.md#message). */
 export function messageEntity({ id, gift, transaction }: JoinedGift): object {
   const time = plainTime(transaction.created_at);
-  // Earlier releases took messages with half of a character, which strict readers of JSON refuse.
+  // Earlier releases accepted lone surrogates, which strict JSON readers refuse.
   return {
     id: gift.message_id,
     created_at: time,
@@ -122,9 +114,9 @@ export function messageEntity({ id, gift, transaction }: JoinedGift): object {
 }
 
 /**
- * Whether the caller may read the message: sender, owner and, while nobody owns the gift, anybody with its id
- * (docs/decisions.md#shown-voucher-and-message). Of an unpaid gift only the sender: otherwise a declined card would
- * reveal which numbers have users.
+ * The message is for sender, owner and, while the gift has no owner, any caller with its id
+ * (docs/decisions.md#shown-voucher-and-message). Before payment it is for the sender only: otherwise a declined card
+ * would reveal which numbers have users.
  */
 export function seesMessage({ transaction, owner }: JoinedGift, userId: string): boolean {
   return (
@@ -133,14 +125,12 @@ export function seesMessage({ transaction, owner }: JoinedGift, userId: string):
 }
 
 /**
- * Whether the caller may redeem the gift, by today's catalogue: only then its code is shown
- * (docs/decisions.md#shown-voucher-and-message).
+ * The code is for callers who may redeem the gift by today's catalogue (docs/decisions.md#shown-voucher-and-message).
  */
 export function seesVoucher({ transaction, owner }: JoinedGift, user: UserDocument, catalogue: Catalogue): boolean {
   return owner === user.id || mayRedeemForMerchant(callerOf({ current: () => catalogue }, transaction, user));
 }
 
-/** A V1 voucher (docs/contract.md#voucher-v1). Shows the code. */
 export function voucherV1(giftId: string, voucher: VoucherDocument): object {
   const { id, code, segment_id, expires_at, created_at, updated_at = created_at } = voucher;
   return {
@@ -154,7 +144,7 @@ export function voucherV1(giftId: string, voucher: VoucherDocument): object {
   };
 }
 
-/** The entries of a V2 voucher's `data` by the segment's kind (docs/decisions.md#voucher-data). */
+/** By the segment's kind (docs/decisions.md#voucher-data). */
 function voucherData(
   { code, pin }: Pick<VoucherDocument, 'code' | 'pin'>,
   voucherType: string,
@@ -167,7 +157,6 @@ function voucherData(
   ];
 }
 
-/** A V2 voucher (docs/contract.md#voucher-v2). Shows the code. */
 export function voucherV2(giftId: string, voucher: VoucherDocument, segment: Segment): object {
   const shown: SegmentEntity = segmentEntity(segment);
   return {

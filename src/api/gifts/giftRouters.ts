@@ -1,4 +1,3 @@
-/** The routers of gifts: single gifts, the transactions that bought them, and the page that a gift's link opens. */
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
 import { giftRoutes } from './gifts.js';
 import { type LaunchPageDeps, launchPageRoutes } from './launchPage.js';
@@ -6,7 +5,6 @@ import { redemptionRoutes } from './redemptions.js';
 import { transactionRoutes } from './transactions.js';
 import { voucherRoutes } from './vouchers.js';
 
-/** The routers. */
 export function giftRouters(routerOf: RouterMaker, deps: LaunchPageDeps): SubjectRouter[] {
   return [
     routerOf('/api/v2/gifts', [...giftRoutes(deps), ...redemptionRoutes(deps), ...voucherRoutes(deps)]),

@@ -1,6 +1,6 @@
 /**
- * Gifts: look-up, claim, and the adjustment codes for tills (docs/contract.md#list-adjustment-codes,
- * docs/decisions.md#look-ups, docs/decisions.md#claiming-a-gift, docs/decisions.md#adjustment-code-callers).
+ * Gifts (docs/contract.md#list-adjustment-codes, docs/decisions.md#look-ups, docs/decisions.md#claiming-a-gift,
+ * docs/decisions.md#adjustment-code-callers).
  */
 import { claimGift } from '../../commands/claimGift.js';
 import { upToOwn } from '../../commands/transact.js';

@@ -1,4 +1,4 @@
-/** Joins gifts with their purchases and the owners of their phone numbers: one read for each kind of document. */
+/** Joins gifts with their purchases and the owners of their phone numbers, in one read for each kind of document. */
 import { ownerByPhone } from '../../domain/account.js';
 import type { GiftIssued } from '../../domain/gift/events.js';
 import { ownerOf } from '../../domain/gift/decisions.js';
@@ -14,7 +14,7 @@ export interface JoinedGift {
   readonly id: string;
   readonly gift: GiftDocument;
   readonly transaction: TransactionDocument;
-  /** The owner (docs/decisions.md#gift-owner); `undefined` while nobody has the phone number. */
+  /** `undefined` while the phone number has no owner (docs/decisions.md#gift-owner). */
   readonly owner: string | undefined;
 }
 
@@ -24,19 +24,19 @@ export interface GiftModels {
   readonly accounts: ReadModel<AccountDocument>;
 }
 
-/** `undefined` for no gift. @throws UnavailableError */
+/** @throws UnavailableError */
 export async function findGift(models: GiftModels, id: string): Promise<JoinedGift | undefined> {
   const gift = await models.gifts.get(id);
   if (gift === undefined) return undefined;
   const hash = gift.receiver.phone_hash;
   const bought = models.transactions.get(gift.transaction_id);
-  // Asked together, so that their reads are batched.
+  // Concurrent, so that both reads share a batch.
   const [transaction, phone] =
     hash === undefined ? [await bought] : await Promise.all([bought, models.accounts.get(`phone-${hash}`)]);
   return transaction === undefined ? undefined : joinedGift(id, gift, transaction, phone);
 }
 
-/** Joins documents that were read; `phone` is that of the number the gift was sent to. */
+/** `phone`: the entry of the receiver's number. */
 export function joinedGift(
   id: string,
   gift: GiftDocument,
@@ -51,7 +51,7 @@ export function expiryOf({ gift, transaction }: Pick<JoinedGift, 'gift' | 'trans
   return gift.expires_on ?? transaction.expires_on;
 }
 
-/** Gifts of one purchase, in the order given. @throws UnavailableError */
+/** In the order given. @throws UnavailableError */
 export async function joinGifts(
   models: Pick<GiftModels, 'accounts'>,
   transaction: TransactionDocument,
@@ -69,8 +69,8 @@ export async function joinGifts(
 }
 
 /**
- * A gift right after one of its events, from the streams: the same whatever the read models show by now. `history` is
- * the gift's stream up to and including the event.
+ * A gift right after one of its events, from the streams: the same whatever the read models hold now. `history` ends
+ * with that event.
  * @throws UnavailableError
  */
 export async function giftAfter(
@@ -88,7 +88,7 @@ export async function giftAfter(
   return joinedGift(id, gift, transaction, hash === undefined ? undefined : await deps.accounts.get(`phone-${hash}`));
 }
 
-/** The purchase of an issued gift is charged, which the read model may not know yet. */
+/** A gift is issued after its purchase was charged; the read model may be behind. */
 async function chargedPurchase(
   { transactions, events }: Pick<GiftModels, 'transactions'> & { readonly events: EventStore },
   id: string,

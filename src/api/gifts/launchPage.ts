@@ -1,7 +1,4 @@
-/**
- * The page behind a gift's `launch_url` (docs/decisions.md#launch-page): without a token; shows product, brand and
- * expiry, no message, no names.
- */
+/** A gift's `launch_url` (docs/decisions.md#launch-page). Needs no token; shows neither message nor names. */
 import escapeHtml from 'escape-html';
 import { isExpired } from '../../domain/gift/decisions.js';
 import { shortcodeOf } from '../../domain/giftIds.js';
@@ -11,7 +8,7 @@ import type { GiftRouteDeps } from './deps.js';
 import { expiryOf, type JoinedGift, findGift } from './join.js';
 
 export interface LaunchPageDeps extends GiftRouteDeps {
-  /** Where the app is; absent: no link. */
+  /** Absent: the page has no link to the app. */
   readonly appUrl?: string | undefined;
 }
 
@@ -49,7 +46,7 @@ export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
   ];
 }
 
-/** The app's address exactly as set, with the gift as a parameter: apps claim links by their path. */
+/** Apps claim links by their path, so `appUrl` stays exactly as set; the gift is a parameter. */
 function appLink(appUrl: string, shortcode: string): string {
   const link = new URL(appUrl);
   link.searchParams.set('gift', shortcode);

@@ -1,4 +1,4 @@
-/** 402 `Payment needs authentication.`: with the data by which the buyer's app goes on. */
+/** 402 `Payment needs authentication.`, with the data for the buyer's app. */
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
 import { ERRORS, HttpError } from '../pipeline/errors.js';
@@ -30,7 +30,6 @@ const schema: Schema = {
   },
 };
 
-/** Their description. */
 export const NEXT_ACTION_BODIES: NonNullable<Route['errorBodies']> = {
   payment_needs_authentication: {
     schema,
@@ -43,14 +42,11 @@ export interface NextActionRequest {
   readonly transactionId: string;
   readonly authentication: NonNullable<TransactionDocument['authentication']>;
   readonly headers: Readonly<Record<string, string>>;
-  /** Only while the provider still waits for the buyer; otherwise the purchase as it is by now. */
+  /** True: only while the provider still waits for the buyer. */
   readonly asThingsAre: boolean;
 }
 
-/**
- * The error to answer with; `undefined`: the provider waits for nobody.
- * @throws UnavailableError when the provider can't be asked
- */
+/** `undefined`: the provider does not wait for the buyer. @throws UnavailableError without the provider */
 export async function needsAuthentication({
   questions,
   transactionId,

@@ -1,7 +1,4 @@
-/**
- * Redeeming a gift, and reversing the latest redemption (docs/contract.md#redeem-a-gift,
- * docs/contract.md#unredeem-a-gift).
- */
+/** Redemptions and their reversal (docs/contract.md#redeem-a-gift, docs/contract.md#unredeem-a-gift). */
 import { hasRun, loadGift } from '../../commands/loadGift.js';
 import { loadToRedeem, redeemGift } from '../../commands/redeemGift.js';
 import { unredeemGift } from '../../commands/unredeemGift.js';
@@ -33,7 +30,7 @@ const UNREDEEM_BODY: Schema = {
 };
 
 export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
-  // Readers of a gift wait for what its stream holds, so that no till waits.
+  // Where readers of a gift wait for its stream's events, tills need not wait.
   const waitFor = deps.gifts.readYourWrites === true ? [] : [deps.gifts];
   return [
     {

@@ -1,7 +1,4 @@
-/**
- * Schemas of gifts, redemptions, vouchers and transactions, with examples that belong together
- * (docs/contract.md#entities).
- */
+/** Schemas, with examples that fit together (docs/contract.md#entities). */
 import type { Schema } from '../pipeline/route.js';
 import {
   brandExample,
@@ -28,7 +25,6 @@ const PLAIN_TIME: Schema = {
 const ISO_TIME: Schema = { type: 'string', format: 'date-time', description: 'ISO 8601, UTC.' };
 const DATE: Schema = { type: 'string', format: 'date' };
 
-/** A redemption (docs/contract.md#redemption). */
 export const redemptionSchema = entity('Redemption', {
   id: ID,
   gift_id: GIFT_ID,
@@ -38,7 +34,6 @@ export const redemptionSchema = entity('Redemption', {
   location_id: { type: 'string', description: 'The location it was made at.' },
 });
 
-/** A gift (docs/contract.md#gift). */
 export const giftSchema = entity('Gift', {
   id: GIFT_ID,
   shortcode: {
@@ -103,7 +98,6 @@ export const giftSchema = entity('Gift', {
   status: { type: 'integer', enum: [1, 2, 3, 5, 12] },
 });
 
-/** A gift's message (docs/contract.md#message). */
 const messageSchema = entity('Message', {
   id: ID,
   created_at: PLAIN_TIME,
@@ -114,7 +108,6 @@ const messageSchema = entity('Message', {
   sender_id: { type: 'string' },
 });
 
-/** A V1 voucher (docs/contract.md#voucher-v1). */
 export const voucherV1Schema = entity('VoucherV1', {
   id: ID,
   code: { type: 'string' },
@@ -125,7 +118,6 @@ export const voucherV1Schema = entity('VoucherV1', {
   updated_at: PLAIN_TIME,
 });
 
-/** A V2 voucher (docs/contract.md#voucher-v2). */
 export const voucherV2Schema = entity('VoucherV2', {
   voucherType: { type: 'string' },
   segment: segmentSchema,
@@ -148,7 +140,6 @@ export const voucherV2Schema = entity('VoucherV2', {
   giftId: GIFT_ID,
 });
 
-/** Voucher options (docs/contract.md#voucher-options). */
 export const voucherOptionsSchema = entity('VoucherOptions', {
   segments: {
     type: 'array',
@@ -164,13 +155,11 @@ export const voucherOptionsSchema = entity('VoucherOptions', {
   productId: { type: 'string' },
 });
 
-/** Adjustment codes (docs/contract.md#list-adjustment-codes). */
 export const adjustmentCodesSchema = entity('AdjustmentCodes', {
   product_id: { type: 'string' },
   adjustment_codes: { type: 'array', items: { type: 'string' } },
 });
 
-/** A transaction (docs/contract.md#transaction). */
 export const transactionSchema = entity('Transaction', {
   id: ID,
   retail: { type: 'string', pattern: '^\\d+\\.\\d{2}$', description: 'The total, in pounds.' },
@@ -220,7 +209,6 @@ export const messageExample = {
   sender_id: 'user-olivia',
 };
 
-/** The gift that was redeemed. */
 export const giftExample = {
   id: GIFT,
   shortcode: 'P6A6NJ94JB938Z32',
@@ -259,7 +247,7 @@ export const giftExample = {
   status: 1,
 };
 
-/** The same gift the day before: paid for and sent, without a voucher yet. */
+/** The same gift before its redemption: paid for and sent, without a voucher. */
 export const boughtGiftExample = {
   ...giftExample,
   voucher_id: null,
@@ -307,5 +295,4 @@ export const transactionExample = {
   purchased_at_time: '18:02:11',
 };
 
-/** A part of what may be embedded. */
 export const giftEmbeddedExample = { messages: [messageExample], products: [productExample], brands: [brandExample] };

@@ -1,7 +1,4 @@
-/**
- * Purchases: buying gifts, a transaction, and its gifts (docs/contract.md#buy-gifts,
- * docs/decisions.md#purchase-outcome, docs/decisions.md#pages).
- */
+/** Purchases (docs/contract.md#buy-gifts, docs/decisions.md#purchase-outcome, docs/decisions.md#pages). */
 import { type Purchased, findPurchase, purchaseGifts } from '../../commands/purchaseGifts.js';
 import { copyWith } from '../../domain/copyWith.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
@@ -128,7 +125,7 @@ const NOT_DECIDED_YET =
   'A gift whose charge is still under way is `pending`. Where the buyer’s bank wants them to prove who they are, the answer is 402 with `next_action`: the buyer has 15 minutes to do it with ' +
   'the card processor’s library, then payment and gifts are cancelled. `GET /api/v2/transactions/{id}` tells what came of it.';
 
-/** A transaction (docs/contract.md#transaction). `giftIds` in the order of the receivers. */
+/** `giftIds` in the order of the receivers. */
 function transactionEntity(id: string, transaction: TransactionDocument, giftIds: readonly string[]): object {
   return {
     id,
@@ -147,7 +144,7 @@ const giftIdsOf = (transaction: TransactionDocument): string[] =>
 const giftRelations = (embeds: readonly string[]): string[] =>
   embeds.filter((relation) => relation !== 'gifts').map((relation) => relation.slice('gifts.'.length));
 
-/** Fields of a purchase are below `purchase` in the body. */
+/** Prefixes the field of a purchase's refusal with its place in the body. */
 function namedInBody(error: unknown): never {
   if (error instanceof Refusal && error.field !== '') throw new Refusal(error.code, `purchase.${error.field}`);
   throw error;
@@ -222,14 +219,14 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     const [first] = history;
     if (transaction === undefined || first === undefined) throw new Error('a purchase was appended and is not there');
     if (position !== undefined) await waitUntilProjected(position, [deps.transactions, deps.gifts]);
-    // Headers that a successful answer has anyway: a refused purchase was recorded, too.
+    // A refused purchase is in the log, too: its answer has a successful answer's headers.
     const ofRefusal = {
       ...(position === undefined ? {} : { [POSITION_HEADER]: positionText(deps.events.logId, position) }),
       ...(replayed ? { 'Idempotent-Replayed': 'true' } : {}),
     };
     const { authentication, payment } = transaction;
     if (authentication !== undefined && (replayed || payment === 'pending')) {
-      // A repeated purchase gets the first answer, whatever has become of it.
+      // A repeated purchase gets the first answer, whatever happened since.
       const headers = { ...locationOf(transactionId), ...ofRefusal };
       const needed = await needsAuthentication({
         questions: deps.questions,
@@ -240,7 +237,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       });
       if (needed !== undefined) throw needed;
     }
-    // From the log, not from the read model: the same when the purchase is repeated later.
+    // From the log, so that a repeated purchase gets the same gifts.
     const gifts = async (): Promise<Shown[]> => {
       const shown: Shown[] = [];
       await inSlices<string>(
@@ -253,7 +250,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     return copyWith(made, { status: 201, replayed, ...(position === undefined ? {} : { position }) });
   };
 
-  /** A transaction is its buyer's; for anyone else there is none (docs/decisions.md#look-ups). */
+  /** Other users' transactions do not exist for a caller (docs/decisions.md#look-ups). */
   const find = async (
     early: EarlyCall,
   ): Promise<{ readonly id: string; readonly transaction: TransactionDocument }> => {
@@ -264,7 +261,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     return { id, transaction };
   };
 
-  /** @throws UnavailableError where the read model lacks one: it exists since the purchase, and must not seem lost */
+  /** @throws UnavailableError while the read model lacks one: the gifts exist since the purchase */
   const documentsOf = async (ids: readonly string[]): Promise<Shown[]> => {
     const gifts = await deps.gifts.getMany(ids);
     return ids.map((id, index) => {

@@ -1,6 +1,6 @@
 /**
- * Vouchers in both formats, and the options to choose from (docs/contract.md#generate-a-v1-voucher,
- * docs/contract.md#generate-a-v2-voucher, docs/decisions.md#one-voucher-per-gift).
+ * Vouchers (docs/contract.md#generate-a-v1-voucher, docs/contract.md#generate-a-v2-voucher,
+ * docs/decisions.md#one-voucher-per-gift).
  */
 import { assignGiftVoucher } from '../../commands/assignVoucher.js';
 import { type Transacted, upToOwn } from '../../commands/transact.js';
@@ -70,7 +70,7 @@ function shownV2(giftId: string, voucher: VoucherDocument, catalogue: Catalogue)
 }
 
 export function voucherRoutes(deps: GiftRouteDeps): Route[] {
-  /** Finds the gift and refuses callers who may not redeem it, in the order of docs/decisions.md#order-of-checks. */
+  /** Refuses callers who may not redeem the gift (docs/decisions.md#order-of-checks). */
   const load = async (early: EarlyCall): Promise<LoadedGift> => {
     const user = userOf(early);
     const context = contextOf(early, deps.now());

@@ -1,5 +1,5 @@
 /**
- * Answers to requests that never reach the application, each behind the answers to all earlier requests of its
+ * Answers to requests that never reach the application, each after the answers to all earlier requests of its
  * connection (RFC 9112 9.3.2).
  */
 import { randomUUID } from 'node:crypto';
@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Lingering } from './lingering.js';
 
-/** How long earlier answers may take, ms: as long as a request has to arrive. */
+/** How long earlier answers may take, ms: the time limit of a request's arrival. */
 const TURN_MS = 60_000;
 
 const ANSWERS = {
@@ -22,27 +22,21 @@ const ANSWERS = {
 export type RefusedAs = keyof typeof ANSWERS;
 
 export interface Refusals {
-  /**
-   * Whether the application may have this request: not where its connection ends with an earlier one's refusal, after
-   * which nobody could be answered.
-   */
+  /** Whether the application may have this request: not after a refusal that ends its connection. */
   admits(request: IncomingMessage, response: ServerResponse): boolean;
-  /**
-   * Refuses and ends the connection once all admitted requests that came whole are answered; the first refusal of a
-   * connection counts.
-   */
+  /** Refuses and ends the connection after the answers to all complete requests; only its first refusal counts. */
   refuse(connection: Duplex, as: RefusedAs): void;
   /**
-   * Makes the answer to a connection's latest request its last, and says so in it unless it has started. Later requests
-   * are not admitted.
+   * Makes the answer to the latest request the connection's last (`Connection: close` unless the answer has started).
+   * Later requests are not admitted.
    */
   end(connection: Duplex): void;
-  /** Whether the latest request of a connection came whole: the rest of another one may be on its way. */
+  /** Whether the latest request has arrived completely. */
   isWhole(connection: Duplex): boolean;
   closeAll(): void;
 }
 
-/** An admitted request, and the answer to the one before it where that may still be under way. */
+/** `before`: the unfinished previous answer. */
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -50,7 +44,7 @@ interface Exchange {
 }
 
 export function refusals(lingering: Lingering): Refusals {
-  /** Answers go out in the order of their requests, so that the latest is also the last. */
+  /** Answers go out in the order of their requests: the latest is also the last. */
   const latest = new WeakMap<Duplex, Exchange>();
   const refused = new Set<Duplex>();
   const ending = new WeakSet<Duplex>();
@@ -66,7 +60,7 @@ export function refusals(lingering: Lingering): Refusals {
       return true;
     },
     refuse(connection, as) {
-      // What a lingering connection sends belongs to a request that has its answer.
+      // Bytes on a lingering connection belong to an answered request.
       if (connection.destroyed || refused.has(connection) || lingering.has(connection)) return;
       refused.add(connection);
       const waiting = setTimeout(() => connection.destroy(), TURN_MS).unref();
@@ -75,7 +69,7 @@ export function refusals(lingering: Lingering): Refusals {
         refused.delete(connection);
       });
       const end = (text: string): void => {
-        // Not writable: the answer before was to be the connection's last.
+        // The previous answer was the connection's last.
         if (!connection.writable) return;
         clearTimeout(waiting);
         lingering.end(connection, text);
@@ -84,7 +78,7 @@ export function refusals(lingering: Lingering): Refusals {
       const broken = exchange?.request.complete === false ? exchange : undefined;
       onceSent(broken === undefined ? exchange?.response : broken.before, () => {
         if (broken === undefined || !(broken.response.headersSent || broken.request.complete)) end(answerText(as));
-        // It has its own answer: nothing may be written into that, and no second one follows.
+        // The request has its own answer, which nothing may interrupt or follow.
         else onceSent(broken.response, () => end(''));
       });
     },
@@ -102,7 +96,7 @@ export function refusals(lingering: Lingering): Refusals {
   };
 }
 
-/** Whether it was handed over whole, and Node has then ended the connection or given it to the next answer. */
+/** Written completely, and detached from the connection by Node. */
 const isSent = (response: ServerResponse): boolean => response.writableFinished && response.socket === null;
 
 function onceSent(response: ServerResponse | undefined, then: () => void): void {
@@ -110,14 +104,13 @@ function onceSent(response: ServerResponse | undefined, then: () => void): void 
   else response.once('finish', then);
 }
 
-/** With the headers that every answer carries. */
 function answerText(as: RefusedAs): string {
   const [status, error] = ANSWERS[as];
   const body = JSON.stringify({ error });
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': String(body.length),
-    // Of every answer but 1xx and 5xx (RFC 9110 6.6.1); Node sets none here.
+    // Required in answers but 1xx and 5xx (RFC 9110 6.6.1); Node sets none here.
     Date: new Date().toUTCString(),
     Connection: 'close',
     'X-Request-Id': randomUUID(),

@@ -1,34 +1,31 @@
 /**
- * Ends connections so that their last answer arrives (RFC 9112 9.6). Closing a connection while the other side still
- * sends resets it, and the reset discards an unread answer. So the last answer is followed by the end of our side
- * alone. What still comes is read and forgotten, within bounds; then the connection is closed.
+ * Ends connections so that their last answer arrives (RFC 9112 9.6). Closing during the other side's sending resets the
+ * connection, which discards an unread answer. So only our side ends; further bytes are discarded, within bounds,
+ * before the connection is closed.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** After its answer the other side may send for this long, ms, */
+/** How long the other side may go on sending after its answer, ms. */
 const SENDING_MS = 15_000;
-/** or stay silent for this long without closing, */
+/** How long it may stay silent without closing, ms. */
 const SILENT_MS = 5_000;
-/** or send this many bytes. */
 const MAX_BYTES = 64 * 1_048_576;
-/** Both times while the listener closes. Its other connections have 8 s. */
+/** Both times while the listener stops; its other connections have 8 s. */
 const STOPPING_MS = 1_000;
 const STOPPING_SILENT_MS = 200;
 const LOOK_MS = 100;
 
-/** Connections of one listener that are read on after their last answer. */
 export interface Lingering {
-  /** Sends this last text and the end of our side, and reads on. Nothing that comes afterwards is a request. */
+  /** Sends a last text, ends our side and discards further bytes: they are no request. */
   end(connection: Duplex, text?: string): void;
   /**
-   * Bounds the rest of a request that has its answer. Its connection is kept if the request comes whole, and closed
-   * otherwise.
+   * Bounds the rest of an answered request. Its connection is kept if the request arrives completely, otherwise closed.
    */
   drain(request: IncomingMessage): void;
   has(connection: Duplex): boolean;
-  /** The listener closes: a silent connection that has its answer is not waited for. */
+  /** Shortens the wait: the listener stops. */
   stop(): void;
   closeAll(): void;
 }
@@ -60,7 +57,7 @@ export function lingering(): Lingering {
     watched.set(connection, { timer: setInterval(look, LOOK_MS).unref(), leave });
     connection.once('close', leave);
   };
-  /** Leaves no listener behind: a kept connection may carry thousands of requests. */
+  /** Also removes its own event listener: a kept connection may carry thousands of requests. */
   const forget = (connection: Duplex): void => {
     const watching = watched.get(connection);
     if (watching === undefined) return;
@@ -73,11 +70,10 @@ export function lingering(): Lingering {
     end(connection, text) {
       if (connection.destroyed || ended.has(connection)) return;
       ended.add(connection);
-      // Not to the parser: no request may start now, and none that is late may end.
+      // Detaches the parser: no request may start or end now.
       connection.removeAllListeners('data');
       connection.on('data', () => undefined);
-      // The parser reads past the stream, and may have stopped. An empty chunk ends the read that the stream believes
-      // to be pending.
+      // The parser reads past the stream, and may have stopped. An empty chunk ends the stream's pending read.
       connection.push('');
       connection.resume();
       if (text === undefined) connection.end();

@@ -1,27 +1,25 @@
-/** The HTTP listener: starts, and stops so that requests under way finish. */
+/** The HTTP listener. A stop lets running requests finish. */
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type Lingering, lingering } from './lingering.js';
 import { type RefusedAs, type Refusals, refusals } from './earlyRefusals.js';
 
-/** How long requests under way may take when it stops, ms. */
+/** Time for running requests at a stop, ms. */
 const GRACE_MS = 8_000;
 
-/** Answers one request; its result is not waited for. */
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 export interface Listener {
   readonly port: number;
-  /** Requests get this handler from now on; before, 503. */
+  /** Before this call, requests get 503. */
   serve(handler: RequestHandler): void;
   /**
-   * Takes no new connections; requests under way finish within 8 s, and their answers end their connections.
-   * Idempotent.
+   * Takes no new connections; running requests finish within 8 s, and their answers end their connections. Idempotent.
    */
   close(): Promise<void>;
 }
 
-/** Refusals by the HTTP parser's code; all others are malformed requests. */
+/** By the HTTP parser's code; all others are malformed requests. */
 const REFUSED: Readonly<Record<string, RefusedAs>> = {
   HPE_HEADER_OVERFLOW: 'head_too_large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'too_large',
@@ -29,8 +27,7 @@ const REFUSED: Readonly<Record<string, RefusedAs>> = {
 };
 
 /**
- * Listens on a port (0: any free one). `onError` gets later errors, such as a connection refused for lack of file
- * descriptors: it listens on.
+ * `port` 0: any free one. `onError` gets later errors, such as a lack of file descriptors; the server still listens.
  * @throws Error when the port or host can't be had
  */
 export async function listen(port: number, host: string, onError: (error: Error) => void): Promise<Listener> {
@@ -44,12 +41,12 @@ export async function listen(port: number, host: string, onError: (error: Error)
     else if (handler === undefined) refusing.refuse(request.socket, 'starting');
     else if (refusing.admits(request, response)) {
       if (closing) refusing.end(request.socket);
-      // The rest of a request that was refused early is read and forgotten, so that the answer arrives and the
-      // connection can be kept.
+      // Discards the rest of a request that was refused early, so that the answer arrives and the connection can be
+      // kept.
       if (announcesBody(request)) response.once('finish', () => void (request.complete || ends.drain(request)));
       return void handler(request, response);
     }
-    // A client that is still sending doesn't read the answer.
+    // Some clients read no answer before they have sent the body.
     request.resume();
   };
   const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 60_000, requireHostHeader: false }, receive);
@@ -58,16 +55,16 @@ export async function listen(port: number, host: string, onError: (error: Error)
     endGently(socket, refusing, ends);
     socket.once('close', () => connections.delete(socket));
   });
-  // A client that ends its side after the request (`nc -N`, some tills) still waits for the answer: Node would close
-  // the connection before it.
+  // Some clients (`nc -N`, some tills) end their side after the request and wait for the answer. By default Node closes
+  // such a connection.
   Object.assign(server, { httpAllowHalfOpen: true });
   // An unknown `Expect` may be ignored (RFC 9110 10.1.1). Node's own refusal has no body.
   server.on('checkExpectation', receive);
-  // Node would ask for every body at once. `askForBody` asks when it is read, so that an early refusal is the only
-  // answer.
+  // Node would send `100 Continue` for every body. `askForBody` sends it when the body is read, so that an early
+  // refusal is the only answer.
   server.on('checkContinue', receive);
   server.on('connect', (_, socket) => {
-    // Node has let go of the connection: nobody else reads it, or handles its errors.
+    // Node has detached the connection: its data and errors are ours.
     socket.on('error', () => socket.destroy()).resume();
     refusing.refuse(socket, 'not_found');
   });
@@ -89,28 +86,26 @@ export async function listen(port: number, host: string, onError: (error: Error)
     },
     async close() {
       closing = true;
-      // Keep-alive clients must not send their next request into the closing.
+      // Keep-alive clients must not send their next request to a closing connection.
       for (const connection of connections) refusing.end(connection);
       await stop(server, refusing, ends);
     },
   };
 }
 
-/** Whether a body is announced (RFC 9112 6.3). */
+/** RFC 9112 6.3. */
 const announcesBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
 
-/**
- * Node closes a connection once its last answer is written, even if the request is still coming: that would reset it.
- */
+/** Node closes a connection after its last answer even while the request still arrives: that would reset it. */
 function endGently(socket: Socket, refusing: Refusals, ends: Lingering): void {
   const closeAtOnce = socket.destroySoon.bind(socket);
   socket.destroySoon = () => (refusing.isWhole(socket) ? closeAtOnce() : ends.end(socket));
 }
 
 /**
- * Whether there is one `Host` line, or none before HTTP/1.1 (RFC 9112 3.2). Node's own refusal has no body, and of
- * several lines it takes the first, where a proxy may take another.
+ * One `Host` line, or none before HTTP/1.1 (RFC 9112 3.2). Node's own refusal has no body, and Node takes the first of
+ * several lines, where a proxy may take another.
  */
 function namesItsHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0;
@@ -125,7 +120,7 @@ async function stop(server: Server, refusing: Refusals, ends: Lingering): Promis
   });
   ends.stop();
   server.closeIdleConnections();
-  // A connection between two requests is idle a moment later.
+  // A connection between two requests becomes idle a moment later.
   const idle = setInterval(() => server.closeIdleConnections(), 50);
   const force = setTimeout(() => {
     server.closeAllConnections();

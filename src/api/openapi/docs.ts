@@ -1,4 +1,4 @@
-/** The API's description at `/openapi.json`, and a page to read it on at `/docs` that loads nothing from elsewhere. */
+/** The API's description, and a page for it without foreign resources. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -27,11 +27,10 @@ const START = `const url = new URL('../openapi.json', document.currentScript.src
 SwaggerUIBundle({ url, dom_id: '#swagger-ui', deepLinking: true, validatorUrl: null, displayRequestDuration: true, defaultModelsExpandDepth: 0 });
 `;
 
-/** Nothing inline, nothing from elsewhere. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Files of the page from its package. No other name is ever opened. */
+/** The only files served from the page's package. */
 const ASSETS: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
@@ -42,7 +41,7 @@ interface Served {
   readonly type: string;
   readonly etag: string;
   readonly policy?: string;
-  /** One buffer for all readers: a copy for each slow reader of a large file would fill the memory. */
+  /** One shared buffer: copies for slow readers of a large file would fill the memory. */
   content(this: void): Buffer | Promise<Buffer>;
 }
 
@@ -60,7 +59,7 @@ export function docs(document: object): Middleware {
   }
 
   return async (ctx, next) => {
-    // The page's addresses are relative, so that it works behind a prefix: it has one spelling.
+    // The page's relative addresses, which work behind a prefix, need one spelling.
     if (ctx.path === '/docs/' && (ctx.method === 'GET' || ctx.method === 'HEAD')) return ctx.redirect('../docs');
     const found = served.get(ctx.path.replace(/(?<=.)\/$/, ''));
     if (found === undefined) return next();
@@ -95,7 +94,7 @@ async function answer(ctx: Context, { type, etag, policy, content }: Served): Pr
     throw new HttpError('method_not_allowed', { headers: { Allow: 'GET, HEAD' } });
   ctx.status = 200;
   ctx.etag = etag;
-  // Browsers revalidate each time: a new version of the service shows at once.
+  // Browsers revalidate each time, so that a new release shows at once.
   ctx.set('Cache-Control', 'no-cache');
   if (policy !== undefined) ctx.set('Content-Security-Policy', policy);
   if (ctx.fresh) {

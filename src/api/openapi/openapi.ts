@@ -1,4 +1,3 @@
-/** The API's description (OpenAPI 3.1), made from the same route objects as routers and validators. */
 import { ERRORS, type ErrorCode, FIELD_HEADER } from '../pipeline/errors.js';
 import { retryAfterOf } from '../pipeline/repeats.js';
 import { commonErrors } from '../pipeline/pipeline.js';
@@ -8,7 +7,6 @@ import { HEADERS, PARAMETERS, TAGS, overview, securitySchemes } from './texts.js
 
 export interface ApiInfo {
   readonly version: string;
-  /** Without a trailing slash. */
   readonly publicUrl: string;
 }
 
@@ -17,17 +15,13 @@ type Json = Record<string, unknown>;
 export interface DescribedError {
   readonly code: ErrorCode;
   readonly status: number;
-  /** The exact message; of those that name a field or a relation, an example. */
+  /** The exact message, or an example where the message names a field or relation. */
   readonly message: string;
 }
 
-/** Whether an idempotency key counts. */
 const takesKey = (route: Route): boolean => route.method !== 'GET' && takesKeys(route.path);
 
-/**
- * The description of these routes.
- * @throws Error for two operations of one name, and two different schemas of one title
- */
+/** @throws Error for two operations of one name, or two different schemas of one title */
 export function openApiDocument(routes: readonly Route[], info: ApiInfo): object {
   const components = componentSchemas();
   const paths: Record<string, Json> = {};
@@ -35,7 +29,7 @@ export function openApiDocument(routes: readonly Route[], info: ApiInfo): object
   const names = new Set<string>();
   for (const route of routes) {
     const path = templateOf(route.path);
-    // Two spellings of one template (`{id}`, `{giftId}`) are one path: the first names its parameters.
+    // `/a/{id}` and `/a/{giftId}` are one path in OpenAPI: the first one's parameter names count.
     const shape = path.replaceAll(/\{\w+\}/g, '{}');
     const template = templates.get(shape) ?? path;
     templates.set(shape, template);
@@ -89,7 +83,7 @@ function parameterNames(template: string): string[] {
 
 type Reference = (schema: Schema) => unknown;
 
-/** Titles a schema by its operation (`RedeemGiftAnswer`): otherwise each generator of clients invents a name. */
+/** Titles a schema by its operation (`RedeemGiftAnswer`): otherwise each client generator invents a name. */
 const named = (route: Route, what: string, schema: Schema): Schema =>
   schema['title'] === undefined ? { title: `${pascalCase(route.operation)}${what}`, ...schema } : schema;
 
@@ -149,7 +143,7 @@ function parametersOf(route: Route, names: readonly string[], reference: Referen
   return [...inPath, ...inQuery, ...embed, ...headerParameters(route)];
 }
 
-/** `1`, `0`, `true`, `false` (docs/decisions.md#bodies-and-queries). */
+/** docs/decisions.md#bodies-and-queries */
 const QUERY_BOOLEAN: Schema = { type: ['boolean', 'integer'], enum: [true, false, 1, 0] };
 
 function embedParameter(route: Route, relations: readonly string[], reference: Reference): Json {
@@ -263,7 +257,7 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
   };
 }
 
-/** Every error of a route, including those of the steps, in the order of the error table. */
+/** Includes the errors of the steps, in the order of the error table. */
 export function describedErrors(route: Route): DescribedError[] {
   const codes = new Set([...route.errors, ...commonErrors(route)]);
   return (Object.keys(ERRORS) as ErrorCode[])
@@ -282,7 +276,6 @@ function messagesOf(route: Route, code: ErrorCode): string[] {
   return said.length > 0 ? said : [ruleOf(route)];
 }
 
-/** Messages in the schema itself, at any depth. */
 function schemaMessages(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
   return Object.entries(schema).flatMap(([key, value]) => {
@@ -292,7 +285,7 @@ function schemaMessages(schema: unknown): string[] {
   });
 }
 
-/** An example for a route whose schemas name no message: the fault of its first field. */
+/** An example message. */
 function ruleOf(route: Route): string {
   const [needed] = (route.body?.['required'] ?? []) as readonly string[];
   if (needed !== undefined) return `${needed} is required`;

@@ -1,13 +1,8 @@
-/** Moves titled schemas into the description's components. */
 import type { Schema } from '../pipeline/route.js';
 
 export interface ComponentSchemas {
-  /**
-   * The schema as described: every titled schema in it becomes a reference.
-   * @throws Error where two different schemas have one title
-   */
+  /** Replaces every titled schema by a reference. @throws Error where two different schemas have one title */
   reference(this: void, schema: Schema): unknown;
-  /** By name. */
   schemas(): Readonly<Record<string, unknown>>;
 }
 
@@ -33,10 +28,7 @@ export function componentSchemas(): ComponentSchemas {
     return typeof schema['title'] === 'string' ? named(schema['title'], schema) : inside(schema);
   }
 
-  /**
-   * Keywords for validators (`x-…`) stay out; their messages are listed with the route's errors. Properties may have
-   * any name.
-   */
+  /** Omits keywords for validators (`x-…`); their messages are listed with the route's errors. */
   function inside(schema: Schema): unknown {
     return Object.fromEntries(
       Object.entries(schema)
@@ -58,7 +50,7 @@ export function componentSchemas(): ComponentSchemas {
   };
 }
 
-/** `refresh_token` is `RefreshToken`: a name that every generator of clients takes. */
+/** `refresh_token` becomes `RefreshToken`. */
 export function pascalCase(text: string): string {
   return text
     .split(/[^A-Za-z0-9]+/)
@@ -66,7 +58,7 @@ export function pascalCase(text: string): string {
     .join('');
 }
 
-/** Keywords whose keys are names chosen by the schema, not keywords. */
+/** Keywords whose keys are free names. */
 const MAPS: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas']);
-/** Keywords whose values are data, not schemas. */
+/** Keywords whose values are plain data. */
 const PLAIN: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples', 'required', 'type']);

@@ -1,6 +1,4 @@
-/** Parts of the API's description that hold for every route. */
-
-/** Groups of the description, in reading order. */
+/** In reading order. */
 export const TAGS: Readonly<Record<string, string>> = {
   Tokens: 'Access tokens for clients and users (OAuth 2.0).',
   Catalogue: 'What can be bought: products, brands and categories.',
@@ -102,7 +100,6 @@ export const PARAMETERS = {
   },
 } as const;
 
-/** `publicUrl`: without a trailing slash. */
 export const securitySchemes = (publicUrl: string): object => ({
   bearer: {
     type: 'http',

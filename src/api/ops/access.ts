@@ -1,4 +1,4 @@
-/** Access records: who saw what, by calls under `/ops` and exports (docs/decisions.md#access-records). */
+/** docs/decisions.md#access-records */
 import { eventView } from '../../ops/history/eventView.js';
 import { accessStream } from '../../domain/access.js';
 import { MAX_WHOLE_NUMBER } from '../pipeline/query.js';

@@ -8,9 +8,7 @@ import type { ReadModels } from '../../projections/index.js';
 import type { ServiceStatus } from '../../ops/status/serviceStatus.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
 
-/** What the routes under `/ops` work with. */
 export interface OpsDeps {
-  /** Commands, the catalogue, the public address, the present. */
   readonly gifts: GiftRouteDeps;
   readonly engines: Engines;
   readonly models: ReadModels;
@@ -18,16 +16,14 @@ export interface OpsDeps {
   readonly upkeep: Upkeep;
 }
 
-/** For the routes of projections. */
 export interface Upkeep {
   readonly tasks: Tasks;
   readonly status: ServiceStatus;
   readonly logger: Logger;
-  /** Where a verification's copy is made. */
+  /** For the temporary copy of a verification. */
   readonly dataDir: string;
 }
 
-/** For a route on one projection. */
 export interface Named {
   readonly projection: Projection;
   readonly deps: RebuildDeps;

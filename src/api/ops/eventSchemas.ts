@@ -1,4 +1,4 @@
-/** Schemas of events in answers under `/ops` (docs/decisions.md#shown-events). */
+/** docs/decisions.md#shown-events */
 import type { EventView } from '../../ops/history/eventView.js';
 import type { Schema } from '../pipeline/route.js';
 

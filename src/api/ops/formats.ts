@@ -1,8 +1,8 @@
-/** Formats of records: JSON, or a stream of lines for more than an answer should hold. */
+/** docs/decisions.md#ops-formats */
 import { csvLine } from '../../ops/exports/csv.js';
 import type { Call, Schema } from '../pipeline/route.js';
 
-/** JSON in one answer, or lines: NDJSON, CSV with a heading. */
+/** NDJSON, or CSV with a heading. */
 export type Format = 'json' | 'ndjson' | 'csv';
 
 export const CONTENT_TYPES = {
@@ -10,7 +10,6 @@ export const CONTENT_TYPES = {
   csv: 'text/csv; charset=utf-8; header=present',
 } as const;
 
-/** Spread into the `properties` of a query's schema. */
 export const formatParameter = {
   format: {
     type: 'string',
@@ -20,23 +19,19 @@ export const formatParameter = {
   },
 } as const satisfies Record<string, Schema>;
 
-/** In order of preference for a caller without one. */
+/** In order of preference. */
 const BY_TYPE: ReadonlyMap<string, Format> = new Map([
   ['application/json', 'json'],
   ['application/x-ndjson', 'ndjson'],
   ['text/csv', 'csv'],
 ]);
 
-/**
- * The format that the caller wants; JSON for one that takes none of them, as every error is (RFC 9110 12.5.1 allows
- * it).
- */
+/** JSON where `Accept` allows none of them, as for errors (RFC 9110 12.5.1 allows it). */
 export function formatOf(call: Pick<Call, 'query' | 'preferredType'>): Format {
   const asked = call.query['format'] as Format | undefined;
   return asked ?? BY_TYPE.get(call.preferredType([...BY_TYPE.keys()]) ?? '') ?? 'json';
 }
 
-/** For the answer's description of a route that streams. */
 export const alsoAs: readonly string[] = ['application/x-ndjson', 'text/csv'];
 
 export function lineWriter<R extends object>(

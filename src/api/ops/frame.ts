@@ -1,6 +1,6 @@
 /**
- * What all routes under `/ops` share (docs/decisions.md#ops-roles, docs/decisions.md#access-records): the caller's
- * role, personal fields only for a reason, no caching, and the access record, appended before the answer goes out.
+ * Common to all routes under `/ops` (docs/decisions.md#ops-roles, docs/decisions.md#access-records): roles, personal
+ * fields only for a reason, and the access record, appended before the answer is sent.
  */
 import { Readable } from 'node:stream';
 import type { Sight } from '../../ops/history/eventView.js';
@@ -13,11 +13,10 @@ import { HttpError } from '../pipeline/errors.js';
 import { contextOf } from '../gifts/deps.js';
 import type { Answer, Call, EarlyCall, Handler, Route, RouteDescription, Schema } from '../pipeline/route.js';
 
-/** How often a watching call is recorded, ms. */
+/** How often the same call to a `watched` route is recorded, ms. */
 const WATCHED_MS = 60_000;
 const MAX_WATCHERS = 1_000;
 
-/** Spread into the `properties` of the schema of a body or query. */
 export const reasonProperty = {
   type: 'string',
   minLength: 1,
@@ -32,45 +31,40 @@ export interface OpsAnswer extends Answer {
   readonly shown: number;
 }
 
-/** A piece of an export, with the position in the log up to which it goes. */
+/** `position`: the export's progress in the log. */
 export interface Exported {
   readonly text: string;
   readonly count: number;
   readonly position: Position | null;
 }
 
-/** An answer that is sent while it is made: for more records than an answer should hold. */
+/** For any number of records. */
 export interface OpsStream {
   readonly contentType: string;
-  /** Started only once the export is recorded; returned early when the caller leaves. */
+  /** Starts after the export is recorded; returns early when the caller leaves. */
   records(): AsyncIterable<Exported>;
 }
 
-/** A route under `/ops`, without what all of them share. */
 export interface OpsRoute extends Omit<
   RouteDescription,
   'caller' | 'roles' | 'noStore' | 'giftParam' | 'knownParametersOnly'
 > {
-  /** One of these suffices. */
+  /** One of them suffices. */
   readonly roles: readonly [Role, ...Role[]];
-  /** Its answers hold personal fields, masked unless the caller sends `personal=true` with a `reason`. */
+  /** Answers have personal fields, masked unless the caller sends `personal=true` with a `reason`. */
   readonly personal?: true;
-  /** Personal fields of its body, which the access record must not hold. */
+  /** Personal fields of the body: kept out of the access record. */
   readonly unrecorded?: readonly string[];
   /**
-   * Looks for what the path names: it is refused before faults of body and query (docs/decisions.md#order-of-checks).
+   * Checks the path's entity before faults of body and query count (docs/decisions.md#order-of-checks).
    * @throws Refusal, HttpError; UnavailableError
    */
   readonly exists?: (call: EarlyCall) => Promise<unknown>;
-  /**
-   * It shows the service's status and no records, and may be polled: the same call by the same user is recorded once a
-   * minute.
-   */
+  /** For status without records, which callers may poll: the same call by the same user is recorded once a minute. */
   readonly watched?: true;
   /**
-   * `sight.personal`: the caller asked for personal fields and gave a reason. `start` records the call before it
-   * changes anything that no event of its own shows; then the handler also records the end, and the answer is not
-   * recorded again.
+   * `sight.personal`: the caller asked for personal fields and gave a reason. `start` records the call before a change
+   * without events of its own; the handler then also records the end, and the answer is not recorded again.
    */
   handle(call: Call, sight: Sight, start: () => Promise<StartedOperation>): Promise<OpsAnswer | OpsStream>;
 }
@@ -149,7 +143,6 @@ type Recording = (what: object, record: () => Promise<void>) => Promise<void>;
 
 const always: Recording = async (_what, record) => record();
 
-/** Skips what was recorded a short while ago. */
 function watchers(): Recording {
   const recorded = new Map<string, number>();
   return async (what, record) => {
@@ -163,7 +156,7 @@ function watchers(): Recording {
   };
 }
 
-/** Records the stream's start and end, however it ends. */
+/** Records the start and the end, also of a failed stream. */
 async function streamed(
   access: AccessRecorder,
   asker: Asker,
@@ -192,7 +185,7 @@ async function streamed(
     next: async () => reading.next(),
     async return() {
       const done = await reading.return(undefined);
-      // A stream without a reader (HEAD, a caller that has left) has run nothing else.
+      // For an unread stream (HEAD, a caller that has left), `texts` has not run.
       await end();
       return done;
     },

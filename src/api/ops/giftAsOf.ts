@@ -1,6 +1,6 @@
 /**
- * A gift as the API would have shown it at a position of the log: the same folds and entities, with the catalogue and
- * accounts of that time.
+ * A gift as the API would have shown it at a position of the log: same folds and entities, catalogue and accounts of
+ * that time.
  */
 import { catalogueAsOf } from '../../ops/history/catalogueAsOf.js';
 import type { Sight } from '../../ops/history/eventView.js';
@@ -21,26 +21,23 @@ import { type JoinedGift, joinedGift } from '../gifts/join.js';
 
 export interface GiftAsOfDeps extends HistoryDeps {
   readonly catalogue: ReadModels['catalogue'];
-  /** Without a trailing slash. */
   readonly publicUrl: string;
 }
 
 export interface GiftAsOfRequest extends Sight {
   readonly giftId: string;
-  /** The events of its purchase. */
   readonly purchase: NamedGifts['purchase'];
-  /** The time to look back at, ISO 8601, UTC. */
+  /** ISO 8601, UTC. */
   readonly time: string;
-  /** The log's position then; `undefined`: before its beginning. */
+  /** The log's position at `time`; `undefined`: before the log's first event. */
   readonly position: Position | undefined;
   readonly embeds: readonly string[];
-  /** The user who looks; default the owner of that time, or else the buyer. */
+  /** A user's id. Default: the owner at that time, or else the buyer. */
   readonly viewer?: string | undefined;
 }
 
-/** The API's answer then, and to whom. The voucher's code is never shown, the message only with personal fields. */
+/** The voucher's code is always masked, the message unless `personal`. */
 export interface GiftAsOf {
-  /** The user's id. */
   readonly viewer: string;
   readonly data: object;
   readonly embedded?: Embedded;
@@ -48,7 +45,7 @@ export interface GiftAsOf {
 
 export const ALL_RELATIONS: readonly string[] = GIFT_RELATIONS;
 
-/** `undefined` where there was no gift yet, `'no viewer'` where there was no such user. @throws UnavailableError */
+/** `undefined`: no such gift yet; `'no viewer'`: no such user yet. @throws UnavailableError */
 export async function giftAsOf(
   deps: GiftAsOfDeps,
   request: GiftAsOfRequest,

@@ -1,4 +1,4 @@
-/** Gifts for auditors: all events of a gift's life, and the gift at any time (docs/decisions.md#commands). */
+/** docs/decisions.md#commands */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
 import { eventView } from '../../ops/history/eventView.js';
@@ -17,9 +17,8 @@ import { ALL_RELATIONS, giftAsOf } from './giftAsOf.js';
 import { pastInstantAsked, zoneParameter } from './ranges.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
-/** Records in a piece of a stream. */
 const PIECE = 100;
-/** More events are written in pieces, so that other requests need not wait: a purchase may have thousands of gifts. */
+/** Longer histories are streamed, so that other requests don't wait: a purchase may have thousands of gifts. */
 const AT_ONCE = 500;
 
 export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[] {

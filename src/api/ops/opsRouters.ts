@@ -1,4 +1,3 @@
-/** The routers under `/ops`, one for each resource. */
 import { accessRecorder } from '../../commands/recordAccess.js';
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
 import { accessRoutes } from './access.js';

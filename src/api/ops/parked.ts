@@ -1,4 +1,3 @@
-/** Parked work of process managers: listed, shown, retried or discarded by support. */
 import type { Sight } from '../../ops/history/eventView.js';
 import { parkedView, type ParkedView, parkedWithEvents } from '../../ops/parked/parkedView.js';
 import { findParked } from '../../commands/findParked.js';

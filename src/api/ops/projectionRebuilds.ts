@@ -1,4 +1,4 @@
-/** Rebuilds of read models, rollbacks and aborts: requested here, done by processes with the role `projector`. */
+/** Rebuilds, rollbacks and aborts: requested here, carried out by processes with the role `projector`. */
 import type { StartedOperation } from '../../commands/recordAccess.js';
 import { recordedWork } from '../../ops/readmodels/recordedWork.js';
 import type { ReadStore } from '../../ports/readStore.js';
@@ -56,7 +56,7 @@ const made =
   'a process with the role `projector` makes from the whole log, more slowly while requests are answered. It is swapped in at once when it has caught up; until then the one in use serves and is kept up to date.';
 
 export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRoutesOptions): OpsRoute[] {
-  /** What was requested; the projection's status shows who works on it. */
+  /** Without progress, which only the projection's status has. */
   async function rebuildNow(name: string): Promise<RebuildStatus | null> {
     const rebuild = (await rebuildOf(store, name))?.value;
     return rebuild === undefined ? null : rebuildShown(rebuild, { progress: undefined, holder: null });
@@ -139,7 +139,7 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       async handle(call, _sight, record) {
         const { projection, deps } = of(call);
         return recorded(record, async () => {
-          // Requested again, since its answer was lost: it is over.
+          // A repeated request, after a lost answer: the rebuild is over.
           if ((await rebuildOf(store, projection.name)) !== undefined) await abortRebuild(deps, projection.name, never);
           return answered(projection.name, 200);
         });
@@ -167,9 +167,7 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
   ];
 }
 
-/**
- * @throws RebuildRefusedError where a command or another process builds one of these
- */
+/** Works under the build leases of these projections. @throws RebuildRefusedError while another holder builds one */
 async function building(
   deps: Named['deps'],
   projections: readonly Projection[],
@@ -187,10 +185,7 @@ async function building(
   }
 }
 
-/**
- * Records who asked and why before anything is done, and afterwards whether it was. A refusal is answered with its
- * reason.
- */
+/** Records the caller and reason before the work, and its outcome afterwards. Turns refusals into HTTP errors. */
 async function recorded(record: () => Promise<StartedOperation>, work: () => Promise<OpsAnswer>): Promise<OpsAnswer> {
   try {
     return await recordedWork(await record(), work, ({ shown }) => shown);

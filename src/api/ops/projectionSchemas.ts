@@ -1,4 +1,3 @@
-/** Schemas of the answers about projections. */
 import type { Schema } from '../pipeline/route.js';
 
 const nullable = (type: string, description: string): Schema => ({ type: [type, 'null'], description });
@@ -94,7 +93,6 @@ const previous = object('PreviousBuild', {
   until: { type: 'string', format: 'date-time' },
 });
 
-/** A projection, a process manager, or a failing part of a process. */
 export const statusSchema: Schema = {
   oneOf: [
     object('ReadModelStatus', {
@@ -158,7 +156,7 @@ const commonExample = {
   holder: 'till-1:4711:0f3a5b7c',
   last_holder: null,
 };
-/** One of each kind. */
+/** One example of each kind. */
 export const statusExamples = [
   {
     kind: 'projection',

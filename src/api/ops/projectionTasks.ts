@@ -1,4 +1,3 @@
-/** Verification and repair of a read model: long tasks that are started, then looked at. */
 import type { StartedOperation } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { type RepairedDocuments, repairReadModel } from '../../ops/readmodels/repairReadModel.js';
@@ -23,9 +22,8 @@ import {
   verificationSchema,
 } from './projectionSchemas.js';
 
-/** How long an answer waits for a task, ms. */
+/** How long an answer waits for the end of a task, ms. */
 const WAIT_MS = 5_000;
-/** The most differences that are shown. */
 const SHOWN = 1_000;
 const MAX_SAMPLE = 10_000;
 
@@ -118,7 +116,7 @@ export function taskRoutes({
           });
       },
       onProgress(progress) {
-        // Folding is the longer part.
+        // Folding takes most of the time.
         if (progress.step === 'fold' && progress.progress.total !== undefined)
           report(Math.min(0.7, (progress.progress.events / Math.max(1, progress.progress.total)) * 0.7));
       },
@@ -143,7 +141,7 @@ export function taskRoutes({
       });
       return { documents: outcomes ?? [] };
     } catch (error) {
-      // Where nothing was found to repair.
+      // Also ends the record where nothing was found to repair.
       await operation.end(0, null, false);
       throw error;
     }
@@ -243,7 +241,7 @@ export function taskRoutes({
         const { ids, found } = call.body as { readonly ids?: readonly string[]; readonly found?: true };
         if ((ids === undefined) === (found === undefined))
           throw new HttpError('schema', { message: 'give ids, or found' });
-        // Before the work: the projector does what was requested whatever becomes of this process.
+        // First: the projector carries out the request even if this process dies.
         const operation = await record();
         try {
           return await startTask(
@@ -253,7 +251,7 @@ export function taskRoutes({
             documents,
           );
         } catch (error) {
-          // Where the task was never started.
+          // Also ends the record where the task never started.
           await operation.end(0, null, false);
           throw error;
         }

@@ -1,4 +1,3 @@
-/** Read models for support: their status, rebuilds, verification and repair. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Projection } from '../../runtime/readmodels/projection.js';
@@ -100,7 +99,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
   ];
 }
 
-/** @throws HttpError for an unknown name */
+/** @throws HttpError projection_not_found */
 function projectionIn({ params: { name: asked } }: EarlyCall): Projection {
   const projection = PROJECTIONS.find(({ name }) => name === asked);
   if (projection === undefined) throw new HttpError('projection_not_found');

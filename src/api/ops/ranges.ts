@@ -1,11 +1,9 @@
-/** Times and ranges of the log in queries. */
 import { type LogRange, logRange, refuseUnlessPlace } from '../../ops/ranges/range.js';
 import { DEFAULT_ZONE, TimeError, type TimeZone, pastInstant, timeZone } from '../../ops/ranges/times.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
 
-/** Spread into the `properties` of a query's schema. */
 export const zoneParameter = {
   time_zone: {
     type: 'string',
@@ -15,7 +13,6 @@ export const zoneParameter = {
   },
 } as const satisfies Record<string, Schema>;
 
-/** Spread likewise. */
 export const rangeParameters = {
   from: {
     type: 'string',
@@ -31,7 +28,7 @@ export const rangeParameters = {
   ...zoneParameter,
 } as const satisfies Record<string, Schema>;
 
-/** The parts of an answer that say which part of the log was read. */
+/** The part of the log that was read. */
 export const rangeProperties = {
   after: { type: ['string', 'null'], description: 'The log was read after this position; null: from its beginning.' },
   through: {
@@ -56,10 +53,7 @@ export function zoneAsked(query: Call['query']): TimeZone {
   return inWords(() => timeZone(query['time_zone'] as string));
 }
 
-/**
- * The past instant that a caller means. `now`: ISO 8601, UTC.
- * @throws HttpError `schema`, also for the future
- */
+/** `now`: ISO 8601, UTC. @throws HttpError `schema`, also for a time in the future */
 export function pastInstantAsked(query: Call['query'], text: string, now: string): string {
   const zone = zoneAsked(query);
   return inWords(() => pastInstant(zone, text, now));
@@ -74,10 +68,7 @@ export async function rangeAsked(events: EventStore, query: Call['query']): Prom
   });
 }
 
-/**
- * Refuses an `after` that is no position of the log.
- * @throws HttpError `schema`; UnavailableError
- */
+/** @throws HttpError `schema` where `after` is no position of the log; UnavailableError */
 export async function refuseOtherPlaces(
   events: Pick<EventStore, 'isPosition' | 'end'>,
   after: string | undefined,
@@ -88,8 +79,8 @@ export async function refuseOtherPlaces(
 }
 
 /**
- * Reads a caller's text about time.
- * @throws HttpError `schema` with the message of a TimeError, and whatever else `read` does
+ * Runs `read` on a text about time.
+ * @throws HttpError `schema` with the message of a TimeError; other errors of `read`
  */
 export function inWords<T>(read: () => T): T {
   try {

@@ -1,4 +1,3 @@
-/** Reconciliation of the payment provider's ledger with the log, to the penny. */
 import { type DayReport, dayOf, reconcileDay, reconciliationReport } from '../../ops/reconciliation/reconcileDay.js';
 import type { Difference } from '../../ops/reconciliation/reconcile.js';
 import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
@@ -11,9 +10,9 @@ import type { OpsDeps } from './deps.js';
 import { inWords } from './ranges.js';
 
 export function reconciliationRoutes({ engines: { events, store }, payments, gifts }: OpsDeps): OpsRoute[] {
-  // Loaded with the routes, not on demand: a later build may have taken the file away by then.
+  // Loaded at the start: a later build may remove the file.
   const openLedger = providersLedger(payments, store.records);
-  // Its failure is thrown where it is used.
+  // Awaited below.
   openLedger.catch(() => undefined);
   return [
     {
@@ -86,7 +85,7 @@ async function* exported(
     ended = true;
     wake();
   });
-  // Its failure is thrown where it is awaited.
+  // Awaited below.
   comparing.catch(() => undefined);
   let count = 0;
   try {

@@ -1,4 +1,4 @@
-/** Redemptions for auditors: page by page, or as a stream of any length (docs/decisions.md#ops-formats). */
+/** docs/decisions.md#ops-formats */
 import type { LogRange } from '../../ops/ranges/range.js';
 import {
   REDEMPTION_FILTERS,
@@ -21,7 +21,7 @@ import { rangeAsked, rangeExample, rangeParameters, rangeProperties } from './ra
 
 const LIMIT = 100;
 const MAX_LIMIT = 1_000;
-/** How long a page is searched for, ms; then it is answered with what was found, and the next one goes on. */
+/** How long one page is searched for, ms. The next page goes on from there. */
 const PAGE_MS = 1_000;
 
 const text = { type: 'string', minLength: 1, maxLength: 64 };

@@ -1,4 +1,3 @@
-/** Refunds of a purchase, by support. */
 import { hasEnded, refundView } from '../../ops/refunds/refundView.js';
 import { listRefunds, refundGifts } from '../../commands/refundGifts.js';
 import { giftIdOf } from '../../domain/giftIds.js';
@@ -9,7 +8,7 @@ import type { Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { type OpsRoute, reasonProperty } from './frame.js';
 
-/** How long a refund is waited for, ms: longer than most take. */
+/** How long an answer waits for a refund, ms: longer than most take. */
 const WAIT_MS = 5_000;
 const MAX_GIFTS = 10_000;
 

@@ -1,4 +1,3 @@
-/** Support actions on a gift: resend, reassign, extend, block, unblock. */
 import { type SupportAction, supportGift } from '../../ops/gifts/supportActions.js';
 import type { SupportedGift } from '../../ops/history/supportedGift.js';
 import { TICKET_ID } from '../../commands/blockGift.js';
@@ -79,7 +78,6 @@ const ticketProperty = {
   'x-errors': { pattern: 'ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -' },
 } as const satisfies Schema;
 
-/** An action as its route describes it. */
 interface DescribedAction extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded'> {
   readonly name: SupportAction['name'];
   readonly properties: Readonly<Record<string, Schema>>;
@@ -88,7 +86,6 @@ interface DescribedAction extends Pick<OpsRoute, 'summary' | 'description' | 'un
   readonly answered: string;
   readonly example: object;
   readonly errors: readonly ErrorCode[];
-  /** The action of a validated body. */
   readonly action: (body: Call['body']) => SupportAction;
 }
 
@@ -250,14 +247,13 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
   );
 }
 
-/** @throws Refusal `gift_not_found` for what can't be an id */
+/** @throws Refusal `gift_not_found` for a malformed id */
 function named({ params }: EarlyCall): string {
   const giftId = giftIdOf(params['giftId'] ?? '');
   if (giftId === undefined) throw new Refusal('gift_not_found');
   return giftId;
 }
 
-/** @throws HttpError unless there is exactly one */
 function receiverIn({ user_id, phone_number }: Call['body']): NewReceiver {
   if ((user_id === undefined) === (phone_number === undefined))
     throw new HttpError('schema', { message: 'give one of user_id or phone_number' });

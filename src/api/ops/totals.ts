@@ -1,4 +1,4 @@
-/** Totals by merchant and day, and the check that they agree with the streams (docs/decisions.md#commands). */
+/** docs/decisions.md#commands */
 import { type TotalsCheck, checkTotals } from '../../ops/totals/checkTotals.js';
 import { unknownTo } from '../../ops/redemptions/redemptionHistory.js';
 import { foldTotals, noSums, sumOf, totalsCsv } from '../../ops/totals/totals.js';
@@ -12,7 +12,7 @@ import type { OpsDeps } from './deps.js';
 
 const COUNT: Schema = { type: 'integer', minimum: 0 };
 const PENCE: Schema = { type: 'integer', description: 'Pence.' };
-/** A reversal may fall on another day. */
+/** A reversal may fall on another day than its origin. */
 const MAY_BE_NEGATIVE: Schema = {
   type: 'integer',
   description: 'Negative where more came back than went (a refund that failed, a dispute that was won on appeal).',

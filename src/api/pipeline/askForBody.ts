@@ -1,12 +1,12 @@
-/** `Expect: 100-continue`: clients that wait to be asked for the body (RFC 9110 10.1.1). */
+/** `Expect: 100-continue` (RFC 9110 10.1.1). */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Node's own test: requests that pass it are left to the listener. */
+/** Node's own test for `checkContinue`. */
 const EXPECTED = /(?:^|\W)100-continue(?:$|\W)/i;
 
 /**
- * Asks a waiting client for the body with `100 Continue`, once and only in HTTP/1.1. Called just before the body is
- * read, so that an early refusal is the only answer.
+ * Sends `100 Continue` to a waiting client, once and only in HTTP/1.1. Called just before the body is read, so that an
+ * early refusal is the only answer.
  */
 export function askForBody(request: IncomingMessage, response: ServerResponse): void {
   if (asked.has(request) || request.httpVersion !== '1.1' || !EXPECTED.test(request.headers.expect ?? '')) return;

@@ -1,6 +1,6 @@
 /**
- * The body of a request: its type (415), its size (413), its syntax (400), in this order
- * (docs/decisions.md#order-of-checks). koa-bodyparser reads and parses it; checks that it lacks stand around it.
+ * Checks a body's type (415), size (413) and syntax (400), in this order (docs/decisions.md#order-of-checks). Adds to
+ * koa-bodyparser what it lacks.
  */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -17,17 +17,17 @@ import { CallerLeftError } from './callerLeft.js';
 import { HttpError, faultOf } from './errors.js';
 import { refuseMalformedParameters } from './query.js';
 
-/** The most bytes a body may have, before and after decompression. */
+/** Before and after decompression. */
 const LIMIT_BYTES = 1_048_576;
 const JSON_TYPE = 'application/json';
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
-/** Stands for bytes that are no UTF-8; a text may hold this character of its own, too. */
+/** Replaces invalid UTF-8; a text may also contain this character itself. */
 const REPLACEMENT = '\ufffd';
 
 type Decompress = (bytes: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>;
 const unzipped: Decompress = promisify(unzip);
-/** By content coding; `x-gzip` is `gzip` (RFC 9110 8.4.1). `undefined`: the bytes are the body's own. */
+/** By content coding; `x-gzip` is `gzip` (RFC 9110 8.4.1). `undefined`: not compressed. */
 const CODINGS: ReadonlyMap<string, Decompress | undefined> = new Map([
   ['', undefined],
   ['identity', undefined],
@@ -37,12 +37,11 @@ const CODINGS: ReadonlyMap<string, Decompress | undefined> = new Map([
   ['br', promisify(brotliDecompress)],
 ]);
 
-/** Options of co-body, which koa-bodyparser hands on. */
 const ofCoBody = {
-  // Every JSON value is well-formed, with fields of any name, `__proto__` among them: the schema refuses them.
+  // Accepts every JSON value, and any field, `__proto__` too: the schema refuses them.
   strict: false,
   onProtoPoisoning: 'ignore',
-  // Forms are flat (RFC 6749 B). The schema says which field is missing in one without fields.
+  // Forms are flat (RFC 6749 B).
   qs: { parse: (text: string) => parseForm(text) },
 };
 const limits = { jsonLimit: String(LIMIT_BYTES), formLimit: String(LIMIT_BYTES), textLimit: String(LIMIT_BYTES) };
@@ -50,16 +49,15 @@ const parseJsonOrForm = bodyParser({ ...ofCoBody, ...limits, enableTypes: ['json
 const asBytes = { encoding: null };
 const readAsBytes = bodyParser({ ...asBytes, ...limits, enableTypes: ['text'] });
 
-/** What a route takes. */
 export interface BodyRules {
   readonly optional: boolean;
   readonly form: boolean;
 }
 
 /**
- * The parsed body, any JSON value; `undefined` where it is optional and absent.
+ * Any JSON value; `undefined` where the body is optional and absent.
  * @throws HttpError `unsupported_content_type`, `request_too_large`, `malformed_json`, `schema` (a form that is no
- * Unicode text, a name that stands twice in one object); CallerLeftError when it breaks off
+ * Unicode text, a repeated name in one object); CallerLeftError
  */
 export async function readBody({ req, res }: Context, rules: BodyRules): Promise<unknown> {
   if (rules.optional && (!announcesBody(req) || (await isEmpty(req, res)))) return undefined;
@@ -71,15 +69,15 @@ export async function readBody({ req, res }: Context, rules: BodyRules): Promise
     return body;
   }
   if (text === '') throw new HttpError('malformed_json');
-  // Of two values under one name some readers take the first, others the last (RFC 7493 2.3).
+  // Parsers differ in which of two values under one name they take (RFC 7493 2.3).
   const [repeated] = repeatedNames(text, 1);
   if (repeated !== undefined) throw faultOf(shortened(repeated.place), 'must be given only once');
   return body;
 }
 
 /**
- * The body's bytes as they came: a signature covers them. Empty without a body.
- * @throws HttpError `unsupported_content_type` (compressed), `request_too_large`; CallerLeftError when it breaks off
+ * The body's raw bytes, which a signature covers. Empty without a body.
+ * @throws HttpError `unsupported_content_type` (compressed), `request_too_large`; CallerLeftError
  */
 export async function readBytes({ req, res }: Context): Promise<Buffer> {
   if (takeDecompressor(req) !== undefined) throw new HttpError('unsupported_content_type');
@@ -87,7 +85,6 @@ export async function readBytes({ req, res }: Context): Promise<Buffer> {
 }
 
 interface Parsed {
-  /** The body as text. */
   readonly text: string;
   readonly body: unknown;
 }
@@ -101,7 +98,7 @@ async function parsed(req: IncomingMessage, res: ServerResponse, type: string): 
   }
   refuseLongBody(req);
   askForBody(req, res);
-  // Hears the same chunks as the parser, which begins to listen in this turn.
+  // Gets the same chunks as the parser, which also starts to listen in this turn.
   const chunks: Buffer[] = [];
   const keep = (chunk: Buffer): void => void chunks.push(chunk);
   req.on('data', keep);
@@ -112,7 +109,7 @@ async function parsed(req: IncomingMessage, res: ServerResponse, type: string): 
   }
 }
 
-/** koa-bodyparser replaces bytes that are no UTF-8. @throws HttpError `malformed_json` where it did */
+/** koa-bodyparser replaces invalid UTF-8. @throws HttpError `malformed_json` where it did */
 function asText({ rawBody, body }: Read, bytes: readonly Buffer[]): Parsed {
   const text = rawBody as string;
   if (text.includes(REPLACEMENT) && !isUtf8(Buffer.concat(bytes))) throw new HttpError('malformed_json');
@@ -122,7 +119,7 @@ function asText({ rawBody, body }: Read, bytes: readonly Buffer[]): Parsed {
 async function bytesOf(req: IncomingMessage, res: ServerResponse): Promise<Buffer> {
   refuseLongBody(req);
   askForBody(req, res);
-  // koa-bodyparser gives '' for no bytes.
+  // koa-bodyparser returns '' for no bytes.
   const { body } = await readWith(readAsBytes, req, 'text/plain');
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 }
@@ -136,20 +133,19 @@ async function decompressed(bytes: Buffer, decompress: Decompress): Promise<Buff
   }
 }
 
-/** By the errors of raw-body, with which co-body reads; any other error is one of syntax. */
+/** By the errors of raw-body, below co-body; other errors are syntax errors. */
 const REFUSALS: Readonly<Record<string, () => Error>> = {
   'entity.too.large': () => new HttpError('request_too_large'),
   'request.aborted': () => new CallerLeftError(),
   'stream.not.readable': () => new CallerLeftError(),
 };
 
-/** What koa-bodyparser sets. */
 interface Read {
   readonly body: unknown;
   readonly rawBody: unknown;
 }
 
-/** Calls a koa-bodyparser with a stream of this type, whatever the request's own headers say. */
+/** Runs a koa-bodyparser on a stream of this type, whatever the request's own headers say. */
 async function readWith(parser: ReturnType<typeof bodyParser>, source: Readable, type: string): Promise<Read> {
   const request = {
     body: undefined,
@@ -160,7 +156,7 @@ async function readWith(parser: ReturnType<typeof bodyParser>, source: Readable,
   try {
     await parser({ req: source, request } as unknown as Context, async () => undefined);
   } catch (error) {
-    // What is left of the body is read and forgotten, so that the connection's next request is not stuck behind it.
+    // Discards the rest, which would block the connection's next request.
     source.resume();
     if (source.errored !== null) throw new CallerLeftError();
     throw REFUSALS[(error as { readonly type?: string }).type ?? '']?.() ?? new HttpError('malformed_json');
@@ -168,18 +164,18 @@ async function readWith(parser: ReturnType<typeof bodyParser>, source: Readable,
   return request;
 }
 
-/** Refuses by its length alone a body of which nothing has come yet. @throws HttpError `request_too_large` */
+/** Before any of it has come. @throws HttpError `request_too_large` */
 function refuseLongBody({ headers }: IncomingMessage): void {
   if (Number(headers['content-length'] ?? 0) > LIMIT_BYTES) throw new HttpError('request_too_large');
 }
 
-/** Whether the request announces a body (RFC 9112 6.3). */
+/** RFC 9112 6.3. */
 function announcesBody({ headers }: IncomingMessage): boolean {
   const length = headers['content-length'];
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
-/** Whether a body without a length turns out to have no bytes. @throws CallerLeftError when it breaks off */
+/** Whether a body without a length has no bytes. @throws CallerLeftError */
 async function isEmpty(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
   if (request.headers['content-length'] !== undefined) return false;
   askForBody(request, response);
@@ -198,8 +194,8 @@ async function isEmpty(request: IncomingMessage, response: ServerResponse): Prom
 }
 
 /**
- * The media type, in lower case. Parameters may be empty, and have tabs around them (RFC 9110 5.6.6).
- * @throws HttpError `unsupported_content_type` for none, a malformed one, and another charset than UTF-8
+ * In lower case. Parameters may be empty and have tabs around them (RFC 9110 5.6.6).
+ * @throws HttpError `unsupported_content_type`, also for a charset other than UTF-8
  */
 function typeOf({ headers }: IncomingMessage): string {
   let media: MIMEType;
@@ -214,11 +210,11 @@ function typeOf({ headers }: IncomingMessage): string {
 }
 
 /**
- * What decompresses the body. koa-bodyparser would bound only what comes out, so the coding is taken off the request.
+ * Takes the coding off the request: koa-bodyparser would bound only the decompressed size.
  * @throws HttpError `unsupported_content_type` for an unknown coding
  */
 function takeDecompressor({ headers }: IncomingMessage): Decompress | undefined {
-  // Names of codings have no case (RFC 9110 8.4.1).
+  // Codings are case-insensitive (RFC 9110 8.4.1).
   const coding = (headers['content-encoding'] ?? '').toLowerCase();
   if (!CODINGS.has(coding)) throw new HttpError('unsupported_content_type');
   headers['content-encoding'] = 'identity';

@@ -1,7 +1,6 @@
-/** Callers that leave before they are answered: long work is not finished for them. */
 import type { ServerResponse } from 'node:http';
 
-/** The caller has left: there is no answer. */
+/** The caller has left before the answer. */
 export class CallerLeftError extends Error {
   override readonly name = 'CallerLeftError';
   constructor() {
@@ -9,12 +8,12 @@ export class CallerLeftError extends Error {
   }
 }
 
-/** Shown by the access log and the metrics as the status of an answer that nobody got, as nginx does. */
+/** The status of unread answers in access log and metrics, as in nginx. */
 export const CALLER_LEFT = 499;
 
 /**
- * Aborted, with CallerLeftError, when the connection closes before the answer was sent, or the caller ends its side: a
- * caller that left can't be told from one that only sends no more. For work too long to do for nobody.
+ * For long work. Aborted with CallerLeftError when the connection closes before the answer, or the caller ends its
+ * side, which looks the same.
  */
 export function callerLeft(response: ServerResponse): AbortSignal {
   const leaving = new AbortController();
@@ -34,8 +33,8 @@ export function callerLeft(response: ServerResponse): AbortSignal {
 }
 
 /**
- * Whether an answer broke off since its caller left. Errors of engines are UnavailableErrors; those of a connection
- * name a system call.
+ * Whether an answer broke off because its caller left. Connection errors name a system call; engines throw
+ * UnavailableErrors.
  */
 export function brokenByCaller(error: object): boolean {
   const { code, syscall } = error as NodeJS.ErrnoException;

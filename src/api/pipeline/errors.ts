@@ -1,6 +1,6 @@
 /**
  * Every error of the API, with its status and exact message (docs/contract.md#errors,
- * docs/decisions.md#general-errors). No other file knows statuses.
+ * docs/decisions.md#general-errors). Statuses stand only here.
  */
 import { inAscii, shortened } from '../../lib/quotedText.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
@@ -12,7 +12,7 @@ import { LeaseLostError } from '../../runtime/readmodels/writer.js';
 import { Refusal, type RefusalCode, REFUSALS } from '../../domain/refusal.js';
 import { type RatedCode, retryAfterOf } from './repeats.js';
 
-/** Status and message of what the HTTP layer raises. An empty message is made where the error is raised. */
+/** Status and message of the HTTP layer's own errors. Empty messages are made where the error is raised. */
 const RAISED_HERE = {
   authentication_failed: [401, 'Authentication failed.'],
   forbidden: [403, 'Forbidden.'],
@@ -45,7 +45,7 @@ const RAISED_HERE = {
   unavailable: [503, 'Service unavailable.'],
 } as const satisfies Record<Exclude<RatedCode, RefusalCode>, readonly [number, string]>;
 
-/** The status of each refusal; its words stand in `domain/refusal.ts`. */
+/** The status of each refusal; the messages are in `domain/refusal.ts`. */
 const REFUSED_WITH = {
   gift_not_found: 404,
   transaction_not_found: 404,
@@ -88,10 +88,8 @@ const REFUSED_WITH = {
   idempotency_key_reused: 422,
 } as const satisfies Record<RefusalCode, number>;
 
-/** The name of an error. */
 export type ErrorCode = keyof typeof RAISED_HERE | RefusalCode;
 
-/** Status and message of each error. */
 export const ERRORS = {
   ...RAISED_HERE,
   ...Object.fromEntries(
@@ -99,7 +97,7 @@ export const ERRORS = {
   ),
 } as Readonly<Record<ErrorCode, readonly [status: number, message: string]>>;
 
-/** An error of the HTTP layer, with headers, and a message where the table has none. */
+/** `message`: for codes without a message in the table. */
 export class HttpError extends Error {
   override readonly name = 'HttpError';
   readonly code: ErrorCode;
@@ -117,20 +115,14 @@ export class HttpError extends Error {
   }
 }
 
-/**
- * Names the field that an error is about: `purchase.receivers[1].phone_number` (docs/decisions.md#field-of-an-error).
- */
+/** The field of an error: `purchase.receivers[1].phone_number` (docs/decisions.md#field-of-an-error). */
 export const FIELD_HEADER = 'Gift-Error-Field';
 
-/**
- * A field's name as a header: printable ASCII, at most 256 characters. None for the empty name: the body or query
- * itself.
- */
+/** Printable ASCII, at most 256 characters. No header for the body or query itself. */
 export function fieldHeader(field: string): Readonly<Record<string, string>> {
   return field === '' ? {} : { [FIELD_HEADER]: inAscii(shortened(field, 255)) };
 }
 
-/** A fault of one field. `fault`: the message after the field's name. */
 export function faultOf(field: string, fault: string): HttpError {
   return new HttpError('schema', { message: `${field} ${fault}`, headers: fieldHeader(field) });
 }
@@ -146,8 +138,8 @@ type PassingError =
   | UnavailableError;
 
 /**
- * Errors that pass: an engine or another process is in the way, and the same request may succeed in a moment.
- * `test/api/pipeline/errors.test.ts` asks of each class of error in `src` whether it is one of these.
+ * Temporary errors: the same request may succeed in a moment. `test/api/pipeline/errors.test.ts` classifies each error
+ * class in `src`.
  */
 export const PASSING = {
   ConflictError,
@@ -160,7 +152,7 @@ export const PASSING = {
   UnavailableError,
 } as const satisfies { readonly [E in PassingError as E['name']]: abstract new (...args: never[]) => E };
 
-/** The caller's answer to an error. `unforeseen`: to be logged. */
+/** `unforeseen`: needs an entry in the log. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly code: ErrorCode;

@@ -1,4 +1,4 @@
-/** One request on its way through the steps: what is known of it so far, and the call that its handler gets. */
+/** One request on its way through the steps. */
 import type { Context } from 'koa';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { Position } from '../../ports/eventStore.js';
@@ -10,20 +10,19 @@ import type { PositionGate } from './positions.js';
 import type { RequestState } from './requestState.js';
 import type { Answer, Call, Handler, RouteCaller } from './route.js';
 
-/** What the steps need. */
 export interface PipelineDeps {
-  /** The caller, where it is remembered; `undefined`: `authenticate` must look. @throws HttpError 403 */
+  /** A remembered caller; `undefined`: ask `authenticate`. @throws HttpError 403 */
   recognise(authorization: string | undefined, need: RouteCaller): Principal | undefined;
   /** @throws HttpError 401, 403; UnavailableError */
   authenticate(authorization: string | undefined, need: RouteCaller): Promise<Principal>;
-  /** The address that throttling counts a request by. */
+  /** The caller's address, for throttling. */
   addressOf(ctx: Context): string;
   readonly records: Records;
   readonly hash: KeyedHash;
-  /** Who holds idempotency keys; absent: a request that died holds its key for 30 s. */
+  /** Holders of idempotency keys; absent: a request that died holds its key for 30 s. */
   readonly keys?: KeyOwner;
   readonly positions: PositionGate;
-  /** Called with the error where an answer could not be kept for its idempotency key; the caller gets the answer. */
+  /** An answer could not be stored for its idempotency key; the caller gets it all the same. */
   onUnkept(error: unknown, requestId: string): void;
 }
 
@@ -32,7 +31,7 @@ const NO_NAMES: readonly string[] = Object.freeze([]);
 const NO_BYTES = Buffer.alloc(0);
 const ANONYMOUS: Principal = { kind: 'anonymous' };
 
-/** A class, so that all requests have one shape: it is made and read for every one. Fields are set step by step. */
+/** A class, so that all requests have one shape: each request makes one. */
 export class Exchange implements Call {
   readonly ctx: Context;
   readonly requestId: string;
@@ -47,17 +46,16 @@ export class Exchange implements Call {
   body: Call['body'] = NOTHING;
   embeds: readonly string[] = NO_NAMES;
   bytes: Buffer = NO_BYTES;
-  /** The idempotency key as it was sent. */
   key: string | undefined = undefined;
-  /** What the caller wants to see of the log. */
+  /** The caller's `Gift-Position`. */
   position: Position | undefined = undefined;
-  /** The body, parsed and not yet validated; `undefined`: none was sent. */
+  /** Parsed, not validated; `undefined`: no body. */
   sent: unknown = undefined;
-  /** The idempotency key is this request's, until it is settled or released. */
+  /** Until the key is settled or released. */
   held: HeldKey | undefined = undefined;
   handler: Handler | undefined = undefined;
   answer: Answer | undefined = undefined;
-  /** An earlier answer has been sent again: nothing is left to do. */
+  /** An earlier answer was sent again. */
   replayed = false;
   readonly #addressOf: PipelineDeps['addressOf'];
   #left: AbortSignal | undefined;
@@ -84,7 +82,7 @@ export class Exchange implements Call {
     return typeof type === 'string' ? type : undefined;
   }
 
-  /** Bound: handlers take it out of the call. */
+  /** Bound: handlers destructure the call. */
   readonly header = (name: string): string | undefined => {
     const value = this.ctx.headers[name];
     return Array.isArray(value) ? value.join(',') : value;

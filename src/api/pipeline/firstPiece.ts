@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { CallerLeftError } from './callerLeft.js';
 
 /**
- * Waits for a stream's first piece, or its end. `onError` gets the errors of a stream that was given up.
+ * Waits for a stream's first piece, or its end. `onError` gets errors of an abandoned stream.
  * @throws the stream's own error; CallerLeftError where the connection closed meanwhile
  */
 export async function firstPiece(
@@ -13,7 +13,7 @@ export async function firstPiece(
   response: ServerResponse,
   onError: (error: Error) => void,
 ): Promise<void> {
-  // Not `callerLeft`: a caller that has ended its side still reads.
+  // Not `callerLeft`: a caller that has only ended its side still reads.
   const leaving = new AbortController();
   const leave = (): void => leaving.abort();
   response.once('close', leave);

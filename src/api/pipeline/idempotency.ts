@@ -1,6 +1,6 @@
 /**
  * Idempotency keys (docs/decisions.md#idempotency-keys). A command's events are found in its stream by the command id.
- * Kept here, beside the log: that a request with the key is running, and the answers to repeat, refusals among them.
+ * The records hold the rest: running requests, and answers to repeat, refusals among them.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { CLOCK_SLACK_MS } from '../../lib/clock.js';
@@ -11,7 +11,7 @@ import type { Principal } from '../auth/principal.js';
 import { HttpError } from './errors.js';
 import type { AccessRecord } from './route.js';
 
-/** How long a request holds its key where its process is not known to be gone, ms. */
+/** How long a request holds its key unless its process is known to be gone, ms. */
 const HOLD_MS = 30_000;
 const KEEP_MS = 24 * 3_600_000;
 const MAX_STORED_BYTES = 256 * 1024;
@@ -19,14 +19,14 @@ const MAX_DEPTH = 32;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * An answer to repeat. `body` is JSON text; absent where it was too long, or must not be stored. Then the answer is
- * made again from the log, up to the first answer's `Gift-Position`.
+ * An answer to repeat. `body` is JSON text; absent where it is too long or must not be stored: the answer is then made
+ * again from the log, up to the first answer's `Gift-Position`.
  */
 export interface StoredAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** The access record of the answer, left again whenever the answer is repeated. */
+  /** Appended anew whenever the answer is repeated. */
   readonly accessRecord?: AccessRecord;
 }
 
@@ -40,25 +40,23 @@ type Entry =
     }
   | { readonly state: 'done'; readonly bodyHash: string; readonly answer: StoredAnswer };
 
-/** A key that is held by this request. */
 export interface HeldKey {
-  /** The first outcome, without its body: this request only makes the same answer again. */
+  /** The first outcome without its body, which this request makes again. */
   readonly first: StoredAnswer | undefined;
   /**
-   * Keeps the first outcome for at least 24 hours; false where another request holds the key by now, since this process
-   * was taken for gone. Then that request decides the outcome, by the log.
+   * Stores the first outcome for at least 24 hours. False: another request took over the key, because this process
+   * seemed dead; that request's outcome counts, by the log.
    */
   settle(answer: StoredAnswer): Promise<boolean>;
-  /** Gives the key back: nothing was decided. */
+  /** Without an outcome. */
   release(): Promise<void>;
 }
 
-/** The holders of keys: this process, and whether others still work on theirs. */
 export interface KeyOwner {
   readonly self: Holder;
-  /** Whether that process still works on a request with this command id, as far as is known. */
+  /** As far as is known. */
   isWorking(holder: Holder, commandId: string): boolean;
-  /** This process starts to work on one. Returns what ends that. */
+  /** Returns the end of the work. */
   start(commandId: string): () => void;
 }
 
@@ -77,23 +75,16 @@ export function keyOwner({ self, isGone }: Pick<Presence, 'self' | 'isGone'>): K
   };
 }
 
-/**
- * The checked header; `undefined` without one.
- * @throws HttpError `invalid_idempotency_key`
- */
+/** @throws HttpError `invalid_idempotency_key` */
 export function idempotencyKey(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (!KEY.test(header)) throw new HttpError('invalid_idempotency_key');
   return header;
 }
 
-/** The command id of a request without a key. */
 export const randomCommandId = (): string => randomUUID();
 
-/**
- * The command id of a keyed request, scoped to user, client and route. `route`: method, and path with the gift
- * resolved.
- */
+/** Scoped to user, client and `route`: method, and path with the gift resolved. */
 export function keyedCommandId(hash: KeyedHash, principal: Principal, route: string, key: string): string {
   const user = principal.kind === 'user' ? principal.user.id : '';
   const client = principal.kind === 'anonymous' ? '' : principal.clientId;
@@ -101,7 +92,7 @@ export function keyedCommandId(hash: KeyedHash, principal: Principal, route: str
 }
 
 /**
- * SHA-256 (base64url) of a body, whatever the order of its keys.
+ * SHA-256 (base64url) of a body, independent of the order of its keys.
  * @throws HttpError `malformed_json` for one nested deeper than any schema
  */
 export function bodyHashOf(body: unknown): string {
@@ -115,12 +106,12 @@ function sorted(value: unknown, depth: number): unknown {
   if (depth > MAX_DEPTH) throw new HttpError('malformed_json');
   if (Array.isArray(value)) {
     const items: unknown[] = value.map((one) => sorted(one, depth + 1));
-    // Fields end in a list, so lists that end in a list or in the mark are marked. All others are left as they are:
-    // stored hashes must not change.
+    // Fields end in a list, so lists that end in a list or in the mark get a mark. Others stay unmarked: stored hashes
+    // must not change.
     const last: unknown = value.at(-1);
     return Array.isArray(last) || last === '[]' ? [...items, '[]'] : items;
   }
-  // Sorts keys alone: with their values it takes twice as long, and any caller may send tens of thousands.
+  // Sorts keys alone: sorting entries takes twice as long, and any caller may send tens of thousands.
   const entries = Object.keys(value)
     .sort()
     .map((key) => [key, sorted((value as Readonly<Record<string, unknown>>)[key], depth + 1)]);
@@ -128,10 +119,8 @@ function sorted(value: unknown, depth: number): unknown {
 }
 
 /**
- * Takes the key, or gives the answer of the request that had it. A key whose process is gone is free at once. If that
- * process was only frozen, there is still one effect: the log finds the command by its id, and a refusal that can't be
- * kept is not given.
- * @param owner absent: a request that died holds its key for 30 s
+ * Takes the key, or returns the stored answer. A dead process's key is free at once. If the process was only frozen,
+ * there is still one effect: the log finds the command by its id, and a refusal is answered only if its key is stored.
  * @throws HttpError `request_in_progress`, `idempotency_key_reused`; UnavailableError
  */
 export async function takeKey(
@@ -154,7 +143,7 @@ export async function takeKey(
       } else {
         const left = entry.until - now();
         const working = entry.holder === undefined || owner === undefined || owner.isWorking(entry.holder, commandId);
-        // More is left than was ever given: a clock that was set back must not hold the key for longer.
+        // More time left than a hold has: a clock was set back, which must not lengthen the hold.
         if (working && left > 0 && left <= HOLD_MS + CLOCK_SLACK_MS)
           throw new HttpError('request_in_progress', {
             headers: { 'Retry-After': String(Math.min(5, Math.ceil(left / 1000))) },
@@ -184,7 +173,7 @@ interface Holding {
   readonly bodyHash: string;
   readonly first: StoredAnswer | undefined;
   readonly now: () => number;
-  /** The request is over, also where that could not be stored. */
+  /** The request is over, even if that could not be stored. */
   end(): void;
 }
 

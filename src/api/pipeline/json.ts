@@ -1,37 +1,36 @@
-/** JSON answers: small ones at once, long lists in slices, so that no answer holds up the others. */
+/** Small answers at once, long lists in slices, so that no answer blocks the others. */
 import { Readable } from 'node:stream';
 import { slices } from '../../lib/async/slices.js';
 
-/** Lists longer than this are written in slices; items of lists inside count, too. */
+/** Items of nested lists count, too. */
 const LONG_LIST = 250;
 const ITEMS_A_PIECE = 50;
-/** How deep lists are looked for. */
+/** How deep lists are searched for. */
 const DEPTH = 3;
 
-/** The value as JSON text, or as a stream where a list in it (at most three levels deep) is long. */
+/** A stream for a long list. */
 export function jsonBody(value: object): string | Readable {
   if (!hasLongList(value)) return JSON.stringify(value);
   return Readable.from(paced(pieces(value)), { objectMode: false, highWaterMark: 262_144 });
 }
 
-/** Whether `jsonBody` writes this value as a stream. */
 export function hasLongList(value: unknown): boolean {
   return itemsOf(value, DEPTH) > LONG_LIST;
 }
 
-/** The items of a value's longest list, with those inside; counting stops once it is long. */
+/** Stops counting at a long list. */
 function itemsOf(value: unknown, depth: number): number {
   if (typeof value !== 'object' || value === null || depth < 0) return 0;
   if (Array.isArray(value)) {
     if (value.length > LONG_LIST) return value.length;
-    // Texts cost little: a short list of ids makes no list around it longer.
+    // Texts are cheap: a short list of ids makes no outer list long.
     if (typeof value[0] !== 'object') return 0;
     let items = value.length;
     for (const one of value as unknown[]) if ((items += itemsOf(one, depth - 1)) > LONG_LIST) return items;
     return items;
   }
   let items = 0;
-  // Every answer passes here: its many texts must not cost a call.
+  // `for in` for speed: every answer passes here.
   for (const key in value) {
     const one = (value as Readonly<Record<string, unknown>>)[key];
     if (typeof one === 'object' && (items = Math.max(items, itemsOf(one, depth - 1))) > LONG_LIST) return items;

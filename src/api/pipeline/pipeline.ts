@@ -1,4 +1,3 @@
-/** What every route's requests go through: the steps in their order, and what an idempotency key keeps of them. */
 import { Readable } from 'node:stream';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { giftIdOf } from '../../domain/giftIds.js';
@@ -28,7 +27,7 @@ import {
   waitForPosition,
 } from './steps.js';
 
-/** Steps that look at the request alone, in the order in which they answer. */
+/** In the order of their answers. */
 const CHECKS: readonly Step[] = [
   authenticate,
   authorise,
@@ -39,16 +38,15 @@ const CHECKS: readonly Step[] = [
   waitForPosition,
   replayOrClaim,
 ];
-/** Steps that decide, in the order in which they answer. A key keeps their outcome; they may run twice. */
+/** In the order of their answers. A key stores their outcome; they may run twice. */
 const DECISION: readonly Step[] = [openEntity, validate, handle];
 
-/** The errors that any route of this kind may answer, besides its own: those of the steps. */
+/** The errors of the steps. */
 export function commonErrors(route: RouteDescription): ErrorCode[] {
   const ofSteps = [...CHECKS, ...DECISION].flatMap(({ errors }) => errors?.(route) ?? []);
   return [...new Set<ErrorCode>(['internal', 'unavailable', ...ofSteps])];
 }
 
-/** What answers the requests of one route. `allow`: every method of its path. */
 export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHandler {
   const actions = (steps: readonly Step[]): StepAction[] => steps.flatMap((step) => step.of(route, deps) ?? []);
   const checks = actions(CHECKS);
@@ -75,10 +73,10 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
 }
 
 /**
- * Decides. A refusal that rests on what read models lack or show is no fact while they are behind the log. So it is
- * given only once they have shown the log's end, as it was after the first run, and a second run came to it as well: a
- * refused run has appended nothing.
- * @throws UnavailableError where they don't get there within a second
+ * A refusal that rests on read models is unreliable while they are behind the log. It counts only if a second run
+ * repeats it, once they reached the log's end as of the first run. The second run is safe: a refused run has appended
+ * nothing.
+ * @throws UnavailableError if they don't reach it within a second
  */
 async function decided(
   route: Route,
@@ -87,7 +85,7 @@ async function decided(
   deps: PipelineDeps,
 ): Promise<Answer> {
   const { giftParam, reads } = route;
-  // No gift is called so, whatever the read models lack.
+  // A malformed id: no read model can hold it.
   if (giftParam !== undefined && giftIdOf(exchange.params[giftParam] ?? '') === undefined)
     throw new HttpError('gift_not_found');
   try {
@@ -108,7 +106,6 @@ async function run(decision: readonly StepAction[], exchange: Exchange): Promise
   return exchange.answer;
 }
 
-/** Decides a request that holds its key, and keeps or releases the key by the outcome. */
 async function decidedWithKey(
   key: HeldKey,
   exchange: Exchange,
@@ -123,7 +120,7 @@ async function decidedWithKey(
     throw error;
   }
   const kept = storedAnswer(answer, deps);
-  // Kept while the read models catch up: the caller waits for both.
+  // Concurrent with the read models: the caller waits for both.
   await Promise.all([reportUnkept(exchange, deps, () => key.settle(kept)), shown(answer)]);
   return answer;
 }
@@ -142,7 +139,7 @@ function storedAnswer(
   };
 }
 
-/** @throws UnavailableError where the refusal must not be given, since the key could not keep it */
+/** @throws UnavailableError where the refusal could not be stored and must not be answered */
 async function settleRefusal(key: HeldKey, error: unknown, exchange: Exchange, deps: PipelineDeps): Promise<void> {
   const { code, status, message, headers, more } = answerOf(error);
   if (!isKept(code)) {
@@ -152,24 +149,21 @@ async function settleRefusal(key: HeldKey, error: unknown, exchange: Exchange, d
   const stored = { status, headers: { ...allowOf(status, exchange.ctx.state as RequestState), ...headers } };
   const keep = (): Promise<boolean> =>
     key.settle(more === undefined ? { ...stored, body: JSON.stringify({ error: message }) } : stored);
-  // A purchase that was not paid stands in the log. Other refusals don't: given without being kept, the same key could
-  // later be answered that it is done.
+  // A declined purchase is in the log. Other refusals are not: answered without being stored, the same key could later
+  // succeed.
   if (status === 402) await reportUnkept(exchange, deps, keep);
   else if (!(await keep()))
     throw new UnavailableError('another request holds the key by now: what it comes to is the outcome');
 }
 
-/**
- * Waits until the read models that an answer names show what was written, a second at most. `undefined`: it names none,
- * and need not wait for a turn either.
- */
+/** Waits at most a second for the answer's read models. `undefined` (not a promise): no wait, not even for a turn. */
 function shown({ position, waitFor }: Answer): Promise<void> | undefined {
   return position === undefined || waitFor === undefined || waitFor.length === 0
     ? undefined
     : waitUntilProjected(position, waitFor);
 }
 
-/** The outcome stands in the log: the caller gets it even where the key can't keep it. */
+/** The log has the outcome: the caller gets it even if the key can't store it. */
 async function reportUnkept(exchange: Exchange, deps: PipelineDeps, keep: () => Promise<unknown>): Promise<void> {
   try {
     await keep();

@@ -1,4 +1,4 @@
-/** `Gift-Position` (docs/design.md#read-your-writes): a log and a position in it, `{log id}:{position}`. */
+/** `Gift-Position` (docs/design.md#read-your-writes): `{log id}:{position}`. */
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { ReadBySome } from '../../projections/index.js';
@@ -10,27 +10,27 @@ const POSITION_WAIT_MS = 1000;
 
 const POSITION = /^([0-9a-f-]{36}):([0-9a-z]{1,64})$/;
 
-/** The log position that a write reached, or that a read wants to see. */
+/** In an answer the position of its write; in a request the position to wait for. */
 export const POSITION_HEADER = 'Gift-Position';
 
 export const positionText = (logId: string, position: Position): string => `${logId}:${position}`;
 
-/** A read model, or a view made of one. */
+/** A read model or a view of one. */
 export interface Follower {
-  /** Waits until everything up to `position` is in it, at most `timeoutMs`. Returns whether it is. */
+  /** Waits at most `timeoutMs`. False: not everything up to `position` is in it. */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
 }
 
 export interface Followers {
-  /** Waited for on every route. */
+  /** For every route. */
   readonly always: readonly Follower[];
-  /** Waited for on the routes that read them. */
+  /** For the routes that read them. */
   readonly where: Readonly<Record<ReadBySome, Follower>>;
 }
 
 /**
- * Waits until these read models show a write, a second at most. The write stands and is answered even where they are
- * late or out of reach: a caller that got an error would buy once more.
+ * Waits at most a second for these read models. Never fails: the write stands, and a caller with an error would buy
+ * once more.
  */
 export async function waitUntilProjected(position: Position, followers: readonly Follower[]): Promise<void> {
   const reached = Promise.all(followers.map((follower) => follower.reached(position, POSITION_WAIT_MS))).catch(
@@ -41,26 +41,15 @@ export async function waitUntilProjected(position: Position, followers: readonly
   await within(reached, POSITION_WAIT_MS, () => undefined);
 }
 
-/** Positions of one log. */
 export interface PositionGate {
-  /**
-   * The position of a header; `undefined` without one, and for another log.
-   * @throws HttpError `invalid_position`
-   */
+  /** `undefined`: no header, or another log. @throws HttpError `invalid_position` */
   parse(header: string | undefined): Position | undefined;
-  /** The position of a header stored with an answer; `undefined` without one, and where it can't be of this log. */
+  /** From a stored answer; `undefined`: no header, or another log. */
   stored(header: string | undefined): Position | undefined;
-  /** As a header. */
   format(position: Position): string;
-  /**
-   * Waits until every read model of a route has reached the position.
-   * @throws UnavailableError after a second
-   */
+  /** @throws UnavailableError after a second */
   wait(position: Position, reads?: readonly ReadBySome[]): Promise<void>;
-  /**
-   * Waits until every read model of a route shows the log's present end.
-   * @throws UnavailableError after a second, or where the log can't be reached
-   */
+  /** Waits for the log's present end. @throws UnavailableError after a second, or without the log */
   waitForEnd(reads?: readonly ReadBySome[]): Promise<void>;
 }
 

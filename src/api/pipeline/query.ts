@@ -1,7 +1,6 @@
 /**
- * Reads query parameters by a route's schema: numbers, booleans (`1`, `0`, `true`, `false`) and lists. A list is
- * written with brackets (`embed[]=a&embed[]=b`), without (`embed=a`), or with an index (`embed[0]=a&embed[1]=b`, as
- * PHP's and qs' clients do).
+ * Reads query parameters by a route's schema: numbers, booleans (`1`, `0`, `true`, `false`) and lists. A list has
+ * brackets (`embed[]=a&embed[]=b`), none (`embed=a`), or indexes (`embed[0]=a&embed[1]=b`, as from PHP and qs).
  */
 import { type ParsedUrlQuery, parse } from 'node:querystring';
 import { shortened } from '../../lib/quotedText.js';
@@ -14,19 +13,19 @@ interface Property {
   readonly 'x-also'?: readonly string[];
 }
 
-/** Other names of a parameter: what it is called where its values are shown. */
+/** Other names of a parameter: those of its values in answers. */
 export function alsoNamed(names: readonly string[]): Schema {
   return names.length === 0 ? {} : { 'x-also': names };
 }
 
-/** The bound of a whole number without one of its own; `page * per_page` stays exact. */
+/** For whole numbers without a bound of their own; `page * per_page` stays exact. */
 export const MAX_WHOLE_NUMBER = 2_147_483_647;
 
-/** Text that can't be converted stays text: validation names the fault. */
+/** Returns text that can't be converted: validation names the fault. */
 function converted(text: string, type: string | undefined): unknown {
   switch (type) {
     case 'integer':
-      // Beyond the exact numbers the parameter is too large anyway, and validation says so.
+      // Out-of-range numbers are clamped; validation refuses them.
       return /^-?\d+$/.test(text)
         ? Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Number(text)))
         : text;
@@ -40,27 +39,23 @@ function converted(text: string, type: string | undefined): unknown {
 }
 
 /**
- * All parameters of a query, given without `?`; Node's default drops those after the thousandth.
- * @throws HttpError `schema` where one is no Unicode text
+ * Without the leading `?`. Node's default drops parameters after the thousandth.
+ * @throws HttpError `schema` for malformed Unicode
  */
 export function parseQuery(text: string): ParsedUrlQuery {
   refuseMalformedParameters(text);
   return parse(text, '&', '=', { maxKeys: 0 });
 }
 
-/**
- * `text`: a query or a form, as it came.
- * @throws HttpError `schema` naming the first parameter that is no Unicode text
- */
+/** `text`: a raw query or form. @throws HttpError `schema` naming the first parameter that is no Unicode text */
 export function refuseMalformedParameters(text: string): void {
   const name = malformedParameter(text);
   if (name !== undefined) throw faultOf(shortened(name), HALF_A_CHARACTER);
 }
 
-/** `ids[]` and `ids[0]` are `ids`. */
+/** `ids[]` and `ids[0]` become `ids`. */
 const bareName = (name: string): string => name.replace(/\[\d*\]$/, '');
 
-/** The values of a list parameter, in all of its spellings. */
 export function listParameter(query: ParsedUrlQuery, name: string): string[] {
   return Object.entries(query).flatMap(([written, value]) => (bareName(written) === name ? (value ?? []) : []));
 }
@@ -69,8 +64,8 @@ const propertiesOf = (schema: Schema | undefined): [name: string, property: Prop
   Object.entries((schema?.['properties'] ?? {}) as Record<string, Property>);
 
 /**
- * The parameters of `schema`, converted; others are ignored.
- * @throws HttpError `schema` where one that is no list is given twice, under any of its names
+ * The parameters of `schema`, converted; ignores others.
+ * @throws HttpError `schema` for a repeated single parameter, under any of its names
  */
 export function readQuery(query: ParsedUrlQuery, schema: Schema): Record<string, unknown> {
   const values: Record<string, unknown> = {};
@@ -88,7 +83,7 @@ export function readQuery(query: ParsedUrlQuery, schema: Schema): Record<string,
 }
 
 /**
- * Refuses unknown parameters: ignoring a mistyped filter would answer everything.
+ * Ignoring a mistyped filter would answer everything.
  * @throws HttpError `schema` naming the first unknown parameter, and all known ones
  */
 export function refuseUnknownParameters(query: ParsedUrlQuery, schema: Schema | undefined, embeds: boolean): void {

@@ -1,15 +1,14 @@
 /**
- * What each error means for a repeated request: whether its idempotency key gives it again, whether asking again helps,
- * and what it rests on (docs/decisions.md#kept-refusals). The compiler holds that every error of `errors.ts` is listed,
- * and no other.
+ * What each error means for a repeated request (docs/decisions.md#kept-refusals). The compiler checks that exactly the
+ * errors of `errors.ts` are listed.
  */
 
 /**
  * What a repeat with the same key gets.
- * - `kept`: the same answer for 24 hours. Only another deliberate act (an import, an unredeem, support) could change
- *   it. Callers have acted on the refusal, so a delayed duplicate must not take effect after all.
- * - `open`: a new attempt. The first one never reached a decision, or a late effect harms nobody.
- * - `{ retryAfter }`: as `open`, and the answer says when to ask again, in seconds: something under way ends by itself.
+ * - `kept`: the same answer for 24 hours. Only a deliberate act (an import, an unredeem, support) could change it.
+ *   Callers have acted on the refusal, so a delayed duplicate must not succeed.
+ * - `open`: a new attempt. The first one reached no decision, or a late effect is harmless.
+ * - `{ retryAfter }`: as `open`, with `Retry-After` in seconds: an operation under way ends by itself.
  */
 type Repeat = 'kept' | 'open' | { readonly retryAfter: number };
 
@@ -17,14 +16,14 @@ type Repeat = 'kept' | 'open' | { readonly retryAfter: number };
  * What an error rests on.
  * - `request`: the request itself, its caller, or the state of this service.
  * - `log`: streams, read for the decision.
- * - `read models`: what these lack or show. It is given only once they show the whole log (`pipeline.ts`).
+ * - `read models`: their content. The error is answered only once they show the whole log (`pipeline.ts`).
  */
 type Basis = 'request' | 'log' | 'read models';
 
-/** A charge settles within seconds as a rule. */
+/** Charges usually settle within seconds. */
 const SETTLING = { retryAfter: 2 };
 const MOMENTS = { retryAfter: 1 };
-/** Days or weeks: polling every second is no use. */
+/** Disputes take days or weeks. */
 const DISPUTE = { retryAfter: 3_600 };
 
 const REPEATS = {
@@ -62,22 +61,22 @@ const REPEATS = {
   gift_not_found: ['read models', 'kept'],
   transaction_not_found: ['read models', 'kept'],
   redemption_not_found: ['log', 'kept'],
-  // They follow the catalogue: an import changes it.
+  // An import of the catalogue may change it.
   cannot_redeem: ['read models', 'kept'],
   cannot_unredeem: ['read models', 'kept'],
   cannot_claim: ['log', 'kept'],
   gift_already_redeemed: ['log', 'kept'],
   gift_already_claimed: ['log', 'kept'],
-  // Time only makes it older. After support has extended it, another key redeems it.
+  // After an extension by support, a new key redeems the gift.
   gift_expired: ['log', 'kept'],
   gift_not_paid: ['log', SETTLING],
   gift_cancelled: ['log', 'kept'],
   gift_blocked: ['log', 'kept'],
-  // Of support's actions (409) nothing is kept: a repeat looks at the present state, and has one effect in the log.
+  // Support actions (409) are not kept: a repeat decides by the present state, and has one effect in the log.
   gift_has_voucher: ['log', 'open'],
   gift_has_no_receiver: ['log', 'open'],
   notification_pending: ['log', MOMENTS],
-  // Time alone changes which days are allowed.
+  // The allowed days change with time.
   invalid_expiry_date: ['log', 'open'],
   parked_work_not_found: ['read models', 'kept'],
   parked_work_ambiguous: ['log', 'open'],
@@ -85,12 +84,11 @@ const REPEATS = {
   work_discarded: ['log', 'open'],
   gift_not_redeemed: ['log', 'kept'],
   invalid_location: ['read models', 'kept'],
-  // A gift has one voucher: a repeat may make it once the pool is filled, or the segment imported.
+  // A gift has one voucher: a repeat may make it once the pool is filled or the segment imported.
   invalid_segment: ['read models', 'open'],
   voucher_not_available: ['read models', 'open'],
   invalid_product: ['read models', 'kept'],
   invalid_payment_reference: ['read models', 'kept'],
-  // Prices follow the catalogue.
   amount_too_small: ['read models', 'kept'],
   amount_too_large: ['read models', 'kept'],
   cannot_use_payment_method: ['read models', 'kept'],
@@ -108,13 +106,11 @@ const REPEATS = {
 
 export type RatedCode = keyof typeof REPEATS;
 
-/** Whether an idempotency key gives this error again, for 24 hours. */
 export const isKept = (code: RatedCode): boolean => REPEATS[code][1] === 'kept';
 
-/** Whether read models must show the whole log before this error is given. */
 export const restsOnReadModels = (code: RatedCode): boolean => REPEATS[code][0] === 'read models';
 
-/** When something under way may have ended, in seconds (RFC 9110 10.2.3). */
+/** In seconds (RFC 9110 10.2.3). */
 export function retryAfterOf(code: RatedCode): Readonly<Record<string, string>> {
   const repeat: Repeat = REPEATS[code][1];
   return typeof repeat === 'object' ? { 'Retry-After': String(repeat.retryAfter) } : {};

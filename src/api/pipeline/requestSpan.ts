@@ -1,9 +1,9 @@
-/** The span of a request: continues the caller's trace, and is named by the route's pattern. */
+/** Continues the caller's trace; named by the route's pattern. */
 import type { Middleware } from 'koa';
 import { inSpan } from '../../tracing/spans.js';
 import type { RequestState } from './requestState.js';
 
-/** The outermost middleware. */
+/** Must be the outermost middleware. */
 export const requestSpan: Middleware = (ctx, next) =>
   inSpan(
     () => ({

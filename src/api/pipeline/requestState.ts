@@ -1,13 +1,13 @@
 import type { Principal } from '../auth/principal.js';
 
-/** Koa's `ctx.state` of a request. */
+/** Koa's `ctx.state`. */
 export interface RequestState {
   requestId: string;
-  /** The route's path pattern, for the log. */
+  /** The route's path pattern. */
   route?: string;
-  /** Every method of the route's path, for `Allow`. */
+  /** For the header `Allow`: every method of the path. */
   allow?: string;
   principal?: Principal;
-  /** The route's answers, errors included, must not be cached. */
+  /** No answer of the route, errors included, may be cached. */
   noStore?: boolean;
 }

@@ -1,4 +1,3 @@
-/** Sends the answer of a handler, or a stored one. */
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import type { StoredAnswer } from './idempotency.js';
@@ -24,8 +23,8 @@ export function respond(ctx: Context, positions: PositionGate, answer: Answer): 
     sendJson(ctx, answer.status, headers, content);
     return;
   }
-  // Koa listens only while it reads. After HEAD, or once the caller has left, an error that nobody hears would end the
-  // process.
+  // Koa listens for errors only while it reads. After HEAD, or once the caller has left, an unhandled error would end
+  // the process.
   if (content instanceof Readable) content.on('error', reportFault(ctx));
   setCommonHeaders(ctx);
   ctx.status = answer.status;
@@ -35,10 +34,10 @@ export function respond(ctx: Context, positions: PositionGate, answer: Answer): 
 }
 
 export function replay(ctx: Context, positions: PositionGate, stored: StoredAnswer): void {
-  // It may itself be a repeated answer, made again from the log.
+  // The stored answer may itself be a repeated one, made again from the log.
   const { [REPLAYED[0]]: _, [POSITION_HEADER]: position, ...headers } = stored.headers;
   const noStore = (ctx.state as RequestState).noStore === true ? NO_STORE : [];
-  // A position that would be refused when the caller sends it back is left out.
+  // Omits a position that would be refused in a later request.
   const place = position === undefined || positions.stored(position) === undefined ? [] : [POSITION_HEADER, position];
   sendJson(
     ctx,
@@ -48,12 +47,12 @@ export function replay(ctx: Context, positions: PositionGate, stored: StoredAnsw
   );
 }
 
-/** `Allow` of a 405: every method of the path (RFC 9110 15.5.6), also where a gift's state refused. */
+/** RFC 9110 15.5.6 demands `Allow` in every 405, also for a gift's state. */
 export function allowOf(status: number, { allow }: RequestState): Record<string, string> {
   return status === 405 && allow !== undefined ? { Allow: allow } : {};
 }
 
-/** Reports the error of an answer that is being sent, or was given up. */
+/** For errors after the answer was started or abandoned. */
 export function reportFault(ctx: Context): (error: Error) => void {
   return (error) => void ctx.app.emit('error', error, ctx);
 }

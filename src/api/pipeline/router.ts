@@ -1,30 +1,29 @@
 /**
- * Routers of subjects, each mounted below the path that all of its routes begin with. @koa/router tries its routes one
- * after another, so a request must meet those of its subject only.
+ * Routers of subjects, each mounted below the common path of its routes. @koa/router tries its routes in turn, so a
+ * request should meet only those of its subject.
  */
 import Router, { type RouterContext } from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { HttpError } from './errors.js';
 import type { Route } from './route.js';
 
-/** Answers a request of one route; its path's parameters are decoded. */
+/** The path's parameters are decoded. */
 export type RouteHandler = (ctx: Context & { readonly params: Readonly<Record<string, string>> }) => Promise<void>;
 
-/** The router of a subject, with the routes that it was made from. */
 export interface SubjectRouter {
-  /** Every route's path is this one, or lies below it. Without a trailing slash. */
+  /** Every route's path starts with it. Without a trailing slash. */
   readonly prefix: string;
   readonly routes: readonly Route[];
   readonly router: Router;
 }
 
-/** Makes the router of a subject. @throws Error for two routes of one method and path, and one outside the prefix */
+/** @throws Error for two routes of one method and path, or one outside the prefix */
 export type RouterMaker = (prefix: string, routes: readonly Route[]) => SubjectRouter;
 
-/** Makes routers whose routes are answered as `handlerOf` says. `allow`: every method of the route's path. */
+/** `allow`: every method of the route's path. */
 export function routerMaker(handlerOf: (route: Route, allow: string) => RouteHandler): RouterMaker {
   return (prefix, routes) => {
-    // A path whose literal step is a parameter of another route means the literal one.
+    // A literal step wins over another route's parameter.
     const router = new Router({ prefix, sensitive: true, exclusive: 'specificity' });
     const seen = new Set<string>();
     for (const route of routes) {
@@ -39,7 +38,6 @@ export function routerMaker(handlerOf: (route: Route, allow: string) => RouteHan
   };
 }
 
-/** Every method that these routes take at a path pattern, as `Allow` says them. */
 function allowedAt(routes: readonly Route[], path: string): string {
   const methods = routes
     .filter((route) => route.path === path)
@@ -47,7 +45,7 @@ function allowedAt(routes: readonly Route[], path: string): string {
   return methods.sort().join(', ');
 }
 
-/** Finds the router of a path: the cost depends on the depth of the prefixes, not on the number of routers. */
+/** The cost depends on the depth of the prefixes, not on the number of routers. */
 export function mounted(routers: readonly SubjectRouter[]): (path: string) => Middleware | undefined {
   const byPrefix = new Map<string, Middleware>();
   let deepest = 0;
@@ -67,13 +65,10 @@ export function mounted(routers: readonly SubjectRouter[]): (path: string) => Mi
   };
 }
 
-/** Characters that mean the same whether they are percent-encoded or not (RFC 3986 6.2.2.2). */
+/** Equivalent to their percent-encoding (RFC 3986 6.2.2.2). */
 const UNRESERVED = /^[\w.~-]$/;
 
-/**
- * A path in the spelling in which routes are written. @throws HttpError `not_found` where its percent-encoding is
- * malformed
- */
+/** The path as routes spell it. @throws HttpError `not_found` for malformed percent-encoding */
 export function normalizedPath(path: string): string {
   if (!path.includes('%')) return path;
   try {
@@ -87,7 +82,7 @@ export function normalizedPath(path: string): string {
   });
 }
 
-/** A path whose routes take other methods than the one that was asked with; `undefined`: no route has this path. */
+/** `undefined`: no route has this path. */
 export function otherMethods(ctx: Context): { readonly path: string; readonly allow: string } | undefined {
   const [first, ...others] = (ctx as unknown as RouterContext).matched ?? [];
   if (first === undefined) return undefined;

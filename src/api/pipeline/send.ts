@@ -1,9 +1,8 @@
-/** Sends answers with the headers that every answer carries: the secure ones and the request's id. */
 import type { Context } from 'koa';
 import helmet from 'koa-helmet';
 import type { RequestState } from './requestState.js';
 
-/** The same for every answer, so helmet is asked once. */
+/** The same for every answer, so helmet runs once. */
 const SECURE_HEADERS: readonly (readonly [name: string, value: string])[] = secureHeaders();
 const SECURE_HEADERS_FLAT: readonly string[] = SECURE_HEADERS.flat();
 
@@ -18,16 +17,13 @@ function secureHeaders(): [string, string][] {
   return [...headers];
 }
 
-/** Sets the headers that every answer carries; later ones win. */
+/** Later headers win. */
 export function setCommonHeaders(ctx: Context): void {
   for (const [name, value] of SECURE_HEADERS) ctx.res.setHeader(name, value);
   ctx.res.setHeader('X-Request-Id', (ctx.state as RequestState).requestId);
 }
 
-/**
- * Sends JSON text past Koa, which takes longer for a dozen headers than most handlers. No header may have been set
- * before.
- */
+/** Sends JSON text without Koa, which spends more on a dozen headers than most handlers. Set no header before. */
 export function sendJson(ctx: Context, status: number, headers: readonly string[], text: string): void {
   ctx.respond = false;
   const { requestId } = ctx.state as RequestState;
@@ -42,6 +38,6 @@ export function sendJson(ctx: Context, status: number, headers: readonly string[
     String(bytes),
     ...headers,
   ]);
-  // The same bytes for ASCII, and Latin-1 is written faster.
+  // Latin-1 is written faster, and has the same bytes for ASCII.
   ctx.res.end(text, bytes === text.length ? 'latin1' : 'utf8');
 }

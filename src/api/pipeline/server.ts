@@ -1,4 +1,3 @@
-/** The HTTP application: request ids, the access log, secure headers, errors as answers, and the routers. */
 import { randomUUID } from 'node:crypto';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
@@ -13,26 +12,22 @@ import { setCommonHeaders } from './send.js';
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** Called with every answer: must be quick and not throw. `route`: its path pattern; `undefined`: no route matched. */
+/** Called with every answer: must be quick and not throw. `route`: the path pattern; `undefined`: no match. */
 export type OnAnswer = (method: string, route: string | undefined, status: number, milliseconds: number) => void;
 
-/** What an application may have besides its middlewares. */
 export interface ApplicationOptions {
   /** Their routes set the common headers themselves. */
   readonly routers?: readonly SubjectRouter[];
   readonly onAnswer?: OnAnswer | undefined;
 }
 
-/**
- * An application of these routers and middlewares, with what holds for every answer around them. A request that none of
- * them answers is refused with 404 or 405.
- */
+/** Requests without an answer from routers and middlewares get 404 or 405. */
 export function application(
   logger: Logger,
   middlewares: readonly Middleware[],
   { routers = [], onAnswer }: ApplicationOptions = {},
 ): Koa {
-  // At the first mention of `Response`, by Koa for a streamed body, Node loads its whole HTTP client. Not in a request.
+  // The first use of `Response`, in Koa for a streamed body, makes Node load its HTTP client. Not during a request.
   void globalThis.Response;
   const app = new Koa();
   if (tracingOn()) app.use(requestSpan);
@@ -43,21 +38,21 @@ export function application(
   });
   for (const middleware of middlewares) app.use(middleware);
   app.use(unmatched);
-  // Koa prints errors of a response that has begun to the console; here they go to the log.
+  // By default Koa prints errors of started responses to the console.
   const logged = new WeakSet<object>();
   app.on('error', (error: object, ctx: Context) => {
     // Koa and the response's stream both report it.
     if (logged.has(error)) return;
     logged.add(error);
     const { requestId: req } = ctx.state as RequestState;
-    // A warning needs somebody's attention; any caller could cause these.
+    // Any caller could cause these: no warning.
     if (brokenByCaller(error)) logger.info({ req }, 'a caller left before all of the response was sent');
     else logger.warn({ req, err: error }, 'a response could not be sent whole');
   });
   return app;
 }
 
-/** A known path with another method: 405 with `Allow`; anything else: 404. */
+/** 405 with `Allow` for a known path, otherwise 404. */
 const unmatched: Middleware = (ctx) => {
   const known = otherMethods(ctx);
   if (known === undefined) throw new HttpError('not_found');
@@ -67,7 +62,6 @@ const unmatched: Middleware = (ctx) => {
 
 type Mounted = ReturnType<typeof mounted>;
 
-/** Names the request, has its route answer it, turns an error into an answer, writes the access log. */
 function outermost(logger: Logger, routerAt: Mounted, onAnswer: OnAnswer | undefined): Middleware {
   return async (ctx, next) => {
     const started = performance.now();
@@ -86,7 +80,7 @@ function outermost(logger: Logger, routerAt: Mounted, onAnswer: OnAnswer | undef
       {
         req: state.requestId,
         method: ctx.method,
-        // A path that is none of ours may hold anything: an id with a typing error, a phone number.
+        // An unknown path may hold anything: an id with a typing error, a phone number.
         route: state.route ?? 'unknown',
         status: ctx.status,
         ms: Math.round(took * 10) / 10,
@@ -98,16 +92,17 @@ function outermost(logger: Logger, routerAt: Mounted, onAnswer: OnAnswer | undef
 }
 
 /**
- * The path by which routers find the request's route. @throws HttpError `not_found` where it can't be read, as of an
- * absolute target without a proper host (RFC 9112 3.2.2)
+ * The path for the routers.
+ * @throws HttpError `not_found` for an unreadable one, such as an absolute target without a proper host (RFC 9112
+ * 3.2.2)
  */
 function pathOf(ctx: Context): string {
-  // Koa's type says nothing of null.
+  // Koa's type omits null.
   let path: string | null = null;
   try {
     ({ path } = ctx);
   } catch {
-    // As one without a path.
+    // Treated as a request without a path.
   }
   if (path === null) throw new HttpError('not_found');
   const normalized = normalizedPath(path);

@@ -1,7 +1,6 @@
 /**
- * The steps of a request, each with the errors by which it may end one. `pipeline.ts` has their order, which is part of
- * the contract: each fault hides those after it (docs/decisions.md#order-of-checks). 404 and 405 of paths come before,
- * in `server.ts`.
+ * Steps with their errors. Their order in `pipeline.ts` is part of the contract: each fault hides later ones
+ * (docs/decisions.md#order-of-checks). 404 and 405 of paths come before, in `server.ts`.
  */
 import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
@@ -19,19 +18,17 @@ import { replay, reportFault } from './respond.js';
 import { type Route, type RouteDescription, takesKeys } from './route.js';
 import { bodyValidator, queryValidator } from './validation.js';
 
-/** One check of a request, or what it leads to. */
 export interface Step {
   readonly name: string;
-  /** Errors by which it may end a request of such a route. Absent: none but those of every step. */
+  /** Possible errors for such a route. Absent: only those of every step. */
   readonly errors?: (route: RouteDescription) => readonly ErrorCode[];
-  /** What it does with a request of this route; `undefined`: nothing. Made once, before the first request. */
+  /** The step's work for this route; `undefined`: none. Made once, before the first request. */
   readonly of: (route: Route, deps: PipelineDeps) => StepAction | undefined;
 }
 
-/** Sets what it finds in the exchange. @throws HttpError, Refusal, UnavailableError */
+/** Stores its results in the exchange. @throws HttpError, Refusal, UnavailableError */
 export type StepAction = (exchange: Exchange) => Promise<void> | void;
 
-/** Whether requests of a route are commands: those take idempotency keys. */
 const writes = ({ method, path }: RouteDescription): boolean => method !== 'GET' && takesKeys(path);
 
 export const authenticate: Step = {
@@ -90,7 +87,6 @@ export const readPosition: Step = {
       : undefined,
 };
 
-/** Turns a gift's identifier in the path into its id, where it is one. */
 export const resolveParameters: Step = {
   name: 'parameters',
   of: ({ giftParam }) =>
@@ -122,7 +118,6 @@ export const parseBody: Step = {
   },
 };
 
-/** Waits until the read models show the position that the caller sent. */
 export const waitForPosition: Step = {
   name: 'wait',
   of: ({ path, reads }, { positions }) =>
@@ -131,7 +126,7 @@ export const waitForPosition: Step = {
       : undefined,
 };
 
-/** Names the command. With a key: answers what an earlier request with it was answered, or claims the key. */
+/** With a key: repeats the stored answer, or claims the key. */
 export const replayOrClaim: Step = {
   name: 'replay or claim',
   errors: (route) => (writes(route) ? ['request_in_progress', 'idempotency_key_reused'] : []),
@@ -161,12 +156,12 @@ async function claim(route: Route, deps: PipelineDeps, exchange: Exchange, key: 
   exchange.replayed = true;
 }
 
-/** What scopes an idempotency key: method and path, with the gift resolved. */
+/** Method and path, with the gift resolved. */
 function scopeOf({ method, path }: Route, params: Readonly<Record<string, string>>): string {
   return `${method} ${path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))}`;
 }
 
-/** Finds what the path names, and whether the caller may see it. */
+/** Refuses an unknown entity, or a caller without access. */
 export const openEntity: Step = {
   name: 'open entity',
   errors: ({ giftParam }) => (giftParam === undefined ? [] : ['gift_not_found']),
@@ -180,7 +175,7 @@ export const openEntity: Step = {
 
 const NO_PARAMETERS: ParsedUrlQuery = Object.freeze({});
 
-/** The body, then the query, then the relations to embed. */
+/** Body, then query, then embedded relations. */
 export const validate: Step = {
   name: 'validate',
   errors: ({ query, knownParametersOnly, embeds }) => [
@@ -208,7 +203,7 @@ export const validate: Step = {
   },
 };
 
-/** The relations asked for, and each step of a dotted one. @throws HttpError `unknown_embed` */
+/** Includes each step of a dotted relation. @throws HttpError `unknown_embed` */
 function relationsAskedFor(known: readonly string[], parameters: ParsedUrlQuery, body: unknown): readonly string[] {
   const inBody = (body as { embed?: readonly string[] } | undefined)?.embed ?? [];
   const asked = parameters === NO_PARAMETERS ? inBody : [...listParameter(parameters, 'embed'), ...inBody];
@@ -231,7 +226,7 @@ export const handle: Step = {
       const handler = always ?? exchange.handler;
       if (handler === undefined) throw new Error('a route has neither a handler nor one that its entity gives');
       const answer = await handler(exchange);
-      // An error before the first piece of a stream still has its status.
+      // An error before the first piece of a stream still gets its status.
       if (answer.body instanceof Readable && exchange.ctx.method !== 'HEAD')
         await firstPiece(answer.body, exchange.ctx.res, reportFault(exchange.ctx));
       exchange.answer = answer;

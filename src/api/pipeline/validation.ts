@@ -1,7 +1,4 @@
-/**
- * Validates bodies and queries by the schemas of the description; messages name fields as callers write them
- * (docs/decisions.md#bodies-and-queries).
- */
+/** Messages name fields as callers write them (docs/decisions.md#bodies-and-queries). */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { shortened } from '../../lib/quotedText.js';
@@ -10,14 +7,11 @@ import { HALF_A_CHARACTER, malformedPlace } from '../../lib/unicodeText.js';
 import { HttpError, faultOf, fieldHeader } from './errors.js';
 import type { Schema } from './route.js';
 
-/**
- * Checks a value; a query gets its defaults.
- * @throws HttpError `schema` naming the field
- */
+/** Also sets a query's defaults. @throws HttpError `schema` naming the field */
 export type Validator = (value: unknown) => void;
 
 const VOCABULARY = ['x-message', 'x-errors', 'x-also', 'example'];
-/** Of a string's place in free JSON, whose names may be long. */
+/** The longest place in free JSON, whose names may be long. */
 const LONGEST_PLACE = 200;
 
 const bodies = new Ajv2020({
@@ -34,8 +28,8 @@ for (const ajv of [bodies, queries]) {
 }
 
 /**
- * A validator for a body, whose strings must all be text (RFC 7493 2.1). `x-message` in a schema is the message of
- * every fault there; `x-errors` has messages by keyword.
+ * All strings must be Unicode text (RFC 7493 2.1). `x-message` in a schema is the message of every fault there;
+ * `x-errors` has messages by keyword.
  */
 export function bodyValidator(schema: Schema): Validator {
   const validate = asserting(() => bodies.compile(schema));
@@ -47,12 +41,11 @@ export function bodyValidator(schema: Schema): Validator {
   };
 }
 
-/** A validator for a query that was converted (see `query.ts`). */
 export function queryValidator(schema: Schema): Validator {
   return asserting(() => queries.compile(schema));
 }
 
-/** Compiled at its first use: compiling all at the start would delay it. */
+/** Compiles at the first use: compiling all schemas would delay the start. */
 function asserting(compile: () => ValidateFunction): Validator {
   let compiled: ValidateFunction | undefined;
   return (value) => {
@@ -69,7 +62,7 @@ function refusalOf(errors: readonly ErrorObject[]): HttpError {
   return new HttpError('schema', { message: messageOf(error), headers: fieldHeader(faultyField(error)) });
 }
 
-/** The field with the fault; of a missing or unknown one its own name. */
+/** For a missing or unknown field its own name. */
 function faultyField({ keyword, instancePath, params }: ErrorObject): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = params as Readonly<
     Record<string, string | undefined>
@@ -85,7 +78,7 @@ function messageOf(error: ErrorObject): string {
   return own?.['x-errors']?.[error.keyword] ?? own?.['x-message'] ?? inWords(error);
 }
 
-/** `/purchase/receivers/3/phone_number` is `purchase.receivers[3].phone_number`. */
+/** `/purchase/receivers/3/phone_number` becomes `purchase.receivers[3].phone_number`. */
 function fieldOf(pointer: string): string {
   return pointer
     .split('/')

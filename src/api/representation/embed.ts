@@ -1,6 +1,6 @@
 /**
- * What gifts embed (docs/contract.md#look-up-a-gift, docs/contract.md#buy-gifts; docs/decisions.md#embedding), from the
- * catalogue in memory and the gifts' own documents.
+ * Embedded entities of gifts (docs/contract.md#look-up-a-gift, docs/contract.md#buy-gifts;
+ * docs/decisions.md#embedding).
  */
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { brandEntity, integrationEntity, productEntity, segmentEntity, storeEntity } from '../catalogue/entities.js';
@@ -44,12 +44,10 @@ const KINDS: Readonly<Record<(typeof GIFT_RELATIONS)[number], EmbeddedKind>> = {
   'purchase.brand.integration': 'integrations',
 };
 
-/** Requests these kinds: one without entities is answered as `[]`. */
 export function requestKinds(embedded: EmbeddedCollector, relations: readonly string[]): void {
   for (const relation of relations) embedded.request(KINDS[relation as keyof typeof KINDS]);
 }
 
-/** Adds what one gift embeds. */
 export function embedGift(
   embedded: EmbeddedCollector,
   joined: JoinedGift,

@@ -1,7 +1,4 @@
-/**
- * Collects the entities under `embedded` (docs/decisions.md#embedding): a list for each kind, each entity once, `[]`
- * for a requested kind without entities.
- */
+/** The entities under `embedded` (docs/decisions.md#embedding): a list for each kind, each entity once. */
 
 export type EmbeddedKind =
   'gifts' | 'messages' | 'redemptions' | 'vouchers' | 'segments' | 'products' | 'brands' | 'stores' | 'integrations';
@@ -9,11 +6,11 @@ export type EmbeddedKind =
 export type Embedded = Readonly<Partial<Record<EmbeddedKind, readonly object[]>>>;
 
 export interface EmbeddedCollector {
-  /** The kind is in the result even without entities. */
+  /** A requested kind without entities is `[]`. */
   request(kind: EmbeddedKind): void;
-  /** Adds an entity unless one of this kind and id is there; only then is it made. */
+  /** Calls `make` only for a new entity. */
   add(kind: EmbeddedKind, id: string, make: () => object): void;
-  /** Kinds in the order first named, entities in the order added. */
+  /** Kinds in the order of their first mention, entities in the order of `add`. */
   result(): Embedded;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Pages of a list (docs/contract.md#pages, docs/decisions.md#pages): the query parameters, and the envelope around one
- * page.
- */
+/** docs/contract.md#pages, docs/decisions.md#pages */
 import type { Embedded } from './embedded.js';
 import { MAX_WHOLE_NUMBER } from '../pipeline/query.js';
 import type { Schema } from '../pipeline/route.js';
@@ -9,7 +6,6 @@ import type { Schema } from '../pipeline/route.js';
 const PER_PAGE = 20;
 const MAX_PER_PAGE = 100;
 
-/** Query parameters of a paginated list: spread into the `properties` of a route's query schema. */
 export const pageParameters = {
   page: {
     type: 'integer',
@@ -27,7 +23,6 @@ export const pageParameters = {
   },
 } as const;
 
-/** `page` counts from 1. */
 export interface PageRequest {
   readonly page: number;
   readonly perPage: number;
@@ -45,17 +40,15 @@ export function pageOf<T>(all: readonly T[], { page, perPage }: PageRequest): T[
 }
 
 export interface PageContent extends PageRequest {
-  /** Where callers reach the service; may have a path and a trailing slash. */
+  /** May have a path and a trailing slash. */
   readonly publicUrl: string;
-  /** The path of the listing, from `/`. */
   readonly path: string;
-  /** The query as it came, without `?`: its other parameters stay in the addresses of the pages. */
+  /** Without `?`. Its other parameters stay in the pages' addresses. */
   readonly rawQuery: string;
   /** On all pages. */
   readonly total: number;
-  /** Of this page. */
   readonly data: readonly object[];
-  /** `undefined`: nothing was requested, answered as `[]`. */
+  /** `undefined`: nothing requested, answered as `[]`. */
   readonly embedded: Embedded | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Times as the contract spells them, in UTC. */
+/** Times in the contract's formats, UTC. */
 
 /** `YYYY-MM-DD HH:MM:SS`. */
 export const plainTime = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)}`;

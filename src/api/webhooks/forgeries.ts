@@ -1,4 +1,3 @@
-/** Webhook requests whose signature is wrong. */
 import type { Logger } from 'pino';
 import type { RateLimiterRes } from 'rate-limiter-flexible';
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js';
@@ -7,14 +6,11 @@ import { networkOf } from '../auth/address.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
 
-/**
- * The most that one address gets answered in a quarter of an hour; further ones are not even logged. Good requests
- * don't count.
- */
+/** Limit for one address in a quarter of an hour; further requests are not even logged. Valid requests don't count. */
 const FORGED = { points: 100, duration: 900 };
 
 /**
- * Refuses them, and counts them by address, as failed logins are.
+ * Counts them by address.
  * @throws HttpError invalid_signature; too_many_requests, with Retry-After, for an address over the limit
  */
 export function refuseForgeries(

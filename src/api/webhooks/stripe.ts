@@ -1,4 +1,4 @@
-/** Stripe's webhook: events are verified, then noted in the transaction's stream. The process managers do the rest. */
+/** Stripe's webhook: verifies events and records them in the transaction's stream, for the process managers. */
 import type { Logger } from 'pino';
 import { notePaymentNews, PROVIDER_USER } from '../../commands/notePaymentNews.js';
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
@@ -18,10 +18,10 @@ export interface WebhookDeps {
   readonly events: EventStore;
   readonly read: EventReader;
   readonly questions: Pick<PaymentQuestions, 'transactionOf' | 'givenBackByOthers'>;
-  /** No money is moved here, so no ledger knows more than the event. */
+  /** Simulated payments have no ledger to ask. */
   readonly simulated: boolean;
   readonly logger: Logger;
-  /** The present, ISO 8601, UTC. */
+  /** ISO 8601, UTC. */
   now(): string;
 }
 
@@ -119,7 +119,7 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
         const message = await read(call);
         if (!('news' in message)) return ignored(message, 'not handled');
         const transactionId = message.transactionId ?? (await deps.questions.transactionOf(message.paymentId));
-        // Another system's metadata may hold a foreign id.
+        // Metadata of other systems may hold foreign ids.
         if (transactionId === undefined || !TRANSACTION_ID.test(transactionId))
           return ignored(message, 'no transaction named');
         const context = {

@@ -1,4 +1,4 @@
-/** Twilio's status callback: verified; a message that could not be delivered is noted in the notification's stream. */
+/** Twilio's status callback: records failed deliveries in the notification's stream. */
 import type { Logger } from 'pino';
 import { noteUndelivered } from '../../commands/noteDelivery.js';
 import type { EventStore } from '../../ports/eventStore.js';
@@ -19,12 +19,11 @@ export interface TwilioWebhookDeps {
   readonly read: CallbackReader;
   readonly ledger: Pick<Ledger, 'learn'>;
   readonly logger: Logger;
-  /** The present, ISO 8601, UTC. */
   now(): string;
 }
 
 const TWILIO_USER = 'system:twilio';
-/** How long a message's sending may take to be noted, ms. Twilio waits for 15 s. */
+/** How long to wait for the record that the message was sent, ms. Twilio waits for 15 s. */
 const WAIT_MS = 5_000;
 
 const BODY: Schema = {
@@ -114,7 +113,7 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
       async handle(call) {
         const callback = await news(call);
         if (callback === undefined) return { status: 200, body: { received: true, outcome: 'ignored' } };
-        // The answer that a worker lacks where it doesn't know whether the message was sent.
+        // For a worker that doesn't know whether the message was sent.
         await ledger.learn(notificationKey({ gift_id: callback.giftId, attempt: callback.attempt }), replyOf(callback));
         if (callback.outcome === 'taken') return { status: 200, body: { received: true, outcome: 'known' } };
         const { giftId, attempt, messageId, outcome } = callback;

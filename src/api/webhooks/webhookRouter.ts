@@ -1,4 +1,3 @@
-/** The router of webhooks: of those providers that are set to call this installation. */
 import type { Logger } from 'pino';
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
 import type { Engines } from '../../ports/engines.js';
@@ -10,22 +9,20 @@ import type { Route } from '../pipeline/route.js';
 import { webhookRoutes } from './stripe.js';
 import { twilioWebhookRoutes } from './twilio.js';
 
-/** What it works with. */
 export interface WebhookRouterDeps {
   readonly config: Pick<Config, 'stripeWebhookSecret' | 'payments' | 'twilio' | 'publicUrl'>;
   readonly engines: Pick<Engines, 'events' | 'store'>;
   readonly questions: PaymentQuestions;
   readonly logger: Logger;
-  /** The present, ISO 8601, UTC. */
   now(this: void): string;
 }
 
-/** The router. @throws UnavailableError */
+/** @throws UnavailableError */
 export async function webhookRouter(routerOf: RouterMaker, deps: WebhookRouterDeps): Promise<SubjectRouter> {
   return routerOf('/webhooks', [...(await stripeRoutes(deps)), ...(await twilioRoutes(deps))]);
 }
 
-/** Stripe's, where their secret is set. Its library is large, and loaded only then. */
+/** Stripe's library is large, so it is loaded only where the secret is set. */
 async function stripeRoutes({ config, engines, questions, logger, now }: WebhookRouterDeps): Promise<Route[]> {
   const secret = config.stripeWebhookSecret;
   if (secret === undefined) return [];
@@ -40,7 +37,7 @@ async function stripeRoutes({ config, engines, questions, logger, now }: Webhook
   });
 }
 
-/** Twilio's, where it sends the messages and can reach us. */
+/** Only where Twilio sends the messages and can reach us. */
 async function twilioRoutes({ config, engines, logger, now }: WebhookRouterDeps): Promise<Route[]> {
   const { twilio, publicUrl } = config;
   if (twilio === undefined || publicUrl === undefined) return [];
