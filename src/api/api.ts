@@ -109,7 +109,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       always: Object.values({ ...readByAll(models), catalogue: seesCatalogue }),
       where: models,
     }),
-    onUnkept: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
+    onUnstored: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
   };
   const routerOf = routerMaker((route, allow) => serve(route, pipeline, allow));
   const routers = [

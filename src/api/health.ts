@@ -3,7 +3,7 @@
  * (docs/decisions.md#environment-variables).
  */
 import type { Middleware } from 'koa';
-import { HttpError } from './pipeline/errors.js';
+import { readOnly } from './pipeline/readOnly.js';
 
 export interface PartHealth {
   readonly ready: boolean;
@@ -20,9 +20,7 @@ export function health(readiness: Readiness): Middleware {
   return async (ctx, next) => {
     const path = ctx.path.replace(/(?<=.)\/$/, '');
     if (path !== '/healthz' && path !== '/readyz') return next();
-    (ctx.state as { route?: string }).route = path;
-    if (ctx.method !== 'GET' && ctx.method !== 'HEAD')
-      throw new HttpError('method_not_allowed', { headers: { Allow: 'GET, HEAD' } });
+    readOnly(ctx, path);
     ctx.set('Cache-Control', 'no-store');
     ctx.type = 'application/json';
     if (path === '/healthz') {

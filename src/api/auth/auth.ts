@@ -35,7 +35,6 @@ export interface Auth {
   readonly authenticate: Authenticator['authenticate'];
   readonly address: CallerAddress;
   router(routerOf: RouterMaker): SubjectRouter;
-  /** Waits for running password checks. */
   close(): Promise<void>;
 }
 

@@ -33,7 +33,7 @@ export function grants(deps: {
   hash: KeyedHash;
 }): Grants {
   const { authenticator, accounts, clients, passwords, sessions, throttle, hash } = deps;
-  /** Repeats a refusal once the read model shows the whole log. */
+  /** Refuses only once the read model shows the whole log. */
   const onceShown = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();

@@ -118,7 +118,7 @@ export function oauthRoutes(grants: Grants): Route[] {
       description: [
         'Parameters that a grant does not know are ignored, and those without a value count as absent (RFC 6749 3.2).',
         "`client_credentials` logs an API client in (its id and secret in the body, or by HTTP Basic). `password` logs a user in, and needs the client's access token in the `Authorization` header.",
-        '`refresh_token` trades a refresh token for a new pair: each refresh token works once. One that comes back within 30 seconds, because its answer was lost or two were sent at once, gives another pair beside the first; later it ends the whole login.',
+        '`refresh_token` trades a refresh token for a new pair: each refresh token works once. A token used again within 30 seconds, after a lost answer or by a concurrent request, gives another pair; a later reuse ends the whole login.',
         'After 10 failures in a row for one username from one address, 100 for one username, or 100 from one address, within 15 minutes, further attempts get 429.',
       ].join('\n\n'),
       caller: 'none',
@@ -171,7 +171,7 @@ function answer({ accessToken, expiresIn, refreshToken }: TokenPair): Answer {
       token_type: 'Bearer',
       expires_in: expiresIn,
       access_token: accessToken,
-      ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
+      refresh_token: refreshToken,
     },
   };
 }

@@ -64,7 +64,7 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
     const waits = counts.flatMap((count, index) =>
       count !== null && count.consumedPoints >= (counters[index]?.limiter.points ?? 0) ? [count.msBeforeNext] : [],
     );
-    if (waits.length > 0) throw refused(Math.max(...waits));
+    if (waits.length > 0) throw tooManyRequests(Math.max(...waits));
   };
   const giveBack = async (counters: readonly Counter[]): Promise<void> => {
     await Promise.all(counters.map(async (counter) => counter.limiter.reward(counter.key)));
@@ -82,7 +82,7 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
           try {
             await counter.limiter.consume(counter.key);
           } catch (error) {
-            throw error instanceof RateLimiterRes ? refused(error.msBeforeNext) : error;
+            throw error instanceof RateLimiterRes ? tooManyRequests(error.msBeforeNext) : error;
           }
           charged.push(counter);
         }
@@ -108,7 +108,7 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
   };
 }
 
-function refused(waitMs: number): HttpError {
+export function tooManyRequests(waitMs: number): HttpError {
   return new HttpError('too_many_requests', {
     headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) },
   });

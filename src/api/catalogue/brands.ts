@@ -9,25 +9,9 @@ import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { embeddedCollector, type Embedded } from '../representation/embedded.js';
 import type { Route } from '../pipeline/route.js';
 import { callerId } from './callerId.js';
-import {
-  brandEntity,
-  consolidatedProducts,
-  ownProducts,
-  productEntity,
-  storeEntity,
-  type BrandEntity,
-} from './entities.js';
-import {
-  brandExample,
-  brandSchema,
-  dataSchema,
-  embeddedSchema,
-  listSchema,
-  productExample,
-  productSchema,
-  storeExample,
-  storeSchema,
-} from './schemas.js';
+import { brandEntity, consolidatedProducts, ownProducts, productEntity, storeEntity } from './entities.js';
+import { brandExample, brandSchema, productExample, productSchema, storeExample, storeSchema } from './schemas.js';
+import { dataSchema, embeddedSchema, listSchema } from '../representation/schemas.js';
 
 export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }): Route[] {
   return [
@@ -64,7 +48,7 @@ export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }
         const userId = callerId(principal);
         const consolidated = query['consolidated'] as boolean | undefined;
         const brands: Brand[] = [];
-        const data: BrandEntity[] = [];
+        const data: object[] = [];
         await inSlices(state.brands.values(), (brand) => {
           if (
             !state.visible(brand, userId) ||

@@ -14,11 +14,10 @@ import {
   brandSchema,
   categoryExample,
   categorySchema,
-  dataSchema,
-  embeddedSchema,
   productExample,
   productSchema,
 } from './schemas.js';
+import { dataSchema, embeddedSchema } from '../representation/schemas.js';
 
 const PATH = '/api/v2/product-tags/categories';
 const RELATIONS = ['products', 'products.brand'];

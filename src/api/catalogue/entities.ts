@@ -6,67 +6,7 @@ import type { Brand, Category, Integration, Product, Segment, Store } from '../.
 import { pounds } from '../../domain/money.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 
-export interface ProductEntity {
-  readonly id: string;
-  readonly brand_id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly sale_price: number;
-  readonly price: string;
-  readonly image_url: string;
-  readonly active: boolean;
-  readonly segments: readonly string[];
-  readonly valid_days: number;
-}
-
-export interface BrandEntity {
-  readonly id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly image_url: string;
-  readonly merchant_id: string;
-  readonly integration_id: string | null;
-  readonly active: boolean;
-  readonly consolidated: 0 | 1;
-  readonly products: readonly string[];
-  readonly consolidated_products: readonly string[];
-}
-
-export interface CategoryEntity {
-  readonly id: string;
-  readonly name: string;
-  readonly image_url: string;
-  readonly type: 'Category';
-  readonly featured: 0 | 1;
-  readonly products: readonly string[];
-}
-
-/** Degrees, WGS 84. */
-export interface StoreEntity {
-  readonly id: string;
-  readonly brand_id: string;
-  readonly name: string;
-  readonly address: string;
-  readonly postcode: string;
-  readonly longitude: number;
-  readonly latitude: number;
-}
-
-/** `expiry` is in days. */
-export interface SegmentEntity {
-  readonly id: string;
-  readonly name: string;
-  readonly voucherType: string;
-  readonly expiry: number;
-  readonly configuration: Readonly<Record<string, unknown>>;
-}
-
-export interface IntegrationEntity {
-  readonly id: string;
-  readonly name: string;
-}
-
-export function productEntity(product: Product): ProductEntity {
+export function productEntity(product: Product) {
   return {
     id: product.id,
     brand_id: product.brand_id,
@@ -81,7 +21,7 @@ export function productEntity(product: Product): ProductEntity {
   };
 }
 
-export function brandEntity(catalogue: Catalogue, brand: Brand, userId: string | undefined): BrandEntity {
+export function brandEntity(catalogue: Catalogue, brand: Brand, userId: string | undefined) {
   return {
     id: brand.id,
     name: brand.name,
@@ -109,7 +49,7 @@ export function consolidatedProducts(
   return brand.consolidated === 1 ? [] : sellableProducts(catalogue, brand.consolidated_products, userId);
 }
 
-export function categoryEntity(catalogue: Catalogue, category: Category, userId: string | undefined): CategoryEntity {
+export function categoryEntity(catalogue: Catalogue, category: Category, userId: string | undefined) {
   return {
     id: category.id,
     name: category.name,
@@ -134,7 +74,7 @@ export function sellableProducts(
   return products;
 }
 
-export function storeEntity(store: Store): StoreEntity {
+export function storeEntity(store: Store) {
   return {
     id: store.id,
     brand_id: store.brand_id,
@@ -146,7 +86,7 @@ export function storeEntity(store: Store): StoreEntity {
   };
 }
 
-export function segmentEntity(segment: Segment): SegmentEntity {
+export function segmentEntity(segment: Segment) {
   return {
     id: segment.id,
     name: segment.name,
@@ -156,6 +96,6 @@ export function segmentEntity(segment: Segment): SegmentEntity {
   };
 }
 
-export function integrationEntity(integration: Integration): IntegrationEntity {
+export function integrationEntity(integration: Integration) {
   return { id: integration.id, name: integration.name };
 }

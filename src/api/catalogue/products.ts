@@ -8,16 +8,9 @@ import { HttpError } from '../pipeline/errors.js';
 import { MAX_WHOLE_NUMBER } from '../pipeline/query.js';
 import type { Call, Route } from '../pipeline/route.js';
 import { callerId } from './callerId.js';
-import { brandEntity, productEntity, type ProductEntity } from './entities.js';
-import {
-  brandExample,
-  brandSchema,
-  dataSchema,
-  embeddedSchema,
-  listSchema,
-  productExample,
-  productSchema,
-} from './schemas.js';
+import { brandEntity, productEntity } from './entities.js';
+import { brandExample, brandSchema, productExample, productSchema } from './schemas.js';
+import { dataSchema, embeddedSchema, listSchema } from '../representation/schemas.js';
 import { MAX_QUERY, productSearch } from './search.js';
 
 const EMBEDDED = embeddedSchema({ brands: brandSchema });
@@ -68,7 +61,7 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
         const passes = filterOf(query);
         const wanted = (product: Product): boolean => passes(product) && state.sellable(product, userId);
         const products: Product[] = [];
-        const data: ProductEntity[] = [];
+        const data: object[] = [];
         await inSlices(q === '' ? state.products.values() : await search.find(state, q, wanted), (product) => {
           if (q === '' && !wanted(product)) return;
           products.push(product);
@@ -83,7 +76,7 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
       operation: 'getProduct',
       summary: 'One product',
       description:
-        'What the list would show: a product that is no longer sold, or that the caller may not buy, is not found. Gifts and transactions embed the products they were bought as all the same.',
+        'What the list would show: a product that is no longer sold, or that the caller may not buy, is not found. Gifts and transactions still embed the product they were bought as.',
       tag: 'Catalogue',
       caller: 'any',
       embeds: ['brand'],

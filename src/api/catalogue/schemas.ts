@@ -1,11 +1,8 @@
 /** Schemas and examples (docs/contract.md#entities, docs/decisions.md#tile-pins). */
 import type { Schema } from '../pipeline/route.js';
+import { entity } from '../representation/schemas.js';
 
 const ID = { type: 'string', description: 'An identifier.' } as const;
-
-export function entity(title: string, properties: Readonly<Record<string, Schema>>): Schema {
-  return { title, type: 'object', additionalProperties: false, required: Object.keys(properties), properties };
-}
 
 function ids(description: string): Schema {
   return { type: 'array', items: { type: 'string' }, description };
@@ -101,29 +98,6 @@ export const tileSchema = entity('Tile', {
   bounds: boxSchema,
   pins: { type: 'array', items: { oneOf: [storePinSchema, clusterPinSchema] } },
 });
-
-/** `{data}` with an entity or a list, and the embedded kinds; their `description` says when they are there. */
-export function dataSchema(data: Schema, embedded?: Schema): Schema {
-  return {
-    type: 'object',
-    additionalProperties: false,
-    required: ['data'],
-    properties:
-      embedded === undefined
-        ? { data }
-        : { data, embedded: { description: 'The embedded entities; absent when none were requested.', ...embedded } },
-  };
-}
-
-export function embeddedSchema(kinds: Readonly<Record<string, Schema>>): Schema {
-  const properties: Record<string, Schema> = {};
-  for (const [kind, items] of Object.entries(kinds)) properties[kind] = { type: 'array', items };
-  return { type: 'object', additionalProperties: false, properties };
-}
-
-export function listSchema(items: Schema): Schema {
-  return { type: 'array', items };
-}
 
 export const productExample = {
   id: 'product-flat-white',

@@ -123,7 +123,6 @@ function rowsOf(part: string): string[] {
 
 const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
 
-/** `AT&T` is one part with two runs. */
 const partsOf = (text: string): string[][] => folded(text).split(/\s+/u).map(rowsOf);
 
 /**

@@ -140,7 +140,6 @@ interface Member {
   readonly index: number;
 }
 
-/** Clusters for this zoom alone. */
 async function clusteredPins(
   stores: readonly Store[],
   single: readonly PlacedPin[],

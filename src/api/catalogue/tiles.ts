@@ -4,7 +4,8 @@ import type { CatalogueView } from '../../projections/catalogue/view.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import { callerId } from './callerId.js';
-import { dataSchema, listSchema, tileExample, tileSchema } from './schemas.js';
+import { dataSchema, listSchema } from '../representation/schemas.js';
+import { tileExample, tileSchema } from './schemas.js';
 import { MAX_GRANULARITY, storePins, type PlacedPin } from './storePins.js';
 import { coveringGrid, parseBox, tileIndex, tilesOf, type TileAddress } from './tileGrid.js';
 

@@ -14,6 +14,8 @@ export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
   now(): string;
 }
 
+export const GIFT_PARAM = { giftId: "The gift's id or shortcode." };
+
 /** @throws HttpError forbidden for a client */
 export function userOf({ principal }: EarlyCall): UserDocument {
   if (principal.kind !== 'user') throw new HttpError('forbidden');

@@ -7,7 +7,7 @@ import { shortcodeOf } from '../../domain/giftIds.js';
 import type { UserDocument } from '../../projections/accounts.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import type { RedemptionDocument, VoucherDocument } from '../../projections/gifts.js';
-import { type SegmentEntity, segmentEntity } from '../catalogue/entities.js';
+import { segmentEntity } from '../catalogue/entities.js';
 import { plainTime } from '../representation/times.js';
 import { expiryOf, type JoinedGift } from './join.js';
 
@@ -158,10 +158,9 @@ function voucherData(
 }
 
 export function voucherV2(giftId: string, voucher: VoucherDocument, segment: Segment): object {
-  const shown: SegmentEntity = segmentEntity(segment);
   return {
     voucherType: segment.voucherType,
-    segment: shown,
+    segment: segmentEntity(segment),
     expiresAt: voucher.expires_at,
     data: voucherData(voucher, segment.voucherType),
     dateCreated: voucher.created_at,

@@ -7,13 +7,13 @@ import { upToOwn } from '../../commands/transact.js';
 import { callerOf, hasRun, loadGift } from '../../commands/loadGift.js';
 import { isSomebody } from '../../domain/gift/events.js';
 import { mayRedeemForMerchant } from '../../domain/gift/decisions.js';
-import { dataSchema } from '../catalogue/schemas.js';
+import { dataSchema } from '../representation/schemas.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
 import { embeddedCollector } from '../representation/embedded.js';
 import { HttpError } from '../pipeline/errors.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
 import type { Route } from '../pipeline/route.js';
-import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
+import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf } from './deps.js';
 import { giftEntity } from './entities.js';
 import { findGift, giftAfter } from './join.js';
 import {
@@ -24,8 +24,6 @@ import {
   giftExample,
   giftSchema,
 } from './schemas.js';
-
-const GIFT_PARAM = { giftId: "The gift's id or shortcode." };
 
 export function giftRoutes(deps: GiftRouteDeps): Route[] {
   return [
@@ -70,7 +68,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       operation: 'claimGift',
       summary: 'Claim a gift shared by URL',
       description:
-        'Makes the caller the owner of a gift that was bought without a receiver; the first wins. The owner again gets the gift again.',
+        'Makes the caller the owner of a gift that was bought without a receiver; the first claim wins. A repeated claim by the owner answers the gift again.',
       tag: 'Gifts',
       caller: 'user',
       body: { title: 'Claim', type: 'object', additionalProperties: false },
@@ -112,7 +110,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
             status: 200,
             body: { data },
             replayed: handled.replayed,
-            ...(last === undefined ? {} : { position: last.position }),
+            position: last?.position,
           };
         };
       },

@@ -3,30 +3,21 @@ import { hasRun, loadGift } from '../../commands/loadGift.js';
 import { loadToRedeem, redeemGift } from '../../commands/redeemGift.js';
 import { unredeemGift } from '../../commands/unredeemGift.js';
 import { mayRedeem, mayUnredeem } from '../../domain/gift/decisions.js';
-import { dataSchema } from '../catalogue/schemas.js';
+import { dataSchema, entity } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route, Schema } from '../pipeline/route.js';
-import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
+import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf } from './deps.js';
 import { redemptionEntity } from './entities.js';
 import { redemptionExample, redemptionSchema } from './schemas.js';
 
-const PARAMS = { giftId: "The gift's id or shortcode." };
+const REDEEM_BODY = entity('Redeem', {
+  location_id: { type: 'string', description: 'A registered location: a store’s id.' },
+});
 
-const REDEEM_BODY: Schema = {
-  title: 'Redeem',
-  type: 'object',
-  additionalProperties: false,
-  required: ['location_id'],
-  properties: { location_id: { type: 'string', description: 'A registered location: a store’s id.' } },
-};
-
+const ONLY_FALSE = { 'x-message': 'Only redeemed: false can be patched.' };
 const UNREDEEM_BODY: Schema = {
-  title: 'Unredeem',
-  type: 'object',
-  additionalProperties: false,
-  required: ['redeemed'],
-  properties: { redeemed: { type: 'boolean', const: false, 'x-message': 'Only redeemed: false can be patched.' } },
-  'x-message': 'Only redeemed: false can be patched.',
+  ...entity('Unredeem', { redeemed: { type: 'boolean', const: false, ...ONLY_FALSE } }),
+  ...ONLY_FALSE,
 };
 
 export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
@@ -42,7 +33,7 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
         'By the customer owning the gift, at any location, or by a merchant user for a merchant the gift is valid for, at the merchant’s own locations.',
       tag: 'Redemptions',
       caller: 'user',
-      params: PARAMS,
+      params: GIFT_PARAM,
       giftParam: 'giftId',
       body: REDEEM_BODY,
       bodyExample: { location_id: redemptionExample.location_id },
@@ -98,7 +89,7 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
         'For points of sale. The redemption’s id, or `latest` for the most recent one; only the most recent redemption can be reversed.',
       tag: 'Redemptions',
       caller: 'user',
-      params: { ...PARAMS, redemptionId: 'The redemption’s id, or `latest`.' },
+      params: { ...GIFT_PARAM, redemptionId: 'The redemption’s id, or `latest`.' },
       giftParam: 'giftId',
       body: UNREDEEM_BODY,
       bodyExample: { redeemed: false },

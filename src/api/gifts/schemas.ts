@@ -3,8 +3,6 @@ import type { Schema } from '../pipeline/route.js';
 import {
   brandExample,
   brandSchema,
-  embeddedSchema,
-  entity,
   integrationSchema,
   productExample,
   productSchema,
@@ -12,6 +10,7 @@ import {
   segmentSchema,
   storeSchema,
 } from '../catalogue/schemas.js';
+import { embeddedSchema, entity, record } from '../representation/schemas.js';
 
 const ID: Schema = { type: 'string', description: 'An identifier.' };
 const GIFT_ID: Schema = { type: 'string', pattern: '^[0-9a-f]{20}$', description: "A gift's id." };
@@ -74,18 +73,13 @@ export const giftSchema = entity('Gift', {
   cover_image_url: NULL,
   image_url: NULL,
   theme_id: EMPTY,
-  theme_info: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['clientIds', 'name', 'type', 'label', 'id'],
-    properties: {
-      clientIds: { type: 'array', items: { type: 'string' } },
-      name: EMPTY,
-      type: EMPTY,
-      label: EMPTY,
-      id: EMPTY,
-    },
-  },
+  theme_info: record({
+    clientIds: { type: 'array', items: { type: 'string' } },
+    name: EMPTY,
+    type: EMPTY,
+    label: EMPTY,
+    id: EMPTY,
+  }),
   launch_url: { type: 'string', format: 'uri', description: 'A page about the gift that needs no token.' },
   reminders_sent: { type: 'array', items: { type: 'string' } },
   is_expired: { type: 'boolean' },
@@ -124,16 +118,11 @@ export const voucherV2Schema = entity('VoucherV2', {
   expiresAt: ISO_TIME,
   data: {
     type: 'array',
-    items: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['type', 'label', 'value'],
-      properties: {
-        type: { type: 'string', enum: ['qr', 'alpha/qr', 'alpha/pin'] },
-        label: { type: 'string' },
-        value: { type: 'string' },
-      },
-    },
+    items: record({
+      type: { type: 'string', enum: ['qr', 'alpha/qr', 'alpha/pin'] },
+      label: { type: 'string' },
+      value: { type: 'string' },
+    }),
   },
   dateCreated: ISO_TIME,
   dateModified: ISO_TIME,
@@ -143,12 +132,7 @@ export const voucherV2Schema = entity('VoucherV2', {
 export const voucherOptionsSchema = entity('VoucherOptions', {
   segments: {
     type: 'array',
-    items: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['id', 'name', 'expiry'],
-      properties: { id: ID, name: { type: 'string' }, expiry: { type: 'integer' } },
-    },
+    items: record({ id: ID, name: { type: 'string' }, expiry: { type: 'integer' } }),
   },
   dateCreated: ISO_TIME,
   dateModified: ISO_TIME,

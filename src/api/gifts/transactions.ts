@@ -19,7 +19,7 @@ import { NEXT_ACTION_BODIES, needsAuthentication } from './nextAction.js';
 import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../representation/pages.js';
 import { POSITION_HEADER, positionText, waitUntilProjected } from '../pipeline/positions.js';
 import type { Answer, EarlyCall, Route, Schema } from '../pipeline/route.js';
-import { dataSchema } from '../catalogue/schemas.js';
+import { dataSchema, record } from '../representation/schemas.js';
 import {
   boughtGiftExample,
   giftEmbeddedExample,
@@ -37,63 +37,56 @@ const MAX_RECEIVERS = 10_000;
 
 const PURCHASE_BODY: Schema = {
   title: 'Purchase',
-  type: 'object',
-  additionalProperties: false,
-  required: ['payment', 'purchase'],
-  properties: {
-    payment: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['method', 'reference'],
-      properties: {
+  ...record(
+    {
+      payment: record({
         method: { type: 'string', const: 'card' },
         reference: { type: 'string', description: 'The card processor’s card id, or a wallet’s reference.' },
-      },
-    },
-    purchase: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['type', 'reference'],
-      properties: {
-        type: { type: 'string', const: 'gift' },
-        reference: { type: 'string', description: 'The product to buy.' },
-        receivers: {
-          type: 'array',
-          description: 'One entry per gift to create; absent: one gift without a receiver, to be shared by URL.',
-          minItems: 1,
-          maxItems: MAX_RECEIVERS,
-          'x-errors': { minItems: 'receivers: at least 1', maxItems: `receivers: at most ${MAX_RECEIVERS}` },
-          items: {
-            type: 'object',
-            additionalProperties: false,
-            properties: {
-              phone_number: {
-                type: 'string',
-                description:
-                  'Mobile number, which can receive an SMS; without a country code a British one, such as `07700 900123`.',
+      }),
+      purchase: record(
+        {
+          type: { type: 'string', const: 'gift' },
+          reference: { type: 'string', description: 'The product to buy.' },
+          receivers: {
+            type: 'array',
+            description: 'One entry per gift to create; absent: one gift without a receiver, to be shared by URL.',
+            minItems: 1,
+            maxItems: MAX_RECEIVERS,
+            'x-errors': { minItems: 'receivers: at least 1', maxItems: `receivers: at most ${MAX_RECEIVERS}` },
+            items: {
+              type: 'object',
+              additionalProperties: false,
+              properties: {
+                phone_number: {
+                  type: 'string',
+                  description:
+                    'Mobile number, which can receive an SMS; without a country code a British one, such as `07700 900123`.',
+                },
+                user_id: { type: 'string' },
               },
-              user_id: { type: 'string' },
+              not: { type: 'object', required: ['phone_number', 'user_id'] },
+              'x-errors': { not: 'receivers: give only one of phone_number or user_id' },
             },
-            not: { type: 'object', required: ['phone_number', 'user_id'] },
-            'x-errors': { not: 'receivers: give only one of phone_number or user_id' },
+          },
+          message: {
+            type: 'string',
+            maxLength: 1000,
+            pattern: '^[^\\u0000]*$',
+            description: 'Shown to the receivers.',
+            'x-errors': { pattern: 'purchase.message must not contain NUL characters' },
           },
         },
-        message: {
-          type: 'string',
-          maxLength: 1000,
-          pattern: '^[^\\u0000]*$',
-          description: 'Shown to the receivers.',
-          'x-errors': { pattern: 'purchase.message must not contain NUL characters' },
-        },
+        ['type', 'reference'],
+      ),
+      embed: {
+        type: 'array',
+        maxItems: 100,
+        items: { type: 'string' },
+        description: 'Relations to embed, as in the query.',
       },
     },
-    embed: {
-      type: 'array',
-      maxItems: 100,
-      items: { type: 'string' },
-      description: 'Relations to embed, as in the query.',
-    },
-  },
+    ['payment', 'purchase'],
+  ),
 };
 
 interface PurchaseBody {
@@ -117,15 +110,14 @@ const TRANSACTION_ANSWER = {
 };
 
 const LOCATION = { Location: 'Address of the gifts of this transaction: a path, with that of `PUBLIC_URL` in front.' };
-const BOUGHT_NOT_PAID = { ...LOCATION, [POSITION_HEADER]: 'Where the log stands with this purchase.' };
+const BOUGHT_NOT_PAID = { ...LOCATION, [POSITION_HEADER]: 'The log position of this purchase.' };
 const REFUSED_RECEIVER = {
   [FIELD_HEADER]: 'The first receiver that is refused, as `purchase.receivers[1].phone_number`; counted from 0.',
 };
 const NOT_DECIDED_YET =
-  'A gift whose charge is still under way is `pending`. Where the buyer’s bank wants them to prove who they are, the answer is 402 with `next_action`: the buyer has 15 minutes to do it with ' +
-  'the card processor’s library, then payment and gifts are cancelled. `GET /api/v2/transactions/{id}` tells what came of it.';
+  'A gift whose charge is still under way is `pending`. Where the buyer’s bank demands authentication, the answer is 402 with `next_action`: the buyer has 15 minutes for it in ' +
+  'the card processor’s library, then payment and gifts are cancelled. `GET /api/v2/transactions/{id}` shows the outcome.';
 
-/** `giftIds` in the order of the receivers. */
 function transactionEntity(id: string, transaction: TransactionDocument, giftIds: readonly string[]): object {
   return {
     id,
@@ -197,7 +189,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
         transactionId: id,
         authentication,
         headers: { ...headers, ...ofRefusal },
-        asThingsAre: true,
+        onlyWhileWaiting: true,
       });
       if (needed !== undefined) throw needed;
     }
@@ -233,7 +225,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
         transactionId,
         authentication,
         headers,
-        asThingsAre: false,
+        onlyWhileWaiting: false,
       });
       if (needed !== undefined) throw needed;
     }
@@ -247,7 +239,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       return shown;
     };
     const made = await answer(transactionId, transaction, gifts, embeds, viewer, ofRefusal);
-    return copyWith(made, { status: 201, replayed, ...(position === undefined ? {} : { position }) });
+    return copyWith(made, { status: 201, replayed, position });
   };
 
   /** Other users' transactions do not exist for a caller (docs/decisions.md#look-ups). */
@@ -342,7 +334,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       path: '/api/v2/transactions/:transactionId',
       operation: 'getTransaction',
       summary: 'One transaction',
-      description: `For its buyer: what the purchase answered, as things are now. ${NOT_DECIDED_YET}`,
+      description: `For its buyer: the answer of the purchase, by the present state. ${NOT_DECIDED_YET}`,
       tag: 'Transactions',
       caller: 'user',
       embeds: TRANSACTION_RELATIONS,

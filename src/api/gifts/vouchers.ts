@@ -9,12 +9,13 @@ import { mayRedeem } from '../../domain/gift/decisions.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { type VoucherDocument, voucherIn } from '../../projections/gifts.js';
 import { segmentEntity } from '../catalogue/entities.js';
-import { dataSchema, embeddedSchema, segmentExample, segmentSchema } from '../catalogue/schemas.js';
+import { segmentExample, segmentSchema } from '../catalogue/schemas.js';
 import { embeddedCollector } from '../representation/embedded.js';
+import { dataSchema, embeddedSchema } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
-import type { EarlyCall, Route, Schema } from '../pipeline/route.js';
-import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
+import type { Answer, EarlyCall, Route, Schema } from '../pipeline/route.js';
+import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf } from './deps.js';
 import { giftEntity, voucherV1, voucherV2 } from './entities.js';
 import { findGift, giftAfter } from './join.js';
 import {
@@ -28,7 +29,6 @@ import {
   voucherV2Schema,
 } from './schemas.js';
 
-const PARAMS = { giftId: "The gift's id or shortcode." };
 const SEGMENT_ID: Schema = { type: 'string', description: 'One of the product’s segments; absent: its first.' };
 const STATE_ERRORS = [
   'voucher_not_available',
@@ -95,10 +95,10 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
     if (voucher === undefined) throw new Error('a voucher was assigned and is not there');
     return { ...handled, voucher };
   };
-  const outcome = ({ own, replayed }: Transacted): { replayed: boolean; position?: string } => {
-    const position = own.at(-1)?.position;
-    return { replayed, ...(position === undefined ? {} : { position }) };
-  };
+  const outcome = ({ own, replayed }: Transacted): Pick<Answer, 'replayed' | 'position'> => ({
+    replayed,
+    position: own.at(-1)?.position,
+  });
 
   return [
     {
@@ -109,7 +109,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       description: 'The segments that a voucher of this gift may be generated for.',
       tag: 'Vouchers',
       caller: 'user',
-      params: PARAMS,
+      params: GIFT_PARAM,
       giftParam: 'giftId',
       answers: [
         { status: 200, description: 'The options.', schema: voucherOptionsSchema, example: voucherOptionsExample },
@@ -141,7 +141,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
         'A gift has one voucher with one code, whichever endpoint made it: a later call answers the one there is.',
       tag: 'Vouchers',
       caller: 'user',
-      params: PARAMS,
+      params: GIFT_PARAM,
       giftParam: 'giftId',
       reads: ['voucherCodes'],
       body: V2_BODY,
@@ -170,7 +170,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
         'Generates none: a gift without a voucher is answered 404. A voucher that was generated in the V1 format is shown in this one.',
       tag: 'Vouchers',
       caller: 'user',
-      params: PARAMS,
+      params: GIFT_PARAM,
       giftParam: 'giftId',
       answers: [{ status: 200, description: 'The voucher.', schema: voucherV2Schema, example: voucherV2Example }],
       errors: ['cannot_redeem', 'voucher_not_found'],
@@ -192,7 +192,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       tag: 'Vouchers',
       caller: 'user',
       embeds: ['voucher', 'voucher.segment'],
-      params: PARAMS,
+      params: GIFT_PARAM,
       giftParam: 'giftId',
       reads: ['voucherCodes'],
       body: V1_BODY,

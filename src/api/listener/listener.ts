@@ -1,6 +1,7 @@
 /** The HTTP listener. A stop lets running requests finish. */
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { announcesBody } from '../pipeline/askForBody.js';
 import { type Lingering, lingering } from './lingering.js';
 import { type RefusedAs, type Refusals, refusals } from './earlyRefusals.js';
 
@@ -92,10 +93,6 @@ export async function listen(port: number, host: string, onError: (error: Error)
     },
   };
 }
-
-/** RFC 9112 6.3. */
-const announcesBody = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
 
 /** Node closes a connection after its last answer even while the request still arrives: that would reset it. */
 function endGently(socket: Socket, refusing: Refusals, ends: Lingering): void {

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
-import { HttpError } from '../pipeline/errors.js';
+import { readOnly } from '../pipeline/readOnly.js';
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -89,9 +89,7 @@ function text(content: string, type: string): Served {
 }
 
 async function answer(ctx: Context, { type, etag, policy, content }: Served): Promise<void> {
-  (ctx.state as { route?: string }).route = ctx.path;
-  if (ctx.method !== 'GET' && ctx.method !== 'HEAD')
-    throw new HttpError('method_not_allowed', { headers: { Allow: 'GET, HEAD' } });
+  readOnly(ctx, ctx.path);
   ctx.status = 200;
   ctx.etag = etag;
   // Browsers revalidate each time, so that a new release shows at once.

@@ -285,7 +285,6 @@ function schemaMessages(schema: unknown): string[] {
   });
 }
 
-/** An example message. */
 function ruleOf(route: Route): string {
   const [needed] = (route.body?.['required'] ?? []) as readonly string[];
   if (needed !== undefined) return `${needed} is required`;

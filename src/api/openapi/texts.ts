@@ -4,16 +4,16 @@ export const TAGS: Readonly<Record<string, string>> = {
   Catalogue: 'What can be bought: products, brands and categories.',
   Transactions: 'Buying gifts, singly or in bulk.',
   Gifts: 'Looking a gift up and claiming one that was shared.',
-  Redemptions: 'Redeeming a gift and taking it back.',
-  Vouchers: 'Codes that a till of another system takes for a gift.',
-  Webhooks: 'What the providers of payments and messages call.',
+  Redemptions: 'Redeeming a gift, and reversing a redemption.',
+  Vouchers: 'Codes for gifts that tills of other systems accept.',
+  Webhooks: 'Called by the payment and message providers.',
   'Map tiles': 'Where the stores are.',
   Refunds: 'For support: cancelling gifts and giving their price back, once, whatever happens.',
   'Parked work':
     'For support: what the service could not do and gave up, to be retried or discarded. Nothing is dropped silently.',
   Support: "For support: single gifts. Who did what and why stands in the gift's history.",
   Projections:
-    'For support: how the read models and process managers stand; rebuilding, verifying and repairing read models while they are served.',
+    'For support: the status of read models and process managers; rebuilding, verifying and repairing read models while they are served.',
   Audit: 'For auditors: who did what, when and by whose authority. Every call leaves a record of who saw what.',
 };
 
@@ -22,18 +22,18 @@ export function overview(): string {
     'Users buy gifts and send them to receivers or share them by link; a gift is redeemed at a location by its owner or at the till of a merchant.',
     '## Answers',
     'An entity is answered as `{data}`, a list as `{data: [...]}` or a page with its envelope. `embed[]` asks for related entities; they stand under `embedded`.',
-    'Paths are accepted with and without a trailing slash. Where a path takes a gift, its id and its shortcode do alike. A list in a query (`embed[]`) may also be written without its brackets, or with an index in them (`embed[0]`).',
+    'Paths are accepted with and without a trailing slash. A gift in a path may be its id or its shortcode. A list in a query (`embed[]`) may also be written without its brackets, or with an index in them (`embed[0]`).',
     '## Errors',
-    'Every error is `{"error": "<message>"}`, and the messages are exact. A path that does not exist is 404 `Not found.`, one with another method 405 `Method not allowed.` with `Allow`, ' +
+    'Every error is `{"error": "<message>"}`, and the messages are exact. An unknown path is 404 `Not found.`, a known one with another method 405 `Method not allowed.` with `Allow`, ' +
       'with or without a token. Unknown fields of a body are refused with 422; unknown query parameters are ignored, but refused under `/ops`. ' +
       'Strings of a body or query that are no Unicode text, such as half of an emoji, are refused with 422. Where a 422 is about one field, `Gift-Error-Field` names it. A body is at most 1 MiB. ' +
-      'What is no HTTP is 400 `Malformed request.`, and a target and headers of more than 16 KB together are 431 `Request too large.` ' +
-      'Where an engine cannot be reached, a read model is too far behind the log to decide by, or the log is sealed since the installation moved to another one, the answer is 503 `Service unavailable.` with `Retry-After`.',
+      'Malformed HTTP is 400 `Malformed request.` A target and headers of more than 16 KB together are 431 `Request too large.` ' +
+      'The answer is 503 `Service unavailable.` with `Retry-After` when an engine cannot be reached, a read model is too far behind the log, or the log is sealed because the installation moved to another one.',
     '## Trying again',
-    'Every POST and PATCH under `/api/v2` and `/ops` takes an `Idempotency-Key`: the same key with the same body answers the first outcome again, for 24 hours at least, whatever broke in between. ' +
-      'A refusal with `Retry-After` waits for something under way, a charge for one, and is not kept: the same key has it done later.',
+    'Every POST and PATCH under `/api/v2` and `/ops` takes an `Idempotency-Key`: the same key with the same body gets the first outcome again, for at least 24 hours, whatever failed in between. ' +
+      'A refusal with `Retry-After` depends on work under way, such as a charge, and is not stored: the same key may succeed later.',
     '## Reading what was written',
-    'A write says in `Gift-Position` where the log stood; a read that sends this header sees at least that much.',
+    'A write answers its log position as `Gift-Position`; a read that sends this header sees at least everything up to there.',
     '## Browsers',
     "There is no CORS: pages of other origins call a server of their own, which holds the client's secret.",
     '## Tokens',
@@ -50,7 +50,7 @@ export const HEADERS = {
   },
   GiftPosition: {
     description:
-      'Where the log stood after this write: send it with a read that must see the write. Absent when nothing had to be written.',
+      'The log position of this write: send it with a read that must see the write. Absent when nothing had to be written.',
     schema: { type: 'string' },
   },
   IdempotentReplayed: {
@@ -58,18 +58,18 @@ export const HEADERS = {
     schema: { type: 'string', const: 'true' },
   },
   RetryAfter: {
-    description: 'After how many seconds to try again.',
+    description: 'Seconds until the next attempt.',
     schema: { type: 'integer', minimum: 1 },
     example: 1,
   },
   ErrorField: {
     description:
-      'The field that the error is about, in body or query: `purchase.receivers[1].phone_number`, counted from 0. Absent where it is about no single one.',
+      'The field that the error is about, in body or query: `purchase.receivers[1].phone_number`, counted from 0. Absent where no single field is at fault.',
     schema: { type: 'string', maxLength: 256 },
     example: 'purchase.receivers[1].phone_number',
   },
   Allow: { description: 'The methods of this path.', schema: { type: 'string' }, example: 'POST' },
-  CacheControl: { description: 'Nobody keeps this answer.', schema: { type: 'string', const: 'no-store' } },
+  CacheControl: { description: 'This answer must not be cached.', schema: { type: 'string', const: 'no-store' } },
   WwwAuthenticate: { description: 'How to authenticate.', schema: { type: 'string', const: 'Bearer' } },
 } as const;
 
@@ -78,7 +78,7 @@ export const PARAMETERS = {
     name: 'X-Request-Id',
     in: 'header',
     required: false,
-    description: "The caller's own name for the request; any other text than this pattern is replaced.",
+    description: "The caller's own id of the request; replaced unless it matches this pattern.",
     schema: { type: 'string', pattern: '^[A-Za-z0-9._:-]{1,128}$' },
   },
   GiftPosition: {
@@ -86,7 +86,7 @@ export const PARAMETERS = {
     in: 'header',
     required: false,
     description:
-      'The position that an earlier answer gave: this request sees at least that much, or is answered with 503 after a second.',
+      'The position from an earlier answer: this request sees at least everything up to it, or gets 503 after a second.',
     schema: { type: 'string' },
   },
   IdempotencyKey: {
@@ -94,7 +94,7 @@ export const PARAMETERS = {
     in: 'header',
     required: false,
     description:
-      '1 to 255 visible ASCII characters that name this request: repeated with the same body it is done only once.',
+      '1 to 255 visible ASCII characters that name this request: repeated with the same body, it takes effect only once.',
     schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
     example: 'order-2031-gift-1',
   },

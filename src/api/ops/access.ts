@@ -5,9 +5,8 @@ import { MAX_WHOLE_NUMBER } from '../pipeline/query.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import type { OpsRoute } from './frame.js';
-
-const LIMIT = 100;
-const MAX_LIMIT = 1_000;
+import { limitParameter, nextPageSchema } from './nextPages.js';
+import { dayParameter } from './ranges.js';
 
 export function accessRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] {
   return [
@@ -24,12 +23,7 @@ export function accessRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] 
         type: 'object',
         required: ['day'],
         properties: {
-          day: {
-            type: 'string',
-            format: 'date',
-            description: 'The day, `YYYY-MM-DD`.',
-            'x-errors': { format: 'day must be a date such as 2026-05-04' },
-          },
+          ...dayParameter('The day (UTC), `YYYY-MM-DD`.'),
           after: {
             type: 'integer',
             minimum: -1,
@@ -37,28 +31,14 @@ export function accessRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] 
             default: -1,
             description: 'Only records after this revision.',
           },
-          limit: {
-            type: 'integer',
-            minimum: 1,
-            maximum: MAX_LIMIT,
-            default: LIMIT,
-            description: 'How many records a page holds.',
-          },
+          ...limitParameter,
         },
       },
       answers: [
         {
           status: 200,
           description: 'The records.',
-          schema: {
-            type: 'object',
-            additionalProperties: false,
-            required: ['data', 'next'],
-            properties: {
-              data: { type: 'array', items: eventSchema },
-              next: { type: ['integer', 'null'], description: '`after` of the next page; null on the last.' },
-            },
-          },
+          schema: nextPageSchema(eventSchema, 'integer'),
           example: {
             data: [
               {

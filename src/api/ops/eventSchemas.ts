@@ -1,6 +1,7 @@
 /** docs/decisions.md#shown-events */
 import type { EventView } from '../../ops/history/eventView.js';
 import type { Schema } from '../pipeline/route.js';
+import { entity } from '../representation/schemas.js';
 
 const nullable = { type: ['string', 'null'] };
 
@@ -18,43 +19,27 @@ export const callerSchema: Schema = {
   },
 };
 
-export const eventSchema: Schema = {
-  title: 'Event',
-  type: 'object',
-  additionalProperties: false,
-  required: [
-    'position',
-    'stream',
-    'revision',
-    'type',
-    'id',
-    'at',
-    'by',
-    'request_id',
-    'command_id',
-    'causation_id',
-    'correlation_id',
-    'data',
-  ],
-  properties: {
-    position: { type: 'string', description: 'Its place in the log: a later event has a greater one, byte by byte.' },
-    stream: { type: 'string' },
-    revision: { type: 'integer', minimum: 0, description: 'Its place in its stream, from 0.' },
-    type: { type: 'string' },
-    id: { type: 'string' },
-    at: { type: 'string', format: 'date-time' },
-    by: callerSchema,
-    request_id: { ...nullable, description: 'The request that led to it: `X-Request-Id`.' },
-    command_id: { type: 'string', description: 'The command that appended it.' },
-    causation_id: { ...nullable, description: 'The event that led to it.' },
-    correlation_id: { type: 'string', description: 'Shared by everything that follows from one request.' },
-    data: {
-      type: 'object',
-      additionalProperties: true,
-      description: 'Without secret fields; personal ones are `***` unless asked for.',
-    },
+export const eventSchema = entity('Event', {
+  position: {
+    type: 'string',
+    description: 'The position in the log: greater for a later event, compared byte by byte.',
   },
-};
+  stream: { type: 'string' },
+  revision: { type: 'integer', minimum: 0, description: 'The index in the stream, from 0.' },
+  type: { type: 'string' },
+  id: { type: 'string' },
+  at: { type: 'string', format: 'date-time' },
+  by: callerSchema,
+  request_id: { ...nullable, description: 'The request that caused it: `X-Request-Id`.' },
+  command_id: { type: 'string', description: 'The command that appended it.' },
+  causation_id: { ...nullable, description: 'The event that caused it.' },
+  correlation_id: { type: 'string', description: 'The same for all events that follow from one request.' },
+  data: {
+    type: 'object',
+    additionalProperties: true,
+    description: 'Without secret fields; personal ones are `***` unless asked for.',
+  },
+});
 
 export const eventExample: EventView = {
   position: '0000000000001042',

@@ -2,7 +2,6 @@
 import { csvLine } from '../../ops/exports/csv.js';
 import type { Call, Schema } from '../pipeline/route.js';
 
-/** NDJSON, or CSV with a heading. */
 export type Format = 'json' | 'ndjson' | 'csv';
 
 export const CONTENT_TYPES = {
@@ -15,7 +14,7 @@ export const formatParameter = {
     type: 'string',
     enum: ['json', 'ndjson', 'csv'],
     description:
-      'JSON, or a stream: a JSON object a line, or CSV with a heading. In CSV a text that a spreadsheet would take for a number, a date or a formula is led by an apostrophe, and so is every text that starts with one: a program takes one leading apostrophe away. Default: as `Accept` says, else JSON.',
+      'JSON, or a stream: a JSON object a line, or CSV with a heading. In CSV a text that a spreadsheet would take for a number, date or formula gets a leading apostrophe, and so does a text that starts with one: programs remove one leading apostrophe. Default: as `Accept` says, else JSON.',
   },
 } as const satisfies Record<string, Schema>;
 

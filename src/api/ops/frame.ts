@@ -22,7 +22,7 @@ export const reasonProperty = {
   minLength: 1,
   maxLength: MAX_REASON,
   pattern: '\\S',
-  description: 'Why; kept with what is recorded.',
+  description: 'The reason, stored with the record of this call.',
   'x-errors': { pattern: 'reason must not be empty' },
 } as const satisfies Schema;
 
@@ -70,7 +70,7 @@ export interface OpsRoute extends Omit<
 }
 
 const PERSONAL_PARAMETERS = {
-  personal: { type: 'boolean', default: false, description: 'Show personal fields, too; wants a `reason`.' },
+  personal: { type: 'boolean', default: false, description: 'Also show personal fields; requires a `reason`.' },
   reason: reasonProperty,
 } as const;
 

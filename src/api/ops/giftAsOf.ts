@@ -51,10 +51,10 @@ export async function giftAsOf(
   request: GiftAsOfRequest,
 ): Promise<GiftAsOf | 'no viewer' | undefined> {
   const { time: now, position, embeds, personal } = request;
-  const joined = await joinedThen(deps, request);
+  const joined = await joinedAsOf(deps, request);
   if (joined === undefined || position === undefined) return undefined;
   const viewerId = request.viewer ?? joined.owner ?? joined.transaction.buyer_id;
-  const user = await accountThen(deps, accountStream('user', viewerId), position);
+  const user = await accountAsOf(deps, accountStream('user', viewerId), position);
   if (user?.entry !== 'user') return 'no viewer';
   const viewer = { user: user satisfies UserDocument, now, publicUrl: deps.publicUrl };
   const data = giftEntity(joined, viewer);
@@ -65,7 +65,7 @@ export async function giftAsOf(
   return { viewer: viewerId, data, embedded: withoutSecrets(embedded.result(), personal) };
 }
 
-async function joinedThen(
+async function joinedAsOf(
   deps: GiftAsOfDeps,
   { giftId, purchase, position }: GiftAsOfRequest,
 ): Promise<JoinedGift | undefined> {
@@ -84,11 +84,11 @@ async function joinedThen(
     giftId,
     own,
     transaction,
-    hash === undefined ? undefined : await accountThen(deps, phoneStream(hash), position),
+    hash === undefined ? undefined : await accountAsOf(deps, phoneStream(hash), position),
   );
 }
 
-async function accountThen(
+async function accountAsOf(
   { events }: GiftAsOfDeps,
   stream: string,
   position: Position | undefined,

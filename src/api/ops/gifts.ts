@@ -9,6 +9,7 @@ import type { RecordedEvent } from '../../ports/eventStore.js';
 import { HttpError } from '../pipeline/errors.js';
 import { giftEmbeddedSchema, giftExample, giftSchema } from '../gifts/schemas.js';
 import type { EarlyCall } from '../pipeline/route.js';
+import { listSchema, record } from '../representation/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
@@ -17,7 +18,7 @@ import { ALL_RELATIONS, giftAsOf } from './giftAsOf.js';
 import { pastInstantAsked, zoneParameter } from './ranges.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
-const PIECE = 100;
+const EVENTS_A_PIECE = 100;
 /** Longer histories are streamed, so that other requests don't wait: a purchase may have thousands of gifts. */
 const AT_ONCE = 500;
 
@@ -49,16 +50,11 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
           status: 200,
           description: 'The events.',
           alsoAs,
-          schema: {
-            type: 'object',
-            additionalProperties: false,
-            required: ['data', 'transaction_id', 'gift_ids'],
-            properties: {
-              data: { type: 'array', items: eventSchema },
-              transaction_id: { type: 'string' },
-              gift_ids: { type: 'array', items: { type: 'string' } },
-            },
-          },
+          schema: record({
+            data: listSchema(eventSchema),
+            transaction_id: { type: 'string' },
+            gift_ids: listSchema({ type: 'string' }),
+          }),
           example: { data: [eventExample], transaction_id: giftExample.transaction_id, gift_ids: [giftExample.id] },
         },
       ],
@@ -93,9 +89,9 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
       method: 'GET',
       path: '/ops/gifts/:giftId/as-of',
       operation: 'getGiftAsOf',
-      summary: 'A gift as it stood at a time',
+      summary: 'A gift as it was at a time',
       description:
-        "What the API would have answered then, with the catalogue and the accounts of then, to its owner of then or to another user. The voucher's code is never shown, the message only with `personal`.",
+        "The API's answer at that time, with the catalogue and accounts of that time, to the owner at that time or another user. The voucher's code is never shown, the message only with `personal`.",
       tag: 'Audit',
       roles: ['auditor'],
       personal: true,
@@ -110,14 +106,14 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
             type: 'string',
             maxLength: 64,
             description:
-              'A time (`2026-05-04T12:30:00Z`; without an offset it is of `time_zone`) or a day, of which the end is meant, or now where it has not ended. None that is still to come.',
+              'A past time (`2026-05-04T12:30:00Z`; without an offset in `time_zone`), or a day: its end, or now if it has not ended.',
           },
           ...zoneParameter,
           viewer: {
             type: 'string',
             minLength: 1,
             maxLength: 64,
-            description: "A user's id: with whose eyes. Default: the owner's of then, or else the buyer's.",
+            description: 'The id of the user who sees the answer. Default: the owner at that time, or else the buyer.',
           },
         },
       },
@@ -125,19 +121,17 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
         {
           status: 200,
           description: 'The gift.',
-          schema: {
-            type: 'object',
-            additionalProperties: false,
-            required: ['as_of', 'position', 'time_zone', 'viewer', 'data'],
-            properties: {
+          schema: record(
+            {
               as_of: { type: 'string', format: 'date-time' },
-              position: { type: 'string', description: 'Where the log stood then.' },
+              position: { type: 'string', description: "The log's position at that time." },
               time_zone: { type: 'string' },
               viewer: { type: 'string' },
               data: giftSchema,
               embedded: giftEmbeddedSchema,
             },
-          },
+            ['as_of', 'position', 'time_zone', 'viewer', 'data'],
+          ),
           example: {
             as_of: '2026-05-04T12:30:00.000Z',
             position: '0000000000001042',
@@ -172,7 +166,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
             time_zone: query['time_zone'],
             viewer: then.viewer,
             data,
-            ...(embedded === undefined ? {} : { embedded }),
+            embedded,
           },
           shown: 1,
         };
@@ -189,8 +183,8 @@ async function* inPieces(
   textOf: (event: RecordedEvent) => string,
 ): AsyncGenerator<Exported> {
   yield { text: before, count: 0, position: null };
-  for (let from = 0; from < events.length; from += PIECE) {
-    const piece = events.slice(from, from + PIECE);
+  for (let from = 0; from < events.length; from += EVENTS_A_PIECE) {
+    const piece = events.slice(from, from + EVENTS_A_PIECE);
     yield {
       text: (from === 0 ? '' : between) + piece.map(textOf).join(between),
       count: piece.length,

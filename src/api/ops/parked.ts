@@ -4,67 +4,54 @@ import { findParked } from '../../commands/findParked.js';
 import { discardParked, retryParked } from '../../commands/parkedWork.js';
 import { PARKED_NAMES } from '../../domain/parked.js';
 import type { Condition } from '../../ports/readStore.js';
-import { dataSchema } from '../catalogue/schemas.js';
+import { dataSchema, entity, record } from '../representation/schemas.js';
 import { contextOf } from '../gifts/deps.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { callerSchema, eventExample, eventSchema } from './eventSchemas.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
+import { limitParameter, nextPageSchema } from './nextPages.js';
 import { refuseOtherPlaces } from './ranges.js';
 
-const LIMIT = 100;
-const MAX_LIMIT = 1_000;
 const STATES = ['parked', 'retried', 'discarded'] as const;
 const ID: Schema = { type: 'string' };
 const TIME: Schema = { type: 'string', format: 'date-time' };
 
 const properties = {
-  id: { ...ID, description: 'One for each entity of a process manager, however often it is parked.' },
+  id: { ...ID, description: 'The same each time this entity of this process manager is parked.' },
   process: { type: 'string', enum: PARKED_NAMES, description: 'The process manager that gave it up.' },
-  step: { ...ID, description: 'What was tried.' },
+  step: { ...ID, description: 'The step that failed.' },
   entity: {
     ...ID,
-    description: 'Whose step it is: a transaction, a gift whose receiver is to be notified, a refund, a dispute.',
+    description: 'The id of the transaction, the gift whose receiver is to be notified, the refund or the dispute.',
   },
   transaction_id: ID,
   state: {
     type: 'string',
     enum: STATES,
     description:
-      '`parked`: it waits for a person; `retried`: its process manager has it again; `discarded`: it will not be done.',
+      '`parked`: waits for a person; `retried`: handed back to its process manager; `discarded`: will not be done.',
   },
-  cause: { ...ID, description: 'Why it could not be done.' },
+  cause: { ...ID, description: 'Why the step failed.' },
   times: { type: 'integer', minimum: 1, description: 'How often it has been parked in a row.' },
   parked_at: { ...TIME, description: 'When it was parked last.' },
-  changed_at: { ...TIME, description: 'When anything last happened to it.' },
-  position: { ...ID, description: 'Where that stands in the log.' },
+  changed_at: { ...TIME, description: 'When it was last parked, retried or discarded.' },
+  position: { ...ID, description: 'The log position of that event.' },
   by: { anyOf: [callerSchema, { type: 'null' }], description: 'Who retried or discarded it last.' },
-  reason: { type: ['string', 'null'], description: 'Why they did.' },
+  reason: { type: ['string', 'null'], description: 'The reason they gave.' },
 } as const satisfies Record<keyof ParkedView, Schema>;
 
-const parkedSchema: Schema = {
-  title: 'ParkedWork',
-  type: 'object',
-  additionalProperties: false,
-  required: Object.keys(properties),
-  properties,
-};
-const withEvents: Schema = {
-  title: 'ParkedWorkWithEvents',
-  type: 'object',
-  additionalProperties: false,
-  required: [...Object.keys(properties), 'settled', 'events'],
-  properties: {
-    ...properties,
-    settled: {
-      type: 'boolean',
-      description:
-        'Whether the work itself is over, well or not: settled and issued, notified or failed, given back. It distinguishes a retry that went well from one under way.',
-    },
-    events: { type: 'array', items: eventSchema, description: 'Its events, in order.' },
+const parkedSchema = entity('ParkedWork', properties);
+const withEvents = entity('ParkedWorkWithEvents', {
+  ...properties,
+  settled: {
+    type: 'boolean',
+    description:
+      'Whether the work itself has ended, in success or failure: settled and issued, notified or failed, refunded. It distinguishes a finished retry from one under way.',
   },
-};
+  events: { type: 'array', items: eventSchema, description: 'Its events, in order.' },
+});
 
 const example: ParkedView = {
   id: '3f0b8a1de29c4f7d5a6b90c1e2d3f4a5',
@@ -104,14 +91,9 @@ const retriedExample = {
 
 const params = {
   parkedId:
-    'The id of the parked work, or of its gift (or the shortcode), transaction, refund or dispute. Of several it is the one that waits for a person.',
+    'The id of the parked work, or of its gift (or the shortcode), transaction, refund or dispute. Where several match: the one that waits for a person.',
 };
-const body: Schema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['reason'],
-  properties: { reason: reasonProperty },
-};
+const body = record({ reason: reasonProperty });
 
 export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
   const deps = { events, parked: models.parked, gifts: models.gifts };
@@ -128,7 +110,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       body: { data: await parkedWithEvents(events, outcome, sight) },
       replayed: outcome.replayed,
       shown: 1,
-      ...(position === undefined ? {} : { position }),
+      position,
     };
   };
 
@@ -139,38 +121,29 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       operation: 'listParked',
       summary: 'Parked work',
       description:
-        'What process managers could not do and gave up, so that it waits for a person, in order of its last event. `next` is the `after` of the following page.',
+        'Work that process managers gave up and that waits for a person, in order of its last event. `next` is the `after` of the following page.',
       tag: 'Parked work',
       roles: ['support', 'auditor'],
       reads: ['parked'],
       query: {
         type: 'object',
         properties: {
-          state: { type: 'string', enum: [...STATES, 'all'], default: 'parked', description: 'How it stands.' },
-          process: { type: 'string', enum: PARKED_NAMES, description: 'Only of this process manager.' },
-          after: { type: 'string', maxLength: 32, description: 'Only what stands after this position.' },
-          limit: {
-            type: 'integer',
-            minimum: 1,
-            maximum: MAX_LIMIT,
-            default: LIMIT,
-            description: 'How many a page holds.',
+          state: {
+            type: 'string',
+            enum: [...STATES, 'all'],
+            default: 'parked',
+            description: 'Only work in this state.',
           },
+          process: { type: 'string', enum: PARKED_NAMES, description: 'Only work of this process manager.' },
+          after: { type: 'string', maxLength: 32, description: 'Only work after this position.' },
+          ...limitParameter,
         },
       },
       answers: [
         {
           status: 200,
           description: 'The parked work.',
-          schema: {
-            type: 'object',
-            additionalProperties: false,
-            required: ['data', 'next'],
-            properties: {
-              data: { type: 'array', items: parkedSchema },
-              next: { type: ['string', 'null'], description: '`after` of the next page; null on the last.' },
-            },
-          },
+          schema: nextPageSchema(parkedSchema, 'string'),
           example: { data: [example], next: null },
         },
       ],
@@ -226,8 +199,8 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       operation: 'retryParked',
       summary: 'Retry parked work',
       description:
-        'Hands it back to its process manager, which goes on from what the log and the provider say: no charge, notification or refund happens twice. If it fails again it is parked again, with the count in `times`. ' +
-        'What has been handed back already stays so. Discarded work may be retried, except a notification: `resend` sends another.',
+        'Hands it back to its process manager, which continues by the state of log and provider: no charge, notification or refund happens twice. If it fails again it is parked again, with the count in `times`. ' +
+        'Retrying it again changes nothing. Discarded work may be retried, except a notification: `resend` sends another.',
       tag: 'Parked work',
       roles: ['support'],
       params,
@@ -251,7 +224,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       operation: 'discardParked',
       summary: 'Discard parked work',
       description:
-        'Takes it off the list for good: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why. A notification is recorded as failed. A charge is recorded as declined: ' +
+        'Removes it from the list for good: a person has done it, or decided against it. The log keeps it, with caller and reason. A notification is recorded as failed. A charge is recorded as declined: ' +
         'its gifts are cancelled. A refund or a dispute stays as it was.',
       tag: 'Parked work',
       roles: ['support'],

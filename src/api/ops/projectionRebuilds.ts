@@ -16,7 +16,7 @@ import type { Lease } from '../../runtime/coordination/lease.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { rebuildShown } from '../../ops/status/readModelStatus.js';
 import type { RebuildStatus } from '../../ops/status/status.js';
-import { dataSchema } from '../catalogue/schemas.js';
+import { dataSchema, listSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
 import type { Named } from './deps.js';
@@ -39,21 +39,16 @@ const reasonBody = {
 } as const;
 const asked = { ...rebuildExample, holder: null, events: null, total: null, per_second: null, seconds_left: null };
 const answer = {
-  description: 'What is to be done; null: it is over.',
+  description: 'The requested rebuild; null: it is over.',
   schema: dataSchema({ oneOf: [rebuildSchema, { type: 'null' }] }),
   example: { data: asked },
 };
-const listed = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['name', 'rebuild'],
-  properties: {
-    name: { type: 'string' },
-    rebuild: { oneOf: [rebuildSchema, { type: 'null' }], description: 'null: it is over.' },
-  },
-} as const;
+const listed = record({
+  name: { type: 'string' },
+  rebuild: { oneOf: [rebuildSchema, { type: 'null' }], description: 'Null: the rebuild is over.' },
+});
 const made =
-  'a process with the role `projector` makes from the whole log, more slowly while requests are answered. It is swapped in at once when it has caught up; until then the one in use serves and is kept up to date.';
+  'a process with the role `projector` makes from the whole log, more slowly while requests are answered. Once caught up, it replaces the build in use, which serves and stays up to date until then.';
 
 export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRoutesOptions): OpsRoute[] {
   /** Without progress, which only the projection's status has. */
@@ -83,14 +78,14 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       path: '/ops/projections/rebuild',
       operation: 'rebuildProjections',
       summary: 'Build all read models anew, one after the other',
-      description: `Asks for a new build of each, which ${made} Where one of them can't be rebuilt now, no rebuild is started. \`GET /ops/projections\` shows how far they are.`,
+      description: `Asks for a new build of each, which ${made} Where one of them can't be rebuilt now, none is started. \`GET /ops/projections\` shows the progress.`,
       ...reasonBody,
       bodyExample: { reason: 'after the restored backup' },
       answers: [
         {
           status: 202,
-          description: 'What is to be done.',
-          schema: dataSchema({ type: 'array', items: listed }),
+          description: 'The requested rebuilds.',
+          schema: dataSchema(listSchema(listed)),
           example: { data: [{ name: 'gifts', rebuild: asked }] },
         },
       ],
@@ -98,7 +93,7 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       async handle(call, _sight, record) {
         const { deps, asked: asker } = asking(call);
         return recorded(record, async () => {
-          await building(deps, PROJECTIONS, async () => {
+          await withBuildLeases(deps, PROJECTIONS, async () => {
             for (const projection of PROJECTIONS) await checkRebuild(store, projection);
             for (const projection of PROJECTIONS) await requestRebuild(store, projection, asker, false);
           });
@@ -115,14 +110,14 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       path: '/ops/projections/:name/rebuild',
       operation: 'rebuildProjection',
       summary: 'Build a read model anew beside the one in use',
-      description: `Asks for a new build, which ${made} One that was broken off goes on from where it was. \`GET /ops/projections/{name}\` shows how far it is.`,
+      description: `Asks for a new build, which ${made} An interrupted build continues. \`GET /ops/projections/{name}\` shows the progress.`,
       ...reasonBody,
       bodyExample: { reason: 'redemptions are missing' },
       answers: [{ status: 202, ...answer }],
       async handle(call, _sight, record) {
         const { projection, deps, asked: asker } = of(call);
         return recorded(record, async () => {
-          await building(deps, [projection], async () => requestRebuild(store, projection, asker, false));
+          await withBuildLeases(deps, [projection], async () => requestRebuild(store, projection, asker, false));
           return answered(projection.name, 202);
         });
       },
@@ -152,7 +147,7 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       operation: 'rollBackProjection',
       summary: 'Go back to the build that was in use before the last rebuild',
       description:
-        'The previous build is kept for a day. The leading projector brings it up to date first, and then swaps it in at once.',
+        'The previous build is kept for a day. The leading projector brings it up to date, then puts it in use.',
       ...reasonBody,
       bodyExample: { reason: 'ticket 4711' },
       answers: [{ status: 202, ...answer, example: { data: { ...asked, kind: 'rollback', state: 'ready' } } }],
@@ -167,8 +162,8 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
   ];
 }
 
-/** Works under the build leases of these projections. @throws RebuildRefusedError while another holder builds one */
-async function building(
+/** @throws RebuildRefusedError while another holder builds one */
+async function withBuildLeases(
   deps: Named['deps'],
   projections: readonly Projection[],
   work: () => Promise<unknown>,

@@ -1,44 +1,41 @@
 import type { Schema } from '../pipeline/route.js';
+import { entity, listSchema, record } from '../representation/schemas.js';
 
 const nullable = (type: string, description: string): Schema => ({ type: [type, 'null'], description });
-const object = (title: string, properties: Readonly<Record<string, Schema>>): Schema => ({
-  title,
-  type: 'object',
-  additionalProperties: false,
-  required: Object.keys(properties),
-  properties,
-});
-
-const INVALID =
-  'What is stored in its place and is no place in the log, shortened: it counts as absent. Null: nothing is wrong with it.';
+const BUILD: Schema = { type: 'integer', description: 'How many earlier builds of this version there were.' };
+const DONE = nullable('string', 'All events up to this position are processed.');
+const INVALID = nullable(
+  'string',
+  'A stored position that does not exist in the log, shortened; it counts as absent. Null: the stored position is valid.',
+);
+const LAG = {
+  lag_exact: { type: 'boolean', description: 'False: there may be more events than counted.' },
+  lag_seconds: nullable('number', 'Age of the oldest of these events; null: not found in time.'),
+};
 
 const common: Readonly<Record<string, Schema>> = {
   name: { type: 'string' },
-  position: nullable('string', 'Everything up to here is done.'),
-  invalid_position: nullable('string', INVALID),
+  position: DONE,
+  invalid_position: INVALID,
   lag_events: {
     type: 'integer',
     minimum: 0,
     description:
-      'Events that concern it, from where it stands up to the end of the log. A process manager stands at the oldest work that is still open.',
+      'Its events that are not processed yet, up to the end of the log. A process manager counts from its oldest open work.',
   },
-  lag_exact: { type: 'boolean', description: 'False: there may be more than were counted.' },
-  lag_seconds: nullable('number', 'Age of the oldest of them; null: not found in time.'),
-  per_second: { type: 'number', description: 'Such events that it does a second.' },
-  holder: nullable('string', 'The process that works on it; null: none does.'),
+  ...LAG,
+  per_second: { type: 'number', description: 'Its events processed a second.' },
+  holder: nullable('string', 'The process that works on it; null: none.'),
   last_holder: {
     oneOf: [
-      object('LastHolder', {
+      entity('LastHolder', {
         process: { type: 'string' },
-        since: nullable('string', 'When it said so last.'),
-        lives: nullable(
-          'boolean',
-          'Whether it lives: true may mean that its disk is full, or that it is frozen; null: unknown here.',
-        ),
+        since: nullable('string', 'When it last reported.'),
+        lives: nullable('boolean', 'Whether it is alive, perhaps frozen or with a full disk; null: unknown here.'),
       }),
       { type: 'null' },
     ],
-    description: 'Where none does: which process did last.',
+    description: 'Without a holder: the last one.',
   },
 };
 
@@ -47,21 +44,21 @@ const rebuildProperties: Readonly<Record<string, Schema>> = {
   state: {
     type: 'string',
     enum: ['building', 'ready', 'swapping', 'aborting', 'leaving'],
-    description: '`ready`: built, the leading projector takes it over; `leaving`: it drops it.',
+    description: '`ready`: built, and to be taken over by the leading projector; `leaving`: to be dropped by it.',
   },
   version: { type: 'integer' },
-  build: { type: 'integer', description: 'How often this version had been built before.' },
+  build: BUILD,
   by: { type: 'string' },
   reason: nullable('string', 'Why.'),
   at: { type: 'string', format: 'date-time' },
-  holder: nullable('string', 'The process that builds; null: none does, and the rebuild waits to be resumed.'),
+  holder: nullable('string', 'The process that builds; null: none, the build waits to be continued.'),
   events: nullable('integer', 'Events folded.'),
-  total: nullable('integer', 'Of so many, as far as is known.'),
+  total: nullable('integer', 'Events to fold, as far as known.'),
   per_second: nullable('number', 'Events a second.'),
-  seconds_left: nullable('number', 'At that rate.'),
+  seconds_left: nullable('number', 'Remaining time at that rate.'),
 };
 
-export const rebuildSchema = object('Rebuild', rebuildProperties);
+export const rebuildSchema = entity('Rebuild', rebuildProperties);
 export const rebuildExample = {
   kind: 'rebuild',
   state: 'building',
@@ -77,17 +74,16 @@ export const rebuildExample = {
   seconds_left: 7,
 };
 
-const served = object('ServedBuild', {
+const served = entity('ServedBuild', {
   version: { type: 'integer' },
-  build: { type: 'integer', description: 'How often this version had been built before.' },
-  position: nullable('string', 'Everything up to here is done.'),
-  invalid_position: nullable('string', INVALID),
-  lag_events: { type: 'integer', minimum: 0, description: 'Events that concern it and that it has not done.' },
-  lag_exact: { type: 'boolean', description: 'False: there may be more than were counted.' },
-  lag_seconds: nullable('number', 'Age of the oldest of them; null: not found in time.'),
-  holder: nullable('string', 'The process that keeps it up to date; null: none does, so what readers get grows old.'),
+  build: BUILD,
+  position: DONE,
+  invalid_position: INVALID,
+  lag_events: { type: 'integer', minimum: 0, description: 'Its events that are not processed yet.' },
+  ...LAG,
+  holder: nullable('string', 'The process that keeps it up to date; null: none, so it falls behind.'),
 });
-const previous = object('PreviousBuild', {
+const previous = entity('PreviousBuild', {
   version: { type: 'integer' },
   build: { type: 'integer' },
   until: { type: 'string', format: 'date-time' },
@@ -95,30 +91,30 @@ const previous = object('PreviousBuild', {
 
 export const statusSchema: Schema = {
   oneOf: [
-    object('ReadModelStatus', {
+    entity('ReadModelStatus', {
       kind: { type: 'string', const: 'projection' },
       ...common,
       version: { type: 'integer' },
-      build: { type: 'integer', description: 'How often this version had been built before.' },
+      build: BUILD,
       in_use: { type: 'boolean', description: 'Whether readers use it.' },
       quarantined: {
         type: 'integer',
         minimum: 0,
-        description: 'Documents out of service, since they could not be folded.',
+        description: 'Documents out of service, because they could not be folded.',
       },
       rebuild: { oneOf: [rebuildSchema, { type: 'null' }] },
       served: {
         oneOf: [served, { type: 'null' }],
-        description: 'What readers use where it is of another release, until the version of this one is built.',
+        description: 'The build of another release, if readers use it until the version of this release is built.',
       },
-      previous: { oneOf: [previous, { type: 'null' }], description: 'The build that can be gone back to.' },
+      previous: { oneOf: [previous, { type: 'null' }], description: 'The previous build, for a rollback.' },
       previous_release: {
         oneOf: [previous, { type: 'null' }],
         description:
-          'Where a rebuild came after a deployment: the build of the release before it, kept beside `previous` so that this release can be brought back.',
+          'After a deployment and a rebuild: the build of the previous release, kept besides `previous` so that the previous release can be deployed again.',
       },
     }),
-    object('ProcessManagerStatus', {
+    entity('ProcessManagerStatus', {
       kind: { type: 'string', const: 'process' },
       ...common,
       in_flight: {
@@ -132,15 +128,15 @@ export const statusSchema: Schema = {
         description: 'Pieces of work that were given up and wait for a person.',
       },
     }),
-    object('FailingPart', {
+    entity('FailingPart', {
       kind: { type: 'string', const: 'part' },
       name: {
         type: 'string',
-        description: 'A part of a process that is to run all the time and fails; others are not listed.',
+        description: 'A part of a process that should always run and fails. Healthy parts are not listed.',
       },
       process: { type: 'string' },
-      since: nullable('string', 'When the first of its failures was.'),
-      failures: { type: 'integer', minimum: 0, description: 'How often it has ended, one time after the other.' },
+      since: nullable('string', 'When it first failed.'),
+      failures: { type: 'integer', minimum: 0, description: 'Failures in a row.' },
       why: nullable('string', 'Why.'),
     }),
   ],
@@ -182,74 +178,70 @@ export const statusExamples = [
   },
 ];
 
-const fieldDifference: Schema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['field'],
-  properties: {
+const fieldDifference = record(
+  {
     field: { type: 'string' },
-    served: { description: 'Absent: nothing is served.' },
-    log: { description: 'Absent: the log says nothing.' },
+    served: { description: 'Absent: not served.' },
+    log: { description: 'Absent: not in the log.' },
   },
-};
+  ['field'],
+);
 
-export const verificationSchema = object('Verification', {
+export const verificationSchema = entity('Verification', {
   version: { type: 'integer' },
-  build: { type: 'integer', description: 'How often this version had been built before.' },
+  build: BUILD,
   documents: { type: 'integer', description: 'Documents that were compared.' },
   differences: { type: 'integer' },
-  unsettled: { type: 'integer', description: 'Documents that could not be compared, since the projection is behind.' },
+  unsettled: {
+    type: 'integer',
+    description: 'Documents that could not be compared, because the projection is behind.',
+  },
   behind: { type: 'boolean' },
-  position: nullable('string', 'Everything up to here was folded.'),
+  position: nullable('string', 'The log was folded up to this position.'),
   found: {
     type: 'array',
     description: 'The first 1,000 differences. Values that are secret or personal are masked.',
-    items: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['id', 'kind', 'fields'],
-      properties: {
+    items: record(
+      {
         id: { type: 'string' },
         kind: { type: 'string', enum: ['missing', 'extra', 'different', 'quarantined', 'unfoldable'] },
         served_at: { type: 'string' },
         log_at: { type: 'string' },
-        fields: { type: 'array', items: fieldDifference },
+        fields: listSchema(fieldDifference),
       },
-    },
+      ['id', 'kind', 'fields'],
+    ),
   },
 });
 
-export const repairSchema = object('Repair', {
-  documents: {
-    type: 'array',
-    items: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['id', 'outcome'],
-      properties: {
+export const repairSchema = entity('Repair', {
+  documents: listSchema(
+    record(
+      {
         id: { type: 'string' },
         outcome: { type: 'string', enum: ['repaired', 'same', 'removed', 'quarantined'] },
         cause: { type: 'string' },
       },
-    },
-  },
+      ['id', 'outcome'],
+    ),
+  ),
 });
 
 export const taskSchema = (kind: string, result: Schema): Schema =>
-  object(`${kind}Task`, {
+  entity(`${kind}Task`, {
     id: { type: 'string' },
     kind: { type: 'string', const: kind.toLowerCase() },
     projection: { type: 'string' },
     state: {
       type: 'string',
       enum: ['running', 'done', 'failed', 'interrupted'],
-      description: '`interrupted`: the process that carried it out has ended; ask for it again.',
+      description: '`interrupted`: its process has ended; start it again.',
     },
     by: { type: 'string' },
     reason: nullable('string', 'Why.'),
     at: { type: 'string', format: 'date-time' },
     told_at: { type: 'string', format: 'date-time' },
-    progress: nullable('number', 'How far it is, from 0 to 1.'),
+    progress: nullable('number', 'From 0 to 1.'),
     result: { oneOf: [result, { type: 'null' }] },
     failure: nullable('string', 'Why it failed.'),
   });

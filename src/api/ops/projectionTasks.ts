@@ -9,7 +9,7 @@ import { type Task, type TaskKind, TaskRunningError } from '../../runtime/readmo
 import { type BuildId, buildOf } from '../../runtime/readmodels/buildNumbers.js';
 import type { Pace } from '../../runtime/coordination/pace.js';
 import { openScratch } from '../../service/scratchStores.js';
-import { dataSchema } from '../catalogue/schemas.js';
+import { dataSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
 import type { Named, Upkeep } from './deps.js';
@@ -24,7 +24,7 @@ import {
 
 /** How long an answer waits for the end of a task, ms. */
 const WAIT_MS = 5_000;
-const SHOWN = 1_000;
+const MAX_DIFFERENCES = 1_000;
 const MAX_SAMPLE = 10_000;
 
 export interface TaskRoutesOptions {
@@ -106,7 +106,7 @@ export function taskRoutes({
       sample,
       openScratch: async () => openScratch(dataDir),
       onDifference({ id, kind, servedAt, logAt, fields }) {
-        if (found.length < SHOWN)
+        if (found.length < MAX_DIFFERENCES)
           found.push({
             id,
             kind,
@@ -171,8 +171,8 @@ export function taskRoutes({
       roles: ['support', 'auditor'],
       summary: 'Compare a read model with the log, document by document',
       description:
-        'Folds the log afresh into a copy beside and compares it by id with what is served, while it is served; what has moved meanwhile is looked at again. It is waited for 5 s, and answered with 202 where it takes longer. ' +
-        'With `sample` only so many documents, picked by chance: quick, but what is missing altogether is not found.',
+        'Folds the log into a temporary copy and compares it by id with the served documents, which stay in use; documents that changed meanwhile are compared again. The answer is 202 where this takes longer than 5 s. ' +
+        'With `sample` only this many random documents are compared: quick, but missing documents are not found.',
       body: {
         type: 'object',
         additionalProperties: false,
@@ -202,7 +202,7 @@ export function taskRoutes({
       operation: 'getVerification',
       roles: ['support', 'auditor'],
       summary: 'The last verification of a read model',
-      answers: [{ status: 200, description: 'How far it is, or what it has found.', ...task('Verification') }],
+      answers: [{ status: 200, description: 'Its progress or result.', ...task('Verification') }],
       errors: ['projection_not_found', 'task_not_found'],
       handle: async (call) => last('verification', of(call), differences),
     },
@@ -211,15 +211,12 @@ export function taskRoutes({
       method: 'POST',
       path: '/ops/projections/:name/repair',
       operation: 'repairProjection',
-      summary: 'Put single documents of a read model right',
+      summary: 'Repair single documents of a read model',
       description:
-        'Folds the documents afresh from the log and puts them in place while they are served; quarantined ones are healed where this program can fold them. With `found`: those that the last verification found to differ. ' +
-        'It is waited for 5 s, and answered with 202 where it takes longer.',
-      body: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['reason'],
-        properties: {
+        'Folds the documents from the log and replaces them while they are served; quarantined documents return to service if this release can fold them. `found` repairs those that differed in the last verification. ' +
+        'The answer is 202 where this takes longer than 5 s.',
+      body: record(
+        {
           ids: {
             type: 'array',
             minItems: 1,
@@ -229,7 +226,8 @@ export function taskRoutes({
           found: { type: 'boolean', const: true, 'x-message': 'found must be true' },
           reason: reasonProperty,
         },
-      },
+        ['reason'],
+      ),
       bodyExample: { ids: ['5f2c9d6a1b7e4c80d3a1'], reason: 'ticket 4711' },
       answers: [
         { status: 200, description: 'It has ended.', ...task('Repair') },
@@ -263,7 +261,7 @@ export function taskRoutes({
       path: '/ops/projections/:name/repair',
       operation: 'getRepair',
       summary: 'The last repair of a read model',
-      answers: [{ status: 200, description: 'How far it is, or what became of the documents.', ...task('Repair') }],
+      answers: [{ status: 200, description: 'Its progress, or the outcome for each document.', ...task('Repair') }],
       errors: ['projection_not_found', 'task_not_found'],
       handle: async (call) => last('repair', of(call), documents),
     },

@@ -4,7 +4,7 @@ import type { Projection } from '../../runtime/readmodels/projection.js';
 import { considerate } from '../../runtime/coordination/pace.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import type { ReadModelStatus } from '../../ops/status/status.js';
-import { dataSchema } from '../catalogue/schemas.js';
+import { dataSchema, listSchema } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import { contextOf } from '../gifts/deps.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
@@ -53,9 +53,9 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       method: 'GET',
       path: '/ops/projections',
       operation: 'listProjections',
-      summary: 'How every read model and process manager stands',
+      summary: 'Status of every read model and process manager',
       description:
-        "Measured against the log's end and read from the engines alone, so what is stuck can't look healthy. Takes two seconds, unless it was requested within the last minute.",
+        "Measured against the log's end and read from the engines alone, so that a stuck one can't look healthy. Takes two seconds after a minute without calls.",
       tag: 'Projections',
       roles: ['support', 'auditor'],
       watched: true,
@@ -63,7 +63,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
         {
           status: 200,
           description: 'All of them.',
-          schema: dataSchema({ type: 'array', items: statusSchema }),
+          schema: dataSchema(listSchema(statusSchema)),
           example: { data: statusExamples },
         },
       ],
@@ -78,7 +78,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       method: 'GET',
       path: '/ops/projections/:name',
       operation: 'getProjection',
-      summary: 'How one read model stands',
+      summary: 'Status of one read model',
       roles: ['support', 'auditor'],
       watched: true,
       answers: [

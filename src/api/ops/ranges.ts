@@ -4,6 +4,15 @@ import type { EventStore } from '../../ports/eventStore.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
 
+export const dayParameter = (description: string): Readonly<Record<string, Schema>> => ({
+  day: {
+    type: 'string',
+    format: 'date',
+    description,
+    'x-errors': { format: 'day must be a date such as 2026-05-04' },
+  },
+});
+
 export const zoneParameter = {
   time_zone: {
     type: 'string',
@@ -18,7 +27,7 @@ export const rangeParameters = {
     type: 'string',
     maxLength: 64,
     description:
-      'Events of this time and later, by their own times, in whatever order they stand in the log (`2026-05-04T12:30:00Z`; without an offset it is of `time_zone`), or of the beginning of a day.',
+      'Events from this time on, by their own times, whatever their order in the log (`2026-05-04T12:30:00Z`; without an offset in `time_zone`), or from the beginning of a day.',
   },
   to: {
     type: 'string',
@@ -33,7 +42,7 @@ export const rangeProperties = {
   after: { type: ['string', 'null'], description: 'The log was read after this position; null: from its beginning.' },
   through: {
     type: ['string', 'null'],
-    description: 'The log was read up to this position; null: there was nothing then.',
+    description: 'The log was read up to this position; null: it had no events yet.',
   },
   from: { type: ['string', 'null'], format: 'date-time' },
   to: { type: ['string', 'null'], format: 'date-time' },

@@ -7,12 +7,12 @@ import { RetryLaterError } from '../../messages/workerFailure.js';
 import { ProviderError } from '../../providers/providerErrors.js';
 import type { Exported, OpsRoute } from './frame.js';
 import type { OpsDeps } from './deps.js';
-import { inWords } from './ranges.js';
+import { dayParameter, inWords } from './ranges.js';
 
 export function reconciliationRoutes({ engines: { events, store }, payments, gifts }: OpsDeps): OpsRoute[] {
   // Loaded at the start: a later build may remove the file.
   const openLedger = providersLedger(payments, store.records);
-  // Awaited below.
+  // The failure is thrown where the promise is awaited.
   openLedger.catch(() => undefined);
   return [
     {
@@ -29,13 +29,13 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
         type: 'object',
         required: ['day'],
         properties: {
-          day: {
+          ...dayParameter('The day, `YYYY-MM-DD`; today ends now.'),
+          time_zone: {
             type: 'string',
-            format: 'date',
-            description: 'The day, `YYYY-MM-DD`; one that is not over ends now.',
-            'x-errors': { format: 'day must be a date such as 2026-05-04' },
+            maxLength: 64,
+            default: DEFAULT_ZONE,
+            description: 'The zone of the day (IANA).',
           },
-          time_zone: { type: 'string', maxLength: 64, default: DEFAULT_ZONE, description: 'Whose day.' },
         },
       },
       answers: [{ status: 200, description: 'The differences, and the report.', contentType: 'application/x-ndjson' }],
@@ -85,7 +85,7 @@ async function* exported(
     ended = true;
     wake();
   });
-  // Awaited below.
+  // As above.
   comparing.catch(() => undefined);
   let count = 0;
   try {

@@ -13,14 +13,14 @@ import type { EventStore, Position } from '../../ports/eventStore.js';
 import { HttpError } from '../pipeline/errors.js';
 import { alsoNamed } from '../pipeline/query.js';
 import type { Call, Schema } from '../pipeline/route.js';
+import { entity } from '../representation/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter } from './formats.js';
 import type { OpsRoute } from './frame.js';
+import { limitParameter, nextPageSchema } from './nextPages.js';
 import { rangeAsked, rangeExample, rangeParameters, rangeProperties } from './ranges.js';
 
-const LIMIT = 100;
-const MAX_LIMIT = 1_000;
 /** How long one page is searched for, ms. The next page goes on from there. */
 const PAGE_MS = 1_000;
 
@@ -34,38 +34,35 @@ const filterParameters = Object.fromEntries(
   }),
 );
 
-const recordSchema: Schema = {
-  title: 'RedemptionRecord',
-  type: 'object',
-  additionalProperties: false,
-  required: [...(eventSchema['required'] as string[]), 'gift_id', 'redemption'],
-  properties: {
-    ...(eventSchema['properties'] as object),
-    gift_id: ID,
-    redemption: {
-      type: 'object',
-      description: 'What was redeemed; of a reversal, what it reverses.',
-      required: [
-        'redemption_id',
-        'location_id',
-        'location_merchant_id',
-        'merchant_id',
-        'brand_id',
-        'product_id',
-        'value',
-      ],
-      properties: {
-        redemption_id: ID,
-        location_id: ID,
-        location_merchant_id: { ...ID, description: "The location's merchant." },
-        merchant_id: { type: ['string', 'null'], description: 'The same, where the gift was valid for it; else null.' },
-        brand_id: ID,
-        product_id: ID,
-        value: { type: 'integer', description: 'Pence.' },
+const recordSchema = entity('RedemptionRecord', {
+  ...(eventSchema['properties'] as typeof filterParameters),
+  gift_id: ID,
+  redemption: {
+    type: 'object',
+    description: 'The redemption; for a reversal, the reversed redemption.',
+    required: [
+      'redemption_id',
+      'location_id',
+      'location_merchant_id',
+      'merchant_id',
+      'brand_id',
+      'product_id',
+      'value',
+    ],
+    properties: {
+      redemption_id: ID,
+      location_id: ID,
+      location_merchant_id: { ...ID, description: "The location's merchant." },
+      merchant_id: {
+        type: ['string', 'null'],
+        description: "The location's merchant if the gift was valid for it; else null.",
       },
+      brand_id: ID,
+      product_id: ID,
+      value: { type: 'integer', description: 'Pence.' },
     },
   },
-};
+});
 
 const recordExample = {
   ...eventExample,
@@ -81,8 +78,8 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
       operation: 'listRedemptions',
       summary: 'Redemptions and their reversals',
       description:
-        'As they stand in the log, in its order. A page may hold fewer than `limit`, even none, and not be the last: `next` is the `after` of the following one, null at the end. ' +
-        'A stream has any length; one that broke off is gone on with by `after`, the position of the last record received whole.',
+        'In the order of the log. A page may hold fewer records than `limit`, even none, and not be the last: `next` is the `after` of the following page, null at the end. ' +
+        'A stream has any length; to resume an interrupted one, send the position of its last complete record as `after`.',
       tag: 'Audit',
       roles: ['auditor'],
       query: {
@@ -91,13 +88,7 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
           ...rangeParameters,
           ...filterParameters,
           after: { type: 'string', maxLength: 32, description: 'Only after this position.' },
-          limit: {
-            type: 'integer',
-            minimum: 1,
-            maximum: MAX_LIMIT,
-            default: LIMIT,
-            description: 'How many records a page holds at most.',
-          },
+          ...limitParameter,
           ...formatParameter,
         },
       },
@@ -106,16 +97,7 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
           status: 200,
           description: 'The records.',
           alsoAs,
-          schema: {
-            type: 'object',
-            additionalProperties: false,
-            required: ['data', 'next', ...Object.keys(rangeProperties)],
-            properties: {
-              data: { type: 'array', items: recordSchema },
-              next: { type: ['string', 'null'], description: '`after` of the next page; null on the last.' },
-              ...rangeProperties,
-            },
-          },
+          schema: nextPageSchema(recordSchema, 'string', rangeProperties),
           example: { data: [recordExample], next: null, ...rangeExample },
         },
       ],
@@ -124,8 +106,7 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
         const { query } = call;
         const range = await rangeAsked(engines.events, query);
         const filter = filterOf(query);
-        const unknown = await unknownTo(engines.events, filter);
-        if (unknown !== undefined) throw new HttpError('schema', { message: `${unknown.name}: ${unknown.words}` });
+        await refuseUnknown(engines.events, filter);
         const format = formatOf(call);
         if (format === 'json') {
           const { records, next } = await page(engines.events, range, filter, query['limit'] as number);
@@ -145,6 +126,12 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
       },
     },
   ];
+}
+
+/** @throws HttpError `schema` naming a filter's value that the log does not know; UnavailableError */
+export async function refuseUnknown(events: EventStore, filter: RedemptionFilter): Promise<void> {
+  const unknown = await unknownTo(events, filter);
+  if (unknown !== undefined) throw new HttpError('schema', { message: `${unknown.name}: ${unknown.words}` });
 }
 
 function filterOf(query: Call['query']): RedemptionFilter {

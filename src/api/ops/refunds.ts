@@ -2,9 +2,8 @@ import { hasEnded, refundView } from '../../ops/refunds/refundView.js';
 import { listRefunds, refundGifts } from '../../commands/refundGifts.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
-import { dataSchema } from '../catalogue/schemas.js';
+import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
 import { contextOf } from '../gifts/deps.js';
-import type { Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { type OpsRoute, reasonProperty } from './frame.js';
 
@@ -12,36 +11,29 @@ import { type OpsRoute, reasonProperty } from './frame.js';
 const WAIT_MS = 5_000;
 const MAX_GIFTS = 10_000;
 
-const giftIds: Schema = { type: 'array', items: { type: 'string' } };
+const giftIds = listSchema({ type: 'string' });
 
-const refundSchema: Schema = {
-  title: 'Refund',
-  type: 'object',
-  additionalProperties: false,
-  required: ['id', 'transaction_id', 'status', 'amount', 'gift_ids', 'kept', 'provider', 'provider_ref', 'code'],
-  properties: {
-    id: { type: 'string' },
-    transaction_id: { type: 'string' },
-    status: {
-      type: 'string',
-      enum: ['requested', 'started', 'refunded', 'refused', 'nothing'],
-      description:
-        '`requested`: its gifts are being cancelled; `started`: the money is being given back; `refunded`: it has been; `refused`: the provider will not, the refund is parked; `nothing`: not one gift could be cancelled.',
-    },
-    amount: { type: 'integer', minimum: 0, description: 'Pence: what the cancelled gifts cost; 0 before they are.' },
-    gift_ids: { ...giftIds, description: 'The gifts that were cancelled; while `requested`, those asked for.' },
-    kept: {
-      type: 'object',
-      additionalProperties: false,
-      description:
-        'The gifts that were left as they are: used; with a code that is out; with a disputed payment; cancelled before.',
-      properties: { redeemed: giftIds, code_out: giftIds, disputed: giftIds, cancelled: giftIds },
-    },
-    provider: { type: ['string', 'null'], description: 'Who gives the money back: who took it.' },
-    provider_ref: { type: ['string', 'null'], description: "The provider's id of the refund." },
-    code: { type: ['string', 'null'], description: 'Why the provider refuses.' },
+const refundSchema = entity('Refund', {
+  id: { type: 'string' },
+  transaction_id: { type: 'string' },
+  status: {
+    type: 'string',
+    enum: ['requested', 'started', 'refunded', 'refused', 'nothing'],
+    description:
+      '`requested`: its gifts are being cancelled; `started`: the money is being refunded; `refunded`: it has been; `refused`: the provider refused, and the refund is parked; `nothing`: no gift could be cancelled.',
   },
-};
+  amount: { type: 'integer', minimum: 0, description: 'Pence: what the cancelled gifts cost; 0 before they are.' },
+  gift_ids: { ...giftIds, description: 'The cancelled gifts; while `requested`, the requested ones.' },
+  kept: {
+    type: 'object',
+    additionalProperties: false,
+    description: 'The unchanged gifts: redeemed; with an issued code; with a disputed payment; cancelled before.',
+    properties: { redeemed: giftIds, code_out: giftIds, disputed: giftIds, cancelled: giftIds },
+  },
+  provider: { type: ['string', 'null'], description: 'The provider of the payment, which also refunds it.' },
+  provider_ref: { type: ['string', 'null'], description: "The provider's id of the refund." },
+  code: { type: ['string', 'null'], description: 'Why the provider refuses.' },
+});
 
 const example = {
   id: '9b1deb4d3b7d4bad9bdd2b0d7b3dcb6d',
@@ -65,17 +57,14 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
       operation: 'refundGifts',
       summary: 'Cancel and refund gifts of a purchase',
       description:
-        'Cancels gifts that have been neither redeemed nor vouchered, then gives exactly their share back to where it came from. A gift with a voucher is refunded only with `voided`, which says that its code has been made worthless. ' +
-        "An expired gift is refunded like any other. Without `gift_ids`: every gift that belongs to no refund yet, those that can't be cancelled are left as they are. " +
-        'Once asked for, a refund is done whatever happens; it is waited for 5 s, and answered with 202 where it takes longer.',
+        'Cancels gifts that are not redeemed and have no voucher, then refunds exactly their share to the original payment. A gift with a voucher is refunded only with `voided`, which confirms that its code has been made worthless. ' +
+        "Expired gifts are refunded, too. Without `gift_ids`: every gift without a refund; those that can't be cancelled stay unchanged. " +
+        'An accepted refund is carried out whatever fails in between. The answer is 202 where it takes longer than 5 s.',
       tag: 'Refunds',
       roles: ['support'],
       params,
-      body: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['reason'],
-        properties: {
+      body: record(
+        {
           gift_ids: {
             type: 'array',
             minItems: 1,
@@ -83,10 +72,11 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
             items: { type: 'string', maxLength: 64 },
             description: 'Ids or shortcodes.',
           },
-          voided: { type: 'boolean', default: false, description: 'The codes that are out have been made worthless.' },
+          voided: { type: 'boolean', default: false, description: 'The issued codes have been made worthless.' },
           reason: reasonProperty,
         },
-      },
+        ['reason'],
+      ),
       bodyExample: { gift_ids: ['5f2c9d6a1b7e4c80d3a1'], reason: 'bought twice by mistake' },
       answers: [
         {
@@ -131,7 +121,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
           body: { data: refundView(transactionId, refund) },
           replayed,
           shown: 1,
-          ...(position === undefined ? {} : { position }),
+          position,
         };
       },
     },
@@ -147,7 +137,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
         {
           status: 200,
           description: 'The refunds, in order of time.',
-          schema: dataSchema({ type: 'array', items: refundSchema }),
+          schema: dataSchema(listSchema(refundSchema)),
           example: { data: [example] },
         },
       ],

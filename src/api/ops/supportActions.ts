@@ -7,52 +7,37 @@ import { giftStream } from '../../domain/gift/events.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
 import { giftsProjection } from '../../projections/gifts.js';
-import { dataSchema } from '../catalogue/schemas.js';
+import { dataSchema, entity, record } from '../representation/schemas.js';
 import { type ErrorCode, HttpError } from '../pipeline/errors.js';
-import { contextOf } from '../gifts/deps.js';
+import { contextOf, GIFT_PARAM } from '../gifts/deps.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import { type OpsRoute, reasonProperty } from './frame.js';
 
-const supportedGiftSchema: Schema = {
-  title: 'SupportedGift',
-  type: 'object',
-  additionalProperties: false,
-  required: [
-    'gift_id',
-    'transaction_id',
-    'gift_status',
-    'receiver',
-    'receiver_id',
-    'expiry_date',
-    'blocked_by',
-    'events',
-  ],
-  properties: {
-    gift_id: { type: 'string' },
-    transaction_id: { type: 'string' },
-    gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
-    receiver: {
-      type: 'string',
-      enum: ['user', 'phone number', 'nobody'],
-      description: 'Who it is for: a user, the owner of a phone number, or (`nobody`) the first user to claim it.',
-    },
-    receiver_id: { type: ['string', 'null'], description: 'The user.' },
-    expiry_date: { type: 'string', format: 'date', description: 'The last valid day (UTC).' },
-    blocked_by: {
-      type: 'array',
-      items: { type: 'string' },
-      description: 'What blocks it: `support`, `support:{ticket}`, `dispute:{id}`.',
-    },
-    events: {
-      type: 'array',
-      items: eventSchema,
-      description: 'What was recorded, with who and why; empty: the gift was so already, and nothing was.',
-    },
+const supportedGiftSchema = entity('SupportedGift', {
+  gift_id: { type: 'string' },
+  transaction_id: { type: 'string' },
+  gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
+  receiver: {
+    type: 'string',
+    enum: ['user', 'phone number', 'nobody'],
+    description: 'A user, the owner of a phone number, or (`nobody`) the first user to claim it.',
   },
-};
+  receiver_id: { type: ['string', 'null'], description: 'The user.' },
+  expiry_date: { type: 'string', format: 'date', description: 'The last valid day (UTC).' },
+  blocked_by: {
+    type: 'array',
+    items: { type: 'string' },
+    description: 'What blocks it: `support`, `support:{ticket}`, `dispute:{id}`.',
+  },
+  events: {
+    type: 'array',
+    items: eventSchema,
+    description: 'The recorded events, with caller and reason; empty: nothing had to change.',
+  },
+});
 const example: SupportedGift = {
   gift_id: '5f2c9d6a1b7e4c80d3a1',
   transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b',
@@ -74,7 +59,7 @@ const exampleWith = (type: string, data: object, more: Partial<SupportedGift> = 
 const ticketProperty = {
   type: 'string',
   pattern: TICKET_ID.source,
-  description: 'The ticket that asks for it: a cause of its own beside others. The same ticket frees it.',
+  description: 'The ticket of this block. Each ticket is a separate cause, which the same ticket removes.',
   'x-errors': { pattern: 'ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -' },
 } as const satisfies Schema;
 
@@ -97,10 +82,10 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       name: 'resend',
       summary: 'Notify the receiver of a gift again',
       description:
-        "Once more for each request, by SMS or push as the receiver can be reached now. Refused while a notification is under way, and of a gift that can't be used.",
+        "One notification for each request, by SMS or push as the receiver can be reached now. Refused while a notification is under way, and for a gift that can't be used.",
       properties: {},
       bodyExample: { reason: 'deleted the message' },
-      answered: 'It is asked for; the history shows what comes of it.',
+      answered: 'Requested; the history shows the outcome.',
       example: exampleWith('NotificationRequested', {
         transaction_id: example.transaction_id,
         attempt: 2,
@@ -122,7 +107,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       name: 'reassign',
       summary: 'Give a gift to another receiver',
       description:
-        "To a user, or to the owner of a phone number, who is notified. The previous receiver may not redeem it any more. Refused while a notification is under way, and once a voucher's code is out.",
+        "To a user, or to the owner of a phone number, who is notified. The previous receiver may no longer redeem it. Refused while a notification is under way, and once a voucher's code is issued.",
       properties: {
         user_id: { type: 'string', minLength: 1, maxLength: 64, description: 'The new receiver.' },
         phone_number: {
@@ -180,10 +165,10 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       name: 'block',
       summary: 'Block a gift',
       description:
-        "It can't be redeemed, claimed or given a voucher until every cause that blocks it has been freed. A code that is out can still be used where it is honoured without asking here.",
+        "It can't be redeemed, claimed or given a voucher until every cause of a block is removed. An issued code still works at tills that do not ask this service.",
       properties: { ticket: ticketProperty },
       bodyExample: { reason: 'reported as stolen', ticket: 'T-1042' },
-      answered: 'It is blocked; one that is cancelled stays as it is.',
+      answered: 'Blocked; a cancelled gift stays unchanged.',
       example: exampleWith(
         'GiftBlocked',
         { cause: 'support:T-1042', reason: 'reported as stolen' },
@@ -194,12 +179,12 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
     },
     {
       name: 'unblock',
-      summary: 'Free a gift that support has blocked',
+      summary: 'Unblock a gift that support has blocked',
       description:
-        "Of support's own block, or that of a ticket; `blocked_by` has the causes that still block it. A disputed payment is freed by its end alone.",
+        "Removes support's own block, or that of a ticket; `blocked_by` lists the remaining causes. A dispute's block ends only with the dispute.",
       properties: { ticket: ticketProperty },
       bodyExample: { reason: 'found again', ticket: 'T-1042' },
-      answered: 'This cause does not block it any more.',
+      answered: 'This cause is removed.',
       example: exampleWith('GiftUnblocked', { cause: 'support:T-1042', reason: 'found again' }),
       errors: [],
       action: ({ ticket }) => ({ name: 'unblock', ticket: ticket as string | undefined }),
@@ -214,13 +199,8 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       operation: `${name}Gift`,
       tag: 'Support',
       roles: ['support'],
-      params: { giftId: "The gift's id or shortcode." },
-      body: {
-        type: 'object',
-        additionalProperties: false,
-        required: [...required, 'reason'],
-        properties: { ...properties, reason: reasonProperty },
-      },
+      params: GIFT_PARAM,
+      body: record({ ...properties, reason: reasonProperty }, [...required, 'reason']),
       answers: [{ status: 200, description: answered, schema: dataSchema(supportedGiftSchema), example: answer }],
       errors: ['gift_not_found', ...errors],
       exists: async (call) => {
@@ -240,7 +220,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
           body: { data: gift },
           replayed,
           shown: 1,
-          ...(position === undefined ? {} : { position }),
+          position,
         };
       },
     }),

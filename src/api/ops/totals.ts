@@ -1,14 +1,14 @@
 /** docs/decisions.md#commands */
 import { type TotalsCheck, checkTotals } from '../../ops/totals/checkTotals.js';
-import { unknownTo } from '../../ops/redemptions/redemptionHistory.js';
 import { foldTotals, noSums, sumOf, totalsCsv } from '../../ops/totals/totals.js';
-import { HttpError } from '../pipeline/errors.js';
 import { alsoNamed } from '../pipeline/query.js';
 import type { Schema } from '../pipeline/route.js';
+import { entity, listSchema, record } from '../representation/schemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { rangeAsked, rangeExample, rangeParameters, rangeProperties, zoneAsked } from './ranges.js';
 import type { OpsDeps } from './deps.js';
+import { refuseUnknown } from './redemptions.js';
 
 const COUNT: Schema = { type: 'integer', minimum: 0 };
 const PENCE: Schema = { type: 'integer', description: 'Pence.' };
@@ -24,65 +24,42 @@ const sumProperties = Object.fromEntries(
   ]),
 );
 
-const sumsSchema: Schema = {
-  title: 'Sums',
-  type: 'object',
-  additionalProperties: false,
-  required: Object.keys(sumProperties),
-  properties: sumProperties,
-};
-const rowSchema: Schema = {
-  title: 'TotalRow',
-  type: 'object',
-  additionalProperties: false,
-  required: ['day', 'merchant_id', ...Object.keys(sumProperties)],
-  properties: { day: { type: 'string', format: 'date' }, merchant_id: { type: 'string' }, ...sumProperties },
-};
-const checkSchema: Schema = {
-  title: 'TotalsCheck',
-  type: 'object',
-  additionalProperties: false,
-  required: [
-    'agree',
-    'transactions',
-    'gifts',
-    'not_issued_yet',
-    'differences',
-    'faults',
-    'differences_found',
-    'faults_found',
-  ],
-  properties: {
-    agree: { type: 'boolean', description: 'Log and streams agree to the penny, and nothing is wrong in itself.' },
-    transactions: COUNT,
-    gifts: COUNT,
-    not_issued_yet: { ...COUNT, description: 'Gifts that are paid for and not issued yet.' },
-    differences: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['day', 'merchant_id', 'field', 'log', 'streams'],
-        properties: {
-          day: { type: 'string' },
-          merchant_id: { type: 'string' },
-          field: { type: 'string' },
-          log: { type: 'integer' },
-          streams: { type: 'integer' },
-        },
+const sumsSchema = entity('Sums', sumProperties);
+const rowSchema = entity('TotalRow', {
+  day: { type: 'string', format: 'date' },
+  merchant_id: { type: 'string' },
+  ...sumProperties,
+});
+const checkSchema = entity('TotalsCheck', {
+  agree: { type: 'boolean', description: 'Log and streams agree to the penny, and there are no faults.' },
+  transactions: COUNT,
+  gifts: COUNT,
+  not_issued_yet: { ...COUNT, description: 'Gifts that are paid for and not issued yet.' },
+  differences: {
+    type: 'array',
+    items: {
+      type: 'object',
+      required: ['day', 'merchant_id', 'field', 'log', 'streams'],
+      properties: {
+        day: { type: 'string' },
+        merchant_id: { type: 'string' },
+        field: { type: 'string' },
+        log: { type: 'integer' },
+        streams: { type: 'integer' },
       },
     },
-    faults: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['transaction_id', 'fault'],
-        properties: { transaction_id: { type: 'string' }, gift_id: { type: 'string' }, fault: { type: 'string' } },
-      },
-    },
-    differences_found: COUNT,
-    faults_found: COUNT,
   },
-};
+  faults: {
+    type: 'array',
+    items: {
+      type: 'object',
+      required: ['transaction_id', 'fault'],
+      properties: { transaction_id: { type: 'string' }, gift_id: { type: 'string' }, fault: { type: 'string' } },
+    },
+  },
+  differences_found: COUNT,
+  faults_found: COUNT,
+});
 
 const sumsExample = { ...noSums(), issued: 3, issued_value: 1_050, redeemed: 1, redeemed_value: 350 };
 const checkExample: TotalsCheck = {
@@ -106,7 +83,7 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
       summary: 'Totals per merchant and day',
       description:
         "Gifts issued, redeemed, taken back and refunded, and disputes that were lost (`charged_back`), counted and in pence, folded from the log. What is issued, refunded and charged back is its brand's merchant's, what is redeemed and taken back the location's. " +
-        'With `check` every stream of the transactions and gifts is read and summed anew as well, which takes its time: `check.agree` says whether both agree to the penny.',
+        'With `check` every stream of the transactions and gifts is read and summed again, which takes time: `check.agree` says whether both agree to the penny.',
       tag: 'Audit',
       roles: ['auditor'],
       query: {
@@ -123,7 +100,7 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
           check: {
             type: 'boolean',
             default: false,
-            description: 'Hold the totals of all merchants against the streams. Only in JSON.',
+            description: 'Also compare the totals of all merchants with the streams. Only in JSON.',
           },
           ...formatParameter,
         },
@@ -133,17 +110,11 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
           status: 200,
           description: 'The totals.',
           alsoAs,
-          schema: {
-            type: 'object',
-            additionalProperties: false,
-            required: ['data', 'sums', ...Object.keys(rangeProperties)],
-            properties: {
-              data: { type: 'array', items: rowSchema },
-              sums: sumsSchema,
-              check: checkSchema,
-              ...rangeProperties,
-            },
-          },
+          schema: record({ data: listSchema(rowSchema), sums: sumsSchema, check: checkSchema, ...rangeProperties }, [
+            'data',
+            'sums',
+            ...Object.keys(rangeProperties),
+          ]),
           example: {
             data: [{ day: '2026-05-04', merchant_id: 'm1', ...sumsExample }],
             sums: sumsExample,
@@ -159,8 +130,7 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
         const format = formatOf(call);
         const signal = call.left;
         const merchant = call.query['merchant'] as string | undefined;
-        const unknown = await unknownTo(events, { merchant });
-        if (unknown !== undefined) throw new HttpError('schema', { message: `${unknown.name}: ${unknown.words}` });
+        await refuseUnknown(events, { merchant });
         const all = await foldTotals(events, range, zone, { signal });
         const rows = merchant === undefined ? all : all.filter(({ merchant_id }) => merchant_id === merchant);
         if (format !== 'json') {

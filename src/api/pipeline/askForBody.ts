@@ -15,3 +15,7 @@ export function askForBody(request: IncomingMessage, response: ServerResponse): 
 }
 
 const asked = new WeakSet<IncomingMessage>();
+
+/** RFC 9112 6.3. */
+export const announcesBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';

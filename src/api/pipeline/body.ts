@@ -12,7 +12,7 @@ import type { Context } from 'koa';
 import bodyParser from 'koa-bodyparser';
 import { shortened } from '../../lib/quotedText.js';
 import { repeatedNames } from '../../import/repeatedNames.js';
-import { askForBody } from './askForBody.js';
+import { announcesBody, askForBody } from './askForBody.js';
 import { CallerLeftError } from './callerLeft.js';
 import { HttpError, faultOf } from './errors.js';
 import { refuseMalformedParameters } from './query.js';
@@ -164,15 +164,9 @@ async function readWith(parser: ReturnType<typeof bodyParser>, source: Readable,
   return request;
 }
 
-/** Before any of it has come. @throws HttpError `request_too_large` */
+/** Before any of the body is read. @throws HttpError `request_too_large` */
 function refuseLongBody({ headers }: IncomingMessage): void {
   if (Number(headers['content-length'] ?? 0) > LIMIT_BYTES) throw new HttpError('request_too_large');
-}
-
-/** RFC 9112 6.3. */
-function announcesBody({ headers }: IncomingMessage): boolean {
-  const length = headers['content-length'];
-  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
 /** Whether a body without a length has no bytes. @throws CallerLeftError */

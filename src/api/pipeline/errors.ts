@@ -158,7 +158,7 @@ export interface ErrorAnswer {
   readonly code: ErrorCode;
   readonly message: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly more?: object;
+  readonly more?: object | undefined;
   readonly unforeseen: boolean;
 }
 
@@ -172,7 +172,7 @@ export function answerOf(error: unknown): ErrorAnswer {
       message: error.message,
       headers: error.headers,
       unforeseen: false,
-      ...(error.more === undefined ? {} : { more: error.more }),
+      more: error.more,
     };
   }
   if (error instanceof Refusal) {

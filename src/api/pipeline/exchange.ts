@@ -11,11 +11,9 @@ import type { RequestState } from './requestState.js';
 import type { Answer, Call, Handler, RouteCaller } from './route.js';
 
 export interface PipelineDeps {
-  /** A remembered caller; `undefined`: ask `authenticate`. @throws HttpError 403 */
   recognise(authorization: string | undefined, need: RouteCaller): Principal | undefined;
   /** @throws HttpError 401, 403; UnavailableError */
   authenticate(authorization: string | undefined, need: RouteCaller): Promise<Principal>;
-  /** The caller's address, for throttling. */
   addressOf(ctx: Context): string;
   readonly records: Records;
   readonly hash: KeyedHash;
@@ -23,7 +21,7 @@ export interface PipelineDeps {
   readonly keys?: KeyOwner;
   readonly positions: PositionGate;
   /** An answer could not be stored for its idempotency key; the caller gets it all the same. */
-  onUnkept(error: unknown, requestId: string): void;
+  onUnstored(error: unknown, requestId: string): void;
 }
 
 const NOTHING: Readonly<Record<string, unknown>> = Object.freeze({});

@@ -48,7 +48,7 @@ export interface HeldKey {
    * seemed dead; that request's outcome counts, by the log.
    */
   settle(answer: StoredAnswer): Promise<boolean>;
-  /** Without an outcome. */
+  /** Frees the key without an outcome. */
   release(): Promise<void>;
 }
 
@@ -56,7 +56,7 @@ export interface KeyOwner {
   readonly self: Holder;
   /** As far as is known. */
   isWorking(holder: Holder, commandId: string): boolean;
-  /** Returns the end of the work. */
+  /** Returns a function that ends it. */
   start(commandId: string): () => void;
 }
 
@@ -120,7 +120,7 @@ function sorted(value: unknown, depth: number): unknown {
 
 /**
  * Takes the key, or returns the stored answer. A dead process's key is free at once. If the process was only frozen,
- * there is still one effect: the log finds the command by its id, and a refusal is answered only if its key is stored.
+ * there is still one effect: the log finds the command by its id, and a refusal is answered only once it is stored.
  * @throws HttpError `request_in_progress`, `idempotency_key_reused`; UnavailableError
  */
 export async function takeKey(

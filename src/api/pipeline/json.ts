@@ -5,7 +5,6 @@ import { slices } from '../../lib/async/slices.js';
 /** Items of nested lists count, too. */
 const LONG_LIST = 250;
 const ITEMS_A_PIECE = 50;
-/** How deep lists are searched for. */
 const DEPTH = 3;
 
 /** A stream for a long list. */

@@ -121,7 +121,7 @@ async function decidedWithKey(
   }
   const kept = storedAnswer(answer, deps);
   // Concurrent with the read models: the caller waits for both.
-  await Promise.all([reportUnkept(exchange, deps, () => key.settle(kept)), shown(answer)]);
+  await Promise.all([reportUnstored(exchange, deps, () => key.settle(kept)), shown(answer)]);
   return answer;
 }
 
@@ -143,7 +143,7 @@ function storedAnswer(
 async function settleRefusal(key: HeldKey, error: unknown, exchange: Exchange, deps: PipelineDeps): Promise<void> {
   const { code, status, message, headers, more } = answerOf(error);
   if (!isKept(code)) {
-    await reportUnkept(exchange, deps, () => key.release());
+    await reportUnstored(exchange, deps, () => key.release());
     return;
   }
   const stored = { status, headers: { ...allowOf(status, exchange.ctx.state as RequestState), ...headers } };
@@ -151,7 +151,7 @@ async function settleRefusal(key: HeldKey, error: unknown, exchange: Exchange, d
     key.settle(more === undefined ? { ...stored, body: JSON.stringify({ error: message }) } : stored);
   // A declined purchase is in the log. Other refusals are not: answered without being stored, the same key could later
   // succeed.
-  if (status === 402) await reportUnkept(exchange, deps, keep);
+  if (status === 402) await reportUnstored(exchange, deps, keep);
   else if (!(await keep()))
     throw new UnavailableError('another request holds the key by now: what it comes to is the outcome');
 }
@@ -164,10 +164,10 @@ function shown({ position, waitFor }: Answer): Promise<void> | undefined {
 }
 
 /** The log has the outcome: the caller gets it even if the key can't store it. */
-async function reportUnkept(exchange: Exchange, deps: PipelineDeps, keep: () => Promise<unknown>): Promise<void> {
+async function reportUnstored(exchange: Exchange, deps: PipelineDeps, keep: () => Promise<unknown>): Promise<void> {
   try {
     await keep();
   } catch (error) {
-    deps.onUnkept(error, exchange.requestId);
+    deps.onUnstored(error, exchange.requestId);
   }
 }

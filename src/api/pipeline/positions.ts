@@ -15,7 +15,6 @@ export const POSITION_HEADER = 'Gift-Position';
 
 export const positionText = (logId: string, position: Position): string => `${logId}:${position}`;
 
-/** A read model or a view of one. */
 export interface Follower {
   /** Waits at most `timeoutMs`. False: not everything up to `position` is in it. */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
@@ -29,8 +28,8 @@ export interface Followers {
 }
 
 /**
- * Waits at most a second for these read models. Never fails: the write stands, and a caller with an error would buy
- * once more.
+ * Waits at most a second for these read models. Late or unreachable ones are no error: the write stands, and a caller
+ * with an error would buy once more.
  */
 export async function waitUntilProjected(position: Position, followers: readonly Follower[]): Promise<void> {
   const reached = Promise.all(followers.map((follower) => follower.reached(position, POSITION_WAIT_MS))).catch(

@@ -3,7 +3,6 @@ import type { Principal } from '../auth/principal.js';
 /** Koa's `ctx.state`. */
 export interface RequestState {
   requestId: string;
-  /** The route's path pattern. */
   route?: string;
   /** For the header `Allow`: every method of the path. */
   allow?: string;

@@ -81,7 +81,7 @@ export interface Answer {
   readonly body: object | string | Readable;
   readonly headers?: Readonly<Record<string, string>>;
   /** The log's position after a write: sent as `Gift-Position`. */
-  readonly position?: Position;
+  readonly position?: Position | undefined;
   /**
    * Read models to wait for before the answer is sent, at most a second (`waitUntilProjected`). The answer must not be
    * made of them.

@@ -7,7 +7,6 @@ import type { Context, Middleware } from 'koa';
 import { HttpError } from './errors.js';
 import type { Route } from './route.js';
 
-/** The path's parameters are decoded. */
 export type RouteHandler = (ctx: Context & { readonly params: Readonly<Record<string, string>> }) => Promise<void>;
 
 export interface SubjectRouter {

@@ -3,6 +3,7 @@ import type { RateLimiterRes } from 'rate-limiter-flexible';
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js';
 import type { SignatureError } from '../../providers/signature.js';
 import { networkOf } from '../auth/address.js';
+import { tooManyRequests } from '../auth/throttle.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
 
@@ -10,7 +11,7 @@ import type { Call } from '../pipeline/route.js';
 const FORGED = { points: 100, duration: 900 };
 
 /**
- * Counts them by address.
+ * Counts bad signatures by address.
  * @throws HttpError invalid_signature; too_many_requests, with Retry-After, for an address over the limit
  */
 export function refuseForgeries(
@@ -22,10 +23,7 @@ export function refuseForgeries(
       () => undefined,
       (refused: RateLimiterRes) => refused,
     );
-    if (full !== undefined)
-      throw new HttpError('too_many_requests', {
-        headers: { 'Retry-After': String(Math.max(1, Math.ceil(full.msBeforeNext / 1000))) },
-      });
+    if (full !== undefined) throw tooManyRequests(full.msBeforeNext);
     logger.warn({ req: requestId, cause: message }, 'a webhook with a bad signature was refused');
     throw new HttpError('invalid_signature');
   };

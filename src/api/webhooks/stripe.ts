@@ -13,6 +13,7 @@ import { SignatureError } from '../../providers/signature.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Answer, Call, Route, Schema } from '../pipeline/route.js';
 import { refuseForgeries } from './forgeries.js';
+import { received, receivedAnswers } from './received.js';
 
 export interface WebhookDeps {
   readonly events: EventStore;
@@ -40,22 +41,6 @@ const BODY: Schema = {
     },
     created: { type: 'integer', description: 'Seconds since 1970.' },
     data: { type: 'object', required: ['object'], properties: { object: { type: 'object' } } },
-  },
-};
-
-const ANSWER: Schema = {
-  title: 'WebhookReceived',
-  type: 'object',
-  additionalProperties: false,
-  required: ['received', 'outcome'],
-  properties: {
-    received: { type: 'boolean', const: true },
-    outcome: {
-      type: 'string',
-      enum: ['recorded', 'known', 'ignored'],
-      description:
-        '`recorded` now; `known`: there is nothing new in it; `ignored`: it is about no transaction of this installation, or of a kind that is not handled.',
-    },
   },
 };
 
@@ -90,7 +75,7 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
 
   const ignored = (message: WebhookNews | OtherMessage, why: string): Answer => {
     deps.logger.info({ event: message.id, why }, 'a webhook was ignored');
-    return { status: 200, body: { received: true, outcome: 'ignored' } };
+    return received('ignored');
   };
 
   return [
@@ -100,8 +85,8 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
       operation: 'receiveStripeEvent',
       summary: 'Events of Stripe',
       description:
-        'For Stripe, which signs what it sends. Each message is noted once, whenever and in whatever order it comes. What is about no transaction of this installation is answered with 200 and ' +
-        '`ignored`, so that Stripe does not send it again; with 503 it is to be sent again.',
+        'For Stripe, which signs its requests. Each message is recorded once, in whatever order they arrive. Messages about no transaction of this installation get 200 and ' +
+        '`ignored`, so that Stripe does not send them again; after a 503 it sends the message again.',
       tag: 'Webhooks',
       caller: 'none',
       noStore: true,
@@ -111,9 +96,10 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
       },
       body: BODY,
       bodyExample: BODY_EXAMPLE,
-      answers: [
-        { status: 200, description: 'Received.', schema: ANSWER, example: { received: true, outcome: 'recorded' } },
-      ],
+      answers: receivedAnswers(
+        'WebhookReceived',
+        'it is about no transaction of this installation, or of a kind that is not handled',
+      ),
       errors: ['invalid_signature', 'invalid_event', 'too_many_requests'],
       async handle(call) {
         const message = await read(call);
@@ -138,7 +124,7 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
           deps.simulated ? undefined : deps.questions,
         );
         if (outcome === 'foreign') return ignored(message, 'no transaction of ours');
-        return { status: 200, body: { received: true, outcome } };
+        return received(outcome);
       },
     },
   ];

@@ -13,6 +13,7 @@ import type { Ledger } from '../../providers/notifications/ledger.js';
 import { SignatureError } from '../../providers/signature.js';
 import type { Call, Route, Schema } from '../pipeline/route.js';
 import { refuseForgeries } from './forgeries.js';
+import { received, receivedAnswers } from './received.js';
 
 export interface TwilioWebhookDeps {
   readonly events: EventStore;
@@ -35,25 +36,9 @@ const BODY: Schema = {
     MessageSid: { type: 'string' },
     MessageStatus: {
       type: 'string',
-      description: '`failed` and `undelivered` are noted; all others say that Twilio has the message.',
+      description: '`failed` and `undelivered` are recorded; all others mean that Twilio has the message.',
     },
     ErrorCode: { type: 'string', description: 'https://www.twilio.com/docs/api/errors' },
-  },
-};
-
-const ANSWER: Schema = {
-  title: 'DeliveryReceived',
-  type: 'object',
-  additionalProperties: false,
-  required: ['received', 'outcome'],
-  properties: {
-    received: { type: 'boolean', const: true },
-    outcome: {
-      type: 'string',
-      enum: ['recorded', 'known', 'ignored'],
-      description:
-        '`recorded` now; `known`: there is nothing new in it; `ignored`: it is about no gift, or says nothing that matters.',
-    },
   },
 };
 
@@ -80,7 +65,7 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
       operation: 'receiveTwilioStatus',
       summary: 'The delivery of a message by Twilio',
       description:
-        'For Twilio, which signs what it sends. A message that could not be delivered is noted once, with its cause, whenever and however often Twilio calls.',
+        'For Twilio, which signs its requests. A failed delivery is recorded once, with its cause, however often Twilio calls.',
       tag: 'Webhooks',
       caller: 'none',
       noStore: true,
@@ -95,7 +80,7 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
           attempt: {
             type: 'integer',
             minimum: 1,
-            description: 'Which notification of its receiver it is; absent: the first.',
+            description: 'The number of the notification; absent: the first.',
           },
         },
       },
@@ -106,16 +91,14 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
         MessageStatus: 'undelivered',
         ErrorCode: '30005',
       },
-      answers: [
-        { status: 200, description: 'Received.', schema: ANSWER, example: { received: true, outcome: 'recorded' } },
-      ],
+      answers: receivedAnswers('DeliveryReceived', 'it is about no gift, or about a status that does not matter'),
       errors: ['invalid_signature', 'too_many_requests'],
       async handle(call) {
         const callback = await news(call);
-        if (callback === undefined) return { status: 200, body: { received: true, outcome: 'ignored' } };
+        if (callback === undefined) return received('ignored');
         // For a worker that doesn't know whether the message was sent.
         await ledger.learn(notificationKey({ gift_id: callback.giftId, attempt: callback.attempt }), replyOf(callback));
-        if (callback.outcome === 'taken') return { status: 200, body: { received: true, outcome: 'known' } };
+        if (callback.outcome === 'taken') return received('known');
         const { giftId, attempt, messageId, outcome } = callback;
         const context = {
           commandId: `twilio-${messageId}-undelivered`,
@@ -136,7 +119,7 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
             { gift: giftId.slice(0, 6) },
             'a message could not be delivered whose notification was not started, or ended otherwise',
           );
-        return { status: 200, body: { received: true, outcome: noted === 'unsettled' ? 'known' : noted } };
+        return received(noted === 'unsettled' ? 'known' : noted);
       },
     },
   ];

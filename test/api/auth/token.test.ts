@@ -142,7 +142,7 @@ async function start(parts: {
       wait: async () => undefined,
       waitForEnd: async () => undefined,
     },
-    onUnkept: () => undefined,
+    onUnstored: () => undefined,
   };
   const routerOf = routerMaker((route, allow) => serve(route, pipeline, allow));
   const app = application(logger, [], {

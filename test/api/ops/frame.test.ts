@@ -64,7 +64,7 @@ async function served(
       { logId: 'log', isPosition: () => true, end: async () => undefined },
       { always: [], where: { parked: caughtUp, redemptions: caughtUp, voucherCodes: caughtUp } },
     ),
-    onUnkept: () => undefined,
+    onUnstored: () => undefined,
   };
   const access = accessRecorder(events, () => '2026-05-04T00:00:00.000Z');
   const router = routerMaker((one, allow) => serve(one, pipeline, allow))('/ops/things', [opsRoute(access, own)]);
@@ -212,7 +212,7 @@ test('a page that is watched is recorded once a minute for each who watches', as
   assert.equal((await ask('/ops/things/9')).status, 503, 'what was not recorded does not count as recorded');
 });
 
-test('a reason in a body is recorded beside what was told', async () => {
+test('records the reason in a body with the rest of the body', async () => {
   const body = {
     type: 'object',
     additionalProperties: false,
@@ -333,7 +333,7 @@ const stream = (lines: number, more: Partial<OpsStream> = {}): OpsStream => ({
   ...more,
 });
 
-test('a stream is recorded before it begins, and when it has ended', async () => {
+test('records a stream before it starts, and when it has ended', async () => {
   const ask = await served(route({ handle: async () => stream(4) }));
   const reply = await ask('/ops/things/7');
   assert.deepEqual(
@@ -362,7 +362,7 @@ test('a stream whose reader goes away ends, and the record says so', async () =>
   assert.ok(ended.count > 0 && ended.count < 10_000_000);
 });
 
-test('ends the record of a stream that nobody reads: HEAD, a caller that has left', async () => {
+test('ends the record of an unread stream: HEAD, a caller that has left', async () => {
   let asked = 0;
   const ask = await served(
     route({
@@ -396,7 +396,7 @@ test('ends the record of a stream that nobody reads: HEAD, a caller that has lef
   assert.equal(asked, 0, 'nothing was read for nobody');
 });
 
-test("harms nobody else when the end of a stream can't be recorded", async () => {
+test("harms no other request when the end of a stream can't be recorded", async () => {
   const ask = await served(route({ handle: async () => stream(10_000_000) }));
   let tried = 0;
   const down = (): void => {
@@ -446,7 +446,7 @@ test('a stream that fails before it has said anything is answered as any failure
   );
 });
 
-test('harms nobody else when a caller leaves early and the log takes no record of the end', async () => {
+test("harms no other request when a caller leaves early and the end can't be recorded", async () => {
   let going = 0;
   const ask = await served(
     route({

@@ -845,7 +845,7 @@ test('a command that has lost its last race answers 503 and says when to ask aga
 });
 
 /** Errors that no request ends with, or that are 500 for a reason. */
-const TOLD_OTHERWISE: Readonly<Record<string, string>> = {
+const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   BackupDamagedError: 'ends a command of the command line',
   BackupExistsError: 'ends a command of the command line',
   BrokenStreamError: 'ends a connection of the embedded bus',
@@ -900,15 +900,15 @@ test('each class of error in src is known to be told as 503, or in another way',
   }
   const isError = (name: string | undefined): boolean =>
     name !== undefined && (name === 'Error' || isError(parents.get(name)));
-  const isTold = (name: string | undefined): boolean =>
-    name !== undefined && (name in PASSING || name in TOLD_OTHERWISE || isTold(parents.get(name)));
+  const isClassified = (name: string | undefined): boolean =>
+    name !== undefined && (name in PASSING || name in ANSWERED_OTHERWISE || isClassified(parents.get(name)));
   const errors = [...parents.keys()].filter(isError);
   assert.deepEqual(
-    errors.filter((name) => !isTold(name)),
+    errors.filter((name) => !isClassified(name)),
     [],
   );
   assert.deepEqual(
-    [...Object.keys(PASSING), ...Object.keys(TOLD_OTHERWISE)].filter((name) => !errors.includes(name)),
+    [...Object.keys(PASSING), ...Object.keys(ANSWERED_OTHERWISE)].filter((name) => !errors.includes(name)),
     [],
   );
 });
