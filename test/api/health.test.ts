@@ -68,7 +68,7 @@ test('HEAD answers without a body; other methods are refused with Allow', async 
   }
 });
 
-test('not ready: 503 with the error’s shape among what is told, Retry-After, and still alive', async () => {
+test('not ready: 503 with the error’s shape, Retry-After, and still alive', async () => {
   const parts = {
     'event store': { ready: true, detail: 'embedded' },
     bus: { ready: false, detail: 'cannot be reached' },
@@ -87,7 +87,7 @@ test('not ready: 503 with the error’s shape among what is told, Retry-After, a
   );
 });
 
-test('a look that fails tells nobody why', async () => {
+test('a failing check does not reveal its cause', async () => {
   await serving(
     async () => Promise.reject(new Error('at /home/secret/place.js:1:1')),
     async (ask) => {
@@ -96,7 +96,7 @@ test('a look that fails tells nobody why', async () => {
   );
 });
 
-test('a log whose file was removed or replaced is told of', async () => {
+test('reports a log whose file was removed or replaced', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'gift-health-'));
   const app = await startApp(loadConfig({ PORT: '0', DATA_DIR: dataDir }), SILENT);
   try {

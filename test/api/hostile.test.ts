@@ -756,7 +756,7 @@ test('malformed HTTP', async () => {
   assert.equal((await raw('GET /healthz HTTP/1.0\r\n\r\n'))?.status, 200);
 });
 
-test('a request in single bytes is answered; one that is never finished harms nobody', async () => {
+test('answers a request in single bytes; an unfinished one harms no other', async () => {
   const text = requestText(
     'POST',
     `/api/v2/gifts/${gift}/redemptions`,
@@ -777,7 +777,7 @@ test('a request in single bytes is answered; one that is never finished harms no
   for (const socket of idle) socket.destroy();
 });
 
-test('whoever goes away in the middle of a body has bought nothing; after it, bought once', async () => {
+test('a caller who leaves during the body has bought nothing; after it, bought once', async () => {
   const purchases = async (): Promise<number> => {
     let count = 0;
     for await (const batch of service.events.readAll(undefined, { types: ['GiftsPurchased'] }))

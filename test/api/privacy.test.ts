@@ -505,7 +505,7 @@ test('no answer shows a credential but to who asked for it', () => {
       assert.ok(!showsIn(one, value), `${one.caller} ${one.asked} shows ${value.slice(0, 20)}`);
 });
 
-test('messages are shown to sender, owner, and while nobody owns the gift; to others never', () => {
+test('messages are shown only to sender, owner, and all while the gift has no owner', () => {
   let seen = 0;
   for (const one of heard) {
     for (const message of textsIn(one.reply.json).filter((text) => text.startsWith('Wish-'))) {
@@ -537,7 +537,7 @@ test('messages are shown to sender, owner, and while nobody owns the gift; to ot
   }
 });
 
-test('what is answered to a user alone may be kept by nobody on the way, nor on their own device', async () => {
+test('an answer for one user may not be cached, on the way or on their own device', async () => {
   const [gift] = gifts;
   const again = await service.ask('POST', `/api/v2/gifts/${gift?.id}/voucher/claimed`, {
     token: await service.userToken('till-a', CLIENT),
@@ -613,7 +613,7 @@ test('receiver_id is the owner’s and the naming buyer’s to see, wherever a g
   assert.ok(seen > 100);
 });
 
-test('a purchase is its buyer’s alone; nobody without a token sees anything of it', () => {
+test('a purchase is its buyer’s alone; without a token none of it is visible', () => {
   const [first, second] = transactions;
   for (const { caller, asked, reply } of heard) {
     // Support and auditors see purchases under /ops; what is shown there is looked at with all else.

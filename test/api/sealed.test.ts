@@ -5,7 +5,7 @@ import { startService } from '../support/service/service.js';
 
 const test = suite('api: a sealed log');
 
-test('beside a running service: writes are 503 from then on, reads and tokens go on', async () => {
+test('during a running service: writes are 503 from then on, reads and tokens go on', async () => {
   const service = await startService();
   try {
     const gift = await buyOne(service);

@@ -239,7 +239,7 @@ test('a dispute blocks what is not redeemed; when it is won, that is freed', asy
   assert.equal((await redeem(service, third)).status, 201);
 });
 
-test('a dispute whose end is told first, and one that is lost', async () => {
+test('a dispute whose end arrives first, and one that is lost', async () => {
   const won = await bought(1);
   assert.equal(await tell(dispute('closed', won.intent, { disputeId: 'dp_2', status: 'warning_closed' })), 'recorded');
   assert.equal(
@@ -337,7 +337,7 @@ async function undelivered(id: string, gifts: readonly string[]): Promise<object
   return stripeMessage('refund.failed', { ...made, failure_reason: 'lost_or_stolen_card' });
 }
 
-test('what is told late of a refund that could not be delivered is no refund by hand', async () => {
+test('late news of a failed refund does not count as a refund by hand', async () => {
   const { id, gifts, intent } = await bought(1);
   assert.equal(await tell(await undelivered(id, gifts)), 'recorded');
   assert.equal(await tell(refunded(intent, intent.amount)), 'known');

@@ -10,7 +10,7 @@ test.before(async () => {
   known = await hashPassword('right');
 });
 
-test('tells which candidate is behind the hash', async () => {
+test('finds the candidate that fits the hash', async () => {
   const checker = passwords();
   assert.is(await checker.verify(known, ['right'], free), 'right');
   assert.is(await checker.verify(known, ['wrong', 'right'], free), 'right');

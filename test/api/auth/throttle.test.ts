@@ -51,7 +51,7 @@ test('ten failures in a row for one username from one address', async () => {
   assert.is(await tries(one, by('ada'), true), true);
 });
 
-test('a clock that is set back locks nobody out for longer than the window', async () => {
+test('a clock that is set back locks no caller out for longer than the window', async () => {
   const { clock, one } = setUp();
   for (let count = 0; count < 10; count += 1) await fails(one, [by('ada')]);
   assert.is(await tries(one, by('ada'), true), 900);

@@ -297,7 +297,7 @@ test('receiver_id: for the owner, and for a buyer who named that user', async ()
   assert.deepEqual(await seen(shared), ['', '', 'cat', '', '']);
 });
 
-test('message: for sender and owner, and for whoever looks while nobody owns it', async () => {
+test('message: for sender and owner, and for any caller while the gift has no owner', async () => {
   const token = await service.userToken('ann');
   const body = purchaseOf(
     'latte',
@@ -326,7 +326,7 @@ test('message: for sender and owner, and for whoever looks while nobody owns it'
   );
 });
 
-test("a purchase that is not paid tells nobody which numbers are somebody's", async () => {
+test('an unpaid purchase does not reveal which numbers have users', async () => {
   const token = await service.userToken('ann');
   const body = purchaseOf('latte', [{ phone_number: '07700 900002' }, { phone_number: '07700 900998' }], {
     message: 'Whose is it?',

@@ -110,7 +110,7 @@ const having = (
 const issued = (receiver: GiftDocument['receiver']): RecordedEvent =>
   event('GiftIssued', { transaction_id: 't', index: 0, message_id: 'm', receiver }, 0, day(2));
 
-test('has the receiver and owner of the time of an event, whoever got the gift since', async () => {
+test('has the receiver and owner at the time of an event, despite later reassignments', async () => {
   const claimed = event('GiftClaimed', { user_id: 'cat' }, 1, day(3));
   const { gift, owner } = await giftAfter(having(undefined, transaction), 'g', [issued({}), claimed]);
   assert.equal(
@@ -130,7 +130,7 @@ test('has the receiver and owner of the time of an event, whoever got the gift s
   );
 });
 
-test('its purchase is told by the log while the read model does not have it, or not its payment', async () => {
+test('takes the purchase from the log while the read model lacks it or its payment', async () => {
   const bought = event('GiftsPurchased', { ...transaction, receivers: [{}], total: 100 }, 0, day(2));
   const charged = event('PaymentCharged', {}, 1, day(3));
   for (const known of [undefined, { ...transaction, payment: 'pending' as const }]) {

@@ -24,7 +24,7 @@ async function page(gift: string, method = 'GET'): Promise<Reply> {
   return service.ask(method, `/g/${gift}`);
 }
 
-test('it needs no token and tells product, brand, expiry and a link to the app', async () => {
+test('needs no token and shows product, brand, expiry and a link to the app', async () => {
   const gift = await buyOne(service, 'latte', { user_id: 'bob' });
   const token = await service.userToken('bob');
   const { data } = (await service.ask('GET', `/api/v2/gifts/${gift}`, { token })).json;

@@ -90,7 +90,7 @@ test('the same, as things are now', async () => {
   refused(await get('/api/v2/transactions/nonsense'), 404, 'transaction not found');
 });
 
-test('receivers are told once: by SMS, by push, or not at all', async () => {
+test('notifies receivers once: by SMS, by push, or not at all', async () => {
   const [sms, push, none, shared] = await buy(service, 'latte', [
     { phone_number: '\u202a+44 7700 900777\u202c' },
     { user_id: 'ann' },

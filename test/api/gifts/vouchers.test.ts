@@ -50,7 +50,7 @@ const prune = (file: object): ReturnType<typeof importCatalogue> =>
   });
 const EXPIRED = 'gift is expired and cannot be redeemed.';
 
-test('options: the product’s segments, for whoever may look the gift up', async () => {
+test('options: the product’s segments, for every caller who may look the gift up', async () => {
   const gift = await buyOne(service, 'latte', { user_id: 'bob' });
   for (const user of ['ann', 'bob', 'cat', 'till-cinema']) {
     const reply = await get(`/api/v2/gifts/${shortcodeOf(gift)}/voucher/options`, user);
@@ -257,7 +257,7 @@ test('a body is optional and then needs no content type; an empty one with a typ
   );
 });
 
-test('only whoever may redeem sees the code in embeds; voucher_id stays for all', async () => {
+test('only callers who may redeem see the code in embeds; all see voucher_id', async () => {
   const bought = (
     await service.ask('POST', '/api/v2/transactions', {
       token: await service.userToken('ann'),

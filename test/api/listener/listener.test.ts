@@ -114,7 +114,7 @@ test('of several requests under way each gets its answer, in their order, before
   assert.deepEqual(caller.text().match(/first|second|Malformed request\./g), ['first', 'second', 'Malformed request.']);
 });
 
-test('an answer that has begun is finished before the refusal, and nothing is written into it', async (context) => {
+test('finishes a started answer before the refusal, and writes nothing into it', async (context) => {
   const caller = call(context, `${post()}GARBAGE\r\n\r\n`);
   const [first] = await askedOf(context, 1);
   first?.response.writeHead(200, { 'Content-Length': 10 }).write('12345');
@@ -144,7 +144,7 @@ test('refuses a malformed body once, behind the answers before it', async (conte
   assert.deepEqual(early.statuses(), ['201']);
 });
 
-test('what follows a refused request is not begun: nobody could be told what came of it', async (context) => {
+test('starts no request after a refused one: it could not be answered', async (context) => {
   const caller = call(context, `GET /y HTTP/1.1\r\n\r\n${post()}`);
   await caller.closed;
   assert.deepEqual([caller.statuses(), context.asked.length], [['400'], 0]);
@@ -169,7 +169,7 @@ test('a caller who has gone before the answer leaves nothing behind', async (con
   done(first, 'bought');
 });
 
-test('whoever closes their side after the request gets the answer, and then the connection ends', async (context) => {
+test('a client that ends its side after the request gets the answer, then the end', async (context) => {
   for (const [text, count] of [
     [post(), 1],
     [post() + post(), 2],

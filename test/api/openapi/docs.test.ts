@@ -167,7 +167,7 @@ if (CHROMIUM === undefined) {
   console.log('skipped: the page shows every operation in a browser: no Chromium on this machine');
   test.skip('the page shows every operation in a browser', () => {});
 } else {
-  test('the page shows every operation in a browser, asking nobody else', async ({ base }) => {
+  test('the page shows every operation in a browser without foreign requests', async ({ base }) => {
     const browser = await chromium.launch({
       executablePath: CHROMIUM,
       args: ['--no-sandbox', '--disable-dev-shm-usage'],

@@ -63,7 +63,7 @@ test('lets generators make useful types: every array, object and alternative has
   assert.equal(silent, []);
 });
 
-test('every whole number of a query says its bounds, every default is told', ({ document }) => {
+test('every whole number of a query has its bounds, every default is described', ({ document }) => {
   const parameters = Object.values(
     document['paths'] as Record<
       string,
@@ -87,7 +87,7 @@ test('every whole number of a query says its bounds, every default is told', ({ 
     assert.equal(schema, { type: ['boolean', 'integer'], default: false, enum: [true, false, 1, 0] });
 });
 
-test('a body of the token endpoint is one of its grants, and the five are told apart', ({ document }) => {
+test('a body of the token endpoint is exactly one of its five grants', ({ document }) => {
   const { schemas } = document['components'] as {
     schemas: Record<
       string,

@@ -61,7 +61,7 @@ test('personal fields are masked unless a reason is given', async () => {
   refused(await ask(`/ops/gifts/${id}/history?personal=true`), 422, 'reason is required with personal');
 });
 
-test('it comes as lines too, by format or Accept, recorded when it begins and ends', async () => {
+test('streams lines by format or Accept, recorded at the start and the end', async () => {
   const csv = await ask(`/ops/gifts/${id}/history`, 'aud', { accept: 'text/csv' });
   assert.match(csv.headers.get('content-type') ?? '', /^text\/csv/);
   assert.deepEqual([csv.text.trimEnd().split('\n').length, csv.text.startsWith('position,stream,')], [8, true]);
@@ -166,7 +166,7 @@ test('who saw what on a day is shown page by page', async () => {
   refused(await ask('/ops/access?day=today'), 422, 'day must be a date such as 2026-05-04');
 });
 
-test('waits for a redemption that the caller was just told of, where its id leads to the gift', async () => {
+test('waits for a redemption just answered, where its id leads to the gift', async () => {
   const { through, hold, free } = heldCollection('redemptions');
   const slow = await startService({ app: { through } });
   try {

@@ -157,7 +157,7 @@ test('discarded work leaves the list and stays in the log; a refund may be retri
   assert.equal((await listed(refund, 2)).state, 'parked');
 });
 
-test('a telling that was discarded is not told by a retry', async () => {
+test('a retry does not send a discarded notification', async () => {
   const { gift, transaction } = await parkedPurchase(service);
   const metadata = { commandId: 'x', correlationId: 'x', by: { user: 'system:process-managers' } };
   const data = {

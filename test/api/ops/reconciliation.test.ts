@@ -78,7 +78,7 @@ test('what was charged since the last comparison is in the next one', async () =
   assert.deepEqual([charged(before), charged(after)], [[['done', 0, 1]], [['done', 0, 2]]]);
 });
 
-test('a difference: exit code 1, told in both', async () => {
+test('a difference: exit code 1, reported in both', async () => {
   const event = {
     id: crypto.randomUUID(),
     type: 'PaymentCharged',
@@ -118,7 +118,7 @@ test('a difference: exit code 1, told in both', async () => {
   );
 });
 
-test('a day that is none, that has not started, or that the provider has forgotten', async () => {
+test('refuses a malformed day, a future one, and one that the provider has forgotten', async () => {
   for (const [args, message] of [
     [['--day', 'today'], /"today" is not a day: give one such as 2026-05-04/],
     [['--day', '2999-01-01'], /2999-01-01 has not started yet/],

@@ -159,7 +159,7 @@ test('totals, with the check', async () => {
   assert.match((await ask('/ops/totals?format=ndjson')).text, /^\{"day":.*\}\n$/);
 });
 
-test('stops folding totals that nobody waits for, and records that nothing was shown', async () => {
+test('stops folding totals when the caller leaves, and records that nothing was shown', async () => {
   let told: () => void = () => undefined;
   const asked = new Promise<void>((resolve) => {
     told = resolve;

@@ -84,7 +84,7 @@ test('notifies a receiver once more for each request, with who and why in the hi
   );
 });
 
-test('nobody is told of a gift that has no receiver, or can’t be used', async () => {
+test('refuses a resend for a gift that has no receiver, or can’t be used', async () => {
   refused(await care(await buyOne(service), 'resend'), 409, 'gift has no receiver.');
   const used = await buyOne(service, 'latte', { user_id: 'bob' });
   await redeem(service, used);
@@ -96,7 +96,7 @@ test('nobody is told of a gift that has no receiver, or can’t be used', async 
   );
 });
 
-test('gives a gift to another user or number; the former receiver may not redeem it', async () => {
+test('gives a gift to another user or number; the previous receiver may not redeem it', async () => {
   const gift = await buyOne(service, 'latte', { user_id: 'dan' });
   await ended(gift, 1);
   const moved = await done(gift, 'reassign', { user_id: 'cat' });
@@ -130,7 +130,7 @@ test('gives a gift to another user or number; the former receiver may not redeem
   assert.doesNotMatch(service.log.join(''), /7700.?900002/);
 });
 
-test('not to nobody, to two, to a stranger, nor once its code is out', async () => {
+test('refuses to reassign to none, two or unknown receivers, or once the code is out', async () => {
   const gift = await buyOne(service);
   refused(await care(gift, 'reassign'), 422, 'give one of user_id or phone_number');
   refused(

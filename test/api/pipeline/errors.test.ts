@@ -364,7 +364,7 @@ test('the access log names routes by pattern, and a path that is none of them no
   }
 });
 
-test('the access log names who asked: a user with their client, a client, or nobody', async () => {
+test('the access log names the caller: a user with their client, a client, or none', async () => {
   const callers = [
     { token: await service.userToken('ann'), by: { user: 'ann', client: 'app' } },
     { token: await service.clientToken(), by: { client: 'app' } },
@@ -727,7 +727,7 @@ test("sends Allow with a 405 of a gift's state, every method of the path, also w
   }
 });
 
-test('what was not foreseen is told to the log alone, with the request’s id', async () => {
+test('an unforeseen error goes to the log alone, with the request’s id', async () => {
   const lines: Json[] = [];
   const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const thrown: unknown[] = [
@@ -889,7 +889,7 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   VerifyRefusedError: '422, with its message',
 };
 
-test('each class of error in src is known to be told as 503, or in another way', async () => {
+test('each class of error in src is known to be answered as 503, or in another way', async () => {
   const parents = new Map<string, string>();
   for (const name of await readdir('src', { recursive: true })) {
     if (!name.endsWith('.ts')) continue;

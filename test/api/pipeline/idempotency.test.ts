@@ -214,7 +214,7 @@ test('takes neither key nor position at the token endpoint', async () => {
   assert.equal(new Set(replies.map(({ json }) => json.access_token as string)).size, replies.length);
 });
 
-test('of many at once with one key one is done; the others are told to wait, or get its answer', async () => {
+test('of concurrent requests with one key one is done; the others wait or get its answer', async () => {
   const key = newKey();
   const token = await service.userToken('ann');
   const replies = await Promise.all(
@@ -587,7 +587,7 @@ test('an answer that stands in the log is given all the same where it cannot be 
   }
 });
 
-test('where nobody knows whose it was, a request that died holds its key for 30 s', async () => {
+test('without a known process, a request that died holds its key for 30 s', async () => {
   const store = await service.openStore();
   try {
     let now = Date.now();
@@ -637,7 +637,7 @@ test('frees the key of a dead process at once; one that goes on keeps nothing an
   assert.deepEqual(await take('c'), { status: 201, headers: {}, body: '{"data":1}' });
 });
 
-test("gives a key to one of two at once; a late release frees nobody else's", async () => {
+test("gives a key to one of two at once; a late release frees no other request's", async () => {
   let now = Date.parse('2026-01-01T00:00:00.000Z');
   const records = memoryRecords(() => now);
   const take = async (): Promise<HeldKey | 'waits'> =>

@@ -23,7 +23,7 @@ function refusals(): { from(address: string): Promise<string>; readonly logged: 
   };
 }
 
-test('answers a hundred forgeries of one address, then tells it to wait; others are not affected', async () => {
+test('answers a hundred forgeries of one address, then 429; other addresses go on', async () => {
   const { from, logged } = refusals();
   for (let n = 0; n < 100; n++) assert.is(await from('192.0.2.1'), 'invalid_signature');
   assert.is(await from('192.0.2.1'), 'too_many_requests');

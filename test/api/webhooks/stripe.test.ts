@@ -99,7 +99,7 @@ test("takes a signature that can't be compared for forged, not for a malformed e
   assert.throws(() => read(Buffer.from(body), headers['stripe-signature'] ?? ''), /no JSON/);
 });
 
-test('notes who told it, and that no money was moved where none is', async () => {
+test('records the provider as the caller, and simulated payments as such', async () => {
   const { events, post } = open();
   given(events);
   assert.deepEqual((await post(paid)).body, { received: true, outcome: 'recorded' });
@@ -134,7 +134,7 @@ test('asks to be sent again what finds the event store or the provider out of re
   );
 });
 
-test('a dispute whose metadata name the transaction needs nobody else', async () => {
+test('a dispute whose metadata name the transaction needs no look-up', async () => {
   const { events, post } = open({ transactionOf: async () => Promise.reject(new Error('asked')) });
   given(events);
   const message = stripeMessage('charge.dispute.created', {
@@ -154,7 +154,7 @@ test('a dispute whose metadata name the transaction needs nobody else', async ()
   });
 });
 
-test('whoever forges too many is told so; good ones of the same address go on', async () => {
+test('refuses too many forgeries with 429; good ones of the same address go on', async () => {
   const { events, lines, post } = open();
   given(events);
   for (let n = 0; n < 100; n++) assert.equal(await codeOf(post(paid, { secret: 'whsec_other' })), 'invalid_signature');

@@ -207,7 +207,7 @@ test('logs no error for a caller that leaves in the middle of a message', async 
   );
 });
 
-test('whoever forges on and on is told to stop', async () => {
+test('refuses too many forgeries with 429', async () => {
   let last: Reply | undefined;
   for (let n = 0; n < 120 && last?.status !== 429; n++) last = await tell('x', {}, { signature: 'bad' });
   assert.equal(last?.status, 429);
