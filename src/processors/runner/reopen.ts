@@ -1,9 +1,9 @@
-/** Opens an instance again whose state only its history tells. */
 import type { EventStore } from '../../ports/eventStore.js';
-import type { Asked, OpenWork } from './openWork.js';
+import type { Asked } from './foldEvent.js';
+import type { OpenWork } from './openWork.js';
 import type { AnyManager } from './processManager.js';
 
-/** Reads the history up to where the feed stands, and opens the instance. @returns what is to be done for it */
+/** @returns what is to be done for the instance */
 export async function reopen<D>(
   open: OpenWork<D>,
   events: EventStore,

@@ -1,11 +1,11 @@
-/** The process managers at work while their lease is held. */
 import { parkedNameOf, type WorkParked } from '../../domain/parked.js';
 import { LOW_PRIORITY_SLICE_MS, inSlices, slices } from '../../lib/async/slices.js';
 import { within } from '../../lib/async/within.js';
 import type { EventBatch, Position } from '../../ports/eventStore.js';
 import type { FollowerRun } from '../../runtime/supervision/followers.js';
 import { type Job, jobRunner, type PoolSize } from './jobs.js';
-import { type Asked, openWork, REOPEN } from './openWork.js';
+import { type Asked, REOPEN } from './foldEvent.js';
+import { openWork } from './openWork.js';
 import type { AnyManager } from './processManager.js';
 import { reopen } from './reopen.js';
 import { NotOursError } from './retry.js';
@@ -15,36 +15,31 @@ import { openWriter } from './writing.js';
 
 const REOPENINGS: PoolSize = { atOnce: 128 };
 const BATCH_SIZE = 500;
-/** A checkpoint only spares reading: one that is some events old does no harm. */
+/** It only spares reading, so a slightly old checkpoint does no harm. */
 const CHECKPOINT_EVERY_MS = 1_000;
-/** How long running jobs are waited for at the end; the log has the rest. */
+/** For running jobs at the end. Their work stays open in the log. */
 const FINISH_MS = 5_000;
 
 export interface ProcessManagers<D> {
   readonly managers: readonly AnyManager<D>[];
-  /** What a session's jobs work with. */
   open(deps: StepDeps): D;
 }
 
 export interface SessionDeps<D> extends Omit<StepDeps, 'writer' | 'mayAct' | 'wake'> {
   readonly processes: ProcessManagers<D>;
   readonly tally: ProcessTally;
-  /** Gets told that the session has caught up, and of failures of the feed that are waited out. */
   readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
 }
 
-export interface SessionOptions {
-  /** The feed starts after it. */
+interface SessionOptions {
   readonly from: Position | undefined;
-  /** Gets the position where another session may start. Must not throw. */
+  /** Must not throw. */
   readonly checkpoint: (position: Position) => Promise<void>;
-  /** Ends the session. */
   readonly signal: AbortSignal;
-  /** Whether this process may act at this moment. */
   readonly held: () => boolean;
 }
 
-/** Works until `signal`; what runs then is finished first. @throws Error when the feed breaks. */
+/** Works until `signal`, then waits a little for running jobs. @throws Error when the feed breaks */
 export async function workThrough<D>(
   { processes, tally, health, ...deps }: SessionDeps<D>,
   { from, checkpoint, signal, held }: SessionOptions,
@@ -107,9 +102,9 @@ export async function workThrough<D>(
   };
 
   let caughtUp = false;
-  // A function of its own: what it makes would stay in memory for as long as the session's own frame.
+  // A separate function: its variables would stay in memory as long as the session's own frame.
   const fold = ({ events: batch, position }: EventBatch): void => {
-    // A batch is folded as a whole first: of a gift that is issued and cancelled in one append, nobody is notified.
+    // The whole batch is folded before any job starts: a gift issued and cancelled in one append notifies no receiver.
     const asked: Asked<D>[] = [];
     for (const event of batch) {
       asked.push(...open.apply(event));
@@ -119,7 +114,7 @@ export async function workThrough<D>(
     open.lookedAt(position);
     if (caughtUp) asked.forEach(act);
   };
-  // There may be tens of thousands; jobs change the open work meanwhile.
+  // Copied, since there may be tens of thousands and jobs change the open work meanwhile.
   const resume = (): Promise<void> => inSlices([...open.resume()], act);
 
   tally.started(() => ({ caughtUp, position: open.position, open: open.size, oldestAt: open.oldestAt }));
@@ -145,7 +140,6 @@ export async function workThrough<D>(
   }
 }
 
-/** The types of the events that these managers follow. */
 export function feedTypes(managers: readonly Pick<AnyManager, 'events'>[]): readonly string[] {
   return [...new Set(managers.flatMap(({ events }) => Object.keys(events)))];
 }

@@ -7,7 +7,8 @@ import { notificationManager } from '../../../src/processors/notification/manage
 import { resendManager } from '../../../src/processors/notification/resendManager.js';
 import { purchaseManager } from '../../../src/processors/purchase/manager.js';
 import { refundManager } from '../../../src/processors/refund/manager.js';
-import { type Asked, openWork as openAll } from '../../../src/processors/runner/openWork.js';
+import type { Asked } from '../../../src/processors/runner/foldEvent.js';
+import { openWork as openAll } from '../../../src/processors/runner/openWork.js';
 import { eventOf } from '../../support/service/house.js';
 
 const test = suite('open work');
@@ -51,7 +52,7 @@ const bought = (id: string, ...receivers: object[]): RecordedEvent =>
 const charged = (id: string): RecordedEvent => happened(`transaction-${id}`, 'PaymentCharged', {});
 const issued = (id: string, gift: string, receiver: object): RecordedEvent =>
   happened(`gift-${gift}`, 'GiftIssued', { transaction_id: id, index: 0, receiver });
-const told = (gift: string, type = 'NotificationSent'): RecordedEvent => happened(`notification-${gift}`, type, {});
+const told = (gift: string, type = 'NotificationSent'): RecordedEvent => happened(`notification-${gift}`, type, { attempt: 1 });
 const parked = (entity: string, transaction_id: string): RecordedEvent =>
   happened(entity === transaction_id ? 'parked-purchase' : 'parked-notification', 'WorkParked', {
     entity,
